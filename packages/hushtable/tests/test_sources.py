@@ -743,6 +743,74 @@ def test_half_a_character_in_a_frame_is_a_question_or_an_unlisted_category():
         assert (sketch.n_rows, sketch.outside()) == (3, {"a": 1})
 
 
+# Without a person, no number of rows decides whether, and how, a file is read
+
+
+def _csv(path, rows):
+    path.write_text("".join(",".join(map(str, row)) + "\n" for row in [("a", "c"), *rows]))
+
+
+def _objects(rows):
+    return [{"a": a, "c": c, "visits": [{"day": 1}, {"day": 2}]} for a, c in rows]
+
+
+def _json(path, rows):
+    path.write_text(json.dumps(_objects(rows)))
+
+
+def _json_lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in _objects(rows)))
+
+
+def _json_within(path, rows):
+    path.write_text(json.dumps({"at": "north", "rows": _objects(rows), "notes": [{"a": 1}]}))
+
+
+def _xml(path, rows):
+    path.write_text("".join(["<t>", *(f"<r><a>{a}</a><c>{c}</c></r>" for a, c in rows), "</t>"]))
+
+
+def _workbook(path, rows):
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet("S")
+        for i, row in enumerate([("a", "c"), *rows, ("total",)]):
+            sheet.write_row(i, 0, row)
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "layout", "refused"),
+    [
+        ("a.csv", _csv, {}, ""),
+        ("a.csv", _csv, {"header": False, "delimiter": ","}, "without column names"),
+        ("a.dat", _csv, {}, "its name does not state its format"),
+        ("a.json", _json, {}, ""),
+        ("a.jsonl", _json_lines, {}, ""),
+        ("a.json", _json_lines, {}, "does not begin with a list"),
+        ("a.json", _json_within, {}, "does not begin with a list"),
+        ("a.json", _json_within, {"member": "rows"}, ""),
+        ("a.json", _json_within, {"member": "row"}, "no list 'row'"),
+        ("a.xml", _xml, {}, "in XML"),
+        ("a.xlsx", _workbook, {"skip_footer": 1}, ""),
+        ("a.xlsx", _workbook, {"header": False}, "without column names"),
+    ],
+)
+def test_no_number_of_rows_decides_where_no_person_is(tmp_path, name, write, layout, refused):
+    """An empty list, one element of XML, or a row above a footer decided whether a site answers."""
+    plan = Plan.draw(
+        Schema([Feature.numeric("a", low=0, high=9), Feature.categorical("c", ["x"])]),
+        n_tables=2, random_state=0,
+    )  # fmt: skip
+    for n in range(3):
+        write(tmp_path / name, [(5, "x")] * n)
+        how = FileLayout(**layout, unasked=Unasked(["a", "c"]))
+        if refused:
+            with pytest.raises((DataError, UsageError), match=refused):
+                as_reader(tmp_path / name, layout=how)
+        else:
+            rows = as_reader(tmp_path / name, layout=how)
+            assert Sketch.from_data(plan, rows, attended=False).n_rows == n
+
+
 # Options
 
 

@@ -1,5 +1,7 @@
 """Texts as people write them, as the numbers and dates that they say."""
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -164,6 +166,21 @@ def test_a_number_comes_back_however_it_is_written(units, places, group):
         ("00.00.0000", "dmy", None),
         ("1.5", "dmy", None),
         ("2026", "dmy", None),
+        # Letters that no month and no era has: the first five ended in an error of Python's own.
+        ("1200m", "dmy", None),
+        ("m1200", "dmy", None),
+        ("12 m 1999", "dmy", None),
+        ("1200-m", "ymd", None),
+        ("2015m", "mdy", None),
+        ("M 2015", "dmy", None),
+        ("e12-05-03", "ymd", None),
+        ("e 9-1-2", "dmy", None),
+        ("ee9-1-2", "dmy", None),
+        # As Arrow reads them in a column of ISO dates.
+        ("2026-05-15T10", "dmy", "2026-05-15T10"),
+        ("2026-05-15 10", "mdy", "2026-05-15T10"),
+        ("15.05.2026 10", "dmy", None),
+        ("0000-05-15", "dmy", "0000-05-15"),
     ],
 )
 def test_dates_as_people_write_them(text, order, date):
@@ -180,6 +197,31 @@ def test_a_date_reads_alike_whatever_stands_beside_it():
     alone = [dates.seconds(pa.array([text], pa.string()), "dmy")[0] for text in texts]
     np.testing.assert_array_equal(together, alone)
     assert np.isfinite(together).tolist() == [True, True, False, False, True, False]
+
+
+@given(
+    st.dates() | st.sampled_from(["0000-05-15", "0000-00-00", "2026-02-29", "10000-01-01"]),
+    st.from_regex(
+        r"([ Tt]([01][0-9]|2[0-4])(:?[0-6]0(:?[0-6]0(\.[0-9]{1,7})?)?)?)?Z?", fullmatch=True
+    ),
+)
+def test_an_iso_date_reads_alike_whatever_stands_beside_it(day, time):
+    """One other text decided whether hours alone, and dates of the year 0, were read."""
+    alone, beside = (
+        dates.seconds(pa.array([f"{day}{time}", *rest]), "dmy") for rest in ([], ["n/k"])
+    )
+    assert beside[0] == pytest.approx(alone[0], abs=1e-6, nan_ok=True)
+
+
+def test_texts_without_a_value_do_not_keep_later_ones_from_being_read():
+    """From 500 shapes without a date on, it depended on one row whether the others were read."""
+    odd = [f"{a * 'x'} 1 {b * 'y'} 1" for a in range(26) for b in range(26)]
+    for read, text in (
+        (partial(dates.seconds, order="dmy"), "15.05.2026"),
+        (dates.of_day, "10:35"),
+        (numbers.angles, "48°51'24\"N"),
+    ):
+        assert np.isfinite(read(pa.array([*odd, text]))).tolist() == [False] * len(odd) + [True]
 
 
 @given(st.datetimes(), st.sampled_from(["dmy", "mdy", "ymd"]))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from hushtable import HushTable
-from hushtable.data.readers import FileLayout, as_reader
+from hushtable.data.readers import FileLayout, Unasked, as_reader
 from hushtable.errors import DataError, DataTypeError, MissingExtraError, UsageError
 from hushtable_connect.databases import drivers
 from hushtable_connect.databases import reader as _database
@@ -340,6 +340,33 @@ def test_sqlalchemy_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     with pytest.raises(DataError, match="needs the library sqlalchemy, which is not installed"):
         opened("mysql://h/d", "SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("INTERVAL 1 MONTH", "interval of months.* in row 1: use EXTRACT"),
+        ("TIMESTAMP 'infinity'", "infinite.* in row 1: make it NULL"),
+        ("DATE '20000-01-01'", "years 1 to 9999 in row 1: make it NULL"),
+        ("TIMESTAMPTZ '-infinity'", "infinite.* in row 1"),
+    ],
+)
+def test_times_without_a_length_or_a_place_are_refused_or_missing(tmp_path, expression, words):
+    """Where no person can be asked, one such row decided whether the site answers."""
+    store, usual = Store("duckdb", tmp_path), f"{expression.split()[0]} '2020-01-01'"
+    usual = "INTERVAL 1 DAY" if usual.startswith("INTERVAL") else usual
+    query = f"SELECT i, CASE i WHEN 1 THEN {expression} ELSE {usual} END AS x FROM range(3) r(i)"
+    with pytest.raises(DataError, match=f"column 'x'.*{words}"):
+        table(store.url, query)
+    unasked = Unasked(["i", "x"])
+    [rows] = as_reader(store.url, layout=FileLayout(query=query, unasked=unasked)).read()
+    assert rows["x"].is_valid().to_pylist() == [True, False, True]
+    assert unasked.words[0].endswith(": 1, the first in row 1.")
+
+
+def test_nanoseconds_do_not_reach_the_last_year(tmp_path):
+    query = "SELECT TIMESTAMP_NS '2020-01-01 00:00:00.000000001' AS x, 1 AS y"
+    assert table(Store("duckdb", tmp_path).url, query)["x"].null_count == 0
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb"])

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hushtable.data.columns import integer_too_large
-from hushtable.data.readers.reader import BATCH_ROWS, FILE_ROWS
+from hushtable.data.readers.reader import BATCH_ROWS, FILE_ROWS, Unasked
 from hushtable.errors import DataError, DataTypeError, MissingExtraError
 
 _TIMES = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta)
@@ -64,16 +64,20 @@ def _is_plain(field: pa.Field) -> bool:
     return not (binary or pa.types.is_nested(kind) or pa.types.is_fixed_size_binary(kind))
 
 
-def plain(batch: pa.RecordBatch, columns: Sequence[str], first: int) -> pa.RecordBatch:
+def plain(
+    batch: pa.RecordBatch, columns: Sequence[str], first: int, unasked: Unasked | None = None
+) -> pa.RecordBatch:
     """Return the columns as numbers, texts and times; ``first`` is the number of the first row."""
     arrays = [
-        _plain(batch.column(name), batch.schema.field(name), f"column {name!r}", first)
+        _plain(batch.column(name), batch.schema.field(name), f"column {name!r}", first, unasked)
         for name in columns
     ]
     return pa.RecordBatch.from_arrays(arrays, list(columns))
 
 
-def _plain(column: pa.Array, field: pa.Field, what: str, first: int) -> pa.Array:
+def _plain(
+    column: pa.Array, field: pa.Field, what: str, first: int, unasked: Unasked | None
+) -> pa.Array:
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     kind = column.type
@@ -82,10 +86,24 @@ def _plain(column: pa.Array, field: pa.Field, what: str, first: int) -> pa.Array
     if server_type(field) == "numeric" or pa.types.is_decimal(kind):
         return pc.cast(column, pa.float64(), safe=False)
     if kind == pa.month_day_nano_interval():
-        return _durations(column, what, first)
+        return _durations(column, what, first, unasked)
     if pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
-        _check_times(column, what)
+        return _times(column, what, first, unasked)
     return column
+
+
+def _without(
+    column: pa.Array, odd: Any, what: str, advice: str, first: int, unasked: Unasked | None
+) -> pa.Array:
+    """Return a column with null for odd values, which a person is asked about, if there is one."""
+    places = pc.indices_nonzero(odd)
+    if not len(places):
+        return column
+    row = f"row {first + places[0].as_py()}"
+    if unasked is None:
+        raise DataError(f"{what} in {row}: {advice} in the query")
+    unasked.note(what, len(places), row.__str__)
+    return pc.if_else(odd, pa.scalar(None, column.type), column)
 
 
 def _uuids(column: pa.Array) -> pa.Array:
@@ -99,7 +117,7 @@ def _uuids(column: pa.Array) -> pa.Array:
     return pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string()))
 
 
-def _durations(column: pa.Array, what: str, first: int) -> pa.Array:
+def _durations(column: pa.Array, what: str, first: int, unasked: Unasked | None) -> pa.Array:
     """Convert intervals to durations; intervals of months have no fixed length."""
     parts = np.dtype([("months", "<i4"), ("days", "<i4"), ("ns", "<i8")])
     n, valid = len(column), column.is_valid()
@@ -107,28 +125,25 @@ def _durations(column: pa.Array, what: str, first: int) -> pa.Array:
         return pa.nulls(0, pa.duration("us"))
     raw = np.frombuffer(column.buffers()[1], parts)[column.offset :][:n]
     present = np.from_dlpack(valid.cast(pa.uint8())) == 1
-    months = np.flatnonzero(present & (raw["months"] != 0))
-    if len(months):
-        raise DataError(
-            f"{what} holds an interval of months, which have no fixed length, in row "
-            f"{first + months[0]}: use EXTRACT(EPOCH FROM ...) in the query"
-        )
     us = raw["days"].astype(np.int64) * _PER_DAY["us"] + raw["ns"] // 1000
     lengths = pa.Array.from_buffers(pa.duration("us"), n, [None, pa.py_buffer(us)])
-    return pc.if_else(valid, lengths, pa.scalar(None, pa.duration("us")))
+    lengths = pc.if_else(valid, lengths, pa.scalar(None, pa.duration("us")))
+    months = pa.array(present & (raw["months"] != 0))
+    what = f"{what} holds an interval of months, which have no fixed length,"
+    return _without(lengths, months, what, "use EXTRACT(EPOCH FROM ...)", first, unasked)
 
 
-def _check_times(column: pa.Array, what: str) -> None:
+def _times(column: pa.Array, what: str, first: int, unasked: Unasked | None) -> pa.Array:
     kind = column.type
     whole = column.view(pa.int32() if pa.types.is_date32(kind) else pa.int64())
     per_day = 1 if pa.types.is_date32(kind) else _PER_DAY[kind.unit]
-    ends = pc.min_max(whole)
-    low, high = ends["min"].as_py(), ends["max"].as_py()
-    if low is not None and (low < _DAYS[0] * per_day or high >= (_DAYS[1] + 1) * per_day):
-        raise DataError(
-            f"{what} holds a time that is infinite or outside the years 1 to 9999: make it NULL "
-            "in the query"
-        )
+    low, high = (  # nanoseconds do not reach them
+        pa.scalar(min(max(day * per_day, -(2**63)), 2**63 - 1), whole.type)
+        for day in (_DAYS[0], _DAYS[1] + 1)
+    )
+    odd = pc.fill_null(pc.or_(pc.less(whole, low), pc.greater_equal(whole, high)), False)
+    what = f"{what} holds a time that is infinite or outside the years 1 to 9999"
+    return _without(column, odd, what, "make it NULL", first, unasked)
 
 
 class Columns:

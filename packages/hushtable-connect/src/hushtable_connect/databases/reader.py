@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
-from hushtable.data.readers.reader import Batch, FileLayout, Reader, column_names, split
+from hushtable.data.readers.reader import Batch, FileLayout, Reader, Unasked, column_names, split
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.far import is_url
 from hushtable_connect.databases import drivers
@@ -79,7 +79,7 @@ def database(url: str, layout: FileLayout) -> Reader:
     address = Address(url)
     sql = _statement(layout.query, address.source)
     opened = DRIVERS.get(address.scheme, drivers.SQLAlchemy)
-    return _rows(address, address.guard(lambda: opened(url, sql)))
+    return _rows(address, address.guard(lambda: opened(url, sql)), layout.unasked)
 
 
 #: Queries for the tables and views of a database in a file, with their names quoted for SQL.
@@ -115,7 +115,7 @@ def database_file(scheme: str, path: Path, layout: FileLayout) -> Reader:
             for row in batch.to_pylist()
         )
         sql = f"SELECT * FROM {tables[_table(path, list(tables), layout.member)]}"
-    rows = _rows(address, driver(sql))
+    rows = _rows(address, driver(sql), layout.unasked)
     return replace(rows, source=str(path), n_bytes=path.stat().st_size)
 
 
@@ -136,7 +136,7 @@ def _table(path: Path, tables: list[str], wanted: str | None) -> str:
     return tables[0]
 
 
-def _rows(address: "Address", driver: drivers.Driver) -> Reader:
+def _rows(address: "Address", driver: drivers.Driver, unasked: Unasked | None) -> Reader:
     """Read the result of a driver's statement, as often as needed."""
     schema = address.guard(driver.schema)
     names = column_names(schema)
@@ -149,7 +149,8 @@ def _rows(address: "Address", driver: drivers.Driver) -> Reader:
             while (batch := address.guard(lambda: next(batches, None))) is not None:
                 if tuple(batch.schema.names) != names:
                     raise _changed(address.source, f"its columns are now {batch.schema.names}")
-                yield from split(iter([address.guard(partial(plain, batch, columns, rows))]))
+                some = address.guard(partial(plain, batch, columns, rows, unasked))
+                yield from split(iter([some]))
                 rows += len(batch)
             n_rows.append(rows)
             if rows != n_rows[0]:

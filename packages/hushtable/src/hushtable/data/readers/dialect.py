@@ -185,6 +185,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     UsageError
         If the given entries of the layout are impossible.
     """
+    layout.check_header(str(path))
     source, given, footer = str(path), _given_delimiter(layout), layout.footer
     said = layout.encoding and codec(layout.encoding)
     encoding, lines = first_lines(
@@ -233,11 +234,6 @@ def _given_delimiter(layout: FileLayout) -> str | None:
 def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
     if layout.unasked is None:
         return find_delimiter(lines, source)
-    if layout.header is False:
-        raise UsageError(
-            f"{source}: without a header line, the delimiter could only be guessed from values, "
-            "which is not allowed when no person can be asked: give it with --delimiter"
-        )
     return delimiter_of_names(lines, layout.unasked)
 
 

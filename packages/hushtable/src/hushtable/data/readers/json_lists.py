@@ -15,7 +15,7 @@ import pyarrow as pa
 from hushtable.data.readers.encoding import decompressed, marked_encoding
 from hushtable.data.readers.json_lines import lines_file
 from hushtable.data.readers.reader import Copy, FileLayout, Reader, unchanged
-from hushtable.errors import DataError
+from hushtable.errors import DataError, UsageError
 from hushtable.language import _
 
 #: Number of characters parsed at a time, in a short object, and in the longest object.
@@ -71,6 +71,10 @@ class _Lists:
                 self._list(window, "")
                 window.end()
                 return self
+            if not self.asked:
+                self._check_named()
+                self._object(window, "", 0)
+                return self
             only, kind = window.first() if window.peek() == "{" else ("", "lines")
             if kind == "lines" and file.encoding == "utf-8":
                 return None
@@ -90,6 +94,16 @@ class _Lists:
             if self.has_values:
                 self._write("", iter((only,)))
         return self
+
+    def _check_named(self) -> None:
+        """Raise `UsageError` if, without a person, objects would show which of them are rows."""
+        if self.wanted is None:
+            raise UsageError(
+                f"{self.path}: does not begin with a list, so which objects are rows could only be "
+                "guessed from them, which is not allowed when no person can be asked: name the "
+                "list with --member NAME, or let the file's name end in .jsonl if each line is a "
+                "row"
+            )
 
     def chosen(self) -> tuple[str, Copy]:
         """Return the name of the only list, or of the requested one, and its copy."""
@@ -126,6 +140,9 @@ class _Lists:
 
     def _list(self, window: "_Window", name: str) -> None:
         elements = window.elements()
+        if not self.asked and name == (self.wanted or ""):
+            self._write(name, elements)  # whatever they are: those that are no objects are left out
+            return
         first = next(elements, None)
         if first is None or (name and not first.startswith("{")):
             for _ in elements:

@@ -428,13 +428,19 @@ class _Opening:
     ) -> tuple[FileFormat, tuple[str, ...]]:
         """Return the format of a file, and words on it if its name does not show it."""
         ending = content.ending
-        if named is not None and self.layout.unasked is not None and ending not in BINARY:
-            return named, ()  # by no row
+        by_no_row = self.layout.unasked is not None and ending not in BINARY
+        if by_no_row and named is not None:
+            return named, ()
         # A text without a sign of its own is what its name states.
-        by_name = ending in (None, ".csv") and _suffix(name) not in BINARY
+        by_name = by_no_row or (ending in (None, ".csv") and _suffix(name) not in BINARY)
         kind = _suffix(name) if by_name else ending
         if kind in REFUSED:
             raise DataError(f"{path}: is {REFUSED[kind]}")
+        if by_no_row:
+            raise DataError(
+                f"{path}: its name does not state its format, and rows must not decide it when no "
+                f"person can be asked: rename it to end in {', '.join(FORMATS)}"
+            )
         shown = None if ending is None else _format(ending)
         elsewhere = ELSEWHERE.get(_suffix(name) if ending is None else ending)
         if shown is None and elsewhere is not None and (named is None or ending is not None):

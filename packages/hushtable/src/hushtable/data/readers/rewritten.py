@@ -20,7 +20,7 @@ from hushtable.data.readers.dialect import is_rule
 from hushtable.data.readers.encoding import codec, decompressed, find_encoding, opened_lines
 from hushtable.data.readers.json_lines import lines_file
 from hushtable.data.readers.reader import Copy, FileLayout, Reader, unchanged
-from hushtable.errors import DataError
+from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _
 
 #: Elements within elements.
@@ -35,6 +35,11 @@ _KINDS = 10_000
 
 def xml_file(path: Path, layout: FileLayout) -> Reader:
     """Read the repeated element: each occurrence is a row, and holds its values."""
+    if layout.unasked is not None:
+        raise UsageError(
+            f"{path}: in XML, rows are the elements that repeat, so one row would decide which "
+            "these are, which is not allowed when no person can be asked: export it as CSV"
+        )
     with unchanged(path):
         kind = _row_of(path, layout.member)
         copy = Copy.of(str(path), ".jsonl")

@@ -192,6 +192,7 @@ _FIRST = 30
 def sheet_file(path: Path, layout: FileLayout) -> Reader:
     """Read the only sheet with rows, or the one that ``layout`` names, into memory."""
     unasked = layout.unasked
+    layout.check_header(str(path))
     sheet, cells, merged, gone = cells_of(path, layout.sheet, asked=unasked is None)
     where = f"{path}: sheet {sheet!r}"
     skipped = layout.skip_lines or 0
@@ -237,7 +238,7 @@ def _rows(cells: Cells, first: int, layout: FileLayout, where: str) -> tuple[lis
     """
     every = [i for i in range(first, len(cells)) if any(value != "" for value in cells[i])]
     places = every[: max(0, len(every) - layout.footer)]
-    if every and not places:
+    if every and not places and layout.unasked is None:
         raise DataError(
             f"{where} has {len(every):,} rows below the names, and --skip-footer {layout.footer} "
             "leaves out all of them: lower it"

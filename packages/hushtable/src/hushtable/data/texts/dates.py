@@ -59,21 +59,22 @@ _BEHIND_CLOCK = frozenset(("", "uhr", "h", "hrs", "uur", "ч", "г"))
 _UTC = frozenset(("z", "utc", "gmt"))
 
 _D, _Y, _S, _L = "9{1,2}", "9{4}", r"(?:\s*[-./,]\s*|\s+)", r"[\s.,/-]*"
-#: Dates that have one meaning: digits are 9, a month's name is m, an era's e.
+#: Dates that have one meaning: digits are 9, a month's name is M, an era's E. Shapes are
+#: in small letters, so no text holds these two.
 _CLEAR = (
     rf"(?P<y>{_Y}){_S}(?P<m>{_D}){_S}(?P<d>{_D})",
     r"(?P<y>9{4})(?P<m>99)(?P<d>99)",
-    rf"(?P<d>{_D}){_L}(?P<n>m+){_L}(?P<y>{_Y}|99)",
-    rf"(?P<n>m+){_L}(?P<d>{_D})[\s.,/-]+(?P<y>{_Y})",
-    rf"(?P<y>{_Y}){_L}(?P<n>m+){_L}(?P<d>{_D})",
-    rf"(?P<e>e+)\s*(?P<y>9{{1,3}}|元){_S}(?P<m>{_D}){_S}(?P<d>{_D})",
+    rf"(?P<d>{_D}){_L}(?P<n>M+){_L}(?P<y>{_Y}|99)",
+    rf"(?P<n>M+){_L}(?P<d>{_D})[\s.,/-]+(?P<y>{_Y})",
+    rf"(?P<y>{_Y}){_L}(?P<n>M+){_L}(?P<d>{_D})",
+    rf"(?P<e>E+)\s*(?P<y>9{{1,3}}|元){_S}(?P<m>{_D}){_S}(?P<d>{_D})",
     rf"(?P<y>{_Y})-?w(?P<w>99)(?:-?(?P<k>9))?",
     rf"(?P<y>{_Y})[-/ ]?q(?P<q>9)",
     rf"q(?P<q>9)[-/ ]?(?P<y>{_Y})",
     rf"(?P<y>{_Y})[-/](?P<m>99)-?",
     rf"(?P<m>{_D})/(?P<y>{_Y})",
-    rf"(?P<n>m+){_L}(?P<y>{_Y})",
-    rf"(?P<y>{_Y}){_L}(?P<n>m+)",
+    rf"(?P<n>M+){_L}(?P<y>{_Y})",
+    rf"(?P<y>{_Y}){_L}(?P<n>M+)",
 )
 #: The two separators of a date with a two-digit year are the same: 10 3/4 is not a date.
 _ONE, _SAME = r"\s*(?P<s>[-./,]|\s)\s*", r"\s*(?P=s)\s*"
@@ -98,7 +99,10 @@ _CLOCK = re.compile(
     r"(?:[:.] ?(?P<S>99(?:[.,]9{1,9})?))?"
     r"(?P<tail>[^\d+-]*)(?:(?P<sign>[+-])(?P<ZH>99):?(?P<ZM>99))?"
 )
-_HOURS = re.compile(r"(?P<head>[\s,]*)(?P<H>9{1,2})(?P<tail>\s*(?:[ap]\.?\s?m\.?|uhr))")
+#: The hour alone: with a word, or after an ISO date, where Arrow takes it, too.
+_HOURS = re.compile(
+    r"(?P<head>[\s,t]*)(?P<H>9{1,2})(?P<tail>\s*(?:[ap]\.?\s?m\.?|uhr)|(?<=^9999-99-99[t ]99))"
+)
 _ISO_DURATION = re.compile(
     r"(?P<minus>-)?p(?:(?P<w>9{1,6})w)?(?:(?P<d>9{1,6})d)?"
     r"(?:t(?:(?P<H>9{1,6})h)?(?:(?P<M>9{1,6})m)?(?:(?P<S>9{1,9}(?:[.,]9{1,9})?)s)?)?"
@@ -184,7 +188,7 @@ class _Date:
             year += np.where(year >= pivot, 1900, 2000)
         if self.quarter is not None:
             month = 3 * part(self.quarter) - 2
-        exists = (year >= 1) & (year <= 9999) & (month >= 1) & (month <= 12)
+        exists = (year >= 0) & (year <= 9999) & (month >= 1) & (month <= 12)
         months = np.where(exists, 12 * (year - 1970) + month - 1, 0).astype("datetime64[M]")
         first = months.astype("datetime64[D]").astype(np.int64)
         length = (months + 1).astype("datetime64[D]").astype(np.int64) - first
@@ -212,32 +216,12 @@ def seconds(
     ``language`` is the language of the names, if known; years of two digits from ``pivot`` on
     belong to the last century.
     """
-    found = _iso(texts)
-    return seconds_by_shape(texts, order, language, pivot) if found is None else found
-
-
-def are_iso(texts: pa.Array) -> bool:
-    """Return whether all texts are ISO dates or times without a zone."""
-    return _iso(texts) is not None
-
-
-def as_iso(texts: pa.Array) -> NDArray[np.bool_]:
-    """Return which texts (n,) are each an ISO date or time without a zone."""
-    found = np.zeros(len(texts), np.bool_)
-    begun = pc.match_substring_regex(texts, r"^\d{4}-\d\d-\d\d")
-    places = np.from_dlpack(pc.indices_nonzero(begun)).tolist()
-    found[places] = [are_iso(texts.slice(i, 1)) for i in places]
-    return found
-
-
-def seconds_by_shape(
-    texts: pa.Array, order: Order, language: str = "", pivot: int = PIVOT
-) -> NDArray[np.float64]:
-    """Return the same as `seconds`, but for each text on its own, whatever the others are."""
-    result = np.full(len(texts), np.nan)
+    if (found := _iso(texts)) is not None:
+        return found
+    found = np.full(len(texts), np.nan)
     for date, places, some in _dates(texts, order, language):
-        result[places] = date.seconds(some, pivot)
-    return result
+        found[places] = date.seconds(some, pivot)
+    return found
 
 
 def say_zones(texts: pa.Array) -> NDArray[np.bool_]:
@@ -374,7 +358,7 @@ def _made(
 def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[str, int]]]]:
     """Yield readings of a shape's words, as long as the shape, with the months by their position.
 
-    A month's name becomes m, an era's e; weekdays and particles become blanks. A word such as
+    A month's name becomes M, an era's E; weekdays and particles become blanks. A word such as
     "mar" may be a month in one language and a weekday in another.
     """
     plain = _EAST_WEEKDAY.sub("   ", shape).translate(_EAST)
@@ -386,11 +370,11 @@ def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[s
             seen = seen or bool(is_weekday and month)
             behind_digit = start > 0 and plain[start - 1] == "9"
             if month and not (is_weekday and weekdays_first):
-                sign, named[start] = "m", (word, month)
+                sign, named[start] = "M", (word, month)
             elif word in _ERAS and plain[end : end + 1] in ("9", " ", "元") and not behind_digit:
-                sign = "e"
+                sign = "E"
             elif word.endswith("元") and word[:-1] in _ERAS:
-                sign, end = "e", end - 1
+                sign, end = "E", end - 1
             elif is_weekday or word in _PARTICLES or (behind_digit and word in _ORDINALS):
                 sign = " "
             else:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, filled, texts_column
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import SERIAL, plain_texts, without_blanks
-from hushtable.data.texts.shapes import FIRST
 from hushtable.data.texts.signs import ascii_signs
 
 #: Digits with a leading zero, or more of them than a number holds.
@@ -19,17 +18,22 @@ _CODE = r"^[+-]?(?:0\d+|\d{16,})$"
 #: Text next to a number; not the e of its exponent.
 _BESIDE = r"[^\d.,+\-\s()eE']|[eE](?:[^\d+\-]|$)|\s[eE]"
 FLAGS = frozenset(("H", "HH", "L", "LL", "N", "A"))
-#: Number of texts to remember. A batch with more than `FIRST` different ones is read as a whole.
+#: Number of different texts from which on a batch is read as a whole.
+FIRST = 500
+#: Number of texts to remember.
 _MOST = 8 * FIRST
+#: If none of this many texts is a date, a time or an angle, the others of a batch are not checked:
+#: they are identifiers or notes.
+_ENOUGH = 500
 
 #: Facts of a text: its ``shape``, see `hushtable.data.texts.seen.TextsSeen`, except for eight
 #: digits, which are ``compact`` dates if most rows are; the ``unit`` of a number with something
 #: ``beside`` it; whether it is ``lost`` if a person requests numbers. For other texts, in which
-#: ``orders`` it is a date, whether in that of ``iso`` 8601, the ``first`` two numbers of a date
-#: with the year last, and the number of ``parts`` of a bare time such as 10:35.
+#: ``orders`` it is a date, the ``first`` two numbers of a date with the year last, and the number
+#: of ``parts`` of a bare time such as 10:35.
 FACTS = np.dtype([
     ("shape", "O"), ("unit", "O"), ("number", "?"), ("comma", "?"), ("beside", "?"),
-    ("compact", "?"), ("serial", "?"), ("lost", "?"), ("iso", "?"),
+    ("compact", "?"), ("serial", "?"), ("lost", "?"),
     ("orders", "?", (len(dates.ORDERS),)), ("first", "i8", (2,)), ("parts", "i1"),
 ])  # fmt: skip
 Facts = NDArray[np.void]
@@ -115,12 +119,7 @@ class KnownTexts:
             facts = _understood(texts, whole=True, as_number=self._as_number)
             self._note_dates(texts, facts)
             return facts
-        facts = self._facts[[self._places[text] for text in listed]]
-        rest = ~facts["number"]
-        # If all dates follow ISO 8601, they are read by it, in all its forms.
-        if rest.any() and facts["iso"][rest].all():
-            facts["orders"][rest], facts["shape"][rest] = True, "date"
-        return facts
+        return self._facts[[self._places[text] for text in listed]]
 
     def new(self, listed: list[str]) -> list[int]:
         """Return the positions of the texts that are not known; may forget all others."""
@@ -195,14 +194,18 @@ def _understood(texts: pa.Array, *, whole: bool, as_number: bool) -> Facts:
     rest = np.flatnonzero(~facts["number"])
     if len(rest):
         others = taken(said, rest)
-        shapes[rest], facts["orders"][rest], facts["first"][rest] = _others(others, whole)
+        shapes[rest[numbers.limits(others)]] = "limit"
+        truth = pc.is_in(pc.utf8_lower(others), value_set=texts_column(["true", "false"]))
+        shapes[rest[numbers.mask(truth)]] = "truth"
+        some = rest[with_digit[rest]]
+        for part in np.split(some, [_ENOUGH]):
+            if not len(part) or not _add_points(facts, shapes, part, taken(said, part)):
+                break
         facts["parts"][rest] = _parts(others, shapes[rest] == "time")
         # Most columns without a number hold no numbers at all, so no one needs to know what they
         # would lose.
         asked = as_number or not whole or len(rest) < len(texts)
         facts["lost"][rest] = True
-        facts["iso"][rest] = False if whole else dates.as_iso(others)
-        some = rest[with_digit[rest]]
         if asked and len(some):
             values = numbers.values(taken(said, some), ".", lenient=True)
             facts["lost"][some] = np.isnan(values)
@@ -210,24 +213,20 @@ def _understood(texts: pa.Array, *, whole: bool, as_number: bool) -> Facts:
     return facts
 
 
-def _others(
-    texts: pa.Array, whole: bool
-) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int64]]:
-    """Return the shapes, the orders and the first two numbers of texts that are not numbers."""
-    shapes = np.full(len(texts), "other", object)
-    shapes[numbers.limits(texts)] = "limit"
-    shapes[~np.isnan(numbers.angles(texts))] = "angle"
-    shapes[~np.isnan(dates.of_day(texts))] = "time"
-    if whole and dates.are_iso(texts):
-        orders = np.ones((len(texts), len(dates.ORDERS)), np.bool_)
-    else:
-        found = (dates.seconds_by_shape(texts, order) for order in dates.ORDERS)
-        orders = np.stack([~np.isnan(values) for values in found], axis=1)
-    a_date = orders.any(axis=1)
-    shapes[a_date] = "date"
-    small = pc.utf8_lower(texts)
-    shapes[numbers.mask(pc.is_in(small, value_set=texts_column(["true", "false"])))] = "truth"
-    return shapes, orders, np.stack(dates.day_or_month(texts), axis=1)
+def _add_points(
+    facts: Facts, shapes: NDArray[Any], places: NDArray[np.int64], texts: pa.Array
+) -> bool:
+    """Note dates, times and angles among the texts at some places; return whether there are any."""
+    found = np.full(len(texts), "", object)
+    found[~np.isnan(numbers.angles(texts))] = "angle"
+    found[~np.isnan(dates.of_day(texts))] = "time"
+    orders = np.stack([~np.isnan(dates.seconds(texts, order)) for order in dates.ORDERS], axis=1)
+    found[orders.any(axis=1)] = "date"
+    facts["orders"][places] = orders
+    facts["first"][places] = np.stack(dates.day_or_month(texts), axis=1)
+    there = found != ""
+    shapes[places[there]] = found[there]
+    return bool(there.any())
 
 
 def _parts(texts: pa.Array, a_time: NDArray[np.bool_]) -> NDArray[np.int8]:

@@ -199,10 +199,11 @@ def _said(
     beside = pc.utf8_trim_whitespace(_beside(parts))
     if powers:
         known = pc.index_in(beside, value_set=texts_column(list(powers)))
-        ends = texts_column([f"e{power}" for power in powers.values()]).take(known)
+        ends = texts_column([f"e{power}" if power else "" for power in powers.values()]).take(known)
         # In the text, so that 0.123 is 12.3 per cent, and not 12.299999999999999.
         raised = pc.binary_join_element_wise(body, ends, scalar(""))
-        body = pc.if_else(pc.match_substring_regex(body, "[eE]"), null(pa.string()), raised)
+        twice = pc.match_substring_regex(raised, "[eE].*e")
+        body = pc.if_else(twice, null(pa.string()), raised)
         matched = pc.and_(matched, body.is_valid())
     elif unit is not None:
         matched = pc.and_(matched, pc.is_in(beside, value_set=texts_column(["", unit])))

@@ -16,9 +16,6 @@ from hushtable.data.columns import as_column, scalar
 
 #: Places of a number in a text, in characters.
 Span = tuple[int, int]
-#: If none of this many shapes of a batch is understood, the others are not checked: the texts are
-#: identifiers or notes.
-FIRST = 500
 #: Longer texts are notes, not values.
 _LONGEST = 60
 _ZERO, _NINE = b"09"
@@ -74,12 +71,8 @@ def by_shape(
     shapes, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
     order = np.argsort(codes, kind="stable")
     limits = np.searchsorted(codes[order], np.arange(len(shapes) + 1))
-    found = False
     for k, shape in enumerate(shapes):
-        if k >= FIRST and not found:
-            return
         one = understood(shape)
         if one is not None:
-            found = True
             mine = order[limits[k] : limits[k + 1]]
             yield one, places[mine], Shaped(shape, data, ends[mine].astype(np.int64))
