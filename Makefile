@@ -182,12 +182,13 @@ lock: .venv-supply/.created
 	@$(call locked,flower,packages/hushtable/pyproject.toml --group flower)
 	@$(call locked,image,packages/hushtable/pyproject.toml --extra databases --extra federation --extra report \
 		--constraint .ci/locks/dev.txt)
+	@$(call locked,mutants,--group mutants --constraint .ci/locks/dev.txt)
 	@$(call locked,nvflare,packages/hushtable/pyproject.toml --group nvflare)
 	@$(call locked,vantage6,packages/hushtable/pyproject.toml --group vantage6)
 
 # Reads PyPI's database of known vulnerabilities, so it needs the network; CI does not run it.
 audit: .venv-supply/.created
-	@for set in build supply dev flower nvflare vantage6; do \
+	@for set in build supply dev flower mutants nvflare vantage6; do \
 		.venv-supply/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
 			--requirement .ci/locks/$$set.txt || { \
 			echo "make audit: $$set.txt has a known vulnerability, or the database was not reached" >&2; exit 1; }; \
@@ -255,6 +256,11 @@ clean: # keeps the environments
 .venv/.kernels: $(wildcard packages/hushtable/src/hushtable/kernels/*.py) .venv/.group-test
 	@$(BIN)/python -m hushtable.kernels._build
 	@$(BIN)/python .ci/warm_kernels.py
+	@touch $@
+
+# mutmut, beside what the tests need.
+.venv/.group-mutants: .venv/.kernels
+	@$(call install,$(BIN)/python,mutants,mutants)
 	@touch $@
 
 .venv/.group-%: $(PROJECTS) .venv/.created

@@ -14,20 +14,51 @@ import os
 import random
 import subprocess
 import sys
+import tomllib
 from collections import Counter, defaultdict
 from pathlib import Path
 
-GROUPS = ("counts", "files", "privacy", "federation")
+ROOT = Path(__file__).resolve().parent.parent
+#: mutmut names a module by its path below one `src`, so it works in a folder that has one, with
+#: links to the sources of the packages and to what their tests need.
+HERE = ROOT / "mutants"
+#: Beginnings of the names of a group's mutants; a mutant is in the first group that fits.
+GROUPS = {
+    "counts": ("hushtable.counts.",),
+    "files": ("hushtable.files.",),
+    "privacy": ("hushtable.privacy.",),
+    "masks": ("hushtable_federation.masks.",),
+    "book": ("hushtable_federation.book.",),
+    "protocol": ("hushtable_federation.online.", "hushtable_federation.folder."),
+    "rest": ("hushtable_federation.",),
+}
 NOTICED = ("killed", "timeout", "segfault", "suspicious")
 #: A cheap mutant. mutmut has to judge one before there are mutants to choose from.
-FIRST = "hushtable_federation.masks.x_split__mutmut_1"
+FIRST = "hushtable_federation.masks.x_decode__mutmut_1"
+
+
+def settings() -> dict[str, list[str]]:
+    """Return the settings of mutmut."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
+
+
+def lay_out() -> None:
+    """Make the folder that mutmut works in."""
+    (HERE / "src").mkdir(parents=True, exist_ok=True)
+    links = {name: ROOT / name for name in ("pyproject.toml", "tests", *settings()["also_copy"])}
+    for name in settings()["source_paths"]:
+        links[name] = next(ROOT.glob(f"packages/*/{name}"))
+    for name, path in links.items():
+        link = HERE / name
+        if not link.is_symlink():
+            link.symlink_to(path)
 
 
 def mutmut(*args: str, **options: object) -> subprocess.CompletedProcess[str]:
     """Run mutmut without `PYTHONPATH`, which could give the tests the unchanged code."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     command = [str(Path(sys.executable).with_name("mutmut")), *args]
-    return subprocess.run(command, env=env, text=True, check=True, **options)
+    return subprocess.run(command, cwd=HERE, env=env, text=True, check=True, **options)
 
 
 def verdicts() -> dict[str, str]:
@@ -37,15 +68,18 @@ def verdicts() -> dict[str, str]:
 
 
 def group(name: str) -> str:
-    """Return the part of the package with a mutant."""
-    return name.split(".")[1]
+    """Return the group of a mutant; raise `StopIteration` if it is in none."""
+    return next(part for part, beginnings in GROUPS.items() if name.startswith(beginnings))
 
 
 def chosen(names: list[str], sample: int | None, seed: int) -> list[str]:
     """Return the mutants to judge: all, or a sample of each group."""
+    of_group = defaultdict(list)
+    for name in sorted(names):
+        of_group[group(name)].append(name)
     found = []
     for part in GROUPS:
-        of_part = sorted(name for name in names if group(name) == part)
+        of_part = of_group[part]
         size = len(of_part) if sample is None else min(sample, len(of_part))
         found += random.Random(f"{part} {seed}").sample(of_part, size)
     return found
@@ -64,7 +98,8 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print known results, judge none")
     options = parser.parse_args()
     if not options.show:
-        if not Path("mutants/mutmut-stats.json").exists():
+        lay_out()
+        if not (HERE / "mutants" / "mutmut-stats.json").exists():
             mutmut("run", "--max-children", "1", FIRST)
         todo = verdicts()
         wanted = chosen(list(todo), options.sample, options.seed)

@@ -56,14 +56,14 @@ class Places:
         """Return what a site answers, as after a start."""
         return Site.open(self.file(name)).answer(request)
 
-    def open(self, least=2, title="", rows_per_person=1):
+    def open(self, least=2, title="", rows_per_person=1, deadline=None):
         """Open a round, and put it there."""
         round_ = Round.open(
             self.plan,
             [self.keys[name].card for name in self.names],
             self.keys["lead"],
             epsilon=1.0,
-            deadline=now() + timedelta(days=1),
+            deadline=deadline or now() + timedelta(days=1),
             least=least,
             title=title,
             rows_per_person=rows_per_person,

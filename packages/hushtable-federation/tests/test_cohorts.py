@@ -17,8 +17,11 @@ from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import Horizon
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.digests import Period, barred, from_bytes, nameless, to_bytes
+from hushtable_federation.coordinator import Coordinator
 from hushtable_federation.reply import Reply
+from hushtable_federation.site import Site
 from person_helpers import COLUMN, PLAN, counted, names, reply_of, table
+from place_helpers import Places
 from round_helpers import T0, send
 
 
@@ -43,6 +46,37 @@ def cohort(those, persons, data_set, **terms):
         about = {"policy": COLUMN, "data_set": data_set, "new_people": True}
         sent[name] = site.submit(round_, T0, sketch, **about)
     return round_, those.sum(round_, sent)
+
+
+# --- the name of the rows -----------------------------------------------------------------------
+
+
+def test_a_second_visit_for_another_data_set_is_refused(tmp_path):
+    """As if a timer was moved on between two visits: the counts keep the name of their rows."""
+    places, box = Places(tmp_path), tmp_path / "box"
+    round_ = places.open()
+    box.mkdir()
+    Coordinator.open(tmp_path / "lead.key", tmp_path).post(box, tmp_path / "round.hush")
+
+    def visit(name, data_set):
+        site = Site.open(places.file(name), data_set=data_set, results=tmp_path)
+        ((_, found),) = site.sync(box)
+        return found
+
+    for name in places.names:
+        assert visit(name, "2026").posted[:1] == ["keys"]
+    refused = visit("north", "2027")
+    assert refused.state == "failed"
+    assert "counted as data_set '2026', and this visit is for data_set '2027'" in refused.words[0]
+    assert "data_set = '2026'" in refused.words[0]
+    with places.book("north") as book:
+        assert book.answers() == []
+        assert book.total("2026") == book.total("2027") == 0.0
+    assert "masked" in visit("north", "2026").posted
+    with places.book("north") as book:
+        assert [one.round_id for one in book.answers()] == [round_.round_id]
+        assert 0.0 < book.total("2026") <= 1.0
+        assert book.total("2027") == 0.0
 
 
 # --- rounds that add up -------------------------------------------------------------------------

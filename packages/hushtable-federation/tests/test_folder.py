@@ -339,9 +339,11 @@ def test_what_got_lost_is_put_there_again(folder):
 
 
 def test_what_is_lost_after_the_list_is_waited_for(folder):
+    """By a coordinator that has lost the answers that it kept, too."""
     here = folder(3, least=2)
     here.counted()
     here.visit()
+    shutil.rmtree(here.journal.with_suffix(""))
     for path in here.names("masked", "s00"):
         path.unlink()
     visit = here.visit()

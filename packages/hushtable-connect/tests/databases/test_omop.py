@@ -14,6 +14,7 @@ from cli_helpers import say
 from hushtable import HushTable, LSHiTables, Plan, Schema, Sketch, load
 from hushtable.cli import main
 from hushtable.data.options import RowOptions
+from hushtable.data.readers import Unasked
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable_connect.omop import Concept, ConceptSet, Recipe
 from hushtable_connect.omop.query import quoted
@@ -526,6 +527,64 @@ def test_one_measurement_in_another_unit_does_not_decide_whether_a_site_answers(
     listed = replace(how, listed_units=True).open_as(url, schema)
     found = [sum(batch.num_rows for batch in one.read()) for one in (alone, listed)]
     assert found[0] == found[1] > 0
+
+
+def of_one_person(made):
+    """Yield tables that differ in the records of the second of five persons, and in nothing else."""
+    one = made.person["person_id"][1].as_py()
+    person = made.person.slice(1, 1)
+    born = person.set_column(2, "year_of_birth", pa.array([1900]))
+    visits = made.visit_occurrence.filter(made.visit_occurrence["person_id"].to_numpy() == one)
+    other = made.visit_occurrence["visit_occurrence_id"][0].as_py()  # of the first person
+    claimed = visits.slice(0, 1).set_column(0, "visit_occurrence_id", pa.array([other]))
+    measured = made.measurement.filter(made.measurement["person_id"].to_numpy() == one)
+    place = measured.column_names.index("visit_occurrence_id")
+    theirs = measured.set_column(place, "visit_occurrence_id", pa.array([other] * len(measured)))
+    added = [("person", person), ("person", born), ("visit_occurrence", visits),
+             ("visit_occurrence", claimed), ("measurement", theirs)]  # fmt: skip
+    for name, table in added:
+        yield one, replace(made, **{name: pa.concat_tables([getattr(made, name), table])})
+    also = pa.concat_tables([made.visit_occurrence, claimed])
+    both = pa.concat_tables([made.measurement, theirs])
+    yield one, replace(made, visit_occurrence=also, measurement=both)
+    for name, table in made.tables.items():
+        if "person_id" in table.column_names:
+            rest = table.filter(table["person_id"].to_numpy() != one)
+            yield one, replace(made, **{name: rest})
+
+
+@pytest.mark.parametrize("row_of", ["person", "visit"])
+def test_records_of_one_person_change_only_the_rows_of_that_person(store, row_of):
+    """At an unattended site, whether there is an answer, too."""
+    made, unasked = Cdm.made(5), Unasked(())
+
+    def read(cdm, schema):
+        reader = Recipe(row_of, cdm=schema).open(store.fill(cdm, schema), unasked=unasked)
+        return pa.Table.from_batches(reader.read())
+
+    for i, (one, cdm) in enumerate(of_one_person(made)):
+        some = [
+            table.filter(table["person_id"].to_numpy() != one)
+            for table in (read(made, f"before{i}"), read(cdm, f"after{i}"))
+        ]
+        assert some[0].equals(some[1]), i
+        assert len(some[0]) == (4 if row_of == "person" else 8)
+    assert any("table person has several rows of one person_id" in one for one in unasked.words)
+
+
+@pytest.mark.parametrize("row_of", ["person", "visit"])
+def test_a_person_that_is_there_twice_does_not_decide_whether_a_site_answers(duck, made, row_of):
+    """Someone who is here is asked; else the person is left out."""
+    twice = replace(made, person=pa.concat_tables([made.person, made.person[4:5]]))
+    url, schema = duck.fill(twice), Recipe(row_of).schema
+    how = RowOptions(omop=row_of, cdm="cdm")
+    with pytest.raises(DataError, match="has 201 rows of 200 person_id"):
+        how.open_as(url, schema)
+    reader = how.open_as(url, schema, attended=False)
+    n_rows = sum(batch.num_rows for batch in reader.read())
+    assert n_rows == (199 if row_of == "person" else 398)
+    (words,) = reader.unasked.words
+    assert words.startswith("table person has several rows of one person_id")
 
 
 @pytest.mark.slow

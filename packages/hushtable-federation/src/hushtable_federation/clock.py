@@ -47,6 +47,14 @@ def keys_until(opened: datetime, deadline: datetime) -> datetime:
     return (opened + (deadline - opened) / 2).replace(microsecond=0)
 
 
+def overdue(opened: datetime, deadline: datetime) -> datetime:
+    """Return when a person has to look after a round that has not ended.
+
+    Sites remove the masks in visits after the deadline; they get the time of the whole round again.
+    """
+    return deadline + (deadline - opened)
+
+
 def shown_time(at: datetime) -> str:
     """Return a time as people read it."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

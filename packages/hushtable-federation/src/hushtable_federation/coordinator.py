@@ -11,7 +11,7 @@ from typing import Any
 
 from hushtable import files
 from hushtable.counts.base import Noised
-from hushtable.errors import HushTableError, RoundError, UsageError
+from hushtable.errors import FileError, HushTableError, RoundError, UsageError, explain
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable_federation.credentials import BY_DEFAULT, FolderAddress
@@ -185,6 +185,7 @@ class Coordinator:
 
     def visit(self, round_folder: RoundFolder) -> Visit:
         """Do the next steps of one round."""
+        make_results(self.results)
         result = self.results / f"{round_folder.round.round_id[:12]}.result.hush"
         journal = path_of(self.key, round_folder.round)
         return CoordinatorVisit(round_folder, self.keys, journal, result).run()
@@ -277,6 +278,17 @@ class Coordinator:
         """Return the sum of a round, which continues from earlier decisions."""
         journal = path_of(self.key, round_)
         return SecureSum(round_, self.keys, nodes, timeout=timeout, journal=journal)
+
+
+def make_results(folder: Path) -> None:
+    """Create the folder for results; raise `FileError` before anything is sent if it cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"{folder}: this cannot be the folder for the result: {explain(error)} (it is named by "
+            "--output, or by results = ... in the site's file)"
+        ) from None
 
 
 def visit_rounds(

@@ -19,7 +19,7 @@ from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.digests import Period, RowDigester, RowDigests
 from hushtable_federation.clock import now, stamp
-from hushtable_federation.coordinator import Coordinator, visit_rounds
+from hushtable_federation.coordinator import Coordinator, make_results, visit_rounds
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
 from hushtable_federation.folder.site_visit import SiteVisit
@@ -248,6 +248,7 @@ class Site:
 
     def visit(self, round_folder: RoundFolder, attendant: Attendant = NOBODY) -> Visit:
         """Do the next step of one round, as a site and, if this is its coordinator, as that."""
+        make_results(self.settings.results)
         visit = Visit()
         if self.card in round_folder.round.sites:
             visit = self._visit(round_folder, attendant)

@@ -466,7 +466,7 @@ def test_new_keys_under_an_old_name(here, run, tmp_path):
 def test_two_coordinators(visit, here, run, tmp_path):
     counted(visit)
     visit("lead")
-    (journal,) = (here / "lead.rounds").iterdir()
+    (journal,) = (here / "lead.rounds").glob("*.json")
     said = journal.read_text()
     journal.write_text(said.replace('"masked": "', '"masked": "0', 1))
     done = run(*sync(here, "lead"))
@@ -512,6 +512,25 @@ def test_two_hundred_thousand_foreign_files(visit, here, monkeypatch):
     start = time.process_time()
     assert visit("south")["state"] == "waiting"
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("name", ["lead", "north"])
+def test_a_folder_for_results_that_cannot_be_one(here, run, name):
+    """It is noticed before anything is sent or spent, not when the result is there."""
+    before = sorted(path.name for path in (here / "box").iterdir())
+    done = run(*sync(here, name), "-o", here / "plan.hush")
+    assert done.code == 1
+    assert "plan.hush: this cannot be the folder for the result" in done.err
+    assert sorted(path.name for path in (here / "box").iterdir()) == before
+
+
+def test_a_folder_for_results_that_is_not_there_yet(here, run):
+    for name in SITES * 2:
+        assert run(*sync(here, name)).code == 0
+    for name in ("lead", *SITES, "lead"):
+        done = run(*sync(here, name), "-o", here / "results" / "of May")
+    assert done.code == 0
+    assert len(list((here / "results" / "of May").glob("*.result.hush"))) == 1
 
 
 def test_no_round_in_the_folder(here, run):

@@ -44,6 +44,9 @@ def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str, within: int | N
     id. A value without a date counts only if there is no other. With ``within``, only values from
     that many days before the person's latest one count, and none without a date; they do not
     depend on other persons.
+
+    A person or visit with several rows in its own table is left out, and so is a measurement that
+    names another person's visit: each row depends on the records of one person.
     """
     cdm = quoted(schema)
     names = ",\n  ".join(f"w.{quoted(one.name)}" for one in concepts)
@@ -51,7 +54,10 @@ def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str, within: int | N
         key, visits, also, person, year = "person_id", "", "", "w.person_id", "w.year"
     else:
         key = "visit_occurrence_id"
-        visits = f"\nJOIN {cdm}.visit_occurrence AS v ON v.{key} = w.{key}"
+        visits = f"""
+JOIN (SELECT {key}, person_id, MIN(visit_start_date) AS visit_start_date
+  FROM {cdm}.visit_occurrence GROUP BY {key}, person_id HAVING COUNT(*) = 1) AS v
+  ON v.{key} = w.{key} AND v.person_id = w.person_id"""
         also, person = "\n  v.person_id AS person_id,", "v.person_id"
         year = "EXTRACT(YEAR FROM v.visit_start_date)"
     return f"""\
@@ -61,13 +67,19 @@ SELECT w.{key} AS {key},{also}
   {_SEX},
   {names}
 FROM wide AS w{visits}
-JOIN {cdm}.person AS p ON p.person_id = {person}
-ORDER BY w.{key}"""
+JOIN (SELECT person_id, MIN(gender_concept_id) AS gender_concept_id,
+    MIN(year_of_birth) AS year_of_birth
+  FROM {cdm}.person GROUP BY person_id HAVING COUNT(*) = 1) AS p ON p.person_id = {person}
+ORDER BY w.{key}, w.person_id"""
 
 
 def _wide(row_of: RowOf, concepts: ConceptSet, cdm: str, within: int | None) -> str:
     """Return the table ``wide``: one value of each concept, in columns."""
-    key, order = KEYS[row_of], "DESC" if row_of == "person" else "ASC"
+    if row_of == "person":
+        keys, each, order = "person_id", "m.person_id", "DESC"
+    else:
+        keys, order = "visit_occurrence_id, person_id", "ASC"
+        each = "m.visit_occurrence_id, m.person_id"
     listed = ",\n    ".join(
         f"({number}, {concept}, {unit})"
         for number, one in enumerate(concepts)
@@ -81,24 +93,24 @@ def _wide(row_of: RowOf, concepts: ConceptSet, cdm: str, within: int | None) -> 
     days, recent = "", ""
     if within is not None:
         day = "CAST(m.measurement_date AS DATE)"
-        days = f"\n    MAX({day}) OVER (PARTITION BY m.{key}) - {day} AS days,"
+        days = f"\n    MAX({day}) OVER (PARTITION BY {each}) - {day} AS days,"
         recent = f" AND days <= {within}"
     return f"""\
 listed (feature, concept, unit) AS (VALUES
     {listed}),
 numbered AS (
-  SELECT m.{key}, listed.feature, CAST(m.value_as_number AS DOUBLE PRECISION) AS value,
+  SELECT {each}, listed.feature, CAST(m.value_as_number AS DOUBLE PRECISION) AS value,
     EXTRACT(YEAR FROM m.measurement_date) AS year,{days}
-    ROW_NUMBER() OVER (PARTITION BY m.{key}, listed.feature
+    ROW_NUMBER() OVER (PARTITION BY {each}, listed.feature
       ORDER BY m.measurement_date {order} NULLS LAST,
         m.measurement_datetime {order} NULLS LAST, m.measurement_id {order}) AS place
   FROM {cdm}.measurement AS m
   JOIN listed ON listed.concept = m.measurement_concept_id AND listed.unit = m.unit_concept_id
-  WHERE m.value_as_number IS NOT NULL AND m.{key} IS NOT NULL),
+  WHERE m.value_as_number IS NOT NULL AND m.{KEYS[row_of]} IS NOT NULL),
 wide AS (
-  SELECT {key}, MAX(year) AS year,
+  SELECT {keys}, MAX(year) AS year,
     {columns}
-  FROM numbered WHERE place = 1{recent} GROUP BY {key})"""
+  FROM numbered WHERE place = 1{recent} GROUP BY {keys})"""
 
 
 def schema_query() -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hushtable.data.readers import FileLayout, Reader, as_reader
+from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError, UsageError
 from hushtable.far import is_url
@@ -145,7 +145,7 @@ class Recipe:
         rows = query.rows_query(self.row_of, self.concepts, cdm, self.within)
         return self.groups.query(rows, self.row_of, self.concepts) if self.by else rows
 
-    def open(self, url: str) -> Reader:
+    def open(self, url: str, *, unasked: Unasked | None = None) -> Reader:
         """Check the tables and units of a CDM, and open its rows.
 
         The rows are read once, and held in memory.
@@ -154,6 +154,9 @@ class Recipe:
         ----------
         url : str
             The URL of a database of PostgreSQL or DuckDB.
+        unasked : Unasked, optional
+            No person can be asked, and no record may decide whether there is an answer: persons or
+            visits that occur twice, and measurements in units that are not listed, are left out.
 
         Returns
         -------
@@ -174,8 +177,9 @@ class Recipe:
             name = shown_url(url) if is_url(url) else url
             raise UsageError(f"{name}: OMOP tables are read from postgresql:// or duckdb:///")
         cdm, named = self._checked_tables(url)
-        self._check_keys(url, cdm)
-        found = self._checked_units(url, cdm, named)
+        self._check_keys(url, cdm, unasked)
+        leaves = self if unasked is None else replace(self, listed_units=True)
+        found = leaves._checked_units(url, cdm, named)
         reader = as_reader(url, layout=FileLayout(query=self.query(cdm)))
         # The query sorts all measurements, and its result is small: run it once, not at each
         # of several passes.
@@ -250,13 +254,17 @@ class Recipe:
                 )
         return cdm, {"concept_id", "concept_name"} <= tables.get("concept", set())
 
-    def _check_keys(self, url: str, cdm: str) -> None:
-        """Refuse a person or visit that occurs twice, because it would become two rows."""
+    def _check_keys(self, url: str, cdm: str, unasked: Unasked | None) -> None:
+        """Refuse a person or visit that occurs twice, or note it: the query leaves it out."""
         for table, key in query.ONE_ROW.items():
             if table == "visit_occurrence" and self.row_of == "person":
                 continue
             [found] = _asked(url, query.keys_query(table, cdm))
-            if found["n_rows"] > found["n_keys"]:
+            more = found["n_rows"] - found["n_keys"]
+            if more and unasked is not None:
+                what = f"table {table} has several rows of one {key}, which is left out"
+                unasked.note(what, more, lambda: shown_url(url))
+            elif more:
                 raise DataError(
                     f"{shown_url(url)}: table {table} in schema {cdm!r} has {found['n_rows']:,} "
                     f"rows of {found['n_keys']:,} {key}: needs one row of each. Remove the "

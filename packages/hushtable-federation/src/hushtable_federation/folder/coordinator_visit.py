@@ -1,7 +1,8 @@
 """A visit of the coordinator to a round in a folder: everything that it can do at one time.
 
-The coordinator records each decision beside its keys before it sends requests based on it. The
-folder contains enough to continue on another machine: the same decisions give the same messages.
+The coordinator records each decision beside its keys before it sends requests based on it, and
+keeps each valid answer until the result is there, so that no site can take one back. The folder
+contains enough to continue on another machine: the same decisions give the same messages.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ from pathlib import Path
 from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.errors import HushTableError, RoundError
-from hushtable_federation.clock import goes_on, keys_until, now
+from hushtable_federation.clock import goes_on, keys_until, now, overdue, shown_time
 from hushtable_federation.folder.round_folder import (
     ASK,
     ASKED,
@@ -20,8 +21,14 @@ from hushtable_federation.folder.round_folder import (
 )
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.messages import Message, Step, unclosed
-from hushtable_federation.online.site import BEGINNING
-from hushtable_federation.online.tally import Decisions, Tally, read_decided, write_decided
+from hushtable_federation.online.site import BEGINNING, over
+from hushtable_federation.online.tally import (
+    Decisions,
+    Journal,
+    Tally,
+    read_decided,
+    write_decided,
+)
 from hushtable_federation.result import Collection, Result
 from hushtable_federation.visit import Visit
 
@@ -73,16 +80,19 @@ class CoordinatorVisit:
         for step in (*BEGINNING, *ASKED):
             self._read(tally, step)
         tally.drop(self.folder.amendment.dropped)
+        visit.found_out = tally.found_out
         if not tally.listed and not (self._has_keys(tally, visit) and self._closes(tally, visit)):
             return visit
         lacking = sorted(set(tally.listed) - set(tally.present))
         if lacking:
-            return self._wait(
-                visit,
-                lacking,
+            words = (
                 "These sites are in the sum, but their files are missing from the folder or "
-                "incomplete. Each site writes its file again when it runs hushtable round sync.",
+                "incomplete. Each site writes its file again when it runs hushtable round sync."
             )
+            if now() <= goes_on(self.folder.round.deadline):
+                return self._wait(visit, lacking, words)
+            words += " Otherwise open another round, without them."
+            return visit.end("failed", words, waits_for=lacking)
         tally.go_on()
         write_decided(self.journal, self.folder.round, tally.decided)
         for step in ASKED:
@@ -99,7 +109,18 @@ class CoordinatorVisit:
                 visit.posted.append(ASK + step)
 
     def _wait(self, visit: Visit, awaited: list[str], *words: str, step: str = "") -> Visit:
-        """Wait for sites; report which of them refused a step, by default the first."""
+        """Wait for sites; report which of them refused a step, by default the first.
+
+        After the deadline, a person has to ask them; when they have forgotten the round, it fails.
+        """
+        round_ = self.folder.round
+        if now() > over(round_):
+            words += (
+                f"The sites keep what they need for this until {shown_time(over(round_))}: open "
+                "another round.",
+            )
+            return visit.end("failed", *words, waits_for=awaited)
+        visit.needs_person |= now() > overdue(round_.opened, round_.deadline)
         for name in awaited:
             word = self.folder.refused(name, step and f"-{step}")
             if word:
@@ -122,22 +143,30 @@ class CoordinatorVisit:
         return self._wait(visit, missing)
 
     def _read(self, tally: Tally, step: Step) -> None:
-        for sender in self.folder.there(step):
-            if sender not in self.folder.round.names:
-                continue
-            for name, content in self.folder.of(step, sender):
+        """Take the answers to a step: those kept, which may be gone from the folder, and others."""
+        journal = Journal(self.journal, self.folder.round)
+        for sender in self.folder.round.names:
+            kept = journal.answer(step, sender)
+            if kept and tally.take(step, sender, kept):
+                kept = b""
+            for name, content in self.folder.of(step, sender, kept):
                 try:
                     tally.add(step, sender, content)
                 except HushTableError as error:
                     self.folder.refuse(name, str(error))
+                    continue
+                if not kept:
+                    journal.keep(step, sender, content)
+                    kept = content
 
     def _has_keys(self, tally: Tally, visit: Visit) -> bool:
         """Return whether it is decided whose keys mask the counts; decide if it is time.
 
-        If all sites have drawn a key, they notice that by themselves, and no request is needed.
+        If all sites have drawn a key, they notice that by themselves, and no request is needed,
+        unless a site has changed its key since.
         """
         round_, left = self.folder.round, self.folder.left()
-        self._say_twice(tally, visit, left)
+        self._say_found_out(tally, visit, left)
         if not tally.decided.keys:
             missing = [name for name in left if name not in tally.drawn]
             few = len(tally.drawn) < round_.needed
@@ -150,16 +179,18 @@ class CoordinatorVisit:
                 return self._short(visit, len(tally.drawn), missing, left)
             tally.close_keys()
             write_decided(self.journal, round_, tally.decided)
-        if set(tally.decided.keys) != set(round_.names):
+        there = [name for name in round_.names if any(self.folder.of("keys", name))]
+        if tally.found_out or not set(tally.decided.keys) == set(there) == set(round_.names):
             self._ask("shares", tally, visit)
         return True
 
-    def _say_twice(self, tally: Tally, visit: Visit, left: list[str]) -> None:
-        for name in sorted(set(tally.twice) & set(left)):
+    def _say_found_out(self, tally: Tally, visit: Visit, left: list[str]) -> None:
+        for name in sorted(set(tally.found_out) & set(left)):
             visit.needs_person = True
             visit.say(
-                f"{name} {tally.twice[name]}: neither answer is valid. Continue without this site "
-                f"(hushtable round amend --drop {name}), and ask which of its books is the newest."
+                f"{name} {tally.found_out[name]}, and none of them is valid. Continue without this "
+                f"site (hushtable round amend --drop {name}), and ask its people for the reason: "
+                "a book that is not the newest, or a program that is not hushtable."
             )
 
     def _closes(self, tally: Tally, visit: Visit) -> bool:
@@ -204,7 +235,9 @@ class CoordinatorVisit:
             result = tally.result()
         except RoundError as error:
             visit.found_out = tally.found_out
-            return visit.end("waiting" if awaited else "failed", str(error), waits_for=awaited)
+            if awaited:
+                return self._wait(visit, awaited, str(error), step=step)
+            return visit.end("failed", str(error))
         visit.found_out = tally.found_out
         return self._publish(result, visit)
 
@@ -253,6 +286,7 @@ class CoordinatorVisit:
         return False
 
     def _end(self, visit: Visit, result: Result) -> Visit:
+        Journal(self.journal, self.folder.round).forget()
         out = [name for name in self.folder.round.names if name not in result.sites]
         without = f" Without {', '.join(out)}." if out else ""
         return visit.end(

@@ -1,5 +1,6 @@
 """A visit of a site to a round in a folder: the next steps, based only on its book."""
 
+import base64
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,8 +10,8 @@ from pathlib import Path
 from hushtable import files
 from hushtable.errors import HushTableError
 from hushtable_federation.book.book import Book
-from hushtable_federation.clock import now, shown_time
-from hushtable_federation.folder.progress import shortage
+from hushtable_federation.clock import now, overdue, shown_time
+from hushtable_federation.folder.progress import Progress, shortage
 from hushtable_federation.folder.round_folder import (
     ASKED,
     HEAD,
@@ -19,8 +20,8 @@ from hushtable_federation.folder.round_folder import (
 )
 from hushtable_federation.keys import Card
 from hushtable_federation.online.messages import Message, Step, unclosed
-from hushtable_federation.online.shares import RoundKey
-from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.online.shares import Kept, RoundKey
+from hushtable_federation.online.site import OnlineSite, over
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.submission import signed_digest
 from hushtable_federation.visit import State, Visit
@@ -88,7 +89,20 @@ class SiteVisit:
                 return visit.end(*short, waits_for=[lead])
         if not asked and not visit.posted:
             visit.say("Nothing to do for this site.")
+        if now() > overdue(self.folder.round.opened, self.folder.round.deadline):
+            return self._overdue(visit)
         return visit.end("failed" if self._is_unavailable else "waiting", waits_for=[lead])
+
+    def _overdue(self, visit: Visit) -> Visit:
+        """Report that the round has not ended; it cannot any more when sites have forgotten it."""
+        round_ = self.folder.round
+        visit.needs_person = True
+        visit.say(
+            f"The time to answer ended on {shown_time(round_.deadline)}, and there is no result: "
+            f"ask {round_.coordinator.name}."
+        )
+        state: State = "failed" if now() > over(round_) else "waiting"
+        return visit.end(state, waits_for=Progress.of(self.folder).waits_for)
 
     @property
     def _has_answered(self) -> bool:
@@ -250,6 +264,15 @@ class SiteVisit:
                 self._add(visit, step, one[1])
         if given is not None:
             self._add(visit, self._step, given.content)
+            self._show_keys(noted["shares"])
+
+    def _show_keys(self, noted: tuple[str, bytes, Kept] | None) -> None:
+        """Write the keys that this site masked with, if the folder lacks one: proof for others."""
+        signed = {} if noted is None or self.folder.decided else noted[2].get("signed", {})
+        for name, text in signed.items():
+            content = base64.b64decode(text)
+            if content not in [one for _, one in self.folder.of("keys", name)]:
+                self.folder.add("keys", name, content)
 
     def _add_head(self) -> None:
         """Write, before the answer, a file that shows that the book holds it."""

@@ -32,6 +32,7 @@ from hushtable_federation.masks import (
     SEAL_BYTES,
     Dealing,
     RoundKeys,
+    agreed_key,
     place_of,
     seal_row,
     unseal_row,
@@ -58,7 +59,8 @@ class CountedRows(NamedTuple):
     """Counts of the rows, of shape (n_cells,), and the digests that identify rows and persons.
 
     ``new_people`` and ``attended`` are as at the time of counting: whether a person states that the
-    rows are about different people, and whether a person reviewed the round.
+    rows are about different people, and whether a person reviewed the round. ``data_set`` is the
+    name of the rows; None if an earlier version counted them.
     """
 
     counts: NDArray[np.int64]
@@ -66,6 +68,7 @@ class CountedRows(NamedTuple):
     persons: PersonsSeen
     new_people: bool
     attended: bool
+    data_set: str | None
 
 
 NOTHING_SAID = Statement()
@@ -128,10 +131,11 @@ class SiteState:
     def keep_rows(
         self,
         counts: NDArray[np.int64],
+        data_set: str,
         digests: RowDigests | None,
         persons: PersonsCounted | None,
     ) -> None:
-        """Keep the counts of the rows, and the digests to recognise them."""
+        """Keep the counts of the rows, the name of their data set, and what recognises them."""
         counted = PersonsSeen.of(persons)
         register = None if counted.register is None else to_bytes(counted.register)
         kept = {
@@ -140,6 +144,7 @@ class SiteState:
             "register": _text(register),
             "new_people": self.statement.new_people,
             "attended": self.attended,
+            "data_set": data_set,
         }
         content = counts.astype("<i8").tobytes()
         self.book.note_step(self.round.round_id, _COUNTED, "", content, kept)
@@ -161,6 +166,7 @@ class SiteState:
             persons,
             kept["new_people"],
             kept["attended"],
+            kept.get("data_set"),
         )
 
     def _noted(self, name: str, step: str) -> tuple[bytes, Kept]:
@@ -196,10 +202,14 @@ def answer_keys(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     digests = site.recognise()
     if digests is not None:
         site.book.check_people(reply.data_set, digests, site.statement.new_people)
-    site.keep_rows(counts, digests, sketch.persons)
+    site.keep_rows(counts, reply.data_set, digests, sketch.persons)
     private = crypto().X25519PrivateKey.generate()
     public = private.public_key().public_bytes_raw().hex()
     return site.sign("keys", {"public": public}), {"private": private.private_bytes_raw().hex()}
+
+
+class NoKeyError(RoundError):
+    """A site signed that its key for a round is something that is no key."""
 
 
 class RoundKey(NamedTuple):
@@ -210,11 +220,18 @@ class RoundKey(NamedTuple):
 
     @classmethod
     def read(cls, round_: Round, site: str, content: bytes) -> "RoundKey":
-        """Check a signed statement of a site; raise `RoundError` if it is not valid."""
+        """Check a signed statement of a site; raise `RoundError` if it is not valid.
+
+        With some points, no site can agree on a mask, so one of them would stop all others.
+        """
         message = Message.read(content, round_.card(site)).check(round_, "keys")
         public = message.body.get("public")
         if not is_digest(public):  # the same form: 32 bytes in hexadecimal digits
-            raise RoundError(f"{site!r} sent no valid key for this round")
+            raise NoKeyError(f"{site!r} sent no valid key for this round")
+        try:
+            agreed_key(crypto().X25519PrivateKey.generate(), str(public))
+        except RoundError as error:
+            raise NoKeyError(f"{site!r} sent no valid key for this round: {error}") from None
         return cls(str(public), message.digest)
 
 
@@ -250,7 +267,9 @@ def answer_shares(site: SiteState, contents: Mapping[str, bytes]) -> tuple[bytes
     digests = {name: one.digest for name, one in found.items()}
     content, digest = _packed(site, dealing, sealed, digests)
     kept = {"own_mask": own_mask.hex(), "digest": digest, "keys": dict(keys.public)}
-    return content, kept | {"digests": digests}
+    # If one of them signs a different key later, this proves it.
+    signed = {name: _text(one) for name, one in contents.items()}
+    return content, kept | {"digests": digests, "signed": signed}
 
 
 def _packed(

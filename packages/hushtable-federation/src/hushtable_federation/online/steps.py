@@ -68,6 +68,13 @@ def answer_masked(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     """
     own_mask, rows = bytes.fromhex(site.kept("shares")["own_mask"]), site.rows()
     reply = site.reply(rows.attended)  # a person reviewed the round before, if at all
+    if rows.data_set not in (None, reply.data_set):
+        raise Refused(
+            Refusal.UNAVAILABLE,
+            f"the rows of this round were counted as data_set {rows.data_set!r}, and this visit is "
+            f"for data_set {reply.data_set!r}, which has a budget of its own: nothing was sent. "
+            f"Visit the round with the site's file that has data_set = {rows.data_set!r}",
+        )
     n_cells = site.round.plan.family.n_cells
     masks = pairwise_mask(site.me, site.round_keys().pairs(), n_cells)
     masks += stream(own_mask, n_cells)

@@ -7,7 +7,9 @@ on disk before any request is sent.
 
 import contextlib
 import json
+import shutil
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -143,12 +145,15 @@ class Tally:
             self.submitted.pop(name, None)
 
     def _take_key(self, site: str, content: bytes) -> None:
-        digest = shares.RoundKey.read(self.round, site, content).digest
-        if self.decided.keys:
-            if self.decided.keys.get(site) == digest:
-                self.drawn[site] = Message.read(content, self.round.card(site))
-        elif self._is_first("keys", site, digest):
+        try:
+            digest = shares.RoundKey.read(self.round, site, content).digest
+        except shares.NoKeyError:
+            self.liars[site] = "signed a key for this round that is no key"
+            raise
+        decided = self.decided.keys
+        if digest == (decided.get(site) if decided else digest):
             self.drawn[site] = Message.read(content, self.round.card(site))
+        self._is_first("keys", site, digest)
 
     def _take_shares(self, site: str, content: bytes) -> None:
         message = Message.read(content, self.round.card(site)).check(self.round, "shares")
@@ -159,17 +164,17 @@ class Tally:
     def _is_first(self, step: Step, site: str, digest: str) -> bool:
         """Return whether an answer counts; raise `RoundError` if a site gave two different ones.
 
-        For a site on the list, the answer on the list counts, and any other proves cheating.
+        For a site on the list, the answer on the list counts, and any other proves cheating; so for
+        a key that others were asked to mask with.
         """
-        known = self._digests.setdefault((step, site), self.listed.get(site, {}).get(step, digest))
+        decided = self.listed.get(site, {}) | {"keys": self.decided.keys.get(site, digest)}
+        known = self._digests.setdefault((step, site), decided.get(step, digest))
         if known != digest:
             self.twice[site] = f"signed two different answers to step {step!r}"
         if self.listed:
             return site in self.listed and known == digest
         if site in self.twice:
-            self.drawn.pop(site, None)
-            self.dealt.pop(site, None)
-            self.submitted.pop(site, None)
+            self.drop([site])
             raise RoundError(f"{site!r} {self.twice[site]}")
         return True
 
@@ -217,10 +222,18 @@ class Tally:
     @property
     def present(self) -> list[str]:
         """Return the sites that dealt shares and sent counts, masked with all decided keys."""
-        there, keys = set(self.dealt) & set(self.submitted), self.decided.keys
+        there = sorted(set(self.dealt) & set(self.submitted))
         if self.listed:  # which sites agreed was checked before that was decided
-            return sorted(there)
-        return sorted(one for one in there & set(keys) if self.dealt[one].agrees(keys))
+            return there
+        keys = [self.dealt[name].keys for name in there if name in self.decided.keys]
+        # A member may show some sites one key and others a different one. Then it is out, because
+        # only what is agreed on by those on the list matters.
+        own = {}
+        for name in set(there) & set(self.decided.keys):
+            (digest, _), *_ = Counter(one.get(name, "") for one in keys).most_common(1)
+            if digest == self.dealt[name].keys.get(name):
+                own[name] = digest
+        return sorted(name for name in own if self.dealt[name].agrees(own))
 
     def close_keys(self) -> None:
         """Decide that all mask with the sites that have drawn keys; raise if they are too few."""
@@ -477,13 +490,22 @@ class Journal:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         files.write_bytes(self._file(step, site), content)
 
+    def answer(self, step: Step, site: str) -> bytes:
+        """Return a stored answer; empty if there is none."""
+        path = self._file(step, site)
+        return path.read_bytes() if path.exists() else b""
+
     def kept(self) -> Iterator[tuple[Step, str, bytes]]:
         """Yield the stored answers: step, site, content; the first step first."""
         for step in STEPS:
             for site in self._round.names:
-                path = self._file(step, site)
-                if path.exists():
-                    yield step, site, path.read_bytes()
+                content = self.answer(step, site)
+                if content:
+                    yield step, site, content
+
+    def forget(self) -> None:
+        """Remove the stored answers, after the result is there."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _file(self, step: Step, site: str) -> Path:
         # Names may differ only in case, which some file systems do not distinguish.

@@ -196,9 +196,6 @@ class RowOptions:
         OMOP tables, only the ``needed`` columns are read; by default, all.
         """
         recipe = self.recipe
-        if recipe is not None and unasked is not None:
-            # One measurement in a different unit must not decide whether there is an answer.
-            recipe = replace(self, listed_units=True).recipe
         if self.join:
             if recipe is not None or unasked is not None:
                 what = "the rows of a round" if recipe is None else "--omop"
@@ -208,7 +205,8 @@ class RowOptions:
             return joined
         if recipe is not None:
             self.layout.check_used((), "--omop")
-            found: Reader = (recipe if needed is None else recipe.of(needed)).open(data)
+            some = recipe if needed is None else recipe.of(needed)
+            found: Reader = some.open(data, unasked=unasked)
             return found
         try:
             layout = replace(self.layout, unasked=unasked)
