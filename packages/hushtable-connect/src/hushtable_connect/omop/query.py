@@ -66,7 +66,11 @@ ORDER BY w.{key}"""
 
 
 def _wide(row_of: RowOf, concepts: ConceptSet, cdm: str, within: int | None) -> str:
-    """Return the table ``wide``: one value of each concept, in columns."""
+    """Return the table ``wide``: one value of each concept, in columns.
+
+    A measurement that names a visit of another person is left out, so that each row depends on one
+    person.
+    """
     key, order = KEYS[row_of], "DESC" if row_of == "person" else "ASC"
     listed = ",\n    ".join(
         f"({number}, {concept}, {unit})"
@@ -78,7 +82,12 @@ def _wide(row_of: RowOf, concepts: ConceptSet, cdm: str, within: int | None) -> 
         f"MAX(CASE WHEN feature = {number} THEN value END) AS {quoted(one.name)}"
         for number, one in enumerate(concepts)
     )
-    days, recent = "", ""
+    days, recent, own = "", "", ""
+    if row_of == "visit":
+        own = (
+            f"\n  JOIN {cdm}.visit_occurrence AS o\n"
+            f"    ON o.{key} = m.{key} AND o.person_id = m.person_id"
+        )
     if within is not None:
         day = "CAST(m.measurement_date AS DATE)"
         days = f"\n    MAX({day}) OVER (PARTITION BY m.{key}) - {day} AS days,"
@@ -93,7 +102,7 @@ numbered AS (
       ORDER BY m.measurement_date {order} NULLS LAST,
         m.measurement_datetime {order} NULLS LAST, m.measurement_id {order}) AS place
   FROM {cdm}.measurement AS m
-  JOIN listed ON listed.concept = m.measurement_concept_id AND listed.unit = m.unit_concept_id
+  JOIN listed ON listed.concept = m.measurement_concept_id AND listed.unit = m.unit_concept_id{own}
   WHERE m.value_as_number IS NOT NULL AND m.{key} IS NOT NULL),
 wide AS (
   SELECT {key}, MAX(year) AS year,
@@ -107,16 +116,19 @@ def schema_query() -> str:
 
 
 def columns_query(tables: Sequence[str]) -> str:
-    """Return the query for the tables and columns that exist, in all schemas.
+    """Return the query for the columns that exist, in all schemas, and whether a table has them.
 
+    Otherwise, it is a view, or a table of another server.
     Names are as in the database, which decides whether case matters.
     """
     names = ", ".join(f"'{one}'" for one in tables)
     return f"""\
-SELECT CAST(table_schema AS VARCHAR) AS cdm, CAST(table_name AS VARCHAR) AS name,
-  CAST(column_name AS VARCHAR) AS field
-FROM information_schema.columns
-WHERE LOWER(CAST(table_name AS VARCHAR)) IN ({names})
+SELECT CAST(c.table_schema AS VARCHAR) AS cdm, CAST(c.table_name AS VARCHAR) AS name,
+  CAST(c.column_name AS VARCHAR) AS field, t.table_type = 'BASE TABLE' AS is_table
+FROM information_schema.columns AS c
+JOIN information_schema.tables AS t ON t.table_catalog = c.table_catalog
+  AND t.table_schema = c.table_schema AND t.table_name = c.table_name
+WHERE LOWER(CAST(c.table_name AS VARCHAR)) IN ({names})
 ORDER BY 1, 2, 3"""
 
 

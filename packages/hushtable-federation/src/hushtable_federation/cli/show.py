@@ -181,6 +181,7 @@ def policy(
         "persons": read.persons,
         "masks": read.masks,
         "max_rows": read.max_rows,
+        "independent": read.independent,
         "officer": read.officer or None,
         "plans": list(read.plans),
         "features": [feature.to_dict() for feature in read.features],
@@ -203,6 +204,9 @@ def _blocks(file: Path, read: Policy) -> Iterator[Block]:
         "Persons": "named by a column (person = ... in the site's file)"
         if read.persons == "column"
         else f"{read.persons:,} rows at most per person, as affirmed",
+        "Queries": "each row depends on one person, as affirmed"
+        if read.independent
+        else "counted only if the site's file states that each row depends on one person",
         "No masks": "refused" if read.masks else "allowed",
         "Bounded rows": "allowed: they reveal roughly how many rows are here"
         if read.max_rows
