@@ -96,6 +96,9 @@ def history_unit(name: str) -> str:
 def history_columns(X: Any, *, entity: str, time: str, values: Sequence[str] | None = None) -> Any:
     """Return readings with columns that compare each with the earlier ones of its entity.
 
+    They depend on the other readings of the entity. `hushtable.Sketch.from_data` counts columns
+    with these names for a release only with ``person=``, which has to be the entity.
+
     Parameters
     ----------
     X : data frame or Arrow object of n rows
