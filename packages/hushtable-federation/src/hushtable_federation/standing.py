@@ -40,6 +40,8 @@ class Standing:
         Fingerprint of the officer who has to sign; empty if no signature is needed.
     epsilon : float or None
         The total cost of all rounds about the rows after this one; None if it is forbidden.
+    beside_cost : str
+        What the round's own cost does not contain: see `Reply.beside_cost`.
     """
 
     known: dict[str, str]
@@ -49,6 +51,7 @@ class Standing:
     strangers: list[Card] = field(default_factory=list)
     officer: str = ""
     epsilon: float | None = None
+    beside_cost: str = ""
 
     @property
     def allows(self) -> bool:
@@ -76,7 +79,7 @@ class Standing:
                     raise Refused(Refusal.POLICY, _NOT_STATED)
                 reply = site.reply(asked, book, **others)
                 reply.check_persons(site.settings.person is not None)
-                found.epsilon = reply.epsilon
+                found.epsilon, found.beside_cost = reply.epsilon, reply.beside_cost
                 found.strangers = _to_compare(policy, reply.strangers)
                 reply.check_known()
                 found.words.append(reply.cost_words)

@@ -19,6 +19,7 @@ from hushtable_federation.cli._common import PersonsOption, RoundFile, read_roun
 from hushtable_federation.describe import officer_words, round_lines
 from hushtable_federation.hidden import SealedSecret
 from hushtable_federation.keys import Card, Keys
+from hushtable_federation.language import _
 from hushtable_federation.layout import Sealed
 from hushtable_federation.policy import Approval, Policy, load_policy, write_policy
 from hushtable_federation.round import Round
@@ -55,12 +56,13 @@ def show(
     if shared is None and key is not None and asked.plan is None:
         shared = common.hidden_plan(Site.open(key).settings.plan)
     drawn = asked.plan if shared is None else asked.layout.check(shared)
-    standing: dict[str, Any] = {"known": {}, "policy": None}
+    standing: dict[str, Any] = {"known": {}, "policy": None, "beside_cost": ""}
     if key is not None:
         found = Standing.of(Site.open(key, **common.given(book=book, policy=policy)), asked, shared)
         if found.officer:
             found.words.append(f"The officer {found.officer} has to sign it (round approve).")
-        standing = {"known": found.known, "policy": {"allows": found.allows, "words": found.words}}
+        policy_facts = {"allows": found.allows, "words": found.words}
+        standing = {"known": found.known, "policy": policy_facts, "beside_cost": found.beside_cost}
     facts: dict[str, Any] = {
         "command": "round show",
         "round_id": asked.round_id,
@@ -76,7 +78,7 @@ def show(
     }
 
     def blocks() -> Iterator[Block]:
-        yield from round_blocks(asked, drawn, standing["known"])
+        yield from round_blocks(asked, drawn, standing["known"], standing["beside_cost"])
         if standing["policy"] is not None:
             yield "\nThis site\n"
             yield Paragraph(standing["policy"]["words"], indent="  ")
@@ -84,12 +86,16 @@ def show(
     return CommandResult(facts, blocks())
 
 
-def round_blocks(asked: Round, drawn: Plan | None, known: dict[str, str]) -> Iterator[Block]:
-    """Print what a round counts, and who takes part."""
+def round_blocks(
+    asked: Round, drawn: Plan | None, known: dict[str, str], beside_cost: str
+) -> Iterator[Block]:
+    """Print what a round counts, what its cost does not contain here, and who takes part."""
     yield Paragraph(officer_words(asked, drawn))
     yield ""
     for label, value in round_lines(asked).items():
         yield f"{label:<13}{shown(value)}"
+        if label == _("Cost") and beside_cost:
+            yield f"{'':<13}{shown(beside_cost)}"
     if drawn is not None:
         yield ""
         rows = [[shown(cell) for cell in row] for row in column_rows(drawn)]

@@ -505,7 +505,6 @@ class ACE(TableDetector):
     rows in 2**l cells; a row's score is the mean of its counts. The signs are those of the
     unscaled rows, seen from the origin: angles matter, lengths do not, and features in large
     units dominate. If you do not want this, centre and scale the rows first.
-    units decide. Centre and scale the rows first where that is not meant.
 
     Parameters
     ----------
