@@ -191,6 +191,37 @@ def test_a_page_has_own_values_only_where_they_were_given(small, capsys):
     assert own.count("<svg") == everybody.count("<svg") >= 3
     shown = " ".join(capsys.readouterr().out.split())
     assert "do not send it to anyone" in shown
+    # For machines, too.
+    read = ("round", "ranges", result, *quantiles, "-o", "all.csv")
+    everybody, own = asked(capsys, *read), asked(capsys, *read, "--site", "north.toml")
+    assert (everybody["own"], "own_is" in everybody) == ([], False)
+    assert own["own"]
+    assert "do not send it to anyone" in own["own_is"]
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_history_that_was_cut_stands_beside_the_cost(small, capsys, cut):
+    """The coordinator's file of ranges, without the costs of the round that found them."""
+    do("round", "ranges", "result.hush", "--quantiles", "0.05,0.95", "-o", "later.toml")
+    text, _, _ = (small / "later.toml").read_text().partition("\n[[paid]]")
+    if cut:
+        (small / "later.toml").write_text(text)
+    do("plan", "draw", "later.toml", "--epsilon", 2, "--expected-rows", 9_000, "-o", "plan.hush")
+    cards = [f"{name}.card" for name in ("north", "south", "west")]
+    do("round", "open", "plan.hush", *cards, "--key", "lead.key", "--epsilon", 2,
+       "-o", "later.hush")  # fmt: skip
+    show = ("round", "show", "later.hush", "--key", "north.key")
+    words, total = asked(capsys, *show)["beside_cost"], "with all, epsilon 2."
+    do(*show)
+    _, _, beside = capsys.readouterr().out.partition("Cost  ")
+    if cut:
+        assert "1 earlier answer of this site about 'all rows' that the plan does not" in words
+        assert total in words
+        assert words in beside.splitlines()[1]
+    else:
+        assert words == ""
+        assert total not in beside
+    assert asked(capsys, "round", "show", "later.hush")["beside_cost"] == ""
 
 
 def test_a_site_without_a_concept_is_no_hindrance(small, capsys):

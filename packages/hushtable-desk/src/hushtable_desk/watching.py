@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from hushtable.charts.lines import ChartLine, LineChart
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.sketch import count_here
 from hushtable.data.columns import as_numbers, is_text
 from hushtable.data.readers import Reader
 from hushtable.data.texts.reading import ColumnUnderstanding, plain_texts
@@ -334,9 +334,7 @@ def _compared(
     before = before[:: -(-len(before) // _EARLIER)]
     reader = _opened(table, judging)
     try:
-        sides = [
-            Sketch.from_data(counted.plan, reader.take(rows), n_jobs=-1) for rows in (before, after)
-        ]
+        sides = [count_here(counted.plan, reader.take(rows), n_jobs=-1) for rows in (before, after)]
         rows = np.sort(np.concatenate([before, after]))
         sample = None
         if len(rows) >= 4 and not counted.plan.context:

@@ -59,6 +59,9 @@ class Policy:
     masks : bool
         Whether the site answers only masked rounds. Without masks, the coordinator sees this site's
         counts, with its noise.
+    independent : bool
+        Whether the site affirms that each row of its query or view depends on the records of one
+        person only. Otherwise, its file has to (``independent = true``), or no round is answered.
     max_rows : bool
         Whether the site answers rounds that bound the rows of a site. In these, everyone who takes
         part in unmasking learns roughly how many rows this site has.
@@ -96,6 +99,7 @@ class Policy:
     persons: Persons = "column"
     masks: bool = True
     max_rows: bool = False
+    independent: bool = False
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
@@ -324,7 +328,7 @@ _KINDS: dict[str, Kind] = {
 _LIMITS = ("delta", "epsilon", "known_sites", "total_epsilon")
 _ROUND: dict[str, Kind] = {
     **dict.fromkeys((*_LIMITS, "persons"), ANY),
-    **dict.fromkeys(("coordinator_may_be_site", "masks", "max_rows"), SWITCH),
+    **dict.fromkeys(("coordinator_may_be_site", "masks", "max_rows", "independent"), SWITCH),
 }
 
 

@@ -13,7 +13,7 @@ from hushtable.counts.sketch import Sketch, check_counts
 from hushtable.errors import DataError, RoundError, UsageError
 from hushtable.privacy import mechanisms
 from hushtable.privacy.accounting import rounded_up
-from hushtable.privacy.budget import Spent
+from hushtable.privacy.budget import Spent, split_history
 from hushtable.privacy.ledger import Share
 from hushtable_federation.book.book import ALL_ROWS, Book
 from hushtable_federation.book.digests import (
@@ -462,6 +462,24 @@ class Reply:
             content=b"",
         )  # fmt: skip
         return self.book.record(same.sealed(asked, self.keys, masks))
+
+    @property
+    def beside_cost(self) -> str:
+        """Return what the round's own cost does not contain, in words; empty if it contains all.
+
+        These are earlier answers in the book that the plan does not name, for example because an
+        entry was cut from its schema.
+        """
+        if self.earlier is not None or self.past.paid:
+            return ""
+        unnamed, _ = split_history(self.round.plan.behind, self.book.spent(self.data_set))
+        if not unnamed:
+            return ""
+        answers = "1 earlier answer" if len(unnamed) == 1 else f"{len(unnamed)} earlier answers"
+        return (
+            f"without {answers} of this site about {self.data_set!r} that the plan does not name: "
+            f"with all, epsilon {rounded_up(self.epsilon):g}"
+        )
 
     @property
     def cost_words(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from hushtable.errors import NO_HIDDEN, FileError
+from hushtable.errors import NO_HIDDEN, FileError, explain
 from hushtable_federation.book.book import ALL_ROWS
 from hushtable_federation.credentials import (
     BY_DEFAULT,
@@ -24,7 +24,7 @@ _PATHS = (
     "key", "book", "policy", "approvals", "results", "rows", "concepts", "folder",
     "metrics",
 )  # fmt: skip
-_SWITCHES = ("no_header", "listed_units")
+_SWITCHES = ("no_header", "listed_units", "independent")
 _LISTS = ("columns", "drop", "missing")
 _TEXTS = (
     "decimal",
@@ -122,6 +122,19 @@ class SiteSettings:
     threads: int = -1
     reads: Mapping[str, Any] = field(default_factory=dict)
     path: Path | None = None
+
+    @property
+    def query(self) -> str:
+        """The text of the query that makes the rows; empty without one."""
+        given = str(self.reads.get("query", "")).strip()
+        if not given.endswith(".sql"):
+            return given
+        try:
+            return Path(given).read_text(encoding="utf-8-sig").strip()
+        except OSError as error:
+            raise FileError(f"{given}: the query cannot be read: {explain(error)}") from None
+        except UnicodeDecodeError:
+            raise FileError(f"{given}: the query is not UTF-8: save the file as UTF-8") from None
 
     @classmethod
     def load(

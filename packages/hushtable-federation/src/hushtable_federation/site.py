@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushtable.counts.base import Noised
+from hushtable.counts.base import Noised, check_coupled
 from hushtable.counts.sketch import Sketch
 from hushtable.data.options import RowOptions, notes, person_columns
 from hushtable.data.readers import Reader
@@ -28,7 +28,7 @@ from hushtable_federation.online.messages import Message
 from hushtable_federation.online.shares import Statement
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Approval, load_policy
-from hushtable_federation.refusals import Refusal, SiteLog
+from hushtable_federation.refusals import Refusal, SiteLog, refusing
 from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
@@ -104,10 +104,18 @@ class SiteRows:
                 del notes[known:]
         return self._reader
 
+    def check(self, plan: Plan) -> None:
+        """Raise `PrivacyError` if rows depend on records of several persons; no value decides."""
+        reader = self.open(plan) if self._reader is None else self._reader
+        if load_policy(self._settings.policy).independent:  # a round's rows are never joined
+            reader = replace(reader, coupled=tuple(one for one in reader.coupled if one.key))
+        with refusing(Refusal.POLICY):
+            check_coupled(plan, reader, self._settings.person)
+        self._reader = reader
+
     def count(self, round_: Round, plan: Plan) -> Sketch:
         """Return the sketch of the rows, with at most the rows per person that the round states."""
-        if self._reader is None:
-            self.open(plan)
+        self.check(plan)
         persons: dict[str, Any] = {}
         if self._settings.person is not None:
             persons = {
@@ -421,7 +429,7 @@ class Site:
         reply.check_persons(tells)
         if tells and attendant.statement.new_people and reply.earlier is None:
             book.check_others(reply.data_set)
-        rows.open(reply.plan)
+        rows.check(reply.plan)
         attendant.confirm(reply)
         return reply
 

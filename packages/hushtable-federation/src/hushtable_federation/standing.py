@@ -6,7 +6,7 @@ from hushtable.errors import PlanError, PrivacyError, RoundError
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card
 from hushtable_federation.policy import Policy, Role, load_policy
-from hushtable_federation.refusals import Refusal
+from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
 
@@ -26,7 +26,8 @@ class Standing:
         By role and name, such as ``"site south"``: ``"this site"``, ``"known"`` or ``"not known
         here"``.
     words : list of str
-        What the round would cost, or why the site refuses it.
+        The query that makes the site's rows, if there is one; and what the round would cost, or
+        why the site refuses it.
     word : Refusal or None
         The word of the refusal; None if policy and book allow the round.
     forbidden : bool
@@ -37,6 +38,8 @@ class Standing:
         Fingerprint of the officer who has to sign; empty if no signature is needed.
     epsilon : float or None
         The total cost of all rounds about the rows after this one; None if it is forbidden.
+    beside_cost : str
+        What the round's own cost does not contain: see `Reply.beside_cost`.
     """
 
     known: dict[str, str]
@@ -46,6 +49,7 @@ class Standing:
     strangers: list[Card] = field(default_factory=list)
     officer: str = ""
     epsilon: float | None = None
+    beside_cost: str = ""
 
     @property
     def allows(self) -> bool:
@@ -59,13 +63,19 @@ class Standing:
         Raise `FileError` or `PrivacyError` if keys, book or policy cannot be used.
         """
         policy = load_policy(site.settings.policy)
+        query = site.settings.query
+        stated = policy.independent or bool(site.settings.reads.get("independent"))
         # The approval is checked when the site answers the round.
         with site.book() as book:
             found = cls(_known(asked, site.card, policy, book), officer=policy.officer)
+            if query:
+                found.words.append(_query_words(query, stated))
             try:
+                if query and not stated:
+                    raise Refused(Refusal.POLICY, _NOT_STATED)
                 reply = site.reply(asked, book, policy=policy.without_officer())
                 reply.check_persons(site.settings.person is not None)
-                found.epsilon = reply.epsilon
+                found.epsilon, found.beside_cost = reply.epsilon, reply.beside_cost
                 found.strangers = _to_compare(policy, reply.strangers)
                 reply.check_known()
                 found.words.append(reply.cost_words)
@@ -74,6 +84,25 @@ class Standing:
                 found.forbidden = not found.strangers
                 found.words.append(str(error))
         return found
+
+
+#: Why a site refuses to count the rows of a query.
+_NOT_STATED = (
+    "nothing states that each row of the query depends on the records of one person only, without "
+    "which the guarantee would not hold: if it is so, state it in the site's file (independent = "
+    "true) or in the policy (independent = true under [round])"
+)
+
+
+def _query_words(query: str, stated: bool) -> str:
+    """Return what makes a site's rows, for the officer."""
+    words = f"The rows are the result of this query: {query}"
+    if not stated:
+        return words
+    return (
+        f"{words}\nThis site states that each of them depends on the records of one person only "
+        "(independent = true)."
+    )
 
 
 def _known(asked: Round, me: Card, policy: Policy, book: Book) -> dict[str, str]:

@@ -195,7 +195,7 @@ def test_what_a_caller_chooses_at_a_node_changes_nothing(consortium):
     }
     sqlite(consortium, "east")
     said = consortium.at("east", "site.toml")
-    said.write_text(said.read_text() + 'query = "SELECT a, b FROM patients"\n')
+    said.write_text(said.read_text() + 'query = "SELECT a, b FROM patients"\nindependent = true\n')
     environment = consortium.environment("east", "sql", "rows.sqlite") | chosen
     assert asked(consortium, beginning(consortium, round_), environment)
     assert counted(consortium, round_) == truly(consortium, round_)
@@ -292,7 +292,7 @@ def test_a_database(consortium, kind):
     if kind == "sql":
         sqlite(consortium, "east")
         said = consortium.at("east", "site.toml")
-        said.write_text(said.read_text() + 'query = "cohort.sql"\n')
+        said.write_text(said.read_text() + 'query = "cohort.sql"\nindependent = true\n')
         consortium.at("east", "cohort.sql").write_text("SELECT b, a FROM patients")
     elif kind == "parquet":
         rows.to_parquet(consortium.at("east", "rows.parquet"))
@@ -321,7 +321,7 @@ def test_omop(consortium):
     """One row a person from a CDM in PostgreSQL, by a query that the site keeps."""
     round_, rows = consortium.open(), consortium.rows["east"]
     said = consortium.at("east", "site.toml")
-    said.write_text(said.read_text() + 'query = "cohort.sql"\n')
+    said.write_text(said.read_text() + 'query = "cohort.sql"\nindependent = true\n')
     consortium.at("east", "cohort.sql").write_text(COHORT)
     values = ", ".join(
         f"({i}, {concept}, {value!r})"

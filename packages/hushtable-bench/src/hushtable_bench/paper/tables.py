@@ -64,7 +64,10 @@ def data_table(sets: Sequence[tuple[PaperSet, LabelledSet, int]]) -> ResultTable
 
 
 def accuracy_table(results: Results) -> ResultTable:
-    """Lay out Table 2: mean ROC-AUC ± spread over the seeds (the paper's in brackets)."""
+    """Lay out Table 2: mean ROC-AUC ± spread over the seeds (what the paper prints in brackets).
+
+    The paper prints its mean and its mean rank for all its sets together.
+    """
     sets = present(results, "central")
     rows = []
     for which in sets:
@@ -76,11 +79,12 @@ def accuracy_table(results: Results) -> ResultTable:
     ours = np.array(
         [[mean_auc(results, s.name, name) for name in SYSTEMS_OF_THE_PAPER] for s in sets]
     )
-    papers = np.array([which.auc for which in sets])
-    ranked = (rankdata(-auc, axis=1) for auc in (ours, papers))
-    for label, both in (("mean", (ours, papers)), ("mean rank", ranked)):
-        pairs = zip(*(figures.mean(axis=0) for figures in both), strict=True)
-        rows.append((label, *(f"{a:.1f} ({b:.1f})" for a, b in pairs)))
+    for label, found in (("mean", ours), ("mean rank", rankdata(-ours, axis=1))):
+        means = [f"{mean:.1f}" for mean in found.mean(axis=0)]
+        if len(sets) == len(SETS):
+            printed = PUBLISHED[label.replace(" ", "_")]
+            means = [f"{mean} ({papers})" for mean, papers in zip(means, printed, strict=True)]
+        rows.append((label, *means))
     return ResultTable(("ROC-AUC x 100", *SYSTEMS_OF_THE_PAPER), rows)
 
 
@@ -183,7 +187,10 @@ def by_setting(results: Results, experiment: str, data: str) -> Mapping[str, dic
 #: Difference from the paper's ROC-AUC, in points, from which on a system needs an explanation.
 TOLERANCE = 2.5
 
-#: Explanations of larger differences on comparable sets.
+#: Largest distance of the mean rank of LSH iTables from that of the first system. In the paper,
+#: LSH iTables are first; here, RS-H is.
+BEHIND = 1.0
+#: Explanations of larger differences on comparable sets, from trials that no command repeats.
 EXPLAINED: dict[tuple[str, str], str] = {
     (system, data): why
     for system, sets in PUBLISHED["explained"].items()
@@ -199,7 +206,8 @@ def explanations(results: Results) -> ResultTable:
         if abs(distance) > TOLERANCE:
             why = EXPLAINED.get((name, which.name), "not explained")
             rows.append((name, which.name, f"{which.published[name]}", f"{ours:.1f}", why))
-    return ResultTable(("system", "set", "paper", "here", "why"), rows, text=2)
+    header = ("system", "set", "paper", "here", "why, by trials that no command repeats")
+    return ResultTable(header, rows, text=2)
 
 
 def _comparable(results: Results) -> list[tuple[PaperSet, str, float]]:
@@ -230,7 +238,20 @@ def targets(results: Results) -> list[Promise]:
             furthest = max(distances, key=lambda name: distances[name])
             claim = f"{system}: off the paper where not explained, at most ({furthest})"
             found.append(Promise(claim, distances[furthest], "<=", TOLERANCE, ".2f"))
+    found += _rank_targets(results)
     return found + _time_targets(results) + _shape_targets(results)
+
+
+def _rank_targets(results: Results) -> list[Promise]:
+    """Compare the ranking with the paper's, in which LSH iTables are first."""
+    sets = present(results, "central")
+    ours = [[mean_auc(results, s.name, name) for name in SYSTEMS_OF_THE_PAPER] for s in sets]
+    if not sets or np.isnan(ours).any():
+        return []
+    ranks = rankdata(-np.array(ours), axis=1).mean(axis=0)
+    first, own = int(np.argmin(ranks)), SYSTEMS_OF_THE_PAPER.index("LSH iTables")
+    claim = f"LSH iTables: mean rank behind the first ({SYSTEMS_OF_THE_PAPER[first]})"
+    return [Promise(claim, float(ranks[own] - ranks[first]), "<=", BEHIND, ".2f")]
 
 
 def _time_targets(results: Results) -> list[Promise]:

@@ -8,7 +8,7 @@ def register() -> None:
     from hushtable_connect.databases import reader
 
     def open_(url: str, layout: FileLayout) -> Reader:
-        layout.check_used(("query",), reader.without_secrets(url))
+        layout.check_used(("query", "independent"), reader.without_secrets(url))
         return reader.database(url, layout)
 
     register_url(reader.is_database, open_)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
+from hushtable.data.readers import Coupling
 from hushtable.data.readers.reader import Batch, FileLayout, Reader, Unasked, column_names, split
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.far import is_url
@@ -33,6 +34,12 @@ _HARMLESS = frozenset({
     "application_name", "charset", "connect_timeout", "dbname", "driver", "host", "port",
     "service", "sslmode", "user",
 })  # fmt: skip
+#: Of rows that SQL makes: each may depend on anything in the database.
+OF_SQL = Coupling(
+    "the rows are the result of a query or a view",
+    "if each row depends on the records of one person only, state it (--independent, independent = "
+    "true in a site's file, or independent=True)",
+)
 QUERY = "--query 'SELECT ... FROM ...' or --query FILE.sql; in Python, query='SELECT ...'"
 _READS = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM"})
 #: Parts in which a semicolon does not end a statement: texts, names, and comments.
@@ -79,17 +86,20 @@ def database(url: str, layout: FileLayout) -> Reader:
     address = Address(url)
     sql = _statement(layout.query, address.source)
     opened = DRIVERS.get(address.scheme, drivers.SQLAlchemy)
-    return _rows(address, address.guard(lambda: opened(url, sql)), layout.unasked)
+    rows = _rows(address, address.guard(lambda: opened(url, sql)), layout.unasked)
+    return replace(rows, coupled=() if layout.independent else (OF_SQL,))
 
 
-#: Queries for the tables and views of a database in a file, with their names quoted for SQL.
+#: Queries for the tables and views of a database in a file: their names, also as quoted for SQL,
+#: and whether they are tables.
 _TABLES = {
     "sqlite": """
-        SELECT name, '"' || replace(name, '"', '""') || '"' FROM sqlite_master
+        SELECT name, '"' || replace(name, '"', '""') || '"', type = 'table' FROM sqlite_master
         WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name""",
     "duckdb": """
         SELECT CASE table_schema WHEN 'main' THEN '' ELSE table_schema || '.' END || table_name,
-        '"' || replace(table_schema, '"', '""') || '"."' || replace(table_name, '"', '""') || '"'
+        '"' || replace(table_schema, '"', '""') || '"."' || replace(table_name, '"', '""') || '"',
+        table_type = 'BASE TABLE'
         FROM information_schema.tables WHERE table_catalog = current_database() ORDER BY 1""",
 }
 
@@ -105,17 +115,19 @@ def database_file(scheme: str, path: Path, layout: FileLayout) -> Reader:
         return cast(drivers.Driver, address.guard(lambda: opened(address.url, sql)))
 
     if layout.query is not None:
-        layout.check_used(("query",), f"{path} with a query")
-        sql = _statement(layout.query, str(path))
+        layout.check_used(("query", "independent"), f"{path} with a query")
+        sql, is_table = _statement(layout.query, str(path)), False
     else:
         listed = driver(_TABLES[scheme])
-        tables = dict(
-            row.values()
+        tables = {
+            name: about
             for batch in address.guard(lambda: list(listed.batches()))
-            for row in batch.to_pylist()
-        )
-        sql = f"SELECT * FROM {tables[_table(path, list(tables), layout.member)]}"
-    rows = _rows(address, driver(sql), layout.unasked)
+            for name, *about in (row.values() for row in batch.to_pylist())
+        }
+        name, is_table = tables[_table(path, list(tables), layout.member)]
+        sql = f"SELECT * FROM {name}"
+    coupled = () if is_table or layout.independent else (OF_SQL,)
+    rows = replace(_rows(address, driver(sql), layout.unasked), coupled=coupled)
     return replace(rows, source=str(path), n_bytes=path.stat().st_size)
 
 

@@ -26,7 +26,7 @@ def register() -> None:
         uses = () if function == "read_por" else ("encoding",)
         built_in(name, endings, partial(_statistics, function), uses)
     for scheme, (name, endings) in _OF_DATABASES.items():
-        built_in(name, endings, partial(_database, scheme), ("member", "query"))
+        built_in(name, endings, partial(_database, scheme), ("member", "query", "independent"))
     built_in("R", (".rds", ".rda", ".rdata"), _r, ("encoding", "member"))
 
 

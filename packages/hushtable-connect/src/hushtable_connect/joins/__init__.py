@@ -83,7 +83,7 @@ def joined(
     own = table.reading or Reading()
     kinds = {request.named(column): kind for column, kind in own.kinds.items()}
     keyed = keyed_features(table, request, replace(own, kinds=kinds))
-    return with_features(as_reader(rows), request.key, keyed)
+    return with_features(as_reader(rows), request, keyed)
 
 
 def grouped(rows: Any, *, on: str, features: Sequence[str]) -> Reader:
@@ -126,7 +126,7 @@ def grouped(rows: Any, *, on: str, features: Sequence[str]) -> Reader:
     table = as_reader(rows)
     request = JoinRequest(on, on, parse_features(features))
     keyed = keyed_features(table, request, table.reading or Reading())
-    return rows_of_keys(table, on, keyed)
+    return rows_of_keys(table, request, keyed)
 
 
 class Joins:
@@ -156,13 +156,13 @@ class Joins:
         """Return rows with the features; ``said`` is how texts become values."""
         for request in self._requests:
             if request.file is None:
-                rows = rows_of_keys(rows, request.key, keyed_features(rows, request, said))
+                rows = rows_of_keys(rows, request, keyed_features(rows, request, said))
                 continue
             before, keyed = self._kept.get(request, (None, None))
             if keyed is None or before != said:
                 keyed = _of_file(request, said)
                 self._kept[request] = said, keyed
-            rows = with_features(rows, request.key, keyed)
+            rows = with_features(rows, request, keyed)
         return rows
 
 

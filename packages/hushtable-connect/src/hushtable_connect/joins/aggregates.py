@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, as_numbers, as_texts, texts_column
 from hushtable.data.persons import ids_of
-from hushtable.data.readers import Batch, Reader, near_names
+from hushtable.data.readers import Batch, Coupling, Reader, near_names
 from hushtable.data.texts.reading import (
     ColumnReading,
     ColumnUnderstanding,
@@ -57,6 +57,8 @@ class KeyedFeatures:
         How the table's texts became values, and which features the user declared as categories.
     found : tuple of str
         Messages on the table for the user.
+    coupled : tuple of Coupling
+        What makes the features depend on other rows than those with their key.
     """
 
     source: str
@@ -66,6 +68,7 @@ class KeyedFeatures:
     counts: frozenset[str]
     reading: Reading
     found: tuple[str, ...]
+    coupled: tuple[Coupling, ...] = ()
 
 
 def keyed_features(table: Reader, request: JoinRequest, said: Reading) -> KeyedFeatures:
@@ -106,7 +109,7 @@ def keyed_features(table: Reader, request: JoinRequest, said: Reading) -> KeyedF
     as_values = typed(replace(rows, keep=(request.key_there,)), None, reading)
     found = _run(sql, values, lambda: _batches(as_values, list(kept.values())), list(kept.values()))
     made = _features(found, request, kept, table.source, replace(reading, kinds=said.kinds))
-    return replace(made, found=(*table.found, *made.found))
+    return replace(made, found=(*table.found, *made.found), coupled=table.coupled)
 
 
 def _check_columns(table: Reader, request: JoinRequest) -> None:

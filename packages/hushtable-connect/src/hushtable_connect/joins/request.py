@@ -35,10 +35,8 @@ _OTHER = re.compile(
     rf'(?P<how>\S+)\s+(?:of\s+)?(?P<column>{_QUOTED}|[^"]+?)(?:\s+by\s+(?P<by>{_QUOTED}|[^"]+))?'
 )
 #: Entries of a layout that are not texts.
-_LAYOUT: dict[str, Callable[[str], Any]] = {
-    "skip_lines": int,
-    "header": {"yes": True, "no": False}.__getitem__,
-}
+_YES: Callable[[str], Any] = {"yes": True, "no": False}.__getitem__
+_LAYOUT: dict[str, Callable[[str], Any]] = {"skip_lines": int, "header": _YES, "independent": _YES}
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hushtable.data.columns import as_column
+from hushtable.data.labels import fold
 from hushtable.data.options import first_names
 from hushtable.data.persons import ids_of
-from hushtable.data.readers import Batch, Reader, near_names
+from hushtable.data.readers import Batch, Coupling, Reader, near_names
 from hushtable.data.readers.reader import slices
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError
 from hushtable_connect.joins.aggregates import KeyedFeatures, arrow_columns
+from hushtable_connect.joins.request import JoinRequest
 
 
-def with_features(rows: Reader, key: str, keyed: KeyedFeatures) -> Reader:
+def with_features(rows: Reader, request: JoinRequest, keyed: KeyedFeatures) -> Reader:
     """Append the features of their keys to rows; the rows' order and number stay.
 
     The rows' keys are read once, and each is held as a number.
@@ -29,6 +31,7 @@ def with_features(rows: Reader, key: str, keyed: KeyedFeatures) -> Reader:
         If the rows have no column with the key, a feature has the name of a column, or no key has
         features.
     """
+    key = request.key
     _check_names(rows, key, keyed)
     rows = rows.repeatable()
     ids = [list(_ids(part, key)) for part in rows.parts]
@@ -51,14 +54,16 @@ def with_features(rows: Reader, key: str, keyed: KeyedFeatures) -> Reader:
     return replace(
         rows.with_parts(parts), reading=_reading(rows, keyed),
         found=(*found, *matches.words(rows.source)),
+        coupled=(*rows.coupled, *_coupled(request, keyed)),
     )  # fmt: skip
 
 
-def rows_of_keys(rows: Reader, key: str, keyed: KeyedFeatures) -> Reader:
+def rows_of_keys(rows: Reader, request: JoinRequest, keyed: KeyedFeatures) -> Reader:
     """Return a row for each key with its features, which replaces the rows that they came from.
 
     Raises `DataError` if a feature has the name of the key.
     """
+    key = request.key
     columns = {key: keyed.keys, **keyed.columns}
     if key in keyed.columns:
         raise DataError(f"the key {key!r} has the name of a feature (--join): rename the column")
@@ -71,8 +76,20 @@ def rows_of_keys(rows: Reader, key: str, keyed: KeyedFeatures) -> Reader:
     return Reader(
         tuple(columns), len(columns), len(whole), read, source=rows.source,
         place=lambda row: f"the row of {key} {keyed.keys[row]}",
-        found=keyed.found, reading=_reading(rows, keyed),
+        found=keyed.found, reading=_reading(rows, keyed), coupled=tuple(_coupled(request, keyed)),
     )  # fmt: skip
+
+
+def _coupled(request: JoinRequest, keyed: KeyedFeatures) -> Iterator[Coupling]:
+    """Yield what makes the features of rows depend on other rows, and on records that they share.
+
+    Rows with the same key share the table's rows; and a row of a key depends on all its rows.
+    """
+    names = ", ".join(keyed.columns)
+    how = f"{names}: features of {keyed.source} by {request.key!r} (--join)"
+    yield Coupling(how, "leave these features out", fold(request.key))
+    for one in keyed.coupled:
+        yield one.at(fold(request.key_there), fold(request.key))
 
 
 def _reading(rows: Reader, keyed: KeyedFeatures) -> Reading:

@@ -119,16 +119,19 @@ def schema_query() -> str:
 
 
 def columns_query(tables: Sequence[str]) -> str:
-    """Return the query for the tables and columns that exist, in all schemas.
+    """Return the query for the columns that exist, in all schemas, and whether a table has them.
 
+    Otherwise, it is a view, or a table of another server.
     Names are as in the database, which decides whether case matters.
     """
     names = ", ".join(f"'{one}'" for one in tables)
     return f"""\
-SELECT CAST(table_schema AS VARCHAR) AS cdm, CAST(table_name AS VARCHAR) AS name,
-  CAST(column_name AS VARCHAR) AS field
-FROM information_schema.columns
-WHERE LOWER(CAST(table_name AS VARCHAR)) IN ({names})
+SELECT CAST(c.table_schema AS VARCHAR) AS cdm, CAST(c.table_name AS VARCHAR) AS name,
+  CAST(c.column_name AS VARCHAR) AS field, t.table_type = 'BASE TABLE' AS is_table
+FROM information_schema.columns AS c
+JOIN information_schema.tables AS t ON t.table_catalog = c.table_catalog
+  AND t.table_schema = c.table_schema AND t.table_name = c.table_name
+WHERE LOWER(CAST(c.table_name AS VARCHAR)) IN ({names})
 ORDER BY 1, 2, 3"""
 
 

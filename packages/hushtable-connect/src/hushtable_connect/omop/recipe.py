@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader
+from hushtable.data.readers import Coupling, FileLayout, Reader, Unasked, as_reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError, UsageError
 from hushtable.far import is_url
@@ -26,6 +26,12 @@ _DRAFT_HEAD = """\
 """
 #: Schemes of URLs of the databases that the recipe's SQL was tested with.
 _KNOWN = ("postgresql", "postgres", "duckdb")
+#: Of visits.
+_SAME_PERSON = Coupling(
+    "a person's visits share the person's sex and age",
+    "read one row per person (--omop person)",
+    "person_id",
+)
 #: The number of units that a message lists at most.
 _MOST = 30
 
@@ -145,15 +151,20 @@ class Recipe:
         rows = query.rows_query(self.row_of, self.concepts, cdm, self.within)
         return self.groups.query(rows, self.row_of, self.concepts) if self.by else rows
 
-    def open(self, url: str, *, unasked: Unasked | None = None) -> Reader:
+    def open(
+        self, url: str, independent: bool = False, *, unasked: Unasked | None = None
+    ) -> Reader:
         """Check the tables and units of a CDM, and open its rows.
 
-        The rows are read once, and held in memory.
+        The rows are read once, and held in memory. Each depends on the records of one person only,
+        unless a table of the CDM is a view.
 
         Parameters
         ----------
         url : str
             The URL of a database of PostgreSQL or DuckDB.
+        independent : bool, default=False
+            Whether you state this also of rows of views.
         unasked : Unasked, optional
             No person can be asked, and no record may decide whether there is an answer: persons or
             visits that occur twice, and measurements in units that are not listed, are left out.
@@ -176,7 +187,7 @@ class Recipe:
         if not is_url(url) or url.partition("://")[0].lower() not in _KNOWN:
             name = shown_url(url) if is_url(url) else url
             raise UsageError(f"{name}: OMOP tables are read from postgresql:// or duckdb:///")
-        cdm, named = self._checked_tables(url)
+        cdm, named, of_tables = self._checked_tables(url)
         self._check_keys(url, cdm, unasked)
         leaves = self if unasked is None else replace(self, listed_units=True)
         found = leaves._checked_units(url, cdm, named)
@@ -185,7 +196,12 @@ class Recipe:
         # of several passes.
         rows = list(reader.read())
         n_rows = sum(len(batch) for batch in rows)
-        return replace(reader, read=lambda: iter(rows), project=None, n_rows=n_rows, found=found)
+        coupled = () if of_tables or independent else reader.coupled
+        coupled += (_SAME_PERSON,) if self.row_of == "visit" else ()
+        return replace(
+            reader, read=lambda: iter(rows), project=None, n_rows=n_rows, found=found,
+            coupled=coupled,
+        )  # fmt: skip
 
     def coverage(self, reader: Reader) -> dict[str, float]:
         """Return the share of the rows that have a value of each concept, the highest first."""
@@ -227,8 +243,8 @@ class Recipe:
             )
         return [*beside, *names]
 
-    def _checked_tables(self, url: str) -> tuple[str, bool]:
-        """Return the schema of the CDM, and whether it has names of concepts."""
+    def _checked_tables(self, url: str) -> tuple[str, bool, bool]:
+        """Return the schema of the CDM, whether it names concepts, and whether all are tables."""
         cdm = self.cdm or _asked(url, query.schema_query())[0]["name"]
         needed = {
             table: columns
@@ -236,11 +252,14 @@ class Recipe:
             if self.row_of == "visit" or table != "visit_occurrence"
         }
         there: dict[str, dict[str, set[str]]] = {}
+        views: set[tuple[str, str]] = set()
         for row in _asked(url, query.columns_query([*needed, "concept"])):
             name, column = row["name"], row["field"]
             if _is_duckdb(url):  # for PostgreSQL, "PERSON" and person are two tables
                 name, column = name.lower(), column.lower()
             there.setdefault(row["cdm"], {}).setdefault(name, set()).add(column)
+            if not row["is_table"]:
+                views.add((row["cdm"], name))
         tables = there.get(cdm, {})
         if lacking := [table for table in needed if table not in tables]:
             capitals = [name for name in tables if name.lower() in lacking]
@@ -252,7 +271,8 @@ class Recipe:
                     f"{shown_url(url)}: table {table} in schema {cdm!r} has no column {missing}: "
                     "needs a CDM of version 5.2 or later, with names in lower case"
                 )
-        return cdm, {"concept_id", "concept_name"} <= tables.get("concept", set())
+        named = {"concept_id", "concept_name"} <= tables.get("concept", set())
+        return cdm, named, views.isdisjoint((cdm, table) for table in needed)
 
     def _check_keys(self, url: str, cdm: str, unasked: Unasked | None) -> None:
         """Refuse a person or visit that occurs twice, or note it: the query leaves it out."""

@@ -130,7 +130,7 @@ class Screen(Attendant):
             for role, card in parties(reply.round):
                 known = "this site" if card == reply.keys.card else "known"
                 here.setdefault(f"{role} {card.name}", known)
-            show(*round_blocks(reply.round, here))
+            show(*round_blocks(reply.round, here, reply.beside_cost))
             print(f"\n{reply.keys.card.name} will send these counts, and nothing else.")
             show(Paragraph([reply.cost_words]))
         ask = not self._answers.yes

@@ -60,6 +60,8 @@ _Tolerated = Annotated[
 ]
 
 _USUAL = ",".join(map(str, QUANTILES))
+#: On findings about own rows, on the screen and for machines.
+_EXACT = "This output describes this site's rows exactly: do not send it to anyone."
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,7 @@ class _RangesRead:
             "quantiles": list(self.quantiles), "sites": len(self.result.ledger.shares),
             "epsilon": self.result.ledger.epsilon, "noise_sd": self.result.noise_sd,
             "ranges": [one.to_dict() for one in self.ranges],
+            **({"own_is": _EXACT} if self.own else {}),
             "own": [
                 one.to_dict()
                 | {"fails": one.fails(self.tolerated)}
@@ -268,7 +271,7 @@ def _own_blocks(found: _RangesRead) -> Iterator[Block]:
             f"By the limits of the other sites alone, {len(others)} would fail: "
             f"{', '.join(others)}. An error at this site moves the common limits, but not these."
         ]
-    said += ["This output describes this site's rows exactly: do not send it to anyone."]
+    said += [_EXACT]
     yield Paragraph(said)
 
 

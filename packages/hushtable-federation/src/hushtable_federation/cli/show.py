@@ -16,6 +16,7 @@ from hushtable_federation.cli import _common as common
 from hushtable_federation.cli._common import PersonsOption, RoundFile, read_round, stated_persons
 from hushtable_federation.describe import officer_words, round_lines
 from hushtable_federation.keys import Card, Keys
+from hushtable_federation.language import _
 from hushtable_federation.policy import Approval, Policy, load_policy, write_policy
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
@@ -46,12 +47,13 @@ def show(
       hushtable round show round.hush --key north.key
     """
     asked = common.read_round(round_)
-    standing: dict[str, Any] = {"known": {}, "policy": None}
+    standing: dict[str, Any] = {"known": {}, "policy": None, "beside_cost": ""}
     if key is not None:
         found = Standing.of(Site.open(key, **common.given(book=book, policy=policy)), asked)
         if found.officer:
             found.words.append(f"The officer {found.officer} has to sign it (round approve).")
-        standing = {"known": found.known, "policy": {"allows": found.allows, "words": found.words}}
+        policy_facts = {"allows": found.allows, "words": found.words}
+        standing = {"known": found.known, "policy": policy_facts, "beside_cost": found.beside_cost}
     facts: dict[str, Any] = {
         "command": "round show",
         "round_id": asked.round_id,
@@ -67,7 +69,7 @@ def show(
     }
 
     def blocks() -> Iterator[Block]:
-        yield from round_blocks(asked, standing["known"])
+        yield from round_blocks(asked, standing["known"], standing["beside_cost"])
         if standing["policy"] is not None:
             yield "\nThis site\n"
             yield Paragraph(standing["policy"]["words"], indent="  ")
@@ -75,12 +77,14 @@ def show(
     return CommandResult(facts, blocks())
 
 
-def round_blocks(asked: Round, known: dict[str, str]) -> Iterator[Block]:
-    """Print what a round counts, and who takes part."""
+def round_blocks(asked: Round, known: dict[str, str], beside_cost: str) -> Iterator[Block]:
+    """Print what a round counts, what its cost does not contain here, and who takes part."""
     yield Paragraph(officer_words(asked))
     yield ""
     for label, value in round_lines(asked).items():
         yield f"{label:<13}{shown(value)}"
+        if label == _("Cost") and beside_cost:
+            yield f"{'':<13}{shown(beside_cost)}"
     yield ""
     rows = [[shown(cell) for cell in row] for row in column_rows(asked.plan)]
     yield TextTable(["column", "kind", "range or categories"], rows, left=3)
@@ -171,6 +175,7 @@ def policy(
         "persons": read.persons,
         "masks": read.masks,
         "max_rows": read.max_rows,
+        "independent": read.independent,
         "officer": read.officer or None,
         "plans": list(read.plans),
         "features": [feature.to_dict() for feature in read.features],
@@ -193,6 +198,9 @@ def _blocks(file: Path, read: Policy) -> Iterator[Block]:
         "Persons": "named by a column (person = ... in the site's file)"
         if read.persons == "column"
         else f"{read.persons:,} rows at most per person, as affirmed",
+        "Queries": "each row depends on one person, as affirmed"
+        if read.independent
+        else "counted only if the site's file states that each row depends on one person",
         "No masks": "refused" if read.masks else "allowed",
         "Bounded rows": "allowed: they reveal roughly how many rows are here"
         if read.max_rows

@@ -15,7 +15,7 @@ from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import READS, Reads
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.sketch import count_here
 from hushtable.data.options import RowOptions
 from hushtable.data.texts.reading import Reading
 from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_drift
@@ -148,7 +148,7 @@ def _is_counts(name: str) -> bool:
 def _counted(data: str, plan: Plan, reading: Reading, reads: RowOptions, threads: int) -> _Side:
     reader = reads.open_as(data, plan.schema, reading).repeatable()
     with watched(reader) as watch:
-        return _Side(Sketch.from_data(plan, watch.reader, n_jobs=threads), reader)
+        return _Side(count_here(plan, watch.reader, n_jobs=threads), reader)
 
 
 def _compared(old: str, before: _Side, new: str, after: _Side) -> Drift:

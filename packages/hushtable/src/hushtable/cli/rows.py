@@ -185,6 +185,14 @@ _Member = Annotated[
 _Query = Annotated[
     str | None, option("SQL|FILE", "SQL query for a database, or a .sql file that holds it.")
 ]
+_Independent = Annotated[
+    bool,
+    flag(
+        "--independent",
+        "With --query or a view: you state that each row depends on the records of one person "
+        "only, which a release requires.",
+    ),
+]
 
 _Time = Annotated[
     str | None,
@@ -227,6 +235,7 @@ Reads: TypeAlias = Annotated[
         "skip_footer": _SkipFooter,
         "sheet": _Sheet,
         "query": _Query,
+        "independent": _Independent,
         "member": _Member,
         "time": _Time,
         "zone": _Zone,

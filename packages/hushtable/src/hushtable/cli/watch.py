@@ -23,7 +23,7 @@ from hushtable.cli.rows import READS, Reads
 from hushtable.cli.score import open_model
 from hushtable.cli.tables import check_top, endings, write_top
 from hushtable.cli.watch_state import Files, NewRows, WatchPlace
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.sketch import Sketch, count_here
 from hushtable.data.history import History, values_behind
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
@@ -193,9 +193,7 @@ class WatchRun:
         with watched(reader) as watch:
             search.add(watch.reader, name, n_jobs=self.threads, see=see)
             if not self.no_drift:
-                counted = Sketch.from_data(
-                    plan, watch.reader, n_jobs=self.threads, allow_empty=True
-                )
+                counted = count_here(plan, watch.reader, n_jobs=self.threads, allow_empty=True)
                 part.drift = measured(self._before, counted)
         if changed():
             return False

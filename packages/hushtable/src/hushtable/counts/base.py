@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
+from hushtable.data.history import of_history
+from hushtable.data.labels import fold
 from hushtable.data.readers import Reader
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
@@ -170,17 +172,40 @@ def check_decoded(counts: Counts) -> None:
         )
 
 
-def check_history(plan: Plan, reader: Reader, person: str | None) -> None:
-    """Raise `PrivacyError` if one person's rows change the features of other persons' rows.
+def coupling_words(plan: Plan, reader: Reader, person: str | None) -> str:
+    """Return why one person's records may change the features of others' rows; empty if not.
 
-    A release hides one person. If readings are compared within a person, then only the person's own
-    rows depend on the person, and a limited number of them is counted.
+    A release hides one person. If rows depend only on rows and records with the same key, and each
+    key is one person, then only a person's own rows depend on the person, and a limited number of
+    them is counted. That each key has one row is no substitute, because only the rows show it.
+    Counts under a plan that depends on rows are never released.
     """
-    if plan.schema.public and reader.entity not in ("", person):
-        said = "no person" if person is None else f"person={person!r}"
-        raise PrivacyError(
-            f"readings are compared within {reader.entity!r} with {said}, under a plan "
-            "whose counts may be released: one person's readings would change what others' are "
-            f"compared with. Give person={reader.entity!r} (--person) if a release has to hide "
-            "these; otherwise do not derive a history"
+    if plan.data_dependent:
+        return ""
+    named = "no person" if person is None else f"person={person!r}"
+    change = (
+        "so one person's records could change the features of other persons' rows, and counts "
+        "under this plan may be released"
+    )
+    for one in reader.coupled:
+        if not one.key:
+            return f"{one.how}, {change}: {one.remedy}"
+        if person is None or fold(person) != one.key:
+            return (
+                f"{one.how}, with {named}, {change}: give person={one.key!r} (--person) if each "
+                f"{one.key!r} is one person; otherwise {one.remedy}"
+            )
+    numbers = [one.name for one in plan.schema.features if one.kind == "numeric"]
+    if person is None and (derived := of_history(numbers)):
+        return (
+            f"columns {derived} are named like those of history_columns, with no person, {change}: "
+            "give person= (--person), the entity of the history, if each entity is one person; "
+            "otherwise do not derive a history, or rename columns that are none"
         )
+    return ""
+
+
+def check_coupled(plan: Plan, reader: Reader, person: str | None) -> None:
+    """Raise `PrivacyError` if one person's records may change the features of others' rows."""
+    if words := coupling_words(plan, reader, person):
+        raise PrivacyError(words)

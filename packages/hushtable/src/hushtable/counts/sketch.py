@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushtable import files, progress
 from hushtable.arguments import generator, whole
-from hushtable.counts.base import Counts, check_history
+from hushtable.counts.base import Counts, check_coupled, coupling_words
 from hushtable.counts.release import Release, check_plan, release_counts
 from hushtable.data.encoding import Codes, Encoder, naming_places
 from hushtable.data.persons import PersonRows, PersonsCounted
@@ -148,7 +148,7 @@ def count_persons(
         )
     with rows:
         reader = open_rows(X, plan.schema, keep=[rows.column], attended=attended)
-        check_history(plan, reader, rows.column)
+        check_coupled(plan, reader, rows.column)
         rows.unasked, rows.doubts_one_person = reader.unasked, not allow_empty
         if reader.names is None or reader.names[-1] != rows.column:
             raise DataError(
@@ -159,6 +159,32 @@ def count_persons(
     if not allow_empty and not rows.counted.n_rows:
         raise no_rows(reader)
     return found
+
+
+def count_here(
+    plan: Plan,
+    X: Any,
+    *,
+    sample_weight: Any = None,
+    max_samples: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    allow_empty: bool = False,
+) -> "Sketch":
+    """Count rows as `Sketch.from_data` does, but coupled rows, too: no release is made of them."""
+    reader = open_rows(X, plan.schema)
+    coupled = coupling_words(plan, reader, None)
+    counter = Counter(plan)
+    if max_samples is not None:
+        reader = _drawn(counter, reader, max_samples, sample_weight, random_state)
+    weights = whole_weights(sample_weight, reader, allow_empty=allow_empty)
+    counts, tally = counter.count(reader, weights, n_jobs)
+    if not allow_empty and not counter.n_rows:
+        raise no_rows(reader)
+    largest = 1 if weights is None else int(weights.max(initial=1))
+    sampled, seeded = max_samples is not None, random_state is not None
+    fresh = sampled and not seeded
+    return Sketch(plan, counts, tally, sampled, largest, fresh, coupled=coupled)
 
 
 def most_together(a: "Sketch", b: "Sketch") -> int | None:
@@ -213,6 +239,9 @@ class Sketch(Counts):
     rows_per_person : int or None
         Largest number of rows of a person, if a column identifies persons; for a sum, of its parts
         together. 0 for `zero`, which is the identity of ``+`` for any other part.
+    coupled : str
+        Why no release can be made, if one person's records may have changed the features of other
+        persons' rows; empty otherwise.
     persons : hushtable.data.persons.PersonsCounted or None
         How many rows of how many persons were left out; not in files.
     unread : tuple of str
@@ -241,6 +270,7 @@ class Sketch(Counts):
     largest_weight: int = 1
     fresh_samples: bool = False
     rows_per_person: int | None = None
+    coupled: str = field(default="", repr=False)
     persons: PersonsCounted | None = field(default=None, repr=False)
     unread: tuple[str, ...] = field(default=(), repr=False)
 
@@ -326,6 +356,10 @@ class Sketch(Counts):
         DataError
             If there are no rows (unless ``allow_empty``), the columns are not the plan's, or a
             value is of the wrong kind; the message names the column.
+        PrivacyError
+            If counts under the plan may be released, but one person's records may change the
+            features of other persons' rows: by joins, groups, histories, or in the result of a
+            query. It depends on how the rows are made, never on a value.
         """
         allow_empty = allow_empty or not attended
         if person is not None:
@@ -339,17 +373,11 @@ class Sketch(Counts):
         if rows_per_person != 1 or key is not None or known is not None:
             raise UsageError("rows_per_person=, key= and known= need person=: name the column")
         reader = open_rows(X, plan.schema, attended=attended)
-        check_history(plan, reader, None)
-        counter = Counter(plan)
-        if max_samples is not None:
-            reader = _drawn(counter, reader, max_samples, sample_weight, random_state)
-        weights = whole_weights(sample_weight, reader, allow_empty=allow_empty)
-        counts, tally = counter.count(reader, weights, n_jobs)
-        if not allow_empty and not counter.n_rows:
-            raise no_rows(reader)
-        largest = 1 if weights is None else int(weights.max(initial=1))
-        sampled, seeded = max_samples is not None, random_state is not None
-        found = cls(plan, counts, tally, sampled, largest, sampled and not seeded)
+        check_coupled(plan, reader, None)
+        found = count_here(
+            plan, reader, sample_weight=sample_weight, max_samples=max_samples,
+            random_state=random_state, n_jobs=n_jobs, allow_empty=allow_empty,
+        )  # fmt: skip
         return found._noted(reader.unasked)
 
     def _noted(self, unasked: Unasked | None) -> "Sketch":
@@ -434,8 +462,9 @@ class Sketch(Counts):
         Raises
         ------
         PrivacyError
-            If the guarantee could not be kept: the plan depends on raw data, the budget is
-            exhausted, delta is too large, rows weigh more than ``rows_per_person``, ...
+            If the guarantee could not be kept: the plan depends on raw data, rows on other persons'
+            records (``coupled``), the budget is exhausted, delta is too large, rows weigh more than
+            ``rows_per_person``, ...
         MissingExtraError
             If OpenDP is not installed.
         """
@@ -466,6 +495,7 @@ class Sketch(Counts):
             max(self.largest_weight, other.largest_weight),
             not (self.seeded or other.seeded),
             most_together(self, other),
+            self.coupled or other.coupled,
         )
 
     def __sub__(self, other: "Sketch") -> "Sketch":
@@ -507,12 +537,17 @@ class Sketch(Counts):
             entries["largest_weight"] = self.largest_weight
         if self.rows_per_person is not None:
             entries["rows_per_person"] = self.rows_per_person
+        if self.coupled:
+            entries["coupled"] = self.coupled
         return entries, arrays | {"tally": self.tally}
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Sketch":
         """Build the sketch in a file; raise `PlanError` if it has none."""
-        maybe = {"largest_weight": object, "fresh_samples": bool, "rows_per_person": object}
+        maybe = {
+            "largest_weight": object, "fresh_samples": bool, "rows_per_person": object,
+            "coupled": str,
+        }  # fmt: skip
         said = content.said("counts", {"sampled": bool}, maybe)
         weight, fresh = said.get("largest_weight", 1), said.get("fresh_samples", False)
         most = said.get("rows_per_person")
@@ -523,7 +558,8 @@ class Sketch(Counts):
         for name, value, least in numbers:
             if (value is not None or name in said) and (type(value) is not int or value < least):
                 raise PlanError(f"{name}={value!r}: needs a whole number, {least} or more")
-        return cls(Plan.from_file(content), counts, tally, said["sampled"], weight, fresh, most)
+        about = said["sampled"], weight, fresh, most, said.get("coupled", "")
+        return cls(Plan.from_file(content), counts, tally, *about)
 
     def outside(self) -> dict[str, int]:
         """Return, for each feature that has some, how many rows were outside the plan."""
@@ -533,6 +569,8 @@ class Sketch(Counts):
 
 def check_counts(sketch: Sketch, mechanism: str, rows_per_person: int) -> None:
     """Raise `PrivacyError` if a row may have changed more counts than the accounting covers."""
+    if sketch.coupled:
+        raise PrivacyError(sketch.coupled)
     if sketch.sampled and not named(mechanism).takes_samples:
         that = next(one.name for one in MECHANISMS.values() if one.takes_samples)
         raise PrivacyError(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable import files
 from hushtable.arguments import entries
-from hushtable.counts.base import Counts, check_history
+from hushtable.counts.base import Counts, check_coupled
 from hushtable.counts.release import LocalModel, Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Codes, Encoder, naming_places
@@ -121,7 +121,7 @@ class Verdicts(Counts):
     def of_rows(cls, plan: Plan, reader: Reader, y: ArrayLike) -> "Verdicts":
         """Count the rows of a reader that has the plan's features; see `from_data`."""
         check_takes_verdicts(plan.detector, plan.score, plan.family)
-        check_history(plan, reader, None)
+        check_coupled(plan, reader, None)
         outlier = checked(y)
         encoder, found = Encoder(plan.schema), cls.zero(plan)
         family = found.plan.family

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, as_numbers, as_texts, is_text, null, scalar
 from hushtable.data.labels import LABELS_VERSION, fold, fold_texts
-from hushtable.data.readers import Reader, as_reader, is_pandas
+from hushtable.data.readers import Coupling, Reader, as_reader, is_pandas
 from hushtable.data.readers.memory import is_polars
 from hushtable.data.schema import SINCE
 from hushtable.errors import DataError, FileError, UsageError
@@ -77,6 +77,17 @@ def values_behind(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(value for value, _, what in behind if value and what in _WHAT))
 
 
+def of_history(names: Sequence[str]) -> list[str]:
+    """Return the names that columns of `history_names` can have."""
+    return [name for name in names if name == SINCE_LAST or values_behind([name])]
+
+
+def compared_within(entity: str) -> Coupling:
+    """Return what couples readings that are compared with earlier ones of their entity."""
+    how = f"readings are compared within {entity!r}"
+    return Coupling(how, "do not derive a history", fold(entity))
+
+
 def history_unit(name: str) -> str:
     """Return the unit of a column of `history_names`."""
     return SINCE if name == SINCE_LAST else "" if name.endswith(_WHAT[2]) else "sd"
@@ -84,6 +95,9 @@ def history_unit(name: str) -> str:
 
 def history_columns(X: Any, *, entity: str, time: str, values: Sequence[str] | None = None) -> Any:
     """Return readings with columns that compare each with the earlier ones of its entity.
+
+    They depend on the other readings of the entity. `hushtable.Sketch.from_data` counts columns
+    with these names for a release only with ``person=``, which has to be the entity.
 
     Parameters
     ----------

@@ -84,6 +84,7 @@ class RowOptions:
     sheet: str | None = None
     query: str | None = None
     member: str | None = None
+    independent: bool = False
     time: str | None = None
     zone: str | None = None
     entity: str | None = None
@@ -181,6 +182,7 @@ class RowOptions:
             self.sheet,
             self.query,
             self.member,
+            self.independent or None,
         )
 
     def opened(
@@ -204,9 +206,9 @@ class RowOptions:
             joined: Reader = self.joins.added(rows, model.updated(self.reading))
             return joined
         if recipe is not None:
-            self.layout.check_used((), "--omop")
+            self.layout.check_used(("independent",), "--omop")
             some = recipe if needed is None else recipe.of(needed)
-            found: Reader = some.open(data, unasked=unasked)
+            found: Reader = some.open(data, self.independent, unasked=unasked)
             return found
         try:
             layout = replace(self.layout, unasked=unasked)
@@ -343,7 +345,8 @@ def read(
     **layout
         ``encoding``, ``delimiter``, ``header``, ``skip_lines``, ``skip_footer`` of a CSV file;
         ``sheet`` of a workbook; ``member`` of a file with several parts, such as an archive;
-        ``query`` for a database.
+        ``query`` for a database, and ``independent=True`` to state that each of its rows depends on
+        the records of one person only, without which counts of them cannot be released.
 
     Returns
     -------

@@ -25,6 +25,7 @@ from hushtable.data.few import few_rows
 from hushtable.data.history import (
     History,
     check_named,
+    compared_within,
     finite,
     history_names,
     hours_of,
@@ -410,7 +411,8 @@ def with_history(
     columns = (*others, *derived, *kept)
     return replace(
         reader, names=columns, n_columns=len(columns), read=_once(read) if small else read,
-        project=None, files=(), numeric=False, entity=reading.entity,
+        project=None, files=(), numeric=False,
+        coupled=(*reader.coupled, compared_within(reading.entity)),
     )  # fmt: skip
 
 

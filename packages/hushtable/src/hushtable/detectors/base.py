@@ -14,7 +14,7 @@ from hushtable import files, plugins, progress
 from hushtable.arguments import fill_docs, generator
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.sketch import Sketch, count_here
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.calendar import without_parts
 from hushtable.data.labels import fold
@@ -190,7 +190,7 @@ class TableDetector(FittedTables, ABC):
 
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
         """Return the counts of some rows."""
-        return Sketch.from_data(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
+        return count_here(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
 
     def _sketch_all(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
         """Return the counts of all rows; no rows can be added to them later."""

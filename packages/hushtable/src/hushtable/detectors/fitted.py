@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import fill_docs
 from hushtable.counts.base import Counts, mergeable
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.sketch import count_here
 from hushtable.data.history import values_behind
 from hushtable.data.labels import fold
 from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
@@ -300,7 +300,7 @@ class FittedTables(_Base):
         if counts is None:
             if not self.sketch_.adds:
                 raise UsageError(f"{self.sketch_.noun} has no ranks: use the released model")
-            counts = Sketch.from_data(Plan.ranks(self._scorer.sketch), X, n_jobs=self.n_jobs)
+            counts = count_here(Plan.ranks(self._scorer.sketch), X, n_jobs=self.n_jobs)
         self._ranks = Ranks(counts, self._scorer)
         return self
 

@@ -22,7 +22,7 @@ from hushtable.arguments import whole
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.release import LocalModel
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.sketch import count_here
 from hushtable.counts.verdicts import checked
 from hushtable.data.columns import texts_column
 from hushtable.data.readers import Reader
@@ -436,7 +436,7 @@ class HomeModel(Displayed):
                 "counts under Plan.marginals (hushtable round model --marginals)"
             )
         reader = self._rows(X)
-        here = Sketch.from_data(self.marginals.plan, reader, n_jobs=self.here.n_jobs)
+        here = count_here(self.marginals.plan, reader, n_jobs=self.here.n_jobs)
         return column_differences(reader, here.n_rows, self.elsewhere, here, self.marginals)
 
     def outliers(self, X: Any, n: int = 10, scores: HomeScores | None = None) -> pa.Table:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hushtable.arguments import is_text, whole
 from hushtable.counts.base import Counts
 from hushtable.counts.passes import both_passes
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.sketch import Sketch, count_here
 from hushtable.data.calendar import without_parts
 from hushtable.data.differences import Rows, learned_differences
 from hushtable.data.readers import Reader
@@ -367,7 +367,7 @@ class SampledDetector(TableDetector):
         return {"max_samples": min(whole("max_samples", self.max_samples), n_rows)}
 
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
-        return Sketch.from_data(
+        return count_here(
             plan,
             reader,
             max_samples=self.max_samples,
@@ -505,7 +505,6 @@ class ACE(TableDetector):
     rows in 2**l cells; a row's score is the mean of its counts. The signs are those of the
     unscaled rows, seen from the origin: angles matter, lengths do not, and features in large
     units dominate. If you do not want this, centre and scale the rows first.
-    units decide. Centre and scale the rows first where that is not meant.
 
     Parameters
     ----------

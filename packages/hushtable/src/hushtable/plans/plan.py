@@ -251,7 +251,6 @@ class Plan(Displayed):
         detector : {"ace", "hushtable", "lsh_itables", "rotated_rs_hash", "rs_hash"}
             Which detector's tables to draw.
         marginals : Sketch or Release, optional
-            Merged counts under ``Plan.marginals(schema)``; refines the cuts and the weights
             Merged counts under ``Plan.marginals(schema)``; they refine the cuts and weights of the
             features (``"hushtable"`` only). Counts may be released under a plan drawn from a
             `Release`, but not under one drawn from exact counts.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.sketch import count_here
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature, value_words
 from hushtable.describe.drift import of_all_rows, why_no_drift
@@ -499,7 +499,7 @@ def _drift(
     if reason:
         return None, reason
     try:
-        sketch = Sketch.from_data(counted.plan, reader, n_jobs=n_jobs)
+        sketch = count_here(counted.plan, reader, n_jobs=n_jobs)
         step = -(-n_rows // _SAMPLED)
         return drift(counted, sketch, rows=reader.take(np.arange(0, n_rows, step))), ""
     except UsageError as error:

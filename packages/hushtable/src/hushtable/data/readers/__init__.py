@@ -15,6 +15,7 @@ import numpy as np
 from hushtable import far, plugins
 from hushtable.data.readers import memory
 from hushtable.data.readers.columnar import feather_file, parquet_file
+from hushtable.data.readers.coupling import Coupling
 from hushtable.data.readers.json_lists import json_file
 from hushtable.data.readers.memory import is_pandas
 from hushtable.data.readers.reader import (
@@ -53,6 +54,7 @@ __all__ = [
     "BATCH_ROWS",
     "KEPT",
     "Batch",
+    "Coupling",
     "FileLayout",
     "Reader",
     "Unasked",

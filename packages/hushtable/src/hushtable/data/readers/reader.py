@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, as_numbers, as_texts
 from hushtable.data.labels import fold, fold_names, key
+from hushtable.data.readers.coupling import Coupling
 from hushtable.errors import DataError, UsageError
 from hushtable.language import _
 from hushtable.threads import FEW_ROWS
@@ -74,8 +75,7 @@ class FileLayout:
     header: bool | None = None
     #: Number of lines above the header line, or above the first row if there is none.
     skip_lines: int | None = None
-    #: Number of last lines, or rows of a sheet, that are not part of the table; blank lines are not
-    #: counted.
+    #: Number of last lines, or rows of a sheet, that are not part of the table, but not blank.
     skip_footer: int | None = None
     #: Name of a sheet.
     sheet: str | None = None
@@ -83,6 +83,8 @@ class FileLayout:
     query: str | None = None
     #: Name of the part of a file that holds the rows: a file in an archive, a table of a database.
     member: str | None = None
+    #: Whether each row of a query depends on the records of one person only, as a person states.
+    independent: bool | None = None
     #: If no person can be asked: the columns of a public schema.
     unasked: Unasked | None = None
 
@@ -166,8 +168,7 @@ def found_name(name: str, there: Collection[str]) -> str:
 #: Number of rows, and of values, in a batch in memory: few enough for the cache, and many enough
 #: that the cost of a batch in Python, which threads do not share, is small.
 BATCH_ROWS, BATCH_VALUES = 16_384, 1 << 21
-#: Number of rows, and of values, read at a time from files: measured to keep memory flat at no cost
-#: in time.
+#: Number of rows, and of values, read at a time from files: memory stays flat at no cost in time.
 FILE_ROWS, FILE_VALUES = 65_536, 1 << 21
 
 Batch: TypeAlias = "np.ndarray[Any, Any] | pa.RecordBatch"
@@ -207,9 +208,8 @@ class Reader:
     reading: Any = None
     #: Columns after the features that are kept as they are.
     keep: tuple[str, ...] = ()
-    #: The column that identifies the entity of a reading, if other columns compare it with earlier
-    #: ones.
-    entity: str = ""
+    #: What makes rows depend on other rows, so that few counts of them can be released.
+    coupled: tuple[Coupling, ...] = ()
     #: Differences whose columns follow those of the rows, as a schema's `differences`.
     differences: Any = None
     #: If no person can be asked: notes values that cannot be read.
@@ -290,7 +290,7 @@ class Reader:
         joined = one_after_other(parts, self.source)
         return replace(
             joined, reading=self.reading, keep=self.keep, unasked=self.unasked,
-            differences=self.differences, opened=self.opened,
+            coupled=self.coupled, differences=self.differences, opened=self.opened,
         )  # fmt: skip
 
     def take(self, rows: NDArray[np.int64]) -> "Reader":
@@ -375,6 +375,7 @@ def one_after_other(files: Sequence[Reader], source: str) -> Reader:
         place=place if len(files) > 1 else files[0].place,
         delimiter=files[0].delimiter,
         found=tuple(dict.fromkeys(words for file in files for words in file.found)),
+        coupled=tuple(dict.fromkeys(one for file in files for one in file.coupled)),
     )
 
 

@@ -1,0 +1,392 @@
+"""Rows that share anything: what a release of them has to hide, by brute force, and refusals."""
+
+import re
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hushtable import (
+    Feature,
+    HushTable,
+    LSHiTables,
+    Periods,
+    Plan,
+    Schema,
+    Sketch,
+    Verdicts,
+    load,
+)
+from hushtable.cli import main
+from hushtable.counts.sketch import count_here
+from hushtable.data import read
+from hushtable.data.options import RowOptions
+from hushtable.errors import PrivacyError, UsageError
+from hushtable.history import history_columns
+from hushtable.privacy.mechanisms import Sensitivity
+
+duckdb = pytest.importorskip("duckdb", reason="DuckDB aggregates")
+
+from hushtable_connect.joins import grouped, joined  # noqa: E402
+from hushtable_connect.omop import Concept, ConceptSet, Recipe  # noqa: E402
+
+TABLES = 20
+PERSONS = tuple(range(1, 6))
+CAPS = (1, 2, 3)
+
+
+def records(seed=0):
+    """Return a few records of each person: in wards and at times that persons share."""
+    rng = np.random.default_rng(seed)
+    who = np.sort(rng.choice(PERSONS, 14))
+    who[: len(PERSONS)] = PERSONS
+    n = len(who)
+    return pd.DataFrame({
+        "who": who, "ward": rng.choice(["a", "b"], n),
+        "at": pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.permutation(n), unit="h"),
+        "pulse": rng.normal(70, 20, n).round(1),
+    })  # fmt: skip
+
+
+def other_records():
+    return records(1)[["who", "ward", "pulse"]]
+
+
+def without(table, person):
+    return table[table["who"] != person].reset_index(drop=True)
+
+
+def plan_of(*names):
+    ranges = {"since": (0, 20), "age": (0, 120), "sodium": (100, 180)}
+    features = [
+        Feature.numeric(name, low=low, high=high)
+        for name in names
+        for low, high in [ranges.get(name, (-6, 6) if " " in name else (0, 150))]
+    ]
+    return Plan.draw(Schema(features), n_tables=TABLES, random_state=0)
+
+
+# --- each way by which rows are coupled, as the rows of some of the persons -----------------------
+
+
+def joined_rows(some, folder):
+    patients = pd.DataFrame({"who": some["who"].unique()}).assign(age=lambda t: 10 * t["who"])
+    visits = other_records()
+    visits = visits[visits["who"].isin(patients["who"])]
+    return joined(patients, visits, on="who", features=["count", "max of pulse"], name="v")
+
+
+def self_joined_rows(some, folder):
+    return joined(some, some, on="who", features=["count", "mean of pulse"], name="v")
+
+
+def joined_twice_rows(some, folder):
+    visits = other_records().rename(columns={"who": "pid"})
+    visits = visits[visits["pid"].isin(some["who"])]
+    sums = grouped(visits, on="pid", features=["count", "max of pulse"])
+    return joined(some, sums, on=("who", "pid"), features=["max of max_pulse"], name="v")
+
+
+def grouped_rows(some, folder):
+    return grouped(some, on="who", features=["count", "mean of pulse", "max of pulse"])
+
+
+def entity_rows(some, folder):
+    return read(some.drop(columns="ward"), entity="who", time="at")
+
+
+def history_frame(some, folder):
+    return history_columns(some.drop(columns="ward"), entity="who", time="at")
+
+
+QUERY = """
+SELECT who, pulse, (SELECT max(pulse) FROM records o WHERE o.who = r.who) AS most FROM records r"""
+
+
+def into_sqlite(some, folder):
+    path = folder / "rows.db"
+    path.unlink(missing_ok=True)
+    with sqlite3.connect(path) as base:
+        some.to_sql("records", base, index=False)
+        base.execute(f"CREATE VIEW most AS {QUERY}")
+    base.close()
+    return path
+
+
+def query_rows(some, folder):
+    return read(f"sqlite:///{into_sqlite(some, folder)}", query=QUERY, independent=True)
+
+
+def view_rows(some, folder):
+    return read(into_sqlite(some, folder), member="most", independent=True)
+
+
+SODIUM = ConceptSet((Concept("sodium", (1,), "mmol/L", (2,), 100, 180, "here"),))
+
+
+def cdm_of(some, folder, *more):
+    """Write a CDM in which some measurements name a visit of another person."""
+    path = folder / "hospital.duckdb"
+    path.unlink(missing_ok=True)
+    measured = pd.DataFrame({
+        "measurement_id": some["at"].dt.hour + 1,
+        "person_id": some["who"], "measurement_concept_id": 1, "measurement_date": some["at"],
+        "measurement_datetime": some["at"], "value_as_number": 70 + some["pulse"],
+        "unit_concept_id": 2, "visit_occurrence_id": some["who"] * 10 + some["at"].dt.hour % 2,
+    })  # fmt: skip
+    foreign = measured.assign(visit_occurrence_id=10 * (1 + measured["person_id"] % len(PERSONS)))
+    foreign["measurement_id"] *= -1
+    measurement = pd.concat([measured, foreign])
+    who = some["who"].unique()
+    visits = pd.DataFrame(
+        {"person_id": np.repeat(who, 2), "visit_start_date": pd.Timestamp("2026-01-01")}
+    )
+    visits["visit_occurrence_id"] = 10 * visits["person_id"] + np.tile([0, 1], len(who))
+    person = pd.DataFrame({"person_id": who, "gender_concept_id": 8507})
+    person["year_of_birth"] = 1930 + 7 * person["person_id"]
+    with duckdb.connect(str(path)) as base:
+        base.execute("CREATE SCHEMA cdm")
+        for name, table in {
+            "measurement": measurement, "visit_occurrence": visits, "person": person,
+        }.items():  # fmt: skip
+            base.register("given", table)
+            base.execute(f"CREATE TABLE cdm.{name} AS SELECT * FROM given")
+            base.unregister("given")
+        for statement in more:
+            base.execute(statement)
+    return f"duckdb:///{path}"
+
+
+def omop_persons(some, folder):
+    return Recipe("person", SODIUM, "cdm").open(cdm_of(some, folder))
+
+
+def omop_visits(some, folder):
+    return Recipe("visit", SODIUM, "cdm").open(cdm_of(some, folder))
+
+
+HISTORY = ("pulse place", "pulse change", "pulse spread", "since")
+WAYS = {
+    "join": (joined_rows, ("age", "v.count", "v.max_pulse"), "who"),
+    "self-join": (self_joined_rows, ("pulse", "v.count", "v.mean_pulse"), "who"),
+    "join of groups": (joined_twice_rows, ("pulse", "v.max_max_pulse"), "who"),
+    "rows of keys": (grouped_rows, ("count", "mean_pulse", "max_pulse"), "who"),
+    "entity": (entity_rows, HISTORY, "who"),
+    "history columns": (history_frame, HISTORY, "who"),
+    "query": (query_rows, ("pulse", "most"), "who"),
+    "view": (view_rows, ("pulse", "most"), "who"),
+    "OMOP, persons": (omop_persons, ("age", "sodium"), "person_id"),
+    "OMOP, visits": (omop_visits, ("age", "sodium"), "person_id"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_one_person_changes_at_most_what_the_ledger_states(way, tmp_path):
+    """Brute force: all persons left out of small tables, for each bound of rows per person."""
+    rows, names, person = WAYS[way]
+    plan, largest = plan_of(*names), 0
+    for seed in (0, 2):
+        table = records(seed)
+        for cap in CAPS:
+            bound = {"person": person, "rows_per_person": cap, "allow_empty": True}
+            whole = Sketch.from_data(plan, rows(table, tmp_path), **bound)
+            stated = whole.release(1.0).ledger.sensitivity
+            assert stated == Sensitivity(TABLES, rows_per_person=cap)
+            for one in PERSONS:
+                rest = Sketch.from_data(plan, rows(without(table, one), tmp_path), **bound)
+                change = whole.counts - rest.counts
+                assert np.abs(change).sum() <= stated.l1
+                assert (change**2).sum() <= stated.l2_squared
+                largest = max(largest, np.abs(change).sum())
+    assert largest >= TABLES  # the persons left out were counted
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def by_ward(some, folder):
+    return joined(some, some, on="ward", features=["max of pulse"], name="v")
+
+
+def wards(some, folder):
+    return grouped(some, on="ward", features=["max of pulse"])
+
+
+def join_of_wards(some, folder):
+    there = by_ward(some, folder)
+    return joined(some, there, on="who", features=["max of v.max_pulse"], name="w")
+
+
+def of_query(some, folder):
+    return read(f"sqlite:///{into_sqlite(some, folder)}", query="SELECT * FROM records")
+
+
+def of_view(some, folder):
+    return read(into_sqlite(some, folder), member="most")
+
+
+def join_of_query(some, folder):
+    return joined(some, of_query(some, folder), on="who", features=["max of pulse"], name="v")
+
+
+def entity_of_wards(some, folder):
+    return read(some.drop(columns="who"), entity="ward", time="at")
+
+
+def omop_of_views(some, folder):
+    view = (
+        "ALTER TABLE cdm.measurement RENAME TO measured",
+        "CREATE VIEW cdm.measurement AS SELECT * REPLACE (avg(value_as_number) OVER () AS "
+        "value_as_number) FROM cdm.measured",
+    )
+    return Recipe("person", SODIUM, "cdm").open(cdm_of(some, folder, *view))
+
+
+@pytest.mark.parametrize(
+    ("rows", "names", "person", "words"),
+    [
+        (by_ward, ["v.max_pulse"], None, "by 'ward' .*with no person.*--person"),
+        (by_ward, ["v.max_pulse"], "who", "by 'ward' .*with person='who'.*leave these"),
+        (joined_rows, ["v.max_pulse"], None, "by 'who' .*with no person"),
+        (self_joined_rows, ["v.count"], None, "by 'who' .*with no person"),
+        (wards, ["max_pulse"], None, "by 'ward' .*with no person"),
+        (grouped_rows, ["count"], None, "by 'who' .*with no person"),
+        (join_of_wards, ["w.max_v.max_pulse"], "who", "by 'ward' .*: leave these features out"),
+        (entity_of_wards, ["pulse place"], None, "compared within 'ward', with no person"),
+        (history_frame, ["pulse", "pulse change"], None, r"\['pulse change'\].*history_columns"),
+        (history_frame, ["since"], None, r"\['since'\]"),
+        (of_query, ["pulse"], None, "a query or a view.*one person only.*--independent"),
+        (of_query, ["pulse"], "who", "--independent"),
+        (of_view, ["most"], "who", "--independent"),
+        (join_of_query, ["v.max_pulse"], "who", "--independent"),
+        (omop_visits, ["age", "sodium"], None, "visits share.*person='person_id'"),
+        (omop_of_views, ["age", "sodium"], "person_id", "--independent"),
+    ],
+)
+def test_coupled_rows_are_refused_under_a_public_plan(rows, names, person, words, tmp_path):
+    bound = {} if person is None else {"person": person, "rows_per_person": 3}
+    plan, some = plan_of(*names), rows(records(), tmp_path)
+    with pytest.raises(PrivacyError, match=re.compile(words, re.DOTALL)):
+        Sketch.from_data(plan, some, **bound)
+    with pytest.raises(PrivacyError):
+        Sketch.from_data(plan, some, allow_empty=True, **bound)
+    if person is None:
+        with pytest.raises(PrivacyError):
+            Verdicts.from_data(plan, some, [1])
+
+
+def test_a_key_with_one_row_is_no_excuse(tmp_path):
+    """Only the rows show it, so it would decide whether there is a release."""
+    single = records().drop_duplicates("who")
+    rows = joined(single, single, on="who", features=["max of pulse"], name="v")
+    with pytest.raises(PrivacyError, match="with no person"):
+        Sketch.from_data(plan_of("v.max_pulse"), rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        (lambda some, folder: read(into_sqlite(some, folder), member="records"), ["pulse"]),
+        (query_rows, ["pulse", "most"]),
+        (view_rows, ["pulse", "most"]),
+        (omop_persons, ["age", "sodium"]),
+        (lambda some, folder: some, ["pulse"]),
+    ],
+)
+def test_rows_of_one_person_each_need_no_bound(rows, names, tmp_path):
+    plan = plan_of(*names)
+    assert Sketch.from_data(plan, rows(records(), tmp_path)).release(1.0).ledger.epsilon <= 1.0
+
+
+def test_columns_that_only_sound_like_a_history_are_categories_or_have_another_name():
+    place = Feature.categorical("birth place", ["a", "b"])
+    plan = Plan.draw(Schema([place, Feature.numeric("price", low=0, high=9)]), random_state=0)
+    rows = pd.DataFrame({"birth place": ["a", "b"], "price": [1.0, 2.0]})
+    assert Sketch.from_data(plan, rows).n_rows == 2
+
+
+def test_exact_models_of_coupled_rows_stay_allowed(tmp_path):
+    table = records()
+    for rows in (by_ward, wards, entity_of_wards, of_query):
+        HushTable(random_state=0, n_tables=5).fit(rows(table, tmp_path))
+        LSHiTables(random_state=0, n_tables=5).fit(rows(table, tmp_path))
+    # Ranks stay where the rows are, also those of a model that others made.
+    plan = plan_of("pulse")
+    shared = HushTable.from_counts(Sketch.from_data(plan, table[["pulse"]]).release(1.0))
+    shared.set_ranks(of_query(table, tmp_path))
+
+
+@pytest.mark.parametrize("kind", [HushTable, LSHiTables])
+def test_a_model_of_coupled_rows_under_public_ranges_is_not_released(kind, tmp_path):
+    schema, rows = plan_of("v.max_pulse").schema, by_ward(records(), tmp_path)
+    model = kind(n_tables=5).fit(rows, schema=schema)
+    assert model.plan_.schema.public
+    model.save(tmp_path / "model.hush")
+    for found in (model, load(tmp_path / "model.hush")):
+        with pytest.raises(PrivacyError, match=r"depends on exact counts|by 'ward'"):
+            found.sketch_.release(1.0, mechanism="laplace-per-table")
+
+
+def test_counts_for_use_here_keep_that_they_are_coupled(tmp_path):
+    """As those of `hushtable drift` or of ranks, also in a sum and in a file."""
+    plan = plan_of("v.max_pulse")
+    here = count_here(plan, by_ward(records(), tmp_path))
+    here.save(tmp_path / "here.hush")
+    other = Sketch.from_data(plan, pd.DataFrame({"v.max_pulse": [1.0, 2.0]}))
+    for found in (here, here + other, other + here, load(tmp_path / "here.hush")):
+        with pytest.raises(PrivacyError, match=r"by 'ward' .*with no person"):
+            found.release(1.0)
+    periods = Plan.draw(plan.schema, epsilon=1.0, expected_rows=1000, periods=3)
+    here = count_here(periods, by_ward(records(), tmp_path))
+    with pytest.raises(PrivacyError, match=r"by 'ward' .*with no person"):
+        Periods(periods, 1.0).release(here)
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    records().to_csv("p.csv", index=False)
+    into_sqlite(records(), tmp_path)
+    plan_of("pulse", "v.max_pulse").save("joined.plan.hush")
+    plan_of("pulse").save("plan.hush")
+    return tmp_path
+
+
+def test_a_join_by_wards_leaves_no_sketch_to_release(here, capsys):
+    sketch = ["sketch", "p.csv", "--plan", "joined.plan.hush", "-o", "s.hush"]
+    by = ["--join", "p.csv as v on ward: max of pulse"]
+    for person in ([], ["--person", "who"]):
+        assert main([*sketch, *by, *person]) == 1
+        err = " ".join(capsys.readouterr().err.split())
+        assert "by 'ward' (--join), with" in err
+        assert "leave these features out" in err
+        assert not (here / "s.hush").exists()
+    by = ["--join", "p.csv as v on who: max of pulse"]
+    assert main([*sketch, *by]) == 1
+    assert main([*sketch, *by, "--person", "who"]) == 0
+    assert main(["release", "s.hush", "--epsilon", "1", "-o", "r.hush"]) == 0
+
+
+@pytest.mark.parametrize(
+    "of", [["sqlite:///rows.db", "--query", QUERY], ["rows.db", "--member", "most"]]
+)
+def test_the_statement_on_a_query_is_an_option(here, of, capsys):
+    sketch = ["sketch", *of, "--drop", "who", "--plan", "plan.hush", "-o", "s.hush"]
+    assert main(sketch) == 1
+    assert "--independent" in capsys.readouterr().err
+    assert main([*sketch, "--independent"]) == 0
+
+
+def test_the_statement_belongs_to_databases(here):
+    with pytest.raises(UsageError, match=r"cannot use --independent"):
+        RowOptions(independent=True).opened("p.csv")
+    with pytest.raises(UsageError, match=r"there are .*independent"):
+        RowOptions(join=["rows.db (independent=maybe) on who: count"]).opened("p.csv")
+    for text, refused in {"no": True, "yes": False}.items():
+        join = [f"rows.db (member=most, independent={text}) as v on who: max of pulse"]
+        rows = RowOptions(join=join).opened("p.csv")
+        assert ("the rows are the result" in str(rows.coupled)) is refused

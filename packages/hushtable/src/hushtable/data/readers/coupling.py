@@ -1,0 +1,25 @@
+"""Coupled rows: their features depend on other rows, or on records that rows share."""
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A reason why the features of a row depend on other rows, or on records that rows share.
+
+    If all records with one key belong to one person, they change only that person's rows.
+    """
+
+    #: What it is, for messages.
+    how: str
+    #: How to avoid it, for messages.
+    remedy: str
+    #: The column of the rows that holds the key; empty if no column does.
+    key: str = ""
+
+    def at(self, key_there: str, key: str) -> "Coupling":
+        """Return the coupling of rows that were made from coupled rows by a key.
+
+        It still has a key if its key is the column ``key_there``, which is ``key`` in the new rows.
+        """
+        return replace(self, key=key if self.key == key_there else "")
