@@ -7,7 +7,7 @@ import pytest
 from places import ROOT, script
 
 pytest.importorskip("babel", reason="the catalogues are kept with Babel")
-from babel.messages.mofile import write_mo  # noqa: E402 (skipped without Babel)
+from babel.messages.mofile import write_mo
 
 
 @pytest.fixture

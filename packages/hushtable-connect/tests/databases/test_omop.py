@@ -528,6 +528,7 @@ def test_one_measurement_in_another_unit_does_not_decide_whether_a_site_answers(
     assert found[0] == found[1] > 0
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_a_hundred_thousand_persons(postgres, tmp_path, capsys):
     cdm = Cdm.made(100_000)

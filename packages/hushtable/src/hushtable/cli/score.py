@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli.counts import HUSHTABLE, standing
-from hushtable.cli.fit import fit_rows
 from hushtable.cli.home import is_home, score_home
 from hushtable.cli.options import Data, Language, Threads, flag, option
 from hushtable.cli.output import OutputFolder, Target, tally, tally_blocks
@@ -200,7 +199,8 @@ def _fitted_here(
     data: str, reads: RowOptions, id_: str | None, threads: int
 ) -> tuple[OpenedModel, dict[str, Any]]:
     """Fit a model to the rows themselves; also return facts about it."""
-    from hushtable.detectors.load import opened  # not needed with a model
+    from hushtable.cli.fit import fit_rows  # not needed with a model
+    from hushtable.detectors.load import opened
 
     if id_ is not None:  # which is read as an identifier, not as a feature
         quoted = id_.replace('"', '""')
