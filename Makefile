@@ -91,7 +91,7 @@ test-oldest: .venv-oldest/.created
 # With the newest Python on the path, or make test-newest NEWEST=/path/to/python, and the newest libraries that
 # pyproject.toml allows. A failure is work for the project, before it meets anyone who installs hushtable.
 test-newest: .venv-supply/.uv
-	rm -rf .venv-newest && $(NEWEST) -m venv .venv-newest
+	rm -rf .venv-newest && $(NEWEST) -m venv --without-pip .venv-newest
 	@$(call install,-newest) $(PACKAGES) --group test
 	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-newest .venv-newest/bin/python -m pytest -m "not slow" \
 		$(or $(PYTEST_ARGS),$(PARALLEL))
@@ -99,9 +99,9 @@ test-newest: .venv-supply/.uv
 # With last night's builds of the libraries, except NumPy, because Numba refuses unknown versions.
 NIGHTLY := scipy scikit-learn pandas matplotlib
 test-nightly: .venv-supply/.uv
-	rm -rf .venv-nightly && $(PYTHON) -m venv .venv-nightly
+	rm -rf .venv-nightly && $(PYTHON) -m venv --without-pip .venv-nightly
 	@$(call locked,-nightly,dev) $(PACKAGES) --group test
-	.venv-nightly/bin/python -m pip install --quiet --pre --upgrade --no-deps --only-binary :all: \
+	@$(call install,-nightly) --prerelease allow --upgrade --no-deps --only-binary :all: \
 		--index-url https://pypi.anaconda.org/scientific-python-nightly-wheels/simple $(NIGHTLY)
 	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-nightly .venv-nightly/bin/python -m pytest -m "not slow" \
 		$(VERSIONS) $(or $(PYTEST_ARGS),$(PARALLEL))
@@ -212,7 +212,7 @@ clean: # keeps the environments
 	@touch $@
 
 .venv/.created: .venv-supply/.uv
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv --without-pip .venv
 	@touch $@
 
 .venv/.package: $(PROJECTS) .venv/.created
@@ -230,13 +230,13 @@ clean: # keeps the environments
 	@touch $@
 
 .venv-oldest/.created: $(PROJECTS) .venv-supply/.uv
-	@rm -rf .venv-oldest && $(PYTHON) -m venv .venv-oldest
+	@rm -rf .venv-oldest && $(PYTHON) -m venv --without-pip .venv-oldest
 	@$(call install,-oldest) --resolution lowest-direct $(PACKAGES) --group test
 	@touch $@
 
 # Flower, NVFlare, vantage6.
 .venv-%/.created: $(PROJECTS) .venv-supply/.uv
-	@rm -rf .venv-$* && $(PYTHON) -m venv .venv-$*
+	@rm -rf .venv-$* && $(PYTHON) -m venv --without-pip .venv-$*
 	@$(call locked,-$*,$*) $(CORE) --editable ./packages/hushtable-federation --group $*
 	@touch $@
 
