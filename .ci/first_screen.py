@@ -13,9 +13,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from http.cookiejar import CookieJar
 from pathlib import Path
+from urllib.parse import urljoin
+from urllib.request import HTTPCookieProcessor, build_opener
 
 ROOT = Path(__file__).parents[1]
 #: Variables of this run; a newcomer has none of them.
@@ -37,7 +38,7 @@ def write_rows(path: Path) -> None:
 
 
 def desk(clone: Path, env: dict[str, str]) -> None:
-    """Open the desk, and its first page with a browser's cookies; end it."""
+    """Open the desk and its sample table with a browser's cookies; end it."""
     # A browser that opens nothing, and lines that come at once.
     env = env | {"BROWSER": "true", "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
@@ -48,11 +49,12 @@ def desk(clone: Path, env: dict[str, str]) -> None:
         assert process.stdout is not None
         lines = (re.search(r"http://\S+", line) for line in process.stdout)
         address = next(found[0] for found in lines if found)
-        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
-        with browser.open(address, timeout=60) as answer:
-            status, page = answer.status, answer.read().decode()
-        if status != 200 or "weather.csv" not in page:
-            sys.exit(f"make desk answered {status}:\n{page}")
+        browser = build_opener(HTTPCookieProcessor(CookieJar()))
+        # Anything but 200 is an error of urllib's.
+        opened = browser.open(address, timeout=60).read().decode()
+        table = urljoin(address, re.findall(r'href="(/t/[^"]+)"', opened)[0])
+        if "weather.csv" not in browser.open(table, timeout=60).read().decode():
+            sys.exit(f"the desk at {table} does not show weather.csv")
     finally:
         os.killpg(process.pid, signal.SIGINT)
         process.wait(60)

