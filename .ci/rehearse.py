@@ -96,7 +96,7 @@ def _installs() -> list[str]:
 
 
 def _configured() -> str:
-    command = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
+    command = [SUPPLY / "python", "-m", "pip", "config", "get", "global.index-url"]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.stdout.strip() or "https://pypi.org/simple"
 

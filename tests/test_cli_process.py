@@ -164,6 +164,7 @@ def test_a_thousand_rows_are_scored_at_once(site, tmp_path):
     assert median < 2.5
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_starts_take_a_few_times_what_numpy_and_arrow_take():
     found = shapes.time_starts(rounds=5)

@@ -226,5 +226,5 @@ def make(targets):
         recipe = re.search(rf"^{target}:.*\n((?:\t.*\n)*)", makefile, re.MULTILINE)
         assert recipe, f"no target {target} in the Makefile"
         command = re.search(r"\$\(BIN\)/hushtable (.*)", recipe[1])
-        if command:
+        if command and target != "desk":  # which ends when a person wants it to
             assert main(shlex.split(command[1])) == 0

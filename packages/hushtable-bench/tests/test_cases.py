@@ -330,19 +330,20 @@ def test_two_passes_and_novelty_are_held_to_their_bounds():
 
 def test_two_threads_take_turns_and_the_ratio_is_that_of_neighbours(monkeypatch):
     monkeypatch.setattr(threads, "SHORTEST", 1e-9)  # one call a timing
-    order = []
+    order, now = [], [0.0]
+    monkeypatch.setattr(threads.time, "perf_counter", lambda: now[0])
 
     def slow():
         order.append("one")
-        time.sleep(0.004)
+        now[0] += 0.004
 
     def fast():
         order.append("two")
-        time.sleep(0.001)
+        now[0] += 0.001
 
     seconds, ratio = threads.alternate(slow, fast, 0.0)
-    assert seconds >= 0.004
-    assert ratio > 1.0
+    assert seconds == pytest.approx(0.004)
+    assert ratio == pytest.approx(4.0)
     turns = order[2:]  # after the first of each, which does not count
     assert turns.count("two") == threads.FEWEST_PAIRS
     assert [turns[0], turns[-1]] == ["one", "two"]

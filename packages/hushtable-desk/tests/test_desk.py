@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -509,13 +508,11 @@ def test_five_thousand_columns(client, folder, rng):
     X = pd.DataFrame(rng.normal(size=(150, 5000)).round(3), columns=[f"c{j}" for j in range(5000)])
     X.iloc[3, :40] = 30.0
     X.to_csv(folder / "wide.csv", index=False)
-    start = time.monotonic()
     at = client.fit("wide.csv")
     page = client.get(f"{at}/rows").text
     assert "And 4940 more columns." in page
     assert client.desk.table(at[3:]).judging.listing.lines[0].number == 3
     assert client.get(at).status_code == 200
-    assert time.monotonic() - start < 120
 
 
 def test_a_folder_without_rights(folder, monkeypatch):

@@ -58,6 +58,7 @@ def values_of(here, sites, concepts="set.toml"):
     return {name: pooled[name].drop_null().to_numpy() for name in pooled.column_names}
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_three_hospitals_find_thresholds_and_a_wrong_unit_at_home(here, capsys):
     persons, rng = 100_000, np.random.default_rng(9)

@@ -386,6 +386,8 @@ def test_threads_may_ask_for_few_rows_at_the_same_time(detector):
 MOST = {"pandas": 9.0, "polars": 7.0, "arrow": 3.8}
 
 
+@pytest.mark.serial
+@pytest.mark.slow
 def test_a_row_of_a_mixed_frame_costs_a_few_times_what_numpys_does(detector):
     rng = np.random.default_rng(0)
     plain = HushTable(n_tables=20, random_state=0).fit(rng.normal(size=(500, 10)))
@@ -403,6 +405,8 @@ def test_a_row_of_a_mixed_frame_costs_a_few_times_what_numpys_does(detector):
     assert all(ratios[name] <= MOST[name] for name in MOST)
 
 
+@pytest.mark.serial
+@pytest.mark.slow
 def test_the_places_of_many_categories_are_found_once():
     n = 10_000
     columns = {"c": [f"category {i}" for i in range(n)] * 2, "x": np.arange(2.0 * n)}

@@ -3,7 +3,6 @@
 import io
 import sys
 import threading
-import time
 
 import numba
 import pytest
@@ -47,19 +46,33 @@ def test_once_and_only_while_something_compiles(soon, said):
 
 def test_short_compiling_is_not_said_and_adds_up(soon, said, monkeypatch):
     notice, lines = said
-    monkeypatch.setattr(_notice, "SILENT", 0.3)
-    notice.begin()
-    notice.end()
-    wait()
+    monkeypatch.setattr(_notice, "SILENT", 300.0)
+    now, timers = [0.0], []
+    monkeypatch.setattr(_notice.time, "monotonic", lambda: now[0])
+
+    class Timer:
+        """A timer that is due when the test says so."""
+
+        def __init__(self, seconds, due):
+            self.seconds, self.due, self.cancelled = seconds, due, False
+            timers.append(self)
+
+        def start(self):
+            pass
+
+        def cancel(self):
+            self.cancelled = True
+
+    monkeypatch.setattr(_notice.threading, "Timer", Timer)
+    for spent in (0.0, 200.0):
+        notice.begin()
+        now[0] += spent
+        notice.end()
     assert lines == []
     notice.begin()
-    time.sleep(0.2)
-    notice.end()
-    assert lines == []
-    before = time.monotonic()
-    notice.begin()
-    wait()
-    assert time.monotonic() - before < 0.25  # not another .3 s
+    assert [one.seconds for one in timers] == [300.0, 300.0, 100.0]  # not another 300 s
+    assert [one.cancelled for one in timers] == [True, True, False]
+    timers[-1].due()
     notice.end()
     assert lines == [KEPT]
 

@@ -1006,22 +1006,15 @@ def many(n_columns=1_000, n_known=10_000):
 
 
 def test_many_rules_are_read_and_applied_all_at_once(tmp_path):
-    """Not a measurement: loops over the cells in Python would take a hundred times as long."""
     schema, text, usual = many()
     path = written(tmp_path, text)
-    started = time.process_time()
     rules = Rules.read(path, schema, usual)
-    read = time.process_time() - started
     X = np.random.default_rng(0).uniform(1, 9, (2_000, 1_000))
     X[:, 1] = np.arange(2_000) % 7
     batch = pa.RecordBatch.from_arrays([*map(pa.array, X.T)], schema.names)
     batch = batch.append_column("order", pa.array([f"P{i}" for i in range(2_000)]))
-    started = time.process_time()
     known = rules.known(batch)
     found = rules.applied(batch), rules.applied(X), rules.impossible(X)
-    applied = time.process_time() - started
     assert known.all()
     assert found[1].min() == 5.0
     assert (found[2] == np.where(X[:, 1] == 0, 1, -1)).all()
-    assert read < 2.0, read
-    assert applied < 2.0, applied

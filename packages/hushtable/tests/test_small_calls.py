@@ -179,6 +179,8 @@ def test_fit_on_a_small_frame_counts_what_arrow_counts(rows, monkeypatch):
 # --- fits of few rows -------------------------------------------------------------------------
 
 
+@pytest.mark.serial
+@pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [100, 1_000])
 def test_few_rows_are_fitted_in_half_of_the_time_of_ten_trees(n_rows):
     X = np.random.default_rng(0).standard_normal((n_rows, 10), dtype=np.float32)

@@ -185,6 +185,7 @@ def test_no_dense_rows_are_made():
     assert peak < 60e6
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_wide_sparse_rows_are_as_fast_as_isolation_forest():
     X = scipy.sparse.random(5_000, 10_000, 0.002, "csr", random_state=0)

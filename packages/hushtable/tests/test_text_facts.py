@@ -96,6 +96,7 @@ def test_dictionaries_with_unused_equal_and_missing_texts():
     assert (one.score_samples(plain) == other.score_samples(coded)).all()
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_texts_take_little_longer_than_numbers():
     """The target is twice, which needs codes that are kept from pass to pass; it was 11 to 14."""

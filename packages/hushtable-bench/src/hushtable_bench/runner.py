@@ -61,7 +61,6 @@ CASES = {
     "latency": "latency",
     "load": "load",
     "month": "journeys",
-    "newcomer": "journeys",
     "oddbench": "oddbench",
     "periods": "periods",
     "persons": "persons",

@@ -587,6 +587,7 @@ def test_a_person_that_is_there_twice_does_not_decide_whether_a_site_answers(duc
     assert words.startswith("table person has several rows of one person_id")
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_a_hundred_thousand_persons(postgres, tmp_path, capsys):
     cdm = Cdm.made(100_000)

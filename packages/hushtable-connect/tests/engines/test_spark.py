@@ -73,6 +73,7 @@ def test_files_are_counted_and_scored_to_the_bit(session, tmp_path):
     assert session.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == "10000"
 
 
+@pytest.mark.serial
 def test_five_million_rows_are_counted_in_time(session, tmp_path):
     rng = np.random.default_rng(0)
     schema = Schema([Feature.numeric(f"c{j}", low=-6, high=6) for j in range(10)])

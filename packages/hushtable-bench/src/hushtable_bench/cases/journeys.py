@@ -1,12 +1,8 @@
-"""Measure how long people wait: a newcomer from a clone to a list, and five hospitals' month.
+"""Measure how long people wait in five hospitals' month: with mailed files, and in a folder.
 
-`newcomer`: from a fresh clone to a ranked list with the README's commands, and with --sites on to a
-signed result of three sites, all on one machine. Nothing is prepared: the clone is new, there is no
-environment, and the caches of packages and of compiled kernels are empty (--pip-cache keeps pip's
-cache). It needs git, make, Python, and an index of packages. `month`: with mailed files, and in a
-folder; the case runs both with the real commands in a temporary folder, and counts commands, files
-that people pass on, and calls. Minutes are an assumption, stated below and the same for both;
-seconds are measured.
+The case runs both with the real commands in a temporary folder, and counts commands, files that
+people pass on, and calls. Minutes are an assumption, stated below and the same for both; seconds
+are measured.
 """
 
 import contextlib
@@ -14,11 +10,7 @@ import io
 import itertools
 import json
 import os
-import random
-import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -27,8 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from hushtable.cli import main
-from hushtable_bench.results import ResultTable
-from hushtable_bench.runner import ROOT, CaseRun
+from hushtable_bench.runner import CaseRun
 
 #: Minutes of a person.
 COMMAND, FILE, CALL_OF_TWO, CALL_OF_ALL = 1.0, 2.0, 5.0, 15.0
@@ -170,111 +161,6 @@ def in_a_folder(sites):
     return month
 
 
-OWN_FILE = "mine.csv"
-MOST_COMMANDS = 3
-
-
-#: The text that people fill in, as the README instructs.
-SCHEMA = """
-[[feature]]
-name = "age"
-kind = "numeric"
-low = 0
-high = 120
-
-[[feature]]
-name = "pulse"
-kind = "numeric"
-low = 20
-high = 250
-
-[[feature]]
-name = "ward"
-kind = "categorical"
-categories = ["a", "b"]
-"""
-THREE_SITES = ("north", "south", "west")
-EACH = "each site"
-INSTALL = "pip install ./packages/hushtable ./packages/hushtable-federation"
-
-
-def commands(begin: str) -> list[tuple[str, str]]:
-    """Return the README's commands, with comments, in the block that begins with this text."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = re.search(rf"^```sh\n({begin}.*?)^```$", readme, re.MULTILINE | re.DOTALL)
-    assert block is not None
-    found = (line.partition("  #") for line in block[1].splitlines())
-    return [(command.strip(), comment.strip()) for command, _, comment in found]
-
-
-def write_rows(path: Path, seed: int = 0, *, named: bool = False) -> None:
-    """Write 2,000 rows, the last one unusual; if ``named``, with a column of patients."""
-    rng = random.Random(seed)
-    rows = [
-        f"{rng.uniform(18, 95):.1f},{rng.gauss(75, 9):.0f},{rng.choice('ab')}" for _ in range(1999)
-    ]
-    lines = ["age,pulse,ward", *rows, "37.0,210,a"]
-    if named:
-        lines = [f"{f'P{i:04}' if i else 'patient'},{line}" for i, line in enumerate(lines)]
-    path.write_text("\n".join(lines) + "\n")
-
-
-def as_at(site: str, command: str) -> str:
-    """Return the command for a site, from the README's command for the first site."""
-    swap = {THREE_SITES[0]: site, site: THREE_SITES[0]}
-    return re.sub("|".join(swap), lambda found: swap[found[0]], command)
-
-
-class Newcomer:
-    """Someone with a clone, who runs commands and waits for them."""
-
-    def __init__(self, clone: Path, setting: dict[str, str]) -> None:
-        self.clone, self.setting = clone, setting
-        self.waited: list[tuple[str, float]] = []
-
-    def run(self, command: str, *, show: str = "") -> None:
-        """Run a command in the clone, and record its seconds."""
-        print(f"$ {command}", flush=True)
-        start = time.perf_counter()
-        subprocess.run(command, shell=True, cwd=self.clone, env=self.setting, check=True)
-        self.waited.append((show or command, time.perf_counter() - start))
-
-    def list_of_one(self, data: Path | None) -> None:
-        """Go from the clone to a ranked list of one's own rows."""
-        if data is None:
-            write_rows(self.clone / OWN_FILE, named=True)
-        else:
-            shutil.copy(data, self.clone / OWN_FILE)
-        path = commands("make demo")
-        assert len(path) <= MOST_COMMANDS, path
-        for command, _ in path:
-            self.run(command)
-        assert (self.clone / "top.xlsx").stat().st_size > 0
-
-    def result_of_three(self) -> None:
-        """Go on to a signed result of three sites, all in the clone's folder."""
-        assert f"`{INSTALL}`" in (ROOT / "README.md").read_text(encoding="utf-8")
-        bin_folder = self.clone / ".venv" / "bin"
-        self.setting["PATH"] = f"{bin_folder}{os.pathsep}{self.setting['PATH']}"
-        self.run(INSTALL.replace("install", "install --quiet"))
-        for seed, site in enumerate(THREE_SITES):
-            write_rows(self.clone / f"{site}.csv", seed)
-        for command, comment in commands("hushtable round keygen"):
-            yes = " --yes" if " sync " in command else ""  # it asks, and the reader agrees
-            for site in THREE_SITES if comment.startswith(EACH) else THREE_SITES[:1]:
-                self.run(as_at(site, command) + yes, show=as_at(site, command))
-            if "plan draft" in command:
-                (self.clone / "schema.toml").write_text(SCHEMA)
-        assert (self.clone / "north-top.xlsx").stat().st_size > 0
-
-    def table(self, title: str) -> ResultTable:
-        """Return the commands with their seconds, and clear the list."""
-        rows = [(f"`{command[:70]}`", f"{seconds:.1f}") for command, seconds in self.waited]
-        rows.append(("all", f"{sum(seconds for _, seconds in self.waited):.1f}"))
-        self.waited.clear()
-        return ResultTable((title, "seconds"), rows)
-
-
 # --- the runs -------------------------------------------------------------------------------------
 
 
@@ -292,27 +178,3 @@ def month(run: CaseRun, *, sites: int = 5) -> None:
             "seconds of computers": "{t[1].seconds:.0f}",
         }, found,
     )  # fmt: skip
-
-
-def newcomer(
-    run: CaseRun, *, file: Path | None = None, pip_cache: bool = False, sites: bool = False
-) -> None:
-    """Clone, run each command, and print its seconds; --file is a CSV, by default simulated."""
-    with tempfile.TemporaryDirectory() as folder:
-        clone = Path(folder) / "hushtable"
-        hidden = ("NUMBA_CACHE_DIR", "PYTHONPATH", "VIRTUAL_ENV")
-        setting = {key: value for key, value in os.environ.items() if key not in hidden}
-        if pip_cache:
-            asked = [sys.executable, "-m", "pip", "cache", "dir"]
-            found = subprocess.run(asked, check=True, capture_output=True, text=True)
-            setting["PIP_CACHE_DIR"] = found.stdout.strip()
-        setting["XDG_CACHE_HOME"] = str(Path(folder) / "cache")
-        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
-        one = Newcomer(clone, setting)
-        one.list_of_one(file)
-        tables = [one.table("from a clone to a list")]
-        if sites:
-            one.result_of_three()
-            tables.append(one.table("from there to a signed result of three sites"))
-    print()
-    run.say(*tables)

@@ -52,8 +52,8 @@ What to type next, in Python:
 
 at one site:
 
-  hushtable fit mine.csv -o model.hush
-  hushtable score mine.csv --model model.hush -o scores.csv
+  hushtable score mine.csv --top 20 -o top.xlsx
+  hushtable fit mine.csv -o model.hush                   # to keep a model
   hushtable report model.hush mine.csv -o report.html    # for people
 
 at several:

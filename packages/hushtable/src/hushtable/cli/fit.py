@@ -106,15 +106,31 @@ def fit(
     if table and not for_machines():  # before anything is refused
         reader = reader.repeatable()
         show(*understanding_blocks(understood(reader, None, threads)[0]))
+    model, n_rows, of_omop = fit_rows(data, reads, reader, detector, settings, persons)
+    with target.writing():
+        model.save(output)
+    facts = {"command": "fit", "model": str(output), **_facts(model, n_rows), **of_omop}
+    return CommandResult(facts, _blocks(model, facts, target))
+
+
+def fit_rows(
+    data: str,
+    reads: RowOptions,
+    reader: Reader,
+    detector: Detector,
+    settings: dict[str, Any],
+    persons: dict[str, Any],
+) -> tuple[Any, int, dict[str, Any]]:
+    """Return a fitted detector, the number of its rows, and facts about OMOP columns.
+
+    Refuses columns in doubt, and notes what a person should check.
+    """
     known, of_omop = _of_omop(reads, reader)
     model, n_rows = _fitted(detector, settings, reader, persons | known)
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
     notes.extend(f"{data}: {words}" for words in shape_words(n_rows, model.understanding_))
-    with target.writing():
-        model.save(output)
-    facts = {"command": "fit", "model": str(output), **_facts(model, n_rows), **of_omop}
-    return CommandResult(facts, _blocks(model, facts, target))
+    return model, n_rows, of_omop
 
 
 def _of_omop(reads: RowOptions, reader: Reader) -> tuple[dict[str, Any], dict[str, Any]]:

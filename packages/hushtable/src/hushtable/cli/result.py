@@ -140,7 +140,7 @@ def machine_output(asked: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def writing() -> Iterator[None]:
     """Print notes; an error in the body, which prints the outcome, names standard output."""
-    for words in notes:
+    for words in dict.fromkeys(notes):  # rows that are read twice have the same notes
         print(f"hushtable: {escaped(words, kept='')}", file=sys.stderr)
     try:
         yield

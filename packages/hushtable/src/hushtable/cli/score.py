@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli.counts import standing
+from hushtable.cli.counts import HUSHTABLE, standing
 from hushtable.cli.home import is_home, score_home
-from hushtable.cli.options import Data, Language, ModelFile, Threads, flag, option
+from hushtable.cli.options import Data, Language, Threads, flag, option
 from hushtable.cli.output import OutputFolder, Target, tally, tally_blocks
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph
@@ -24,10 +25,11 @@ from hushtable.cli.tables import (
     write_scores,
     write_top,
 )
+from hushtable.data.options import RowOptions, notes
 from hushtable.data.texts.reading import Reading
 from hushtable.describe.content import signed_by
 from hushtable.errors import DataError, UsageError
-from hushtable.language import ENGLISH, speaking
+from hushtable.language import ENGLISH, _, speaking
 from hushtable.report.lists import LISTS
 from hushtable.scores import models
 from hushtable.scores.models import OpenedModel
@@ -43,6 +45,14 @@ from hushtable.scores.usual import Usual
 #: Columns of --explain.
 _REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))
 
+_Model = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "Model of hushtable fit, or a (merged) sketch or release; default: a model that is fitted "
+        "to the same rows, and not kept.",
+    ),
+]
 _Output = Annotated[
     Path,
     option(
@@ -98,8 +108,8 @@ _OnlyCounted = Annotated[
 
 def score(
     data: Data,
-    model: ModelFile,
     output: _Output,
+    model: _Model = None,
     threads: Threads = -1,
     reads: Reads = READS,
     contamination: _Contamination = None,
@@ -125,6 +135,7 @@ def score(
     the rows: keep them where the rows are.
 
     Example:
+      hushtable score patients.csv --id id --top 20 -o top.xlsx
       hushtable score patients.csv --drop id,name --model model.hush -o scores.parquet
       hushtable score lake/ --model model.hush -o scores
       hushtable score patients.csv --model model.hush --id id --top 20 -o top.xlsx
@@ -133,23 +144,76 @@ def score(
     line = Threshold(contamination, count, threshold, ranks is not None).checked(only_counted)
     if marginals is not None and not (explain or top):
         raise UsageError("--marginals adds words to explanations: give --explain with it")
-    if is_home(model, line.drawn or ranks or explain or only_counted):
+    if model is None:
+        _check_without_model(data, output, top, ranks, marginals, only_counted)
+    elif is_home(model, line.drawn or ranks or explain or only_counted):
         return score_home(model, Rows(data, reads, Reading(), threads), kept, top, output)
     target = _target(output, [data, model, ranks, marginals, *reads.joined_files], line, top, kept)
-    scorer, offset, reading, usual = open_model(model, id_)
-    signed = {"signed_by": signed_by(scorer.sketch)}
+    fitted: dict[str, Any] = {}
+    if model is None:
+        opened, fitted = _fitted_here(data, reads, id_, threads)
+    else:
+        opened = open_model(model, id_)
+    scorer, offset, reading, usual = opened
+    facts = {"signed_by": signed_by(scorer.sketch), **fitted}
     rows = Rows(data, reads, reading, threads)
     details = ScoreColumns(scorer, ranks, explain, marginals, kept, only_counted, usual)
     if top is not None and isinstance(target, Target):
         with speaking(language):
             found, source = _find_top(scorer, details, usual, rows, top)
-            write_top(target, found, model, source, scorer.plan.score.unit)
+            name = _("of these rows") if model is None else model.name
+            write_top(target, found, name, source, scorer.plan.score.unit)
         return CommandResult(
-            top_facts(found, output) | signed, top_blocks(found, target, words=language == ENGLISH)
+            top_facts(found, output) | facts, top_blocks(found, target, words=language == ENGLISH)
         )
     summary, done = _score_all(scorer, details, offset, line, rows, target)
     shown_blocks = _blocks(scorer, details, summary, target, **done)
-    return CommandResult(_facts(scorer, summary, output) | signed | done, shown_blocks)
+    return CommandResult(_facts(scorer, summary, output) | facts | done, shown_blocks)
+
+
+def _check_without_model(
+    data: str,
+    output: Path,
+    top: int | None,
+    ranks: Path | None,
+    marginals: Path | None,
+    only_counted: bool,
+) -> None:
+    """Refuse options that need a model, and rows that cannot be read again to be scored."""
+    given = {"--ranks": ranks, "--marginals": marginals, "--only-counted": only_counted}
+    if names := [name for name, one in given.items() if one]:
+        raise UsageError(f"{names[0]} needs --model: fit a model first (hushtable fit)")
+    if data == "-":
+        raise UsageError(
+            "rows from standard input can be read only once, and without --model they are fitted "
+            "first: give a file, or --model"
+        )
+    if top is None and _is_folder(output):
+        raise UsageError(
+            f"-o {output}: scores in a folder need --model, so that all files are scored by the "
+            "same model: fit one first (hushtable fit), or give one file as -o"
+        )
+
+
+def _fitted_here(
+    data: str, reads: RowOptions, id_: str | None, threads: int
+) -> tuple[OpenedModel, dict[str, Any]]:
+    """Fit a model to the rows themselves; also return facts about it."""
+    from hushtable.cli.fit import fit_rows  # not needed with a model
+    from hushtable.detectors.load import opened
+
+    if id_ is not None:  # which is read as an identifier, not as a feature
+        quoted = id_.replace('"', '""')
+        reads = replace(reads, as_=[*(reads.as_ or ()), f'"{quoted}=id"'])
+    settings = {"n_jobs": threads, "random_state": 0}
+    model, n_rows, of_omop = fit_rows(data, reads, reads.open(data), HUSHTABLE, settings, {})
+    n_features = len(model.plan_.schema.of_rows)
+    notes.append(
+        f"No --model: fitted {type(model).__name__} to these {n_rows:,} rows ({n_features:,} "
+        "columns). To keep a model for later rows, run hushtable fit."
+    )
+    facts = {"rows": n_rows, "features": n_features, "plan_id": model.plan_.plan_id}
+    return opened(model), {"fitted": facts | of_omop}
 
 
 def _target(

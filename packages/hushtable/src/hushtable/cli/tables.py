@@ -72,10 +72,10 @@ def check_names(keep: list[str], taken: tuple[str, ...]) -> None:
             )
 
 
-def write_top(target: Target, found: Outliers, model: Path, source: str, unit: str) -> None:
-    """Write the rows in the format that the file's name ends in."""
+def write_top(target: Target, found: Outliers, model: str, source: str, unit: str) -> None:
+    """Write the rows in the format that the file's name ends in; ``model`` is its name."""
     with target.writing(), replacing(target.path, private=True) as file:
-        LISTS[target.path.suffix](file, found, model.name, source, unit)
+        LISTS[target.path.suffix](file, found, model, source, unit)
 
 
 def top_facts(found: Outliers, output: Path) -> dict[str, Any]:

@@ -197,6 +197,10 @@ _FORMS = {
     "number": N_("holds numbers"), "date": N_("holds dates"), "time": N_("holds times"),
     "boolean": N_("holds true and false"),
 }  # fmt: skip
+#: Kinds of columns, which pages translate.
+_KINDS = (
+    N_("number"), N_("date"), N_("category"), N_("id"), N_("text"), N_("constant"), N_("empty"),
+)  # fmt: skip
 
 
 def _form(kind: pa.DataType) -> Form:
@@ -271,7 +275,8 @@ def _of_matrix(found: _Found) -> dict[int, ColumnUnderstanding]:
 
     Like `_decider`, but faster, because there are no names or texts to judge.
     """
-    holds, ends = _(_FORMS["number"]), np.stack([found.low, found.high], axis=1)
+    form = _FORMS["number"]
+    holds, ends = _(form), np.stack([found.low, found.high], axis=1)
     return {
         j: ColumnUnderstanding(found.names[j], "number" if low < high else "constant", 1.0, holds)
         for j, (low, high) in enumerate(ends.tolist())

@@ -11,6 +11,7 @@ from hushtable.counts.sketch import Sketch
 from hushtable.errors import FileError, PlanError
 from hushtable.plans.draws import DRAWS
 from hushtable.plans.plan import Plan
+from hushtable.scores.models import OpenedModel
 
 if TYPE_CHECKING:
     from hushtable.detectors import HomeModel, TableDetector
@@ -63,6 +64,12 @@ def by_draw() -> dict[str, type["TableDetector"]]:
     return {
         name: getattr(detectors, draw.estimator) for name, draw in DRAWS.items() if draw.estimator
     }
+
+
+def opened(detector: "TableDetector") -> OpenedModel:
+    """Return what scores rows of a fitted detector, as if it had been saved and read."""
+    usual = detector._usual_values()
+    return OpenedModel(detector._scorer, detector.offset_, detector.reading_, usual)
 
 
 def learned_detector(model: str | os.PathLike[str], verdicts: Counts) -> Any:
