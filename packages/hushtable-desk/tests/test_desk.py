@@ -569,10 +569,12 @@ def test_the_command_serves_and_ends(folder):
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as desk:
         line = desk.stdout.readline()
-        port, path = re.match(r"The desk is at http://127\.0\.0\.1:(\d+)(/open/\S+)", line).groups()
+        host, port, path = re.match(
+            r"The desk is at http://([\w.]+):(\d+)(/open/\S+)", line
+        ).groups()
         connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=30)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers={"Host": f"{host}:{port}"})
             answer = connection.getresponse()
             assert answer.status == 200
             assert b"/t/" in answer.read()
