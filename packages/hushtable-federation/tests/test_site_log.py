@@ -46,3 +46,10 @@ def test_what_is_shared_has_no_reason(tmp_path):
     assert "Ann" in log.path.read_text()
     assert "Ann" not in (tmp_path / "shared").read_text()
     assert json.loads((tmp_path / "shared").read_text())["word"] == "unavailable"
+
+
+def test_what_depends_on_a_row_is_in_no_shared_log(tmp_path):
+    log = SiteLog(tmp_path / "north.log", str(tmp_path / "shared"))
+    log.note("2027-01-01T00:00:00Z", "ab" * 32, "keys", "unread", "age is no number in row 3")
+    assert json.loads(log.path.read_text())["why"] == "age is no number in row 3"
+    assert not (tmp_path / "shared").exists()
