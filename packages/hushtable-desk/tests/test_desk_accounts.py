@@ -132,10 +132,11 @@ def test_a_sender_that_is_gone_before_the_write_takes_effect(client, monkeypatch
 
 
 def test_a_sender_without_an_address_is_refused(client):
-    client.ends[0] = None
-    answer = client.get("/")
-    assert answer.status_code == 403
-    assert "not from a process of the account" in answer.text
+    for end in (None, ("", 0), ("testclient", 1)):
+        client.ends[0] = end
+        answer = client.get("/")
+        assert answer.status_code == 403
+        assert "not from a process of the account" in answer.text
 
 
 @pytest.mark.parametrize(

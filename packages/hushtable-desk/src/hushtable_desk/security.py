@@ -237,8 +237,14 @@ def account_of(
 
 
 def _listed(host: str, port: int) -> set[str]:
-    """Return how Linux lists an end of a connection, alone and as an address mapped to IPv6."""
-    address = ipaddress.ip_address(host).packed
+    """Return how Linux lists an end of a connection, alone and as an address mapped to IPv6.
+
+    Nothing if it has no address of a network.
+    """
+    try:
+        address = ipaddress.ip_address(host).packed
+    except ValueError:
+        return set()
     forms = address, bytes(10) + b"\xff\xff" + address
     return {
         "".join(f"{word:08X}" for (word,) in struct.iter_unpack("=I", form)) + f":{port:04X}"

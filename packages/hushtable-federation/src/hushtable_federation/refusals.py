@@ -141,8 +141,11 @@ class SiteLog:
 
 
 def _append(path: Path, line: str, *, private: bool = False) -> None:
-    """Add a line to a file, completely or not at all."""
-    number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600 if private else 0o640)
+    """Add a line to a file, completely or not at all; a private one is no link."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    if private:
+        flags |= getattr(os, "O_NOFOLLOW", 0)
+    number = os.open(path, flags, 0o600 if private else 0o640)
     try:
         if private and os.name == "posix":  # an existing file may be open to others
             os.fchmod(number, 0o600)
