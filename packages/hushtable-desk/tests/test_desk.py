@@ -608,6 +608,19 @@ def test_an_idle_desk_ends(monkeypatch):
     assert server.should_exit
 
 
+def test_a_page_makes_each_line_of_the_list_once(client, at, monkeypatch):
+    """It needs them for the list and for each facet; a verdict makes them anew."""
+    from hushtable_desk.listing import Listing
+
+    made, make = [], Listing._line
+    monkeypatch.setattr(Listing, "_line", lambda self, *a: made.append(a) or make(self, *a))
+    assert client.get(f"{at}/rows").status_code == 200
+    judging = client.desk.table(at[3:]).judging
+    assert len(made) <= len(judging.listing.found.rows)
+    judge(client, at, ["outlier"])
+    assert sum(line.answer is not None for line in judging.listing.lines) == 1
+
+
 # --- what it learned, and the history of an entity ------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import logging
 import re
 import stat
 import sys
+from urllib.parse import quote
 
 import pytest
 
@@ -194,8 +195,6 @@ def test_no_path_leads_out_of_the_folder(client, folder, name):
     (folder.parent / "secret.csv").write_text("a\n1\n")
     with pytest.raises(Exception, match="not a file of the open folder"):
         client.desk.folder.file(name)
-    from urllib.parse import quote
-
     answer = client.post(
         "/files", content=b"a\n1\n",
         headers={"Origin": ORIGIN, "Content-Type": "application/octet-stream",
@@ -204,6 +203,30 @@ def test_no_path_leads_out_of_the_folder(client, folder, name):
     assert answer.status_code == 400
     at = f"/t/{client.key('patients.csv')}"
     assert client.write(f"{at}/use", model=name).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (".csv", "not a file of the open folder"),
+        (".hidden.csv", "not a file of the open folder"),
+        (".hushtable-desk.json", "not a file of the open folder"),
+        ("a" * 300 + ".csv", "name too long: use a shorter name"),
+        ("ü" * 124 + ".csv", "name too long: use a shorter name"),
+    ],
+    ids=["ending alone", "hidden", "settings of the desk", "long", "long with its temporary name"],
+)
+def test_a_dropped_file_with_an_odd_name_is_refused_in_words(client, folder, name, words):
+    client.desk.folder.remember(tables={})
+    before = {one.name: one.read_bytes() for one in folder.iterdir()}
+    answer = client.post(
+        "/files", content=b'{"tables": 7}',
+        headers={"Origin": ORIGIN, "Content-Type": "application/octet-stream",
+                 "X-File-Name": quote(name)},
+    )  # fmt: skip
+    assert answer.status_code == 400
+    assert words in answer.json()["error"]
+    assert {one.name: one.read_bytes() for one in folder.iterdir()} == before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")

@@ -74,6 +74,7 @@ _ADVICE = {
     **dict.fromkeys((errno.EACCES, errno.EPERM), "ask for permission, or use a different folder"),
     errno.EISDIR: "name a file, not a folder",
     errno.EROFS: "use a different folder",
+    errno.ENAMETOOLONG: "use a shorter name",
     **dict.fromkeys(
         (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space, or use a different disk"
     ),
