@@ -27,6 +27,10 @@ _Idle = Annotated[int, option("MIN", "End after this many minutes without a requ
 _Browser = Annotated[bool, flag("--no-browser", "Print the address, but open no browser.")]
 #: Errors of a machine without IPv6.
 _NO_IPV6 = errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL
+_NO_OWNERS = (
+    "This system does not report which account sends a request: until the desk ends, open no page "
+    f"of another account's program on {LOOPBACK} in this browser."
+)
 #: Seconds between two checks whether a desk is still used.
 _EVERY = 5.0
 
@@ -71,10 +75,7 @@ def desk(
         print(f"The desk is at {access.address}")
         print("It opens once, in a browser of this account. Ctrl-C ends it; verdicts are saved.")
         if not KNOWS_ACCOUNTS:
-            print(
-                f"This system does not report which account sends a request: until the desk ends, "
-                f"open no page of another account's program on {LOOPBACK} in this browser."
-            )
+            print(_NO_OWNERS)
         watch = threading.Thread(target=_end_when_idle, args=(server, access, idle), daemon=True)
         watch.start()
         with tempfile.TemporaryDirectory(prefix="hushtable-desk-") as private:

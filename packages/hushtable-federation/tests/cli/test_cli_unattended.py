@@ -140,7 +140,7 @@ def test_waiting_and_done(visit, here, run):
 
 
 @pytest.mark.parametrize("row", ["n/k,7,north", "7,inf,nobody", "7,7,north,8"])
-def test_neighbours_are_told_apart_by_nothing_that_others_read(visit, made, here, row, tmp_path):
+def test_nothing_that_others_read_distinguishes_neighbours(visit, made, here, row, tmp_path):
     """Shared log, figures, states, exit codes, names and sizes in the folder: with a row, without.
 
     Another visit sends the counts, masked with the sites that have answered.
