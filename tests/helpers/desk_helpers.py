@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import re
+import socket
 import threading
 import time
+from functools import cache
 from importlib import resources
 from typing import ClassVar
 
@@ -19,14 +21,26 @@ from hushtable_desk.desk import Desk
 from hushtable_desk.security import Access
 
 PORT = 8517
-ORIGIN = f"http://127.0.0.1:{PORT}"
+HOST = f"desk.localhost:{PORT}"
+ORIGIN = f"http://{HOST}"
+
+
+@cache
+def _connection():
+    """Return a connection of this process, and its listener: the system lists whose it is."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    return socket.create_connection(listening.getsockname()), listening
 
 
 class _InProcess(httpx.BaseTransport):
-    """Gives requests to an application of this process."""
+    """Gives requests to an application of this process, as a server that accepted a connection."""
 
-    def __init__(self, app):
-        self._transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
+    def __init__(self, client):
+        async def accepted(scope, receive, send):
+            mine, its = client.ends
+            await client.app(scope | {"client": mine, "server": its}, receive, send)
+
+        self._transport = httpx.ASGITransport(accepted)
 
     def handle_request(self, request):
         async def answered():
@@ -46,8 +60,10 @@ class StrangeClient(httpx.Client):
 
     def __init__(self, desk, access=None):
         self.desk, self.access = desk, access or Access(PORT)
+        self.access.host = HOST
         self.app = build_app(desk, self.access)
-        super().__init__(transport=_InProcess(self.app), base_url=ORIGIN)
+        self.ends = [_connection()[0].getsockname(), _connection()[0].getpeername()]
+        super().__init__(transport=_InProcess(self), base_url=ORIGIN)
 
 
 class DeskClient(StrangeClient):
@@ -55,7 +71,7 @@ class DeskClient(StrangeClient):
 
     def __init__(self, folder, who="Ada"):
         super().__init__(Desk(folder, who))
-        opened = self.get(self.access.address)
+        opened = self.get(path_of(self.access.address))
         assert opened.status_code == 200, opened.text
 
     def __enter__(self):
@@ -113,6 +129,11 @@ class Browser:
         return answer.json()
 
 
+def path_of(address):
+    """Return the path of a desk's address."""
+    return "/" + address.split("/", 3)[3]
+
+
 def words(page):
     """Return the text of a page's main part, without marks and pictures."""
     main = re.search(r"<main.*</main>", page, re.DOTALL)[0]
@@ -158,18 +179,19 @@ def axe_faults(browser, base, pages):
 def served(folder, first="/"):
     """Serve a desk on a free port while the body runs; gives its address, the desk and the port."""
     with listen_at(0) as listening:
-        access = Access(listening.getsockname()[1], first)
+        port = listening[0].getsockname()[1]
+        access = Access(port, first)
         desk = Desk(folder, "Ada")
         config = uvicorn.Config(
             build_app(desk, access), log_level="warning", access_log=False, lifespan="off"
         )
         server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread = threading.Thread(target=server.run, kwargs={"sockets": listening})
         thread.start()
         try:
             while not server.started:
                 time.sleep(0.02)
-            yield access.address, desk, listening.getsockname()[1]
+            yield access.address, desk, port
         finally:
             server.should_exit = True
             thread.join()

@@ -566,10 +566,12 @@ def test_the_command_serves_and_ends(folder):
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as desk:
         line = desk.stdout.readline()
-        port, path = re.match(r"The desk is at http://127\.0\.0\.1:(\d+)(/open/\S+)", line).groups()
+        host, port, path = re.match(
+            r"The desk is at http://([\w.]+):(\d+)(/open/\S+)", line
+        ).groups()
         connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=30)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers={"Host": f"{host}:{port}"})
             answer = connection.getresponse()
             assert answer.status == 200
             assert b"/t/" in answer.read()
@@ -601,6 +603,19 @@ def test_an_idle_desk_ends(monkeypatch):
     access.last -= 61.0
     cli._end_when_idle(server, access, 1)
     assert server.should_exit
+
+
+def test_a_page_makes_each_line_of_the_list_once(client, at, monkeypatch):
+    """It needs them for the list and for each facet; a verdict makes them anew."""
+    from hushtable_desk.listing import Listing
+
+    made, make = [], Listing._line
+    monkeypatch.setattr(Listing, "_line", lambda self, *a: made.append(a) or make(self, *a))
+    assert client.get(f"{at}/rows").status_code == 200
+    judging = client.desk.table(at[3:]).judging
+    assert len(made) <= len(judging.listing.found.rows)
+    judge(client, at, ["outlier"])
+    assert sum(line.answer is not None for line in judging.listing.lines) == 1
 
 
 # --- what it learned, and the history of an entity ------------------------------------------------

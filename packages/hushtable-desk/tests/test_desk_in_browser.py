@@ -59,9 +59,10 @@ class Person:
             (Path(PICTURES) / f"{name}.png").write_bytes(self.browser.picture("html", height))
 
 
-def local(browser, port):
+def local(browser, address):
     """Check that a browser asked for nothing elsewhere and complained of nothing."""
-    elsewhere = [one for one in browser.asked if not one.startswith(f"http://127.0.0.1:{port}/")]
+    base = address.partition("/open/")[0]
+    elsewhere = [one for one in browser.asked if not one.startswith(f"{base}/")]
     assert [one for one in elsewhere if not one.startswith(("data:", "blob:"))] == []
     assert browser.complaints == []
 
@@ -71,7 +72,7 @@ def test_from_a_messy_file_to_twenty_judged_rows_and_a_sheet(tmp_path):
     folder = tmp_path / "laboratory"
     folder.mkdir()
     write_laboratory(folder / "laboratory.csv")
-    with served(folder) as (address, desk, port), Chromium(tmp_path / "profile") as browser:
+    with served(folder) as (address, desk, _), Chromium(tmp_path / "profile") as browser:
         browser.show(address, 1280, 860)
         browser.until(FOLDER)
         person = Person(browser)
@@ -96,7 +97,7 @@ def test_from_a_messy_file_to_twenty_judged_rows_and_a_sheet(tmp_path):
         assert content == "PK"
         person.click("nav a[href$=learned]", "!!document.querySelector('.wide svg')")
         person.picture("desk-learned")
-        local(browser, port)
+        local(browser, address)
         looked = desk.table(desk.folder.tables[0].key).judging.review.found()["looked_at"]
     print(f"{person.seconds:.0f} s of a person: {person.clicks} clicks, {person.keys} keys")
     assert looked == 20
@@ -105,7 +106,7 @@ def test_from_a_messy_file_to_twenty_judged_rows_and_a_sheet(tmp_path):
 
 def test_sixty_rows_are_judged_by_keys_alone(tmp_path):
     patients(400).to_csv(tmp_path / "patients.csv", index=False)
-    with served(tmp_path) as (address, desk, port), Chromium(tmp_path / "profile") as browser:
+    with served(tmp_path) as (address, desk, _), Chromium(tmp_path / "profile") as browser:
         browser.show(address, 1280)
         browser.until(FOLDER)
         _by_keys(browser, ".tiles a")
@@ -135,7 +136,7 @@ def test_sixty_rows_are_judged_by_keys_alone(tmp_path):
         browser.until(f"document.querySelector('h1[data-number]').dataset.number === '{first}'")
         table = desk.table(desk.folder.tables[0].key)
         assert len(table.judging.review.last()) == 59
-        local(browser, port)
+        local(browser, address)
 
 
 def _by_keys(browser, selector):
@@ -189,7 +190,7 @@ def test_axe_finds_nothing(tmp_path, language):
     doubtful = patients(100)
     doubtful["seen"] = [f"{1 + i % 12:02}/{1 + i % 12:02}/2026" for i in range(100)]
     doubtful.to_csv(tmp_path / "doubts.csv", index=False)
-    with served(tmp_path) as (address, desk, port), Chromium(tmp_path / "profile") as browser:
+    with served(tmp_path) as (address, desk, _), Chromium(tmp_path / "profile") as browser:
         desk.language = language
         tables = {one.name: desk.table(one.key) for one in desk.folder.tables}
         table = tables["laboratory.csv"]
@@ -200,13 +201,13 @@ def test_axe_finds_nothing(tmp_path, language):
             judging.answer(judging.next(), "outlier" if k % 3 else "fine", "looked", "Ada")
         browser.show(address, 1280)
         browser.until(FOLDER)
-        at, base = f"/t/{table.key}", f"http://127.0.0.1:{port}"
+        at, base = f"/t/{table.key}", address.partition("/open/")[0]
         model = desk.folder.models[0].key
         pages = ["/", at, f"/t/{tables['doubts.csv'].key}", f"{at}/rows", f"{at}/learned",
                  f"{at}/watch", "/models", f"/models/{model}", "/rounds", "/nothing"]  # fmt: skip
         found = axe_faults(browser, base, pages)
         browser.complaints = [one for one in browser.complaints if "/nothing" not in one]
-        local(browser, port)
+        local(browser, address)
     assert found == [], "\n".join(found)
 
 
@@ -219,14 +220,14 @@ def test_a_million_rows(tmp_path):
     X[:60, 3] += 8.0
     X[60:120, 5] -= 9.0
     pa.csv.write_csv(pa.table({f"c{j}": X[:, j] for j in range(20)}), tmp_path / "big.csv")
-    with served(tmp_path) as (address, desk, port), Chromium(tmp_path / "profile") as browser:
+    with served(tmp_path) as (address, desk, _), Chromium(tmp_path / "profile") as browser:
         table = desk.table(desk.folder.tables[0].key)
         table.fit().wait()
         assert table.job.error == ""
         browser.show(address, 1280)
         browser.until(FOLDER)
         start = time.perf_counter()
-        browser.show(f"http://127.0.0.1:{port}/t/{table.key}/rows", 1280)
+        browser.show(f"{address.partition('/open/')[0]}/t/{table.key}/rows", 1280)
         browser.until(ROWS)
         listed = time.perf_counter() - start
         browser.run(_TIMED)
@@ -235,7 +236,7 @@ def test_a_million_rows(tmp_path):
         for _ in range(9):
             browser.run("judged(100)")
         grown = _resident() - before
-        local(browser, port)
+        local(browser, address)
     median = statistics.median(times)
     print(f"list {listed:.2f} s, next row {median:.0f} ms (median of 100), {grown:+.0f} MB")
     assert listed < 1.0

@@ -18,14 +18,14 @@ TALLEST = """Math.max(...[...document.querySelectorAll("table.stacked tbody tr")
 
 def test_tables_stack_their_cells_and_the_bar_is_one_line(tmp_path):
     write_laboratory(tmp_path / "laboratory.csv", n=600)
-    with served(tmp_path) as (address, desk, port), Chromium(tmp_path / "profile") as browser:
+    with served(tmp_path) as (address, desk, _), Chromium(tmp_path / "profile") as browser:
         desk.language = "de"
         table = desk.table(desk.folder.tables[0].key)
         table.fit().wait()
         browser.show(address, 360, 700)
         browser.until("document.readyState === 'complete' && !!document.querySelector('.tiles a')")
         for page in ("", "/rows"):
-            browser.show(f"http://127.0.0.1:{port}/t/{table.key}{page}", 360, 700)
+            browser.show(f"{address.partition('/open/')[0]}/t/{table.key}{page}", 360, 700)
             browser.until("document.readyState === 'complete' && !!document.querySelector('main')")
             assert browser.run(CUT) == 0
             assert browser.run(TALLEST) < 400

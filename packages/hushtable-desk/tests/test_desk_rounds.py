@@ -5,6 +5,7 @@ alike (here `Consortium.carry`) carries to all others, as the documentation desc
 """
 
 import contextlib
+import dataclasses
 import shutil
 import time
 from datetime import timedelta
@@ -17,16 +18,19 @@ from markupsafe import escape
 import chromium
 from desk_helpers import ORIGIN, DeskClient, axe_faults, served
 from hushtable import Feature, Plan, Schema
+from hushtable.errors import UsageError
 from hushtable.scores.models import open_model
 from hushtable_desk.desk import Desk
-from hushtable_desk.sites import find_round, round_folders, sites_of
+from hushtable_desk.folder import Folder
+from hushtable_desk.sites import check_inside, find_round, round_folders, sites_of
 from hushtable_federation import Book, Coordinator, Keys, Round
 from hushtable_federation.clock import now
+from hushtable_federation.credentials import BY_DEFAULT
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.policy import Approval, write_policy
-from hushtable_federation.settings import write_settings
+from hushtable_federation.settings import SiteSettings, write_settings
 
 NAMES = ("east", "north", "south")
 SCHEMA = Schema([Feature.numeric(name, low=-5, high=5) for name in "ab"])
@@ -525,6 +529,9 @@ OUTSIDE = {
     "plan": 'plan = "x://../../plan.hush"',
     "approvals": 'approvals = "../*.approval"',
     "query": 'query = "../q.sql"',
+    "concepts": 'omop = "person"\nconcepts = "../concepts.csv"',
+    "log": 'log = "../visits.log"',
+    "metrics": 'metrics = "../north.prom"',
 }
 
 
@@ -536,6 +543,57 @@ def test_a_site_s_file_leads_nowhere_out_of_the_folder(those, entry):
     page = north.get("/rounds").text
     assert "is outside the open folder" in page
     assert "Vital signs" not in page
+
+
+LINKS = ("north.csv", "north.book", "north.policy.toml", "north.log", "visits.log", "a/1.csv")
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_site_s_file_names_no_link(those, tmp_path, name):
+    """Not even one that leads to another file of the folder, and the log of reasons is no link."""
+    those.open()
+    here = tmp_path / "north"
+    rows = "*/1.csv" if "/" in name else "north.csv"
+    those.set("north", 'rows = "north.csv"', f'rows = "{rows}"\nlog = "visits.log"', "toml")
+    address = those.browser("north").address
+    link, target = here / name, here / "kept"
+    link.parent.mkdir(exist_ok=True)
+    target.write_bytes(link.read_bytes() if link.exists() else b"kept")
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+    before = target.read_bytes()
+    north = those.browser("north")
+    assert "is a link" in north.get("/rounds").text
+    assert north.write(f"{address}/refuse", why="I wrote this").status_code == 400
+    assert target.read_bytes() == before
+
+
+def test_a_new_entry_of_a_site_s_file_is_a_path_until_it_is_marked(tmp_path, monkeypatch):
+    """So the desk refuses it, rather than follow it out of the folder."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Later(SiteSettings):
+        archive: str = ""
+
+    monkeypatch.chdir(tmp_path)
+    north = SiteSettings.load(tmp_path / "north.key")
+    fields = {one.name: getattr(north, one.name) for one in dataclasses.fields(north)}
+    check_inside(Folder(tmp_path), Later(**fields))
+    for later in (
+        Later(**fields, archive="../archive"),
+        Later(**fields | {"reads": {"catalogue": str(tmp_path.parent / "x.csv")}}),
+    ):
+        with pytest.raises(UsageError, match=r"(archive|catalogue) is outside the open folder"):
+            check_inside(Folder(tmp_path), later)
+
+
+def test_a_desk_reaches_no_folder_that_a_site_s_file_names(those):
+    those.open()
+    entries = 'rows = "north.csv"\nfolder = "sftp://x/y"\nlogin = "key:/etc/shadow"'
+    those.set("north", 'rows = "north.csv"', entries, "toml")
+    north = those.browser("north")
+    assert "Vital signs" in north.get("/rounds").text
+    assert north.asked.at.site.settings.address == BY_DEFAULT
 
 
 def test_rounds_are_looked_for_below_the_folder_and_behind_no_link(those, tmp_path):

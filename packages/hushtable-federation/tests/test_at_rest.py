@@ -196,3 +196,13 @@ def test_a_full_disk_leaves_the_book_as_it_was(here, monkeypatch):
         at_rest.encrypt_book(here / "north.book", SECRET)
     assert (here / "north.book").read_bytes() == before
     assert not list(here.glob(".north.book.*"))
+
+
+def test_a_passphrase_with_a_zero_byte_is_refused_before_anything_changes(here, run):
+    (here / "pw").write_bytes(b"five random words\0 and more")
+    (here / "pw").chmod(0o600)
+    before = [(here / f"north.{kind}").read_bytes() for kind in ("key", "book")]
+    done = run("round", "protect", here / "north.key", "--passphrase", "file:pw")
+    assert done.code == 1
+    assert "has a zero byte" in done.err
+    assert [(here / f"north.{kind}").read_bytes() for kind in ("key", "book")] == before

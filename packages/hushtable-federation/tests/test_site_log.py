@@ -1,6 +1,7 @@
 """A site's own log of refusals: one line each, whatever a message says."""
 
 import json
+import os
 
 import pytest
 
@@ -46,3 +47,22 @@ def test_what_is_shared_has_no_reason(tmp_path):
     assert "Ann" in log.path.read_text()
     assert "Ann" not in (tmp_path / "shared").read_text()
     assert json.loads((tmp_path / "shared").read_text())["word"] == "unavailable"
+
+
+def test_what_depends_on_a_row_is_in_no_shared_log(tmp_path):
+    log = SiteLog(tmp_path / "north.log", str(tmp_path / "shared"))
+    log.note("2027-01-01T00:00:00Z", "ab" * 32, "keys", "unread", "age is no number in row 3")
+    assert json.loads(log.path.read_text())["why"] == "age is no number in row 3"
+    assert not (tmp_path / "shared").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="this system has no such flag")
+def test_the_log_of_reasons_follows_no_link(tmp_path, caplog):
+    log, target = SiteLog(tmp_path / "north.log"), tmp_path / "notes.txt"
+    target.write_text("mine\n")
+    target.chmod(0o644)
+    log.path.symlink_to(target)
+    log.write("2027-01-01T00:00:00Z", "ab" * 32, "begin", "policy", "a person refused it")
+    assert target.read_text() == "mine\n"
+    assert target.stat().st_mode & 0o777 == 0o644
+    assert "north.log cannot be written" in caplog.text

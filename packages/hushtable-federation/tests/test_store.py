@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from hushtable import far
 from hushtable.errors import FileError, MissingExtraError
+from hushtable_federation import permissions
 from hushtable_federation.folder import mailbox
 from hushtable_federation.folder.mailbox import Name, Store, intact, name_of, parsed
 from hushtable_federation.keys import is_name
@@ -480,7 +481,7 @@ def test_the_umask_decides_who_may_read(here, tmp_path):
 )
 def test_a_folder_in_which_others_may_replace_files(tmp_path, monkeypatch, mode, alone, opens):
     """They may where they can write and the sticky bit is not set."""
-    monkeypatch.setattr(mailbox, "_is_alone", lambda user, group: alone)
+    monkeypatch.setattr(permissions, "_is_alone", lambda user, group: alone)
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(mode)
@@ -502,7 +503,7 @@ def test_the_group_of_one_user_is_nobody_else(monkeypatch, name, members, alone)
     group = types.SimpleNamespace(gr_name=name, gr_mem=members)
     monkeypatch.setattr("pwd.getpwuid", lambda _: types.SimpleNamespace(pw_name="ann"))
     monkeypatch.setattr("grp.getgrgid", lambda _: group)
-    assert mailbox._is_alone(1000, 1000) is alone
+    assert permissions._is_alone(1000, 1000) is alone
 
 
 def test_it_stays_the_same_folder_when_the_process_moves(tmp_path, monkeypatch):

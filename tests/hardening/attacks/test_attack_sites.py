@@ -26,7 +26,7 @@ from hushtable_federation.online.messages import STEPS as STEPS_OF_ROUNDS
 from hushtable_federation.online.messages import Message, ask
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
-from hushtable_federation.refusals import Refusal
+from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.round import Round
 
 NORTH, LEAD, OTHER = (Keys.generate(name) for name in ("north", "lead", "south"))
@@ -141,7 +141,7 @@ class World:
 
     def __init__(self, folder):
         self.folder, self.n, self.plans = folder, 0, {}
-        self.path = folder / "rows.csv"
+        self.path, self.shared = folder / "rows.csv", folder / "visits.log"
         self.books = [self._book(), self._book()]
 
     def _book(self):
@@ -174,7 +174,8 @@ class World:
             return Sketch.from_data(plan, str(self.path), attended=False, **person)
 
         policy = Policy(unattended=True, persons=1, features=allowed, epsilon=5.0)
-        return OnlineSite(NORTH, book, count, policy=policy)
+        log = SiteLog(self.folder / "north.log", str(self.shared))
+        return OnlineSite(NORTH, book, count, policy=policy, log=log)
 
     def open(self, schema, terms):
         self.n += 1
@@ -250,13 +251,15 @@ def as_csv(rows):
 
 
 def transcript(world, book, rows, round_, steps, person):
-    """Words and sizes of all that a site sends, its masked counts among it."""
+    """Words and sizes of all that a site sends, its masked counts among it, and its shared log."""
+    world.shared.unlink(missing_ok=True)
     site = world.site(as_csv(rows), tuple(COLUMNS.values()), book, **person)
     sent = []
     for step, how in steps:
         answer = site.answer(request(round_, step, how))
         sent.append((step, how, said(answer), len(answer)))
-    return sent
+    lines = world.shared.read_text().splitlines() if world.shared.exists() else []
+    return sent, [json.loads(line) | {"time": ""} for line in lines]
 
 
 def neighbours_look_alike(world, rows, more, at, schema, terms, steps, persons):
@@ -270,8 +273,8 @@ def neighbours_look_alike(world, rows, more, at, schema, terms, steps, persons):
     assert alike[0] == alike[1]
 
 
-#: All that a site sends of its own accord.
-ANSWER = [("shares", "good"), ("masked", "good")]
+#: All that a site sends of its own accord; in the first step, it counts.
+ANSWER = [("keys", "good"), ("shares", "good"), ("masked", "good")]
 #: Pairs that were distinguished with certainty: rows, and the one more.
 NINE = [(f"p{i}", "4", "7", "f", "slim") for i in range(9)]
 SEEN = {

@@ -6,7 +6,7 @@ import os
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
@@ -52,7 +52,11 @@ def build_app(desk: Desk, access: Access) -> Starlette:
             Mount("/static", StaticFiles(packages=[("hushtable_desk", "static")])),
         ],
         middleware=[Middleware(Guard, access=access), Middleware(_Contained)],
-        exception_handlers={HushTableError: _known, HTTPException: _no_page},
+        exception_handlers={
+            HushTableError: _known,
+            HTTPException: _no_page,
+            ClientDisconnect: _left,
+        },
     )
     app.state.desk = desk
     return app
@@ -77,6 +81,11 @@ def _no_page(request: Request, error: Exception) -> Response:
     if error.status_code != 404:
         words = str(error.detail)
     return _answer(request, error.status_code, N_("Page not found"), words)
+
+
+def _left(request: Request, error: Exception) -> Response:
+    words = "the connection ended before the whole request arrived: send it again"
+    return _answer(request, 400, N_("This cannot be done"), words)
 
 
 class _Contained:

@@ -1,12 +1,14 @@
 """``hushtable desk``: the desk in a browser of this machine."""
 
+import errno
 import os
 import socket
 import tempfile
 import threading
 import time
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -16,13 +18,19 @@ from hushtable.cli.options import argument, flag, option
 from hushtable.errors import FileError, UsageError, explain
 from hushtable_desk.app import build_app
 from hushtable_desk.desk import Desk
-from hushtable_desk.security import LOOPBACK, Access
+from hushtable_desk.security import KNOWS_ACCOUNTS, LOOPBACK, Access
 
 _Where = Annotated[str, argument("DATA|FOLDER", "Table or folder to open.")]
 _Model = Annotated[Path | None, option("FILE", "Model to score the table with.")]
 _Port = Annotated[int, option("N", "Port to listen on; 0 takes any free port.", min=0, max=65_535)]
 _Idle = Annotated[int, option("MIN", "End after this many minutes without a request.", min=1)]
 _Browser = Annotated[bool, flag("--no-browser", "Print the address, but open no browser.")]
+#: Errors of a machine without IPv6.
+_NO_IPV6 = errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL
+_NO_OWNERS = (
+    "This system does not report which account sends a request: until the desk ends, open no page "
+    f"of another account's program on {LOOPBACK} in this browser."
+)
 #: Seconds between two checks whether a desk is still used.
 _EVERY = 5.0
 
@@ -57,7 +65,7 @@ def desk(
     elif model is not None:
         raise UsageError("--model needs the table to score: give its name, too")
     with listen_at(port) as listening:
-        access = Access(listening.getsockname()[1], first)
+        access = Access(listening[0].getsockname()[1], first)
         server = uvicorn.Server(
             uvicorn.Config(
                 build_app(opened, access), log_level="warning", access_log=False,
@@ -66,13 +74,15 @@ def desk(
         )  # fmt: skip
         print(f"The desk is at {access.address}")
         print("It opens once, in a browser of this account. Ctrl-C ends it; verdicts are saved.")
+        if not KNOWS_ACCOUNTS:
+            print(_NO_OWNERS)
         watch = threading.Thread(target=_end_when_idle, args=(server, access, idle), daemon=True)
         watch.start()
         with tempfile.TemporaryDirectory(prefix="hushtable-desk-") as private:
             if not no_browser:
                 _open_browser(access.address, Path(private))
             try:
-                server.run(sockets=[listening])
+                server.run(sockets=listening)
             finally:
                 opened.close()
     if access.last + 60.0 * idle <= time.monotonic():
@@ -88,20 +98,39 @@ def _account() -> str:
         return ""
 
 
-def listen_at(port: int) -> socket.socket:
-    """Return a socket that listens only on the loopback address."""
+@contextmanager
+def listen_at(port: int) -> Iterator[list[socket.socket]]:
+    """Yield sockets that listen only on the loopback addresses, all at one port.
+
+    A browser may try the address of IPv6 first for a name below localhost, so that port is taken
+    there, too, if this machine has IPv6.
+    """
+    with ExitStack() as stack:
+        try:
+            listening = [stack.enter_context(_listening(socket.AF_INET, LOOPBACK, port))]
+            port = listening[0].getsockname()[1]
+            if KNOWS_ACCOUNTS:
+                listening.append(stack.enter_context(_listening(socket.AF_INET6, "::1", port)))
+        except OSError as error:
+            if error.errno not in _NO_IPV6:
+                raise FileError(
+                    f"port {port} cannot be used: {explain(error)}: give another --port, or leave "
+                    "it out"
+                ) from error
+        yield listening
+
+
+def _listening(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
     # States TCP, because asyncio otherwise keeps Nagle's algorithm, which adds 40 ms per answer.
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # on other systems, this would let another program use the port, too
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((LOOPBACK, port))
+        listening.bind((host, port))
         listening.listen(128)
-    except OSError as error:
+    except OSError:
         listening.close()
-        raise FileError(
-            f"port {port} cannot be used: {explain(error)}: give another --port, or leave it out"
-        ) from error
+        raise
     return listening
 
 

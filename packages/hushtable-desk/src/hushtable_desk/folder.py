@@ -93,9 +93,10 @@ class Folder:
     def file(self, name: str) -> Path:
         """Return the path of a file directly in the folder.
 
-        Raises `UsageError` for any other name, and for a link that leads out of the folder.
+        Raises `UsageError` for any other name, for a hidden file, such as the desk's own settings,
+        and for a link that leads out of the folder.
         """
-        plain = name and name not in (".", "..") and not set(name) & {"/", "\\", "\0"}
+        plain = name and not name.startswith(".") and not set(name) & {"/", "\\", "\0"}
         if not plain or not self._inside(name):
             raise UsageError("this is not a file of the open folder")
         return self.path / name

@@ -173,12 +173,17 @@ class Listing:
         self._id = found.keep.index(id_) if id_ in found.keep else None
         self._context = list(context)
         self._incident = {k: n for n, one in enumerate(found.incidents, 1) for k in one.rows}
+        #: Verdicts, and the lines with them: a page needs the lines once for each facet.
+        self._made: tuple[Mapping[int, Answer], list[Line]] | None = None
 
     @property
     def lines(self) -> list[Line]:
         """All rows, in order, with the last verdicts on them."""
-        last = self._last()
-        return [self._line(k, row, last.get(row.row)) for k, row in enumerate(self.found.rows)]
+        last = dict(self._last())
+        if self._made is None or self._made[0] != last:
+            rows = enumerate(self.found.rows)
+            self._made = last, [self._line(k, row, last.get(row.row)) for k, row in rows]
+        return self._made[1]
 
     def _line(self, k: int, row: LowRow, answer: Answer | None) -> Line:
         reasons = self.found.reasons(row)

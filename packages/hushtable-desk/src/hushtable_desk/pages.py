@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from hushtable.data.texts.reading import ColumnUnderstanding
-from hushtable.errors import DataError, HushTableError, UsageError
+from hushtable.errors import DataError, FileError, HushTableError, UsageError, explain
 from hushtable.files import replacing
 from hushtable.language import LANGUAGES
 from hushtable.report.lists import LISTS
@@ -132,10 +132,13 @@ async def drop(request: Request) -> Response:
     if int(request.headers["content-length"]) > _MOST_BYTES:
         raise UsageError("this file is too large to be dropped: copy it into the folder")
     folder.file(name)  # refused unless it is a plain name
-    path = folder.file(folder.new_name(name))
-    with replacing(path, private=True, new=True) as file:
-        async for chunk in request.stream():
-            await run_in_threadpool(file.write, chunk)
+    try:
+        path = folder.file(folder.new_name(name))
+        with replacing(path, private=True, new=True) as file:
+            async for chunk in request.stream():
+                await run_in_threadpool(file.write, chunk)
+    except OSError as error:
+        raise FileError(f"this file cannot be written: {explain(error)}") from error
     entry = next(one for one in folder.files(*TABLES, MODEL) if one.name == path.name)
     is_model = path.name.endswith(MODEL)
     return JSONResponse({"address": "/models" if is_model else f"/t/{entry.key}"})

@@ -1,13 +1,14 @@
 """Access to a desk: only one browser of one account of this machine can use it."""
 
+import contextlib
 import hmac
+import ipaddress
 import os
 import secrets
-import socket
 import struct
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from starlette.datastructures import MutableHeaders
@@ -15,8 +16,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: The only address that a desk listens on.
+#: The address that a desk listens on.
 LOOPBACK = "127.0.0.1"
+#: Whether the system tells whose process has a connection: Linux lists the owners. There, a desk
+#: also has a host name of its own below localhost, which browsers resolve themselves, so that they
+#: send its cookie to no other port.
+KNOWS_ACCOUNTS = sys.platform == "linux"
 #: Headers of every answer. Pages load nothing from elsewhere and have no inline scripts or styles,
 #: no other page can frame them, and the browser keeps no copy.
 HEADERS = {
@@ -56,6 +61,8 @@ class Access:
 
     Attributes
     ----------
+    host : str
+        The host and port that a request has to name: on Linux, a random name below localhost.
     address : str
         The address to open once in a browser.
     last : float
@@ -64,17 +71,32 @@ class Access:
     Examples
     --------
     >>> from hushtable_desk import Access
-    >>> Access(8517).address.startswith("http://127.0.0.1:8517/open/")
+    >>> access = Access(8517)
+    >>> access.address.startswith(f"http://{access.host}/open/")
     True
     """
 
     def __init__(self, port: int, first: str = "/") -> None:
-        self.hosts = frozenset({f"{LOOPBACK}:{port}", f"localhost:{port}"})
+        name = f"{secrets.token_hex(16)}.localhost" if KNOWS_ACCOUNTS else LOOPBACK
+        self.host = f"{name}:{port}"
+        self._plain = frozenset({f"{LOOPBACK}:{port}", f"localhost:{port}"})
         self._token: str | None = secrets.token_urlsafe(32)
         self._secret = secrets.token_urlsafe(32)
         self._cookie, self._first = f"hushtable-desk-{port}", first
-        self.address = f"http://{LOOPBACK}:{port}/open/{self._token}"
+        self.address = f"http://{self.host}/open/{self._token}"
         self.last = time.monotonic()
+
+    def elsewhere(self, host: str | None) -> str:
+        """Return why a request to this host is refused; empty if the host is the desk's own.
+
+        The desk's address is given only to a request that names this machine: another page can read
+        the answer to a name of its own.
+        """
+        if host == self.host:
+            return ""
+        if host in self._plain:
+            return f"The desk has another address: http://{self.host}/"
+        return "This is not the address of the desk."
 
     def open(self, token: str) -> Response:
         """Exchange the token for the cookie; afterwards the token is worthless."""
@@ -121,15 +143,23 @@ class Guard:
             await send(message)
 
         request = Request(scope)
+
+        async def received() -> Message:
+            message = await receive()
+            # A client that sends a write and leaves at once is not known any more.
+            if not message.get("more_body") and not _is_own(request):
+                return {"type": "http.disconnect"}
+            return message
+
         app = self._refusal(request) or self._app
-        await app(scope, receive, guarded)
+        await app(scope, received, guarded)
 
     def _refusal(self, request: Request) -> Response | None:
         """Return why a request is refused, or the answer to the opening; None if it is accepted."""
-        if request.headers.get("host") not in self._access.hosts:
-            return refused("This desk has another address.")
-        if _other_account(request):
-            return refused("This desk belongs to another account of this machine.")
+        if not _is_own(request):
+            return refused("This request is not from a process of the account that runs the desk.")
+        if why := self._access.elsewhere(request.headers.get("host")):
+            return refused(why)
         site = request.headers.get("sec-fetch-site", "none")
         if request.method == "GET" and (token := _token(request.url.path)) is not None:
             return self._access.open(token)
@@ -145,8 +175,7 @@ class Guard:
     def _no_write(self, request: Request) -> str:
         """Return why a write is refused; empty if it is accepted."""
         headers = request.headers
-        own = {f"http://{host}" for host in self._access.hosts}
-        if headers.get("origin") not in own or request.method != "POST":
+        if headers.get("origin") != f"http://{self._access.host}" or request.method != "POST":
             return "Another page sent this request."
         kind = headers.get("content-type", "").partition(";")[0].strip()
         if kind not in (JSON, BYTES):
@@ -170,38 +199,54 @@ def _framed(request: Request) -> bool:
     )
 
 
-#: The files in which Linux lists the owners of connections.
-_CONNECTIONS = Path("/proc/net/tcp")
+#: The files in which Linux lists connections and their owners. A connection to 127.0.0.1 from a
+#: socket of IPv6 is in the second one, with mapped addresses.
+_CONNECTIONS = Path("/proc/net/tcp"), Path("/proc/net/tcp6")
 
 
-def _other_account(request: Request) -> bool:
-    """Return whether another account's process sends the request, if the system knows (Linux)."""
-    if sys.platform != "linux" or request.client is None:
+def _is_own(request: Request) -> bool:
+    """Return whether a process of this account sends the request, or the system cannot tell."""
+    if not KNOWS_ACCOUNTS:
+        return True
+    client, server = request.client, request.scope.get("server")
+    if client is None or server is None:
         return False
-    uid = account_of(request.client, _connections())
-    return uid is not None and uid != os.getuid()
+    return account_of(client, server, _connections()) == os.getuid()
 
 
-def _connections() -> Iterable[str]:
-    try:
-        return _CONNECTIONS.read_text().splitlines()[1:]
-    except OSError:
-        return ()
+def _connections() -> Iterator[str]:
+    for path in _CONNECTIONS:
+        with contextlib.suppress(OSError):  # there is no second one without IPv6
+            yield from path.read_text().splitlines()[1:]
 
 
-def account_of(client: tuple[str, int], connections: Iterable[str]) -> int | None:
+def account_of(
+    client: tuple[str, int], server: tuple[str, int], connections: Iterable[str]
+) -> int | None:
     """Return the number of the account that has the client's end of a connection.
 
-    ``connections`` are the lines of /proc/net/tcp without the first. None if no line has it.
+    ``connections`` are the lines of /proc/net/tcp and /proc/net/tcp6. None if no line has both
+    ends, or the client has closed its end: Linux then no longer states whose it was.
     """
-    host, port = client
-    try:
-        (address,) = struct.unpack("=I", socket.inet_aton(host))
-    except OSError:
-        return None
-    end = f"{address:08X}:{port:04X}"
+    ours, theirs = _listed(*client), _listed(*server)
     for line in connections:
         fields = line.split()
-        if len(fields) > 7 and fields[1] == end:
+        if len(fields) > 9 and fields[1] in ours and fields[2] in theirs and fields[9] != "0":
             return int(fields[7])
     return None
+
+
+def _listed(host: str, port: int) -> set[str]:
+    """Return how Linux lists an end of a connection, alone and as an address mapped to IPv6.
+
+    Nothing if it has no address of a network.
+    """
+    try:
+        address = ipaddress.ip_address(host).packed
+    except ValueError:
+        return set()
+    forms = address, bytes(10) + b"\xff\xff" + address
+    return {
+        "".join(f"{word:08X}" for (word,) in struct.iter_unpack("=I", form)) + f":{port:04X}"
+        for form in forms
+    }

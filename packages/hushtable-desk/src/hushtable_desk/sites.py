@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from glob import escape
+from glob import escape, glob
 from pathlib import Path
 
 from hushtable import far, files
@@ -17,6 +17,7 @@ from hushtable.data.options import notes
 from hushtable.errors import FileError, HushTableError, RoundError, UsageError, explain
 from hushtable.scores.models import open_model
 from hushtable_desk.folder import Folder, key_of
+from hushtable_federation.credentials import BY_DEFAULT
 from hushtable_federation.describe import done_words, standing, waits_words
 from hushtable_federation.folder.mailbox import Store, parsed
 from hushtable_federation.folder.progress import Progress
@@ -55,9 +56,10 @@ class DeskSite:
         Raises `UsageError` if the file names something outside the folder.
         """
         with _reading(self.name):
-            found = Site.open(self.folder.file(self.name))
-            _check_inside(self.folder, found.settings)
-            return found
+            found = SiteSettings.load(self.folder.file(self.name))
+            check_inside(self.folder, found)
+            # Rounds are in the open folder: the desk reaches no other, and needs no login.
+            return Site(replace(found, address=BY_DEFAULT))
 
     @property
     def rows(self) -> str:
@@ -117,28 +119,23 @@ def round_folders(folder: Folder) -> list[str]:
     return sorted(one.relative_to(folder.path).as_posix() for one in found)
 
 
-def _check_inside(folder: Folder, settings: SiteSettings) -> None:
-    """Raise `UsageError` if a site's file names a file outside the folder.
+def check_inside(folder: Folder, settings: SiteSettings) -> None:
+    """Raise `UsageError` if a site's file names a link, or a file outside the folder.
 
     Rows and concepts can have a URL, except one that names files of this machine.
     """
-    query = str(settings.reads.get("query", ""))
-    named = {
-        "key": settings.key, "book": settings.book, "policy": settings.policy,
-        "results": settings.results, "approvals": settings.approvals,
-        "rows": settings.rows, "concepts": settings.reads.get("concepts"),
-        "query": query if query.endswith(".sql") else "",
-    }  # fmt: skip
-    for entry, value in named.items():
-        text = str(value or "")
+    for entry, text in settings.files().items():
         is_url = "://" in text and not text.lower().startswith(("file:", "local:"))
-        if not text or (is_url and entry in ("rows", "concepts")):
+        if is_url and entry in ("rows", "concepts"):
             continue
-        if not Path(text).resolve().is_relative_to(folder.path):
+        for path in map(Path, (text, *glob(text))):
+            if not path.is_symlink() and path.resolve().is_relative_to(folder.path):
+                continue
+            why = "a link" if path.is_symlink() else "outside the open folder"
             raise UsageError(
-                f"{entry} is outside the open folder, and the desk uses nothing outside it: move "
-                f"the file into the folder, correct {entry} in the site's file, or use the "
-                "commands of hushtable round"
+                f"{entry} is {why}, and the desk uses nothing outside the folder: move the file "
+                f"into the folder, correct {entry} in the site's file, or use the commands of "
+                "hushtable round"
             )
 
 

@@ -32,9 +32,14 @@ def passphrase(reference: str, folder: Path) -> str:
     Raises
     ------
     FileError
-        If there is none, or it has fewer than 12 characters.
+        If there is none, or it has fewer than 12 characters or a zero byte.
     """
     found = read_secret(resolved(reference, folder), "passphrase")
+    if "\0" in found:  # SQLCipher ends there
+        raise FileError(
+            f"passphrase: {reference} has a zero byte: needs a passphrase of text, such as five "
+            "random words"
+        )
     if len(found) < _SHORTEST:
         raise FileError(
             f"passphrase: {reference} has {len(found)} characters: needs {_SHORTEST} or more, such "

@@ -2,13 +2,13 @@
 
 import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from hushtable.errors import FileError, MissingExtraError
+from hushtable_federation.permissions import fault_of
 
 #: Where `read_secret` finds a secret.
 SECRETS = ("env", "keyring", "file")
@@ -109,20 +109,17 @@ def _of_file(where: str, what: str) -> str:
 
 def _content(path: Path, what: str) -> bytes:
     """Read a file with a secret; raise `FileError` if we cannot read it, or others can."""
+    # systemd reports its own files as 440, for one user's access list.
+    of_systemd = str(path.parent) == os.environ.get("CREDENTIALS_DIRECTORY")
     try:
-        mode, content = stat.S_IMODE(os.stat(path).st_mode), path.read_bytes()
+        fault, content = fault_of(path, 0o037 if of_systemd else 0o077), path.read_bytes()
     except OSError as error:
         raise FileError(
             f"{what}: {path}: {error.strerror}: create the file for the user who runs the command, "
             "mode 600 (chmod 600)"
         ) from None
-    if (
-        os.name == "posix" and mode & 0o027
-    ):  # systemd reports its own files as 440, for one user's access list
-        raise FileError(
-            f"{what}: {path}: others may read or change this file (mode {mode:o}): run chmod 600 "
-            "on it, and renew the secret if others had access"
-        )
+    if fault:
+        raise FileError(f"{what}: {path}: {fault}; renew the secret if others had access")
     return content
 
 

@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -22,6 +21,7 @@ from hushtable import files, signatures
 from hushtable.arguments import entries, translate_errors
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
 from hushtable_federation import at_rest
+from hushtable_federation.permissions import fault_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -308,17 +308,13 @@ def refuse_open(path: str | os.PathLike[str], what: str) -> None:
 
 
 def check_private(path: str | os.PathLike[str], otherwise: str) -> None:
-    """Raise `PrivacyError` if others may read or write a file, if the system reports that.
+    """Raise `PrivacyError` if others may read, change or replace a file, as `fault_of` finds.
 
     ``otherwise`` states what to do if they may have read it. Raise `FileNotFoundError` without a
     file.
     """
-    mode = stat.S_IMODE(os.stat(path).st_mode)
-    if os.name == "posix" and mode & 0o077:
-        raise PrivacyError(
-            f"{path}: others may read this file (mode {mode:03o}): run chmod 600 on it; if they "
-            f"may have read it, {otherwise}"
-        )
+    if fault := fault_of(path, 0o077):
+        raise PrivacyError(f"{path}: {fault}; if others may have read it, {otherwise}")
 
 
 def write_json(path: str | os.PathLike[str], kind: str, content: dict[str, Any]) -> None:

@@ -7,7 +7,6 @@ writes a strict file with comments; the person responsible for the rows edits it
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
 from hushtable_federation.keys import Card, Keys, new_private, read_json, write_json
+from hushtable_federation.permissions import fault_of
 from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.round import Round
 from hushtable_federation.toml_file import ANY, SWITCH, TABLE, Kind, TomlFile, is_texts
@@ -340,7 +340,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     FileError
         If the file is missing, unreadable, of a newer version, misspelt or contradictory.
     PrivacyError
-        If anyone other than its owner may write to it.
+        If anyone other than this account and root may write to it or replace it.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     2.0
     """
     try:
-        mode, content = stat.S_IMODE(os.stat(path).st_mode), Path(path).read_bytes()
+        fault, content = fault_of(path, 0o022), Path(path).read_bytes()
     except FileNotFoundError:
         raise FileError(
             f"{path}: there is no policy here, and without one a site answers no one: write a "
@@ -359,11 +359,8 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
         ) from None
     except OSError as error:
         raise FileError(f"{path}: the policy cannot be read: {error.strerror}") from None
-    if os.name == "posix" and mode & 0o022:
-        raise PrivacyError(
-            f"{path}: others may write to this policy (mode {mode:03o}): run chmod 600 on it, and "
-            "review its content"
-        )
+    if fault:
+        raise PrivacyError(f"{path}: {fault}; then review the policy")
     file, digest = TomlFile.parsed(path, content), hashlib.sha256(content).hexdigest()
     with translate_errors(FileError, str(path)):
         return _policy(file, digest)

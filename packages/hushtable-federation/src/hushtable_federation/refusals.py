@@ -85,7 +85,7 @@ class SiteLog:
     """The log of a site's own messages: JSON lines in a file beside its book, for its owner only.
 
     Reasons can contain a row or a path. The second log, which the site's file names (``log``), gets
-    the same lines without reasons, and those of `visit`.
+    the refusals without reasons, and the lines of `visit`, but none of those of `note`.
 
     Parameters
     ----------
@@ -99,10 +99,23 @@ class SiteLog:
         self.path, self._shared = Path(path), shared
 
     def write(self, time: str, round_id: str, step: str, word: str, message: str) -> None:
-        """Add a line; round, step and message may contain anything, including line breaks.
+        """Add a refusal to both logs.
 
         If it cannot be written, it goes to the program's own log: the party that asked gets the
         word anyway, and learns nothing about this.
+        """
+        try:
+            self.visit(self.note(time, round_id, step, word, message))
+        except FileError as error:
+            _LOG.error("%s", error)
+
+    def note(
+        self, time: str, round_id: str, step: str, word: str, message: str
+    ) -> Mapping[str, Any]:
+        """Add a line to the owner's file alone, and return it without its message.
+
+        Round, step and message may contain anything, including line breaks. Whether there is a line
+        may depend on the rows.
         """
         record = {"time": time, "round": round_id[:12], "step": step, "word": word}
         line = json.dumps(record | {"why": message})
@@ -110,10 +123,7 @@ class SiteLog:
             _append(self.path, line, private=True)
         except OSError as error:
             _LOG.error("%s cannot be written (%s): %s", self.path, error.strerror, line)
-        try:
-            self.visit(record)
-        except FileError as error:
-            _LOG.error("%s", error)
+        return record
 
     def visit(self, record: Mapping[str, Any]) -> None:
         """Add a line to the log in the site's file; raise `FileError` if it cannot be written."""
@@ -131,8 +141,11 @@ class SiteLog:
 
 
 def _append(path: Path, line: str, *, private: bool = False) -> None:
-    """Add a line to a file, completely or not at all."""
-    number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600 if private else 0o640)
+    """Add a line to a file, completely or not at all; a private one is no link."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    if private:
+        flags |= getattr(os, "O_NOFOLLOW", 0)
+    number = os.open(path, flags, 0o600 if private else 0o640)
     try:
         if private and os.name == "posix":  # an existing file may be open to others
             os.fchmod(number, 0o600)

@@ -19,11 +19,8 @@ from hushtable_federation.credentials import (
 )
 from hushtable_federation.toml_file import SWITCH, TEXT, Kind, TomlFile, is_texts
 
-#: Paths are relative to the file; so are rows, concepts and folder, unless they are URLs.
-_PATHS = (
-    "key", "book", "policy", "approvals", "results", "rows", "concepts", "folder",
-    "metrics",
-)  # fmt: skip
+#: Marks settings that name no file. All others are paths, relative to the site's file, or URLs.
+_NO_PATH = {"is_path": False}
 _SWITCHES = ("no_header", "listed_units", "independent")
 _LISTS = ("columns", "drop", "missing")
 _TEXTS = (
@@ -33,12 +30,10 @@ _TEXTS = (
     "delimiter",
     "sheet",
     "member",
-    "query",
     "time",
     "zone",
     "omop",
     "cdm",
-    "concepts",
     "by",
 )
 #: Entries about the folder of rounds.
@@ -46,7 +41,9 @@ _REACHED = ("folder", "host_key", "login")
 #: Entries that name something outside the rows.
 _NAMED = ("host_key", "login", "log")
 _LINES = ("skip_lines", "skip_footer")
-_READS = {*_SWITCHES, *_LISTS, *_TEXTS, *_LINES, "as", "within"}
+#: Options of reading that name no file, and all of them.
+_PLAIN_READS = {*_SWITCHES, *_LISTS, *_TEXTS, *_LINES, "as", "as_", "within"}
+_READS = {*_PLAIN_READS, "concepts", "query"}
 #: Entries that exclude each other, and what to do.
 _APART = {
     ("columns", "drop"): "give only one of the two",
@@ -114,13 +111,13 @@ class SiteSettings:
     rows: str | None = None
     approvals: str = ""
     results: Path = Path()
-    address: FolderAddress = BY_DEFAULT
+    address: FolderAddress = field(default=BY_DEFAULT, metadata=_NO_PATH)
     log: str = ""
     metrics: Path | None = None
-    data_set: str = ALL_ROWS
-    person: str | None = None
-    threads: int = -1
-    reads: Mapping[str, Any] = field(default_factory=dict)
+    data_set: str = field(default=ALL_ROWS, metadata=_NO_PATH)
+    person: str | None = field(default=None, metadata=_NO_PATH)
+    threads: int = field(default=-1, metadata=_NO_PATH)
+    reads: Mapping[str, Any] = field(default_factory=dict, metadata=_NO_PATH)
     path: Path | None = None
 
     @property
@@ -173,6 +170,20 @@ class SiteSettings:
             )
         return made
 
+    def files(self) -> dict[str, str]:
+        """Return all paths, patterns and URLs of the settings by entry, except ``address``.
+
+        What is not marked as something else counts as a path.
+        """
+        named = {name: getattr(self, name) for name in path_entries(type(self))}
+        named |= {name: one for name, one in self.reads.items() if name not in _PLAIN_READS}
+        if not str(named.get("query", "")).endswith(".sql"):  # it is the text of the query
+            named.pop("query", None)
+        if self.log == "syslog":
+            del named["log"]
+        named["log of reasons"] = self.book.with_suffix(".log")
+        return {name: str(one) for name, one in named.items() if one}
+
     @classmethod
     def _of_file(cls, given: Path, databases: Callable[[str], str] | None) -> "SiteSettings":
         remedy = (
@@ -197,6 +208,15 @@ class SiteSettings:
     @classmethod
     def _of_key(cls, key: Path) -> "SiteSettings":
         return cls(key, key.with_suffix(".book"), key.with_suffix(".policy.toml"))
+
+
+def path_entries(settings: type[SiteSettings]) -> list[str]:
+    """Return the fields that are paths."""
+    return [one.name for one in fields(settings) if one.metadata.get("is_path", True)]
+
+
+#: Entries of a file that are paths.
+_PATHS = {*path_entries(SiteSettings), "concepts", "folder"} - {"path"}
 
 
 def site_files(folder: Path) -> list[Path]:
@@ -239,12 +259,12 @@ def _check(file: TomlFile, has_databases: bool) -> None:
 def _value(file: TomlFile, name: str) -> Any:
     """Return an entry as the settings store it, with paths relative to the file's folder."""
     value = file.entries[name]
+    if name in _NAMED:
+        return _referred(name, value, file.path.parent)
     if name in _PATHS or (name == "query" and value.endswith(".sql")):
         if "://" not in value:
             value = str(file.path.parent / value)
         return value if name in ("rows", "approvals", "query", "folder") else Path(value)
-    if name in ("login", "host_key", "log"):
-        return _referred(name, value, file.path.parent)
     if name == "as":
         return [_joined([f"{column}={kind}"]) for column, kind in value.items()]
     if name in _LISTS and isinstance(value, list):
@@ -265,7 +285,9 @@ def _kinds() -> dict[str, Kind]:
         lambda value: is_texts(value) or isinstance(value, str),
         'a list, such as ["a", "b"]',
     )
-    kinds = dict.fromkeys((*_PATHS, *_TEXTS, "data_set", "person", "database", *_NAMED), TEXT)
+    kinds = dict.fromkeys(
+        (*_PATHS, *_TEXTS, "query", "data_set", "person", "database", *_NAMED), TEXT
+    )
     kinds |= dict.fromkeys(_SWITCHES, SWITCH) | dict.fromkeys(_LISTS, texts)
     kinds["as"] = (
         lambda value: isinstance(value, dict) and is_texts(list(value.values())),

@@ -17,6 +17,8 @@ from hushtable_federation.keys import Keys
 from hushtable_federation.reports import STATES
 from hushtable_federation.round import Round
 
+pytest.importorskip("prometheus_client")
+
 SITES = "north", "south", "west"
 DAY = timedelta(days=1)
 
@@ -135,6 +137,31 @@ def test_waiting_and_done(visit, here, run):
     assert not [one for one in figures(here, "lead") if "epsilon" in one]
     assert run("round", "status", "--site", here / "north.toml").code == 0
     assert run("round", "status", "--key", here / "lead.key").code == 0
+
+
+@pytest.mark.parametrize("row", ["n/k,7,north", "7,inf,nobody", "7,7,north,8"])
+def test_nothing_that_others_read_distinguishes_neighbours(visit, made, here, row, tmp_path):
+    """Shared log, figures, states, exit codes, names and sizes in the folder: with a row, without.
+
+    Another visit sends the counts, masked with the sites that have answered.
+    """
+
+    def seen(folder):
+        told = [visit(name) for name in (*SITES, "north")]
+        lines = [json.loads(one) for one in (folder / "north.visits.log").read_text().splitlines()]
+        times = {"time": "", "deadline": "", "goes_on": ""}
+        kept = {name: n for name, n in figures(folder, "north").items() if "timestamp" not in name}
+        box = (folder / "box").rglob("*.hush")
+        sizes = sorted((one.name.split(".")[1:3], one.stat().st_size) for one in box)
+        return told, [one | times for one in lines], kept, sizes
+
+    before = seen(here)
+    assert ["masked", "north"] in [name for name, _ in before[3]]
+    shutil.rmtree(here)
+    shutil.copytree(made, here)
+    with open(here / "north.csv", "a") as rows:
+        rows.write(f"{row}\n")
+    assert seen(here) == before
 
 
 def test_a_person_has_to_act(visit, here, at):

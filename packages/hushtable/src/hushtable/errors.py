@@ -1,10 +1,31 @@
 """The exceptions that reach a user.
 
-Every message states what was found, what was needed, and what to do next.
+Every message states what was found, what was needed, and what to do next. None contains a secret of
+a URL.
 """
 
 import errno
 import os
+import re
+
+#: A URL, also with one slash, as paths write it; the parts of it, or of other texts for a database,
+#: that can hold a secret: all before the last @, since a password may contain any character, and
+#: all after the path.
+_URL = re.compile(r"([A-Za-z][\w.+-]{1,30}:/{1,2})(\S+)")
+_AFTER_PATH = re.compile(r"[?#]\S*?(?=[.,:;)\]'\"]*$)")
+_PASSWORD = re.compile(r"(?i)\b(pwd|password)=[^\s;&'\"]+")
+
+
+def without_secrets(text: str) -> str:
+    """Return a message without user, password, and query of any URL in it."""
+    return _PASSWORD.sub(r"\1=...", _URL.sub(_without, text) if ":/" in text else text)
+
+
+def _without(url: re.Match[str]) -> str:
+    if url[1].lower() in ("file:/", "file://", "local://"):
+        return url[0]
+    return url[1] + _AFTER_PATH.sub("", url[2].rpartition("@")[2])
+
 
 #: Why files of rounds with hidden hash functions are refused, and what to do instead.
 NO_HIDDEN = (
@@ -33,6 +54,9 @@ class HushTableError(Exception):
     """
 
     word = ""
+
+    def __init__(self, *words: object) -> None:
+        super().__init__(*(without_secrets(w) if isinstance(w, str) else w for w in words))
 
 
 class DataError(HushTableError, ValueError):
@@ -81,6 +105,7 @@ _ADVICE = {
     **dict.fromkeys((errno.EACCES, errno.EPERM), "ask for permission, or use a different folder"),
     errno.EISDIR: "name a file, not a folder",
     errno.EROFS: "use a different folder",
+    errno.ENAMETOOLONG: "use a shorter name",
     **dict.fromkeys(
         (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space, or use a different disk"
     ),

@@ -20,6 +20,7 @@ from hushtable import far, files
 from hushtable.errors import FileError
 from hushtable_federation.credentials import BY_DEFAULT, FolderAddress
 from hushtable_federation.keys import is_name
+from hushtable_federation.permissions import others_may_write
 
 #: The most bytes of a file, if the caller sets no other bound.
 MOST = 1 << 30
@@ -344,19 +345,12 @@ _OTHERWISE = "check that the folder can be reached, then run the command again"
 
 def is_private(where: str) -> bool:
     """Return whether a folder is a local directory that no one else may write to."""
-    return "://" not in where and os.path.isdir(where) and not _others_may_write(os.stat(where))
+    return "://" not in where and os.path.isdir(where) and not others_may_write(os.stat(where))
 
 
 def _others_may_replace(folder: os.stat_result) -> bool:
     """Return whether others may remove our files in a folder, as it has no sticky bit."""
-    return _others_may_write(folder) and not folder.st_mode & stat.S_ISVTX
-
-
-def _others_may_write(folder: os.stat_result) -> bool:
-    if os.name != "posix":
-        return False
-    of_group = folder.st_mode & stat.S_IWGRP and not _is_alone(folder.st_uid, folder.st_gid)
-    return bool(folder.st_mode & stat.S_IWOTH or of_group)
+    return others_may_write(folder) and not folder.st_mode & stat.S_ISVTX
 
 
 def _too_wide(where: str, mode: int) -> str:
@@ -365,18 +359,6 @@ def _too_wide(where: str, mode: int) -> str:
         "files in it: have its owner run chmod +t on it (chmod 3770 for a group's folder), then "
         "run the command again"
     )
-
-
-def _is_alone(user: int, group: int) -> bool:
-    """Return whether a group is a user's own, as many systems create, without others."""
-    import grp  # each specific to one system
-    import pwd
-
-    try:
-        owner, found = pwd.getpwuid(user).pw_name, grp.getgrgid(group)
-    except KeyError:  # unknown
-        return False
-    return found.gr_name == owner and set(found.gr_mem) <= {owner}
 
 
 class Directory:

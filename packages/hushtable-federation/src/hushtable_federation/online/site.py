@@ -223,7 +223,7 @@ class OnlineSite:
         sketch = self._count(plan)
         for words in sketch.unread:
             step = "keys" if round_.terms.masked else "submission"
-            self._log.write(stamp(now()), round_.round_id, step, "unread", words)
+            self._log.note(stamp(now()), round_.round_id, step, "unread", words)
         return sketch
 
     def _noted(self, round_: Round, step: str, asked: str, digest: str, answer: bytes) -> bytes:

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, TextIO
 from unicodedata import category
 
-from hushtable.errors import NO_HIDDEN, HushTableError, UsageError, explain
+from hushtable.errors import NO_HIDDEN, HushTableError, UsageError, explain, without_secrets
 
 
 def escaped(text: str, kept: str = "\n\t") -> str:
@@ -141,7 +141,7 @@ def report(error: BaseException, *, as_json: bool) -> int:
         _abandon_stdout()  # the reader, such as head, closed the pipe: this is not an error
         return REFUSED
     said, kind, code = _failure(error)
-    message = escaped(said)
+    message = escaped(without_secrets(said))  # the system and the parser repeat what was typed
     if code == REFUSED and os.environ.get("HUSHTABLE_DEBUG"):
         traceback.print_exception(error)
     prefix = "" if code == INTERRUPTED else "hushtable: error: "

@@ -1,0 +1,83 @@
+"""Which files of a site others can change or read: owners and modes, as sshd checks them."""
+
+import os
+import shlex
+import stat
+from pathlib import Path
+
+
+def fault_of(path: str | os.PathLike[str], forbidden: int) -> str:
+    """Return why a file does not belong to this account alone, and the remedy; empty if it does.
+
+    File and folder have to belong to this account or to root, and no one else may write to the
+    folder, where they could replace the file. The sticky bit does not suffice, because a file that
+    is missing could be replaced by a link. Of a link, the target counts. Without owners (Windows),
+    there is no check.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    forbidden : int
+        Bits that its mode may not have: 0o022 if others may read it, otherwise 0o077.
+
+    Raises
+    ------
+    OSError
+        If there is no such file, or the system does not tell.
+    """
+    if os.name != "posix":
+        return ""
+    file = Path(os.path.realpath(path))
+    found, folder = os.stat(file), os.stat(file.parent)
+    if mode := _mode(found) & forbidden:
+        may = "read" if mode & 0o044 else "write to"
+        return f"others may {may} this file (mode {_mode(found):03o}): run chmod 600 on it"
+    for owned, what, where in ((found, "this file", file), (folder, "its folder", file.parent)):
+        if owned.st_uid not in (os.geteuid(), 0):
+            owner, me = _name(owned.st_uid), _name(os.geteuid())
+            return (
+                f"another account ({owner}) owns {what} and can change it: run the command as "
+                f"{owner}, or have root run chown {me} {shlex.quote(str(where))}"
+            )
+    if others_may_write(folder):
+        command = f"run chmod go-w {shlex.quote(str(file.parent))}, or "
+        mend = "" if folder.st_mode & stat.S_ISVTX else command
+        return (
+            f"others may write to its folder (mode {_mode(folder):o}) and replace it: {mend}move "
+            "it to a folder of its own"
+        )
+    return ""
+
+
+def others_may_write(folder: os.stat_result) -> bool:
+    """Return whether accounts other than its owner may write to a folder."""
+    if os.name != "posix":
+        return False
+    of_group = folder.st_mode & stat.S_IWGRP and not _is_alone(folder.st_uid, folder.st_gid)
+    return bool(folder.st_mode & stat.S_IWOTH or of_group)
+
+
+def _is_alone(user: int, group: int) -> bool:
+    """Return whether a group is a user's own, as many systems create, without others."""
+    import grp  # each specific to one system
+    import pwd
+
+    try:
+        owner, found = pwd.getpwuid(user).pw_name, grp.getgrgid(group)
+    except KeyError:  # unknown
+        return False
+    return found.gr_name == owner and set(found.gr_mem) <= {owner}
+
+
+def _mode(found: os.stat_result) -> int:
+    return stat.S_IMODE(found.st_mode)
+
+
+def _name(user: int) -> str:
+    import pwd  # specific to one system
+
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:  # it has only a number
+        return str(user)
