@@ -530,7 +530,7 @@ def test_one_measurement_in_another_unit_does_not_decide_whether_a_site_answers(
 
 
 def of_one_person(made):
-    """Yield tables that differ in nothing but the records of the second of five persons."""
+    """Yield tables that differ only in the records of the second of five persons."""
     one = made.person["person_id"][1].as_py()
     person = made.person.slice(1, 1)
     born = person.set_column(2, "year_of_birth", pa.array([1900]))

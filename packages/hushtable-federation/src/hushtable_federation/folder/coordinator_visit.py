@@ -188,9 +188,9 @@ class CoordinatorVisit:
         for name in sorted(set(tally.found_out) & set(left)):
             visit.needs_person = True
             visit.say(
-                f"{name} {tally.found_out[name]}, and none of them is valid. Continue without this "
-                f"site (hushtable round amend --drop {name}), and ask its people for the reason: "
-                "a book that is not the newest, or a program that is not hushtable."
+                f"{name} {tally.found_out[name]}, which does not count. Continue without this site "
+                f"(hushtable round amend --drop {name}), and ask its people for the reason: a book "
+                "that is not the newest, or a program that is not hushtable."
             )
 
     def _closes(self, tally: Tally, visit: Visit) -> bool:
