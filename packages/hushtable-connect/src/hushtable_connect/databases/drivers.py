@@ -95,7 +95,7 @@ def _plain(
 def _without(
     column: pa.Array, odd: Any, what: str, advice: str, first: int, unasked: Unasked | None
 ) -> pa.Array:
-    """Return a column with null for odd values, which a person is asked about, if there is one."""
+    """Return a column with null for such values; raise `DataError` if a person can be asked."""
     places = pc.indices_nonzero(odd)
     if not len(places):
         return column

@@ -185,7 +185,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     UsageError
         If the given entries of the layout are impossible.
     """
-    layout.check_header(str(path))
+    check_named(layout, str(path))
     source, given, footer = str(path), _given_delimiter(layout), layout.footer
     said = layout.encoding and codec(layout.encoding)
     encoding, lines = first_lines(
@@ -221,6 +221,15 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         remarks,
         (*_described(path, encoding, delimiter, layout), *found.words),
     )
+
+
+def check_named(layout: FileLayout, source: str) -> None:
+    """Raise `UsageError` if there are no column names, and no person can be asked."""
+    if layout.header is False and layout.unasked is not None:
+        raise UsageError(
+            f"{source}: without column names, the number of columns could only be guessed from "
+            "values, which is not allowed when no person can be asked: add a header line"
+        )
 
 
 def _given_delimiter(layout: FileLayout) -> str | None:

@@ -95,14 +95,6 @@ class FileLayout:
         if unused := [_OPTIONS.get(name, f"--{name}") for name in given if name not in used]:
             raise UsageError(f"{source} cannot use {', '.join(unused)}: leave it out")
 
-    def check_header(self, source: str) -> None:
-        """Raise `UsageError` if there are no names, and no person can be asked."""
-        if self.header is False and self.unasked is not None:
-            raise UsageError(
-                f"{source}: without column names, the number of columns could only be guessed from "
-                "values, which is not allowed when no person can be asked: add a header line"
-            )
-
     @property
     def footer(self) -> int:
         """Lines or rows to leave out at the end; raises `UsageError` if negative."""

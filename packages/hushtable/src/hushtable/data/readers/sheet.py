@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 
+from hushtable.data.readers.dialect import check_named
 from hushtable.data.readers.memory import arrow
 from hushtable.data.readers.reader import FileLayout, Reader, Unasked, as_name
 from hushtable.data.readers.sheet_parts import (
@@ -192,7 +193,7 @@ _FIRST = 30
 def sheet_file(path: Path, layout: FileLayout) -> Reader:
     """Read the only sheet with rows, or the one that ``layout`` names, into memory."""
     unasked = layout.unasked
-    layout.check_header(str(path))
+    check_named(layout, str(path))
     sheet, cells, merged, gone = cells_of(path, layout.sheet, asked=unasked is None)
     where = f"{path}: sheet {sheet!r}"
     skipped = layout.skip_lines or 0
