@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted((ROOT / "packages").glob("*/src/hushtable*"))
-MAX_CODE, MAX_FUNCTION, MAX_PARAMETERS, MAX_FLOORS = 400, 40, 8, 20
+MAX_CODE, MAX_FUNCTION, MAX_PARAMETERS, MAX_FLOORS = 600, 60, 8, 20
 #: A module with fewer lines that only one other module of its room imports has to become its part.
 MIN_MODULE = 150
 #: Allowed exceptions: a file format beside the others, and the SQL of a recipe beside it.
