@@ -285,7 +285,7 @@ def test_the_home_model_of_a_site(places, capsys):
     X = np.loadtxt(places.folder / "north.csv", delimiter=",", skiprows=1)
     assert home.n_rows == len(X)
     with places.book("north") as book:
-        mine = book.answer(round_.round_id).under(result.plan)
+        mine = book.answer(round_.round_id)
         assert (home.elsewhere.counts == result.counts - mine.sent).all()
     assert home.elsewhere.noise_sd < result.noise_sd
     assert files_of(places.folder) == before  # no message, no entry in a book, no file

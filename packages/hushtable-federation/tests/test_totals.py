@@ -273,7 +273,7 @@ def test_parts_of_the_noise_pay(rehearse):
     terms = here.round.terms
     parts = terms.k_min + terms.opened
     assert parts == 3
-    assert terms.k_min * price(parts, here.round.layout.cells) <= parts
+    assert terms.k_min * price(parts, np.diff(here.round.plan.family.offsets).tolist()) <= parts
     assert terms.colluders == 0
     assert "opened" in terms.to_dict()
     assert Terms.from_dict(terms.to_dict()) == terms
@@ -284,7 +284,7 @@ def test_a_round_that_does_not_pay_is_refused(rehearse):
     terms = here.round.terms
     free = Terms.from_dict({**terms.to_dict(), "k_min": terms.k_min + terms.opened, "opened": 0})
     with pytest.raises(PlanError, match="do not pay for opening"):
-        free.check_opened(here.round.layout.cells)
+        free.check_opened(np.diff(here.round.plan.family.offsets).tolist())
     # One part, which no one else's hides, is seen as it is in any case.
     assert Terms.agreed(2, epsilon=1.0, max_rows=10, cells=(64,)).opened == 0
 

@@ -14,7 +14,7 @@ from hushtable.counts.base import Noised
 from hushtable.counts.periods import Increment
 from hushtable.counts.release import Release
 from hushtable.display import Displayed
-from hushtable.errors import HushTableError, RoundError, UsageError
+from hushtable.errors import FileError, HushTableError, RoundError, UsageError
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.seal import Seal
 from hushtable_federation.clock import now
@@ -244,7 +244,9 @@ def open_result(path: str | os.PathLike[str]) -> Noised:
 def _noised(content: files.Content) -> Noised:
     kinds: tuple[type[Noised], ...] = (Release, Increment)
     made = {one.kind: one for one in kinds}
-    return content.expect(*made).build(made[content.kind].from_file)
+    if content.kind not in made:
+        raise FileError(f"{content.path}: holds {content.held}: give the result of a round")
+    return content.build(made[content.kind].from_file)
 
 
 @dataclass

@@ -243,8 +243,9 @@ def test_refused(refused, site, consortium, tmp_path, old):
     refused("report", marginals, rows, "-o", page, code=2, says="cannot score rows")
     result, masked = consortium / "masked.result.hush", consortium / "masked.round.hush"
     sent = consortium / "masked"
-    refused("report", consortium / "merged.hush", "-o", page, "--parts", sent, "--round", masked,
-            code=2, says="not the result of round")  # fmt: skip
+    other = consortium / "open.round.hush"
+    refused("report", result, "-o", page, "--parts", sent, "--round", other, code=2,
+            says="not the result of round")  # fmt: skip
     refused("report", consortium / "local.hush", "-o", page, "--parts", sent, code=2,
             says="is a local model")  # fmt: skip
     refused("report", model, "-o", page, "--parts", sent, "--round", masked, code=2,
