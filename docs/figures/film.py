@@ -8,6 +8,7 @@ of a test, which takes the desk from a messy file to twenty judged rows. Needs C
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -71,8 +72,35 @@ def frame(path: Path) -> Image.Image:
     return paper.resize((896, 602), Image.Resampling.LANCZOS)
 
 
+def palette_of(picture: Image.Image) -> Image.Image:
+    """Return a palette that has the report's colours, which small areas of a picture do not get."""
+    style = (ROOT / "packages/hushtable/src/hushtable/report/style.css").read_text("utf-8")
+    wide = Image.new("RGB", (picture.width, picture.height + 100), "white")
+    wide.paste(picture)
+    for k, colour in enumerate(re.findall(r"--\w+: (#[0-9a-f]{6})", style.partition("}")[0])):
+        wide.paste(colour, (60 * k, picture.height, 60 * k + 60, wide.height))
+    return wide.quantize(255)
+
+
+def join(scenes: list[tuple[Path, int]]) -> None:
+    """Write the film of pictures with their times."""
+    pictures = [frame(path) for path, _ in scenes]
+    # The first frame is what a page shows before anything moves.
+    palette = palette_of(pictures[0])
+    still = Image.Dither.NONE  # one palette, so that a frame holds what changed alone
+    frames = [one.quantize(palette=palette, dither=still) for one in pictures]
+    # Without a loop it plays once, and rests on the last frame.
+    frames[0].save(
+        HERE / "desk.gif",
+        save_all=True,
+        append_images=frames[1:],
+        duration=[time for _, time in scenes],
+        optimize=True,
+    )
+
+
 def main() -> None:
-    """Take the pictures, and join those of the film."""
+    """Take the pictures, and those of the film."""
     with TemporaryDirectory() as name:
         taken = Path(name)
         command = [sys.executable, "-m", "pytest", "-q", "-n0", TESTS, "-k", "messy_file"]
@@ -80,19 +108,7 @@ def main() -> None:
         for picture in sorted(taken.glob("desk-*.png")):
             reduced = Image.open(picture).convert("RGB").quantize(128)
             reduced.save(HERE / picture.name, optimize=True)
-        scenes = film(taken)
-        # The first frame is what a page shows before anything moves.
-        palette = frame(scenes[0][0]).quantize(96)
-        still = Image.Dither.NONE  # one palette, so that a frame holds what changed alone
-        frames = [frame(path).quantize(palette=palette, dither=still) for path, _ in scenes]
-        # Without a loop it plays once, and rests on the last frame.
-        frames[0].save(
-            HERE / "desk.gif",
-            save_all=True,
-            append_images=frames[1:],
-            duration=[time for _, time in scenes],
-            optimize=True,
-        )
+        join(film(taken))
 
 
 if __name__ == "__main__":

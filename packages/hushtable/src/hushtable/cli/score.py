@@ -29,7 +29,7 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.texts.reading import Reading
 from hushtable.describe.content import signed_by
 from hushtable.errors import DataError, UsageError
-from hushtable.language import ENGLISH, _, speaking
+from hushtable.language import ENGLISH, speaking
 from hushtable.report.lists import LISTS
 from hushtable.scores import models
 from hushtable.scores.models import OpenedModel
@@ -149,20 +149,13 @@ def score(
     elif is_home(model, line.drawn or ranks or explain or only_counted):
         return score_home(model, Rows(data, reads, Reading(), threads), kept, top, output)
     target = _target(output, [data, model, ranks, marginals, *reads.joined_files], line, top, kept)
-    fitted: dict[str, Any] = {}
-    if model is None:
-        opened, fitted = _fitted_here(data, reads, id_, threads)
-    else:
-        opened = open_model(model, id_)
-    scorer, offset, reading, usual = opened
-    facts = {"signed_by": signed_by(scorer.sketch), **fitted}
+    (scorer, offset, reading, usual), facts = _opened(model, data, reads, id_, threads)
     rows = Rows(data, reads, reading, threads)
     details = ScoreColumns(scorer, ranks, explain, marginals, kept, only_counted, usual)
     if top is not None and isinstance(target, Target):
         with speaking(language):
             found, source = _find_top(scorer, details, usual, rows, top)
-            name = _("of these rows") if model is None else model.name
-            write_top(target, found, name, source, scorer.plan.score.unit)
+            write_top(target, found, model, source, scorer.plan.score.unit)
         return CommandResult(
             top_facts(found, output) | facts, top_blocks(found, target, words=language == ENGLISH)
         )
@@ -195,10 +188,13 @@ def _check_without_model(
         )
 
 
-def _fitted_here(
-    data: str, reads: RowOptions, id_: str | None, threads: int
+def _opened(
+    model: Path | None, data: str, reads: RowOptions, id_: str | None, threads: int
 ) -> tuple[OpenedModel, dict[str, Any]]:
-    """Fit a model to the rows themselves; also return facts about it."""
+    """Read the model, or fit one to the rows themselves; also return facts about it."""
+    if model is not None:
+        found = open_model(model, id_)
+        return found, {"signed_by": signed_by(found.scorer.sketch)}
     from hushtable.cli.fit import fit_rows  # not needed with a model
     from hushtable.detectors.load import opened
 
@@ -206,14 +202,14 @@ def _fitted_here(
         quoted = id_.replace('"', '""')
         reads = replace(reads, as_=[*(reads.as_ or ()), f'"{quoted}=id"'])
     settings = {"n_jobs": threads, "random_state": 0}
-    model, n_rows, of_omop = fit_rows(data, reads, reads.open(data), HUSHTABLE, settings, {})
-    n_features = len(model.plan_.schema.of_rows)
+    fitted, n_rows, of_omop = fit_rows(data, reads, reads.open(data), HUSHTABLE, settings, {})
+    n_features = len(fitted.plan_.schema.of_rows)
     notes.append(
-        f"No --model: fitted {type(model).__name__} to these {n_rows:,} rows ({n_features:,} "
+        f"No --model: fitted {type(fitted).__name__} to these {n_rows:,} rows ({n_features:,} "
         "columns). To keep a model for later rows, run hushtable fit."
     )
-    facts = {"rows": n_rows, "features": n_features, "plan_id": model.plan_.plan_id}
-    return opened(model), {"fitted": facts | of_omop}
+    facts = {"rows": n_rows, "features": n_features, "plan_id": fitted.plan_.plan_id}
+    return opened(fitted), {"signed_by": None, "fitted": facts | of_omop}
 
 
 def _target(

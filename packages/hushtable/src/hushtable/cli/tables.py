@@ -18,6 +18,7 @@ from hushtable.data.columns import as_column
 from hushtable.data.spreadsheets import harmless_schema, harmless_table
 from hushtable.errors import UsageError
 from hushtable.files import replacing
+from hushtable.language import _
 from hushtable.report.lists import LISTS, cut_words
 from hushtable.scores.outliers import AMONG, LowRow, Outliers, known_words, unjudged_words
 
@@ -72,10 +73,11 @@ def check_names(keep: list[str], taken: tuple[str, ...]) -> None:
             )
 
 
-def write_top(target: Target, found: Outliers, model: str, source: str, unit: str) -> None:
-    """Write the rows in the format that the file's name ends in; ``model`` is its name."""
+def write_top(target: Target, found: Outliers, model: Path | None, source: str, unit: str) -> None:
+    """Write the rows in the format that the file's name ends in; without a model, they have one."""
+    name = _("of these rows") if model is None else model.name
     with target.writing(), replacing(target.path, private=True) as file:
-        LISTS[target.path.suffix](file, found, model, source, unit)
+        LISTS[target.path.suffix](file, found, name, source, unit)
 
 
 def top_facts(found: Outliers, output: Path) -> dict[str, Any]:

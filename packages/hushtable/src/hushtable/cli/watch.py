@@ -348,7 +348,7 @@ def watch(
         if facts["top"]:
             made.append(folder.path / facts["top"])
             found, unit = run.search.found(), run.scorer.plan.score.unit
-            write_top(Target(made[0]), found, model.name, source.source, unit)
+            write_top(Target(made[0]), found, model, source.source, unit)
         place.note_run(json.dumps(facts, allow_nan=False))
         if facts["top"] or facts["failed"]:
             summary = Target(folder.path / "summary.txt")

@@ -197,10 +197,6 @@ _FORMS = {
     "number": N_("holds numbers"), "date": N_("holds dates"), "time": N_("holds times"),
     "boolean": N_("holds true and false"),
 }  # fmt: skip
-#: Kinds of columns, which pages translate.
-_KINDS = (
-    N_("number"), N_("date"), N_("category"), N_("id"), N_("text"), N_("constant"), N_("empty"),
-)  # fmt: skip
 
 
 def _form(kind: pa.DataType) -> Form:

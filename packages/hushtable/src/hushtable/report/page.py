@@ -43,6 +43,10 @@ COLUMNS = (
     N_("severity"), N_("score"), N_("error"), N_("outside"), N_("reason"), N_("usual"),
     N_("direction"), N_("repair"), N_("incident"),
 )  # fmt: skip
+#: Kinds of columns.
+_KINDS = (
+    N_("number"), N_("date"), N_("category"), N_("id"), N_("text"), N_("constant"), N_("empty"),
+)  # fmt: skip
 
 
 class _Drawn(Protocol):
