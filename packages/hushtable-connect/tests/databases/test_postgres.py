@@ -19,7 +19,7 @@ QUERY = "SELECT id, x, word FROM rows ORDER BY id"
 
 
 def opened(url, query):
-    return as_reader(url, layout=FileLayout(query=query))
+    return as_reader(url, layout=FileLayout(query=query, independent=True))
 
 
 def table(url, query):

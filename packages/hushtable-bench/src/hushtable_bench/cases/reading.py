@@ -177,11 +177,11 @@ def contestants(url: str, rows: int) -> dict[str, Callable[[], None]]:
             assert sum(map(len, cursor.fetch_record_batch())) == rows
 
     def read() -> None:
-        reader = as_reader(url, layout=FileLayout(query=QUERY))
+        reader = as_reader(url, layout=FileLayout(query=QUERY, independent=True))
         assert sum(map(len, reader.read())) == rows
 
     def sketch() -> None:
-        reader = as_reader(url, layout=FileLayout(query=QUERY))
+        reader = as_reader(url, layout=FileLayout(query=QUERY, independent=True))
         assert Sketch.from_data(plan, reader).n_rows == rows
 
     return {"ADBC, batches merely fetched": fetch, "as_reader": read, "Sketch.from_data": sketch}
