@@ -37,9 +37,10 @@ SITE = [
     ["hushtable", "fit", "rows.csv", "-o", "model.hush"],
     ["hushtable", "score", "rows.csv", "--model", "model.hush", "--top", "5", "-o", "top.html"],
     ["hushtable", "report", "model.hush", "rows.csv", "-o", "report.html"],
-    ["hushtable", "round", "keygen", "north", "--cap", "2", "--persons", "1"],
+    ["python", "-c", "import os; os.mkdir('site')"],  # others cannot change keys there
+    ["hushtable", "round", "keygen", "north", "--cap", "2", "--persons", "1", "--folder", "site"],
 ]
-#: Files that these commands leave in the folder.
+#: Files that these commands leave in the folder and below.
 WRITTEN = {"model.hush", "top.html", "report.html", "north.key", "north.card", "north.book"}
 
 
@@ -62,7 +63,7 @@ def check(run: Sequence[str], work: Path) -> None:
     assert seen == {"read-only root": True, "interfaces": [], "no installer": True}, seen
     for command in SITE:
         inside(*command)
-    missing = WRITTEN - {path.name for path in work.iterdir()}
+    missing = WRITTEN - {path.name for path in work.rglob("*")}
     assert not missing, f"not written: {missing}"
     print(f"A site can work with it: {len(SITE)} commands, as nobody, offline, on a read-only root")
 

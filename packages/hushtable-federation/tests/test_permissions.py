@@ -56,17 +56,18 @@ def test_a_file_of_another_account_is_refused(file):
 def test_a_file_in_a_folder_of_another_account_is_refused(file):
     path, read = file
     os.chown(path.parent, NOBODY, NOBODY)
-    with pytest.raises(HushTableError, match=r"\(nobody\) owns its folder .*chown root"):
+    with pytest.raises(HushTableError, match=r"\(nobody\) owns the folder .*chown root"):
         read(path)
 
 
 @pytest.mark.parametrize(
-    ("mode", "mend"), [(0o777, "chmod go-w"), (0o757, "chmod go-w"), (0o1777, "move it")]
+    ("mode", "mend"),
+    [(0o777, "run chmod go-w"), (0o757, "run chmod go-w"), (0o1777, "use a folder")],
 )
 def test_a_file_in_a_folder_that_others_may_write_to_is_refused(file, mode, mend):
     path, read = file
     path.parent.chmod(mode)
-    with pytest.raises(HushTableError, match=rf"folder \(mode {mode:o}\) and replace it: .*{mend}"):
+    with pytest.raises(HushTableError, match=rf"folder \(mode {mode:o}\) and replace .*: {mend}"):
         read(path)
 
 
@@ -88,7 +89,7 @@ def test_a_link_counts_by_where_it_leads(file, tmp_path):
     link.symlink_to(path)
     read(link)
     path.parent.chmod(0o777)
-    with pytest.raises(HushTableError, match="others may write to its folder"):
+    with pytest.raises(HushTableError, match="others may write to the folder"):
         read(link)
 
 
@@ -124,3 +125,14 @@ def test_a_credential_of_systemd_has_the_mode_that_systemd_reports(tmp_path, mon
     path.chmod(0o444)
     with pytest.raises(HushTableError, match="mode 444"):
         read_secret("file:$CREDENTIALS_DIRECTORY/passphrase", "passphrase")
+
+
+@pytest.mark.parametrize("options", [("--cap", "2"), ()])
+def test_keys_are_not_made_where_others_can_replace_them(run, tmp_path, options):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    done = run("round", "keygen", "north", "--folder", folder, *options)
+    assert done.code == 1
+    assert "others may write to the folder (mode 777)" in done.err
+    assert list(folder.iterdir()) == []

@@ -29,23 +29,26 @@ def fault_of(path: str | os.PathLike[str], forbidden: int) -> str:
     if os.name != "posix":
         return ""
     file = Path(os.path.realpath(path))
-    found, folder = os.stat(file), os.stat(file.parent)
+    found = os.stat(file)
     if mode := _mode(found) & forbidden:
         may = "read" if mode & 0o044 else "write to"
         return f"others may {may} this file (mode {_mode(found):03o}): run chmod 600 on it"
-    for owned, what, where in ((found, "this file", file), (folder, "its folder", file.parent)):
-        if owned.st_uid not in (os.geteuid(), 0):
-            owner, me = _name(owned.st_uid), _name(os.geteuid())
-            return (
-                f"another account ({owner}) owns {what} and can change it: run the command as "
-                f"{owner}, or have root run chown {me} {shlex.quote(str(where))}"
-            )
-    if others_may_write(folder):
-        command = f"run chmod go-w {shlex.quote(str(file.parent))}, or "
-        mend = "" if folder.st_mode & stat.S_ISVTX else command
+    return _owned(found, "this file", file) or fault_of_folder(file.parent)
+
+
+def fault_of_folder(folder: Path) -> str:
+    """Return why others can replace files in a folder, and the remedy; empty if they cannot."""
+    if os.name != "posix":
+        return ""
+    found = os.stat(folder)
+    if owned := _owned(found, "the folder", folder):
+        return owned
+    if others_may_write(found):
+        command = f"run chmod go-w {shlex.quote(str(folder))}, or "
+        mend = "" if found.st_mode & stat.S_ISVTX else command
         return (
-            f"others may write to its folder (mode {_mode(folder):o}) and replace it: {mend}move "
-            "it to a folder of its own"
+            f"others may write to the folder (mode {_mode(found):o}) and replace files in it: "
+            f"{mend}use a folder of its own"
         )
     return ""
 
@@ -72,6 +75,17 @@ def _is_alone(user: int, group: int) -> bool:
 
 def _mode(found: os.stat_result) -> int:
     return stat.S_IMODE(found.st_mode)
+
+
+def _owned(found: os.stat_result, what: str, path: Path) -> str:
+    """Return that another account owns a file or folder, and the remedy; empty if none does."""
+    if found.st_uid in (os.geteuid(), 0):
+        return ""
+    owner, me = _name(found.st_uid), _name(os.geteuid())
+    return (
+        f"another account ({owner}) owns {what} and can change it: run the command as {owner}, or "
+        f"have root run chown {me} {shlex.quote(str(path))}"
+    )
 
 
 def _name(user: int) -> str:

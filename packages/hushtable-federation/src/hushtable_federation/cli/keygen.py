@@ -8,10 +8,11 @@ from typing import Annotated, Any
 from hushtable.cli.options import Delta, argument, option
 from hushtable.cli.output import Target
 from hushtable.cli.result import Block, CommandResult
-from hushtable.errors import UsageError
+from hushtable.errors import PrivacyError, UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.cli._common import PersonsOption, stated_persons
 from hushtable_federation.keys import Keys, check_name
+from hushtable_federation.permissions import fault_of_folder
 from hushtable_federation.policy import Persons, policy_beside, write_policy
 from hushtable_federation.settings import write_settings
 
@@ -72,6 +73,9 @@ def _made(
     name: str, files: dict[str, Path], cap: float | None, delta: float, persons: Persons
 ) -> Keys:
     """Write the files that do not exist yet, the card last."""
+    folder = files["key"].parent
+    if folder.is_dir() and (fault := fault_of_folder(folder.resolve())):
+        raise PrivacyError(f"{folder}: keys are not safe here: {fault}")
     keys = _begun(files, cap, delta)
     for kind, path in files.items():
         if path.exists() and kind not in ("policy", "site") and (keys is None or kind == "card"):
