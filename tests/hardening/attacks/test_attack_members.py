@@ -148,9 +148,8 @@ def members(tmp_path, run, monkeypatch):
 
 
 @pytest.mark.parametrize("public", NO_KEYS.values(), ids=NO_KEYS)
-@pytest.mark.parametrize(("n", "least"), [(3, 2), (5, 3)])
-def test_a_key_that_is_no_key_names_its_member(members, public, n, least):
-    here = members(n, least)
+def test_a_key_that_is_no_key_names_its_member(members, public):
+    here = members()
     here.post("keys", {"public": public})
     for name in here.honest:
         assert here.site(name)["state"] == "waiting"
@@ -158,7 +157,6 @@ def test_a_key_that_is_no_key_names_its_member(members, public, n, least):
     assert list(visit["found_out"]) == [BAD]
     assert visit["exit_code"] == 3  # a person may drop the member, and need not wait
     here.check_result(here.goes_on(HALF), here.honest)
-    assert list(here.lead()["found_out"]) in ([BAD], [])
 
 
 def test_a_key_that_is_no_key_where_all_are_needed(members):
@@ -229,7 +227,7 @@ def test_another_key_after_the_coordinator_has_seen_the_first(members, again):
 
 
 @pytest.mark.parametrize("step", ["keys", "masked", "shares"])
-@pytest.mark.parametrize(("n", "least"), [(3, 2), (3, 3), (5, 3)])
+@pytest.mark.parametrize(("n", "least"), [(3, 2), (3, 3)])
 def test_files_taken_back_after_the_list_is_decided_change_nothing(members, n, least, step):
     here = members(n, least)
     for _ in range(2):

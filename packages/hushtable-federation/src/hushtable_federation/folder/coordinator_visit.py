@@ -132,8 +132,15 @@ class CoordinatorVisit:
         return visit.end("waiting", *words, waits_for=awaited)
 
     def _await(self, visit: Visit, missing: list[str], n_in: int) -> Visit:
-        """Wait for answers; if the time is over, a person has to extend the round."""
+        """Wait for answers; a person has to extend the round, or drop a site that cheated."""
         round_ = self.folder.round
+        for name in sorted(set(visit.found_out) & set(missing)):
+            visit.needs_person = True
+            visit.say(
+                f"{name} {visit.found_out[name]}, which does not count. Continue without this site "
+                f"(hushtable round amend --drop {name}), and ask its people for the reason: a book "
+                "that is not the newest, or a program that is not hushtable."
+            )
         if now() > round_.deadline and n_in < round_.needed:
             visit.needs_person = True
             visit.say(
@@ -166,7 +173,6 @@ class CoordinatorVisit:
         unless a site has changed its key since.
         """
         round_, left = self.folder.round, self.folder.left()
-        self._say_found_out(tally, visit, left)
         if not tally.decided.keys:
             missing = [name for name in left if name not in tally.drawn]
             few = len(tally.drawn) < round_.needed
@@ -183,15 +189,6 @@ class CoordinatorVisit:
         if tally.found_out or not set(tally.decided.keys) == set(there) == set(round_.names):
             self._ask("shares", tally, visit)
         return True
-
-    def _say_found_out(self, tally: Tally, visit: Visit, left: list[str]) -> None:
-        for name in sorted(set(tally.found_out) & set(left)):
-            visit.needs_person = True
-            visit.say(
-                f"{name} {tally.found_out[name]}, which does not count. Continue without this site "
-                f"(hushtable round amend --drop {name}), and ask its people for the reason: a book "
-                "that is not the newest, or a program that is not hushtable."
-            )
 
     def _closes(self, tally: Tally, visit: Visit) -> bool:
         """Decide which sites are in the sum if it is time; return whether that is decided."""
