@@ -526,7 +526,7 @@ OUTSIDE = {
     "book": 'book = "../south/south.book"',
     "policy": 'policy = "/etc/policy.toml"',
     "results": 'results = ".."',
-    "plan": 'plan = "x://../../plan.hush"',
+    "no URL": 'policy = "x://../../north.policy.toml"',
     "approvals": 'approvals = "../*.approval"',
     "query": 'query = "../q.sql"',
     "concepts": 'omop = "person"\nconcepts = "../concepts.csv"',
