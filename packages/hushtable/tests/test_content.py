@@ -135,7 +135,7 @@ A_PAGE = "is a web page, which is not read: export its table as CSV or as a work
         ("a.arff", f"% 1\n{ARFF}", AN_ARFF),
         ("a.txt", ARFF.upper(), AN_ARFF),
         ("a.arff", CSV, AN_ARFF),
-        ("a.arff.gz", gzip.compress(ARFF.encode()), AN_ARFF),
+        ("a.arff.gz", gzip.compress(ARFF.encode(), mtime=0), AN_ARFF),
         ("a.html", PAGE, A_PAGE),
         ("a.htm", CSV, A_PAGE),
         ("a.xls", PAGE, A_PAGE),
