@@ -390,3 +390,29 @@ def test_the_statement_belongs_to_databases(here):
         join = [f"rows.db (member=most, independent={text}) as v on who: max of pulse"]
         rows = RowOptions(join=join).opened("p.csv")
         assert ("the rows are the result" in str(rows.coupled)) is refused
+
+
+@pytest.mark.parametrize("way", ["review", "file"])
+def test_verdicts_on_coupled_rows_are_learned_here_and_not_released(tmp_path, way):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"ward": rng.choice(["a", "b"], 300), "pulse": rng.normal(70, 9, 300)})
+    rows["who"] = np.arange(300)
+    linked = joined(rows, rows, on="ward", features=["max of pulse"], name="other")
+    [shared] = [name for name in linked.names if name.endswith(".max_pulse")]
+    schema = Schema(tuple(Feature.numeric(name, low=0, high=200) for name in ("pulse", shared)))
+    plan = Plan.draw(schema, n_tables=5, random_state=0)
+    model = count_here(plan, linked)
+    detector = HushTable.from_counts(model)
+    with pytest.warns(UserWarning, match="were not seen in fit"):
+        review = detector.review(linked)
+    review.outlier()
+    review.fine()
+    verdicts = review.verdicts
+    if way == "file":
+        verdicts.save(tmp_path / "v.hush")
+        verdicts = load(tmp_path / "v.hush")
+        detector.save(tmp_path / "m.hush")
+        assert load(tmp_path / "m.hush").verdicts_.coupled == verdicts.coupled
+    signed = (verdicts + Verdicts.zero(plan)).signed(Plan.verdicts(model, 300))
+    with pytest.raises(PrivacyError, match="could change the features of other persons' rows"):
+        signed.release(epsilon=1.0)

@@ -15,6 +15,7 @@ from hushtable.cli.output import Target, count, listed
 from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.cli.score import open_model
+from hushtable.counts.base import coupling_words
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.labels import fold
@@ -176,7 +177,8 @@ class VerdictReader:
                     "give the rows of that review"
                 )
         y = np.array([by_number[number] for number in found.numbers.tolist()], np.int64)
-        return Verdicts.of_codes(self.plan, found.codes, y)
+        coupled = coupling_words(self.plan, reader, None)
+        return Verdicts.of_codes(self.plan, found.codes, y, coupled)
 
 
 def _texts(reader: Reader, name: str) -> list[str | None]:

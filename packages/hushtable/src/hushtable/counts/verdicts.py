@@ -51,6 +51,8 @@ class Verdicts(Counts):
         Plan of the model; with two passes, that of the first.
     outliers, fine : ndarray of shape (n_cells,), int64
         Number of rows in each cell that were confirmed as outliers, and that are fine.
+    coupled : str
+        Why no release can be made: see `Sketch`.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Verdicts(Counts):
     plan: Plan
     outliers: Ints = field(repr=False)
     fine: Ints = field(repr=False)
+    coupled: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         first = self.plan.family.offsets[:-1]
@@ -141,9 +144,9 @@ class Verdicts(Counts):
         return found
 
     @classmethod
-    def of_codes(cls, plan: Plan, codes: Codes, y: Ints) -> "Verdicts":
+    def of_codes(cls, plan: Plan, codes: Codes, y: Ints, coupled: str = "") -> "Verdicts":
         """Count encoded rows; ``y`` (n,) is 1 for an outlier and 0 for a fine row."""
-        found = cls.zero(plan)
+        found = replace(cls.zero(plan), coupled=coupled)
         found.plan.family.count(codes, found.outliers, y)
         found.plan.family.count(codes, found.fine, 1 - y)
         return found
@@ -184,14 +187,19 @@ class Verdicts(Counts):
             )
         tally = np.zeros((len(plan.schema), 2), np.int64)
         totals = np.array([self.n_fine, self.n_outliers])
-        return Sketch(plan, np.append(totals, self.counts), tally)
+        return Sketch(plan, np.append(totals, self.counts), tally, coupled=self.coupled)
 
     # --- the algebra ------------------------------------------------------------------------
 
     def __add__(self, other: "Verdicts") -> "Verdicts":
         if not self._addable(other):
             return NotImplemented
-        return replace(self, outliers=self.outliers + other.outliers, fine=self.fine + other.fine)
+        return replace(
+            self,
+            outliers=self.outliers + other.outliers,
+            fine=self.fine + other.fine,
+            coupled=self.coupled or other.coupled,
+        )
 
     def __sub__(self, other: "Verdicts") -> "Verdicts":
         """Subtract verdicts that were added."""
@@ -224,12 +232,16 @@ class Verdicts(Counts):
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
         """Return the verdicts' part of a file: manifest entries and arrays."""
         entries, arrays = self.plan.entries()
+        if self.coupled:
+            entries["coupled"] = self.coupled
         return entries, arrays | {"outliers": self.outliers, "fine": self.fine}
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Verdicts":
         """Build the verdicts in a file; raise `PlanError` if it has none."""
-        return cls(Plan.from_file(content), content.array("outliers"), content.array("fine"))
+        coupled = content.said("verdicts", {}, {"coupled": str}).get("coupled", "")
+        plan = Plan.from_file(content)
+        return cls(plan, content.array("outliers"), content.array("fine"), coupled)
 
 
 def checked(y: ArrayLike) -> Ints:
@@ -374,6 +386,7 @@ class LearnedModel(Counts):
         told: dict[str, Any] = {}
         if isinstance(given, Verdicts):
             found = {"outliers": given.outliers, "fine": given.fine}
+            told = {"coupled": given.coupled} if given.coupled else {}
         else:
             assert given.ledger is not None
             # Its hash functions are those of the model.
@@ -387,9 +400,10 @@ class LearnedModel(Counts):
         """Build the model in a file, and its verdicts; raise `PlanError` if they do not fit."""
         model = model_from_file(content)
         told = content.said("verdicts", {"verdicts": dict})["verdicts"]
-        if not told:
-            arrays = (content.array(f"{_OF}{name}") for name in ("outliers", "fine"))
-            return cls(model, Verdicts(model.plan.first_pass(), *arrays))
+        if "plan" not in told:
+            coupled = entries(told, "verdicts", {}, {"coupled": str}).get("coupled", "")
+            outliers, fine = (content.array(f"{_OF}{name}") for name in ("outliers", "fine"))
+            return cls(model, Verdicts(model.plan.first_pass(), outliers, fine, coupled))
         said = entries(told, "verdicts", {"plan": dict, "ledger": object}, {"own": str})
         plan = Plan.from_content(said["plan"], model.plan.family.arrays())
         counts, ledger = content.array(f"{_OF}counts"), Ledger.from_dict(said["ledger"])

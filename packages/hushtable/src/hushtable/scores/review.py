@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.counts.base import Counts
+from hushtable.counts.base import Counts, coupling_words
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.encoding import Codes
 from hushtable.data.labels import fold, fold_texts
@@ -127,6 +127,7 @@ class Review:
         self._model, self.before = apart(scorer.sketch)
         #: Verdicts of this review, and of the one that it continues.
         self.learned = Verdicts.zero(scorer.plan)
+        self._coupled = coupling_words(scorer.plan, reader, None)
         #: The answers, in order; the last answer to a row counts.
         self.answers: list[Answer] = []
         #: Verdicts of ``answers`` that the model had learned before: they count once.
@@ -383,7 +384,8 @@ class Review:
     def _counted(self, answer: Answer) -> Verdicts:
         """Return the counts of one verdict."""
         y = np.array([int(answer.verdict == OUTLIER)])
-        return Verdicts.of_codes(self.scorer.plan, self._codes[answer.row], y)
+        codes = self._codes[answer.row]
+        return Verdicts.of_codes(self.scorer.plan, codes, y, self._coupled)
 
     def _relearn(self) -> None:
         verdicts = self.verdicts
