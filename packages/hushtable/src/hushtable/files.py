@@ -551,10 +551,10 @@ def _manifest(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     if not is_intact(manifest, text):
         raise FileError(f"{path}: the manifest was edited after the file was written: get it again")
     kind = manifest.get("kind")
-    named = isinstance(kind, str)
-    if (named and kind in _HIDDEN) or "layout" in manifest:
+    name = kind if isinstance(kind, str) else ""
+    if name in _HIDDEN or "layout" in manifest:
         raise FileError(f"{path}: {NO_HIDDEN}")
-    known = named and kind_of(kind) is not None
+    known = kind_of(name) is not None
     if not known or type(manifest.get("arrays")) is not dict:
         kinds = ", ".join(sorted({*KINDS, *plugins.points(plugins.KINDS)}))
         raise FileError(f"{path}: kind {kind!r} is not among {kinds}")
