@@ -59,7 +59,7 @@ BROKEN = {
     "a long function": ({"ground": LONG}, "toy.ground:long: 61 lines without the docstring"),
     "a long method": (
         {"ground": "class A:\n" + LONG.replace("d", "    d", 1).replace("    1", "        1")},
-        "toy.ground:long: 41",
+        "toy.ground:long: 61",
     ),
     "What": ({"left": '"""What is cut."""'}, "toy.left, the module: its docstring begins with"),
     "What, of a class": (

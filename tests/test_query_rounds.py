@@ -25,7 +25,7 @@ def made(tmp_path_factory):
     make_parties(here, *SITES)
     do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
        here / "lead.key", "--epsilon", 1, "--least", 2, "-o", here / "round.hush")  # fmt: skip
-    plan = Round.from_bytes((here / "round.hush").read_bytes(), "round").layout.plan_id
+    plan = Round.from_bytes((here / "round.hush").read_bytes(), "round").plan.plan_id
     (here / "box").mkdir()
     policy = here / "north.policy.toml"
     text = re.sub(r"(?m)^plans = .*", f'plans = ["{plan}"]', policy.read_text())

@@ -498,6 +498,7 @@ async function fromJson(bytes) {
 async function fromContainer(bytes) {
   const { manifest, arrays, digests } = await opened(bytes);
   const { kind, plan } = manifest;
+  check(plan !== undefined && !manifest.hidden, "its hash functions are hidden: this is not supported any more");
   check(manifest.verdicts === undefined, `it has learned verdicts: ${USE_JSON}`);
   checkReading(manifest.reading ?? {}, plan.schema.features);
   const own = Object.entries(digests).filter(([name]) => name.startsWith("plan."));

@@ -24,6 +24,7 @@ from hushtable.data import read
 from hushtable.data.options import RowOptions
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.history import history_columns
+from hushtable.privacy import Horizon
 from hushtable.privacy.mechanisms import Sensitivity
 
 duckdb = pytest.importorskip("duckdb", reason="DuckDB aggregates")
@@ -337,7 +338,8 @@ def test_counts_for_use_here_keep_that_they_are_coupled(tmp_path):
     for found in (here, here + other, other + here, load(tmp_path / "here.hush")):
         with pytest.raises(PrivacyError, match=r"by 'ward' .*with no person"):
             found.release(1.0)
-    periods = Plan.draw(plan.schema, epsilon=1.0, expected_rows=1000, periods=3)
+    horizon = Horizon.of(3)
+    periods = Plan.draw(plan.schema, epsilon=1.0, expected_rows=1000, horizon=horizon)
     here = count_here(periods, by_ward(records(), tmp_path))
     with pytest.raises(PrivacyError, match=r"by 'ward' .*with no person"):
         Periods(periods, 1.0).release(here)

@@ -279,7 +279,7 @@ def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
         (["fit", "ROWS", "-o", "ROWS"], "both read and written"),
         (["score", "ROWS", "--model", "MODEL", "-o", "OLD"], ".parquet or .csv"),
         (["score", "ROWS", "--model", "MODEL", "-o", "ROWS"], "both read and written"),
-        (["score", "ROWS", "-o", "OLD"], "--model"),
+        (["score", "ROWS", "-o", "OLD"], ".parquet or .csv"),
         (["sketch", "ROWS", "-o", "OLD"], "--plan"),
         (["plan", "check", "ROWS"], "DATA"),
         (["plan", "check", "SCHEMA", "ROWS", "--threads", "0"], "-1 for all cores"),
