@@ -55,18 +55,12 @@ def digest(array):
 def of_detector(detector, X, explained):
     """Return what a fitted detector says of rows."""
     facts = {
-        "plan": unnoted(detector.plan_).plan_id,
+        "plan": detector.plan_.plan_id,
         "counts": digest(detector.sketch_.counts),
         "scores": digest(detector.score_samples(X)),
         "offset": repr(float(detector.offset_)),
     }
     return facts | ({"shares": digest(detector.explain(X))} if explained else {})
-
-
-def refitted(detector, X, n_jobs):
-    """Return a detector fitted to the same rows by its plan without a margin."""
-    sketch = Sketch.from_data(clipped(detector.plan_), X, n_jobs=n_jobs)
-    return type(detector).from_counts(sketch, n_jobs=n_jobs)
 
 
 def of_plan(plan, X, n_jobs):
@@ -76,56 +70,27 @@ def of_plan(plan, X, n_jobs):
     return of_detector(detector, X, plan.detector in EXPLAINED)
 
 
-def unnoted(plan):
-    """Return a plan as it was before plans noted how texts are compared."""
-    return replace(plan, schema=replace(plan.schema, labels=0))
-
-
-def clipped(plan):
-    """Return a plan as it was drawn before plans had a margin."""
-    return replace(plan, family=replace(plan.family, margin=0))
-
-
-def as_first(detector, X, n_jobs, passes=1):
-    """Return a HushTable as version 0.1 fitted it."""
-    marginals = Sketch.from_data(Plan.marginals(detector.plan_.schema), X, n_jobs=n_jobs)
-    drawn = {"marginals": marginals, "random_state": 5, "tails": False}
-    plan = Plan.draw(detector.plan_.schema, **drawn)
-    if passes == 2:
-        plan = plan.second_pass(Sketch.from_data(plan, X, n_jobs=n_jobs))
-    return HushTable.from_counts(Sketch.from_data(plan, X, n_jobs=n_jobs), n_jobs=n_jobs)
-
-
 def facts(n_jobs=1):
     """Return digests of everything, by name."""
     X, found = rows(), {}
     for name, detector in by_draw().items():
         options = OPTIONS.get(name, {})
         plan = Plan.draw(SCHEMA, detector=name, random_state=5, **options)
-        fitted = detector(random_state=5, n_jobs=n_jobs, **options).fit(X)
-        if name == "hushtable":
-            found["hushtable fitted in two passes"] = of_detector(fitted, X, explained=True)
-            fitted = as_first(fitted, X, n_jobs)
-        if plan.family.margin:
-            found[f"{name} by a plan, with a margin"] = of_plan(plan, X, n_jobs)
-            found[f"{name} fitted, with a margin"] = of_detector(fitted, X, name in EXPLAINED)
-            plan, fitted = clipped(plan), refitted(fitted, X, n_jobs)
         found[f"{name} by a plan"] = of_plan(plan, X, n_jobs)
+        fitted = detector(random_state=5, n_jobs=n_jobs, **options).fit(X)
         found[f"{name} fitted"] = of_detector(fitted, X, name in EXPLAINED)
     for one, settings in {"in one pass": {"passes": 1}, "for novelty": {"novelty": True}}.items():
         fitted = HushTable(random_state=5, n_jobs=n_jobs, **settings).fit(X)
         found[f"hushtable fitted {one}"] = of_detector(fitted, X, explained=True)
-    fitted = as_first(HushTable(passes=1).fit(X), X, n_jobs, passes=2)
-    found["second pass, with a margin"] = of_detector(fitted, X, explained=True)
-    found["second pass"] = of_detector(refitted(fitted, X, n_jobs), X, explained=True)
+    complete = HushTable(random_state=5, n_jobs=n_jobs).fit(X.drop_null())
+    found["hushtable fitted to complete rows"] = of_detector(complete, X.drop_null(), True)
+    del found["hushtable fitted to complete rows"]["plan"]  # as before plans noted rules of gaps
     marginals = Sketch.from_data(Plan.marginals(SCHEMA), X, n_jobs=n_jobs)
     drawn = {"marginals": marginals, "random_state": 5}
-    refined = clipped(Plan.draw(SCHEMA, tails=False, **drawn))
-    found["refined by marginals"] = of_plan(refined, X, n_jobs)
-    found["refined by marginals, with tails"] = of_plan(Plan.draw(SCHEMA, **drawn), X, n_jobs)
+    for one, tails in {"refined by marginals": False, "refined, with tails": True}.items():
+        found[one] = of_plan(Plan.draw(SCHEMA, tails=tails, **drawn), X, n_jobs)
     folding = Plan.draw(replace(SCHEMA, labels=1), random_state=5)
     found["hushtable by a plan that folds texts"] = of_plan(folding, X, n_jobs)
-    found["hushtable by a plan that folds texts"]["noted"] = folding.plan_id
     for name in ("hushtable", "merged"):
         release = load(EXPECTED.parent / "protocol-1" / f"{name}.release.hush")
         detector = HushTable.from_counts(release, n_jobs=n_jobs)

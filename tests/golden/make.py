@@ -8,7 +8,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages" / "hushtable" / "tests"))
-from test_files import plans, releases, rows_for, score_digest, stream, verdicts
+from test_files import plans, releases, rows_for, score_digest, stream, stream_plan, verdicts
 
 from hushtable import Sketch, files
 from hushtable.counts.verdicts import LearnedModel
@@ -39,6 +39,7 @@ for name, release in releases().items():
         sum=int(release.counts.sum()),
         epsilon=round(release.ledger.epsilon, 6),
     )
+keep("gaps-stream.plan.hush", stream_plan(), plan_id=stream_plan().plan_id)
 if "stream.plan.hush" not in expected:  # one stream: what it released is in its periods
     made = stream()
     site, window = made["some.periods"], made["window.release"]

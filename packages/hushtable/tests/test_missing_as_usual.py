@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
+from hushtable import Feature, Plan, Schema, Sketch, load
 from hushtable.data.encoding import Encoder
 from hushtable.errors import PlanError
 from hushtable.plans.draws import detectors
@@ -39,34 +39,6 @@ def test_a_missing_value_is_in_the_cells_of_the_usual_one(detector, seed):
         np.testing.assert_array_equal(counted(plan, some), whole)
     odd = counted(plan, [9.8, *usual[1:]])
     assert (odd != whole).any()
-
-
-def test_rows_that_rarely_have_a_value_make_no_difference_to_those_that_have_usual_ones():
-    rng = np.random.default_rng(0)
-    rows = rng.normal([4.2, 0.95], [0.4, 0.2], (2_000, 2)).clip(0.1)
-    rows[:40, 0] = np.nan
-    rows[40, 0] = 9.8
-    rows = pa.table({
-        "potassium": pa.array(rows[:, 0], from_pandas=True), "creatinine": rows[:, 1],
-    })  # fmt: skip
-    ranks = {}
-    for usual in (None, 4.1):
-        schema = Schema([
-            Feature.numeric("potassium", low=0, high=12, usual=usual),
-            Feature.numeric("creatinine", low=0.1, high=60),
-        ])  # fmt: skip
-        scores = HushTable(random_state=0).fit(rows, schema=schema).score_samples(rows)
-        order = np.argsort(scores)
-        ranks[usual] = np.isin(order[:40], np.arange(40)).sum(), int(np.flatnonzero(order == 40)[0])
-    assert ranks[4.1][0] <= 2 < 20 < ranks[None][0]
-    assert ranks[4.1][1] == 0
-
-
-def test_a_plan_without_usual_values_is_the_same_as_before_they_were():
-    plain = Schema([Feature.numeric("x", low=0, high=1), Feature.categorical("s", ["a", "b"])])
-    assert Plan.draw(plain, random_state=3).plan_id == (
-        "dd4254c8ea42f9f101eb9b0e262e5ecaa220ef903842046948838f2fbb18bc45"
-    )
 
 
 def test_a_usual_value_travels_with_the_schema(tmp_path):

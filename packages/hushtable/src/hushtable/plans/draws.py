@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.arguments import whole
-from hushtable.data.schema import Schema
+from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans import families
 from hushtable.plans.families import (
@@ -35,11 +35,13 @@ from hushtable.plans.profile import (
     FIRST,
     FOR_NOVELTY,
     MARGINAL_BINS,
+    OWN_SIDES,
     REFINED,
     Marginals,
     Profile,
-    codes_of_missing,
+    own_side,
     stable_order,
+    usual_codes,
 )
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.layout import (
@@ -213,20 +215,26 @@ def random_feature(
     max_cells: int,
     profile: Profile | None = None,
     margin: int = 0,
+    own_sides: int = 10,
 ) -> RandomFeature:
     """Turn cuts into codes; draw the sides of missing values and the sets of categories.
 
-    A missing value is on the same side as the usual value of its feature, if there is one; of a
-    neutral feature, as the ``profile``'s median or, without a profile, as the middle of its range.
-    If the profile has places of a feature's categories, half of the hash functions on it cut them
-    as if they were numbers, at ``position``; an unseen category is above all of them.
+    In ``own_sides`` of ten tables, a missing value is on a side of its own, and in the others on
+    that of the usual value: the one that the schema gives, the ``profile``'s median or most
+    frequent category, or the middle of the range. It is on that of the usual value in all tables if
+    the schema gives one, and in none if a fifth of the rows lack the feature. If the profile has
+    places of a feature's categories, half of the hash functions on it cut them as if they were
+    numbers, at ``position``; an unseen category is above all of them.
     """
     # A cut lies between two levels: P(h(x) = h(q)) is 1 - |x - q| / range (equation 1), exactly
     # in levels.
     cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
     missing = (rng.random(len(feature)) < 0.5).astype(np.uint8)
-    code = codes_of_missing(schema, profile)[feature]
-    missing[code > 0] = (cut <= code)[code > 0]
+    table = np.repeat(np.arange(len(depth)), depth)
+    own = own_side(schema, profile, table, feature, own_sides)
+    code = usual_codes(schema, profile)[feature]
+    as_usual = (code > 0) & ~own
+    missing[as_usual] = (cut <= code)[as_usual]
     subsets = []
     categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
     cut[categorical] = 0
@@ -238,8 +246,9 @@ def random_feature(
         else:
             drawn = _arc if one.cyclic and len(one.categories) > 1 else _subset
             sides = drawn(len(one.categories), int(missing[h]), rng)
-        if isinstance(one.usual, str):
-            missing[h] = sides[0] = sides[1 + one.categories.index(one.usual)]
+        if not own[h]:
+            usual = _usual_category(one, int(feature[h]), int(table[h]), profile)
+            missing[h] = sides[0] = sides[1 + usual]
         subsets.append(sides)
     return RandomFeature(
         schema=schema,
@@ -250,7 +259,19 @@ def random_feature(
         subsets=np.concatenate(subsets) if subsets else np.empty(0, np.uint8),
         max_cells=max_cells,
         margin=margin,
+        own_sides=own_sides,
     )
+
+
+def _usual_category(feature: Feature, j: int, table: int, profile: Profile | None) -> int:
+    """Return the number of the category that a missing value of feature j counts as in a table.
+
+    If the most frequent one is unknown, the tables take them in turn.
+    """
+    if isinstance(feature.usual, str):
+        return feature.categories.index(feature.usual)
+    in_turn = table // 10 % len(feature.categories)
+    return in_turn if profile is None else profile.frequent.get(j, in_turn)
 
 
 def _subset(n_categories: int, missing: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
@@ -294,6 +315,7 @@ def draw_hushtable(
     tails: bool = True,
     context: Sequence[str] | None = None,
     n_contexts: int = 256,
+    own_sides: int = OWN_SIDES,
 ) -> RandomFeature | Contextual:
     """Draw the refined tables: deep codes folded into few cells, and stratified draws.
 
@@ -307,6 +329,8 @@ def draw_hushtable(
     range. Half of the functions on a categorical feature separate rare categories from frequent
     ones. Noise in the marginals is removed first, and the remaining weights are shrunk towards
     their mean. The margin is larger if fewer rows were counted.
+
+    Missing values have sides of their own in ``own_sides`` of ten tables: see `random_feature`.
 
     Without ``tails``, and under noise, weights are log(1 + kurtosis), a quarter of the cuts follow
     the quantiles, and none follow the tails.
@@ -331,12 +355,15 @@ def draw_hushtable(
     by = FOR_NOVELTY if novelty else REFINED if tails and not noisy else FIRST
     profile = Profile(schema, marginals, by)
     margin = round(min(1.0, MARGIN + MARGIN_OF_FEW_ROWS / profile.n_rows) * kernels.LEVELS)
+    own_sides = whole("own_sides", own_sides, 0, 10)
     if context is None:
-        return _refined(schema, rng, depth, profile, profile.weights, cells, margin)
+        weights = profile.weights
+        return _refined(schema, rng, depth, profile, weights, cells, own_sides, margin)
     if novelty:
         raise UsageError("context= and novelty=True cannot be combined: leave one out")
     inside = context_columns(schema, context)
-    behaviour = _refined(schema, rng, depth, profile, _weights_of(profile, ~inside), cells)
+    weights = _weights_of(profile, ~inside)
+    behaviour = _refined(schema, rng, depth, profile, weights, cells, own_sides)
     most = whole("n_contexts", n_contexts, 2, MAX_CELLS // cells)
     own = _own_cells(schema, inside, most if noisy or n_contexts < CONTEXTS else MAX_CELLS // cells)
     drawn_contexts = m if schema.differences is None else -(-m // SHARED)
@@ -351,12 +378,13 @@ def _refined(
     profile: Profile,
     weights: Floats,
     cells: int,
+    own_sides: int,
     margin: int = 0,
 ) -> RandomFeature:
     """Draw tables of the given depths, stratified over features and cuts."""
     feature, cut = _stratified(weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
-    return random_feature(schema, rng, depth, feature, position, cells, profile, margin)
+    return random_feature(schema, rng, depth, feature, position, cells, profile, margin, own_sides)
 
 
 #: Cells of a drawn context, and its depths: from log2 of the cells minus 3 to that plus 4.
@@ -397,7 +425,8 @@ def _drawn_context(
         raise UsageError(f"n_contexts={contexts}: needs a power of two")
     low, high = max(1, int(bits) - SHALLOWER), min(32, int(bits) + DEEPER)
     depth = (low + np.floor(rng.random(m) * (high - low + 1))).clip(low, high).astype(np.uint8)
-    return _refined(schema, rng, depth, profile, _weights_of(profile, inside), contexts)
+    weights = _weights_of(profile, inside)
+    return _refined(schema, rng, depth, profile, weights, contexts, OWN_SIDES)
 
 
 def _stratified(

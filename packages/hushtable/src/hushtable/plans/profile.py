@@ -46,6 +46,8 @@ FOR_NOVELTY = Refinement(None, 0.25)
 
 #: Histograms read at once: they fit in the second-level cache.
 _AT_ONCE = 512
+#: Share of the values in the first or last bin of a histogram below which the next has few.
+_NEXT = 0.125
 #: Distance between the quartiles of a normal distribution, in standard deviations.
 _QUARTILES = 1.349
 
@@ -71,13 +73,17 @@ class Profile:
     (12 + log2 max(F, 2^-12)) / 22 for F < 1/2, and symmetric from the other end.
 
     ``places`` has the places of features' categories on a scale of rarity: their information,
-    -log2(n / N), from 0 for the most frequent to 1 for the rarest.
+    -log2(n / N), from 0 for the most frequent to 1 for the rarest. ``frequent`` has the number of
+    the most frequent category of a feature, and ``lacking`` (d,) the share of rows that lack each
+    feature; 0 if unknown.
     """
 
     def __init__(self, schema: Schema, marginals: Marginals | None, by: Refinement) -> None:
         self._cumulative: dict[int, Floats] = {}
         self._tailed: list[int] = []
         self.places: dict[int, Floats] = {}
+        self.frequent: dict[int, int] = {}
+        self.lacking = np.zeros(len(schema))
         self._by = by
         self.n_rows = math.inf  # not known
         self.weights = np.array([float(self._may_tell(f)) for f in schema.features])
@@ -95,6 +101,7 @@ class Profile:
         offsets, noise_sd = marginals.offsets, marginals.noise_sd
         # All histograms count all rows: together they give the best estimate of the number.
         n_rows = self.n_rows = max(1.0, float(marginals.counts.sum()) / len(schema))
+        self.lacking = marginals.counts[offsets[1:] - 1] / n_rows
         bins = 0
         at_once = self._read_numbers(schema, marginals) if noise_sd == 0.0 else frozenset()
         for j, feature in enumerate(schema.features):
@@ -111,7 +118,9 @@ class Profile:
                 self._cumulative[j] = steps
                 if present.max() > self._by.full * present.sum():
                     self._tailed.append(j)
-            listed = present[:-1]  # without missing values
+            listed = present[:-1]  # without unseen categories
+            if not numeric and listed.any():
+                self.frequent[j] = int(listed.argmax())
             if self._by.rarity and not numeric and len(listed) and np.ptp(listed) > 0.0:
                 rarity = -np.log2(np.maximum(listed, 1.0))
                 self.places[j] = (rarity - rarity.min()) / max(np.ptp(rarity), 1e-9)
@@ -163,13 +172,23 @@ class Profile:
     def medians(self) -> Floats:
         """Places of the medians on their features' ranges (d,); the middle if unknown.
 
-        If it is in the first or last bin of a histogram, the median is taken as the end of the
-        range, which is probably the one value that so many rows have.
+        If the bin of the median is the first or last of a histogram, and few values are in the
+        next, the median is taken as the end of the range: probably the one value of so many rows.
         """
         medians = np.full(len(self.weights), 0.5)
-        for j, steps, edges in self._steps():
-            place, width = np.interp(0.5, steps, edges), len(steps) - 1
-            medians[j] = 0.0 if place * width < 1.0 else 1.0 if place * width > width - 1 else place
+        if not self._cumulative:
+            return medians
+        steps = np.array(list(self._cumulative.values()))
+        bins, row = steps.shape[1] - 1, np.arange(len(steps))
+        at = (steps[:, 1:] >= 0.5).argmax(axis=1)
+        below, above = steps[row, at], steps[row, at + 1]
+        places = (at + (0.5 - below) / (above - below)) / bins
+        shares = np.diff(steps)
+        few_above = shares[:, 1] < _NEXT * shares[:, 0]
+        few_below = shares[:, -2] < _NEXT * shares[:, -1]
+        places[(at == 0) & few_above] = 0.0
+        places[(at == bins - 1) & few_below] = 1.0
+        medians[list(self._cumulative)] = places
         return medians
 
     @property
@@ -223,21 +242,54 @@ class Profile:
         return low
 
 
-def codes_of_missing(schema: Schema, profile: Profile | None) -> Floats:
-    """Return the code (d,) of the number that replaces a missing one of each feature, or 0."""
-    codes = np.zeros(len(schema))
-    # A column with a relation is a residual, about which the usual value says nothing.
+#: In so many of ten tables, a missing value has sides of its own; in all of them if so large a
+#: share of the rows lacks the feature that a gap is as usual as a value. Measured: see the docs.
+OWN_SIDES, OFTEN = 3, 0.2
+
+
+def usual_codes(schema: Schema, profile: Profile | None) -> Floats:
+    """Return the code (d,) of the usual number of each feature; 0 if it is unknown.
+
+    It is the number that the schema gives, the median of the marginals, or the middle of the range.
+    Without a profile, only numbers that the schema gives, or says that there are, are known.
+    """
+    features = schema.features
+    numeric = np.array([one.kind == "numeric" for one in features])
+    known = numeric if profile is not None else numeric & _declared(schema)
+    level = np.full(len(features), 0.5) if profile is None else profile.medians
+    level = level * kernels.LEVELS
+    # A column with a relation is a residual, about which the schema's number says nothing.
     residuals = () if schema.relations is None else schema.relations.columns
-    for j, one in enumerate(schema.features):
+    for j, one in enumerate(features):
         if isinstance(one.usual, float) and j not in residuals and not one.constant:
             # Like `Encoder`, bit-identically.
-            level = (one.usual - one.low) * (kernels.LEVELS / (one.high - one.low))
-        elif one.neutral or isinstance(one.usual, float):
-            level = (0.5 if profile is None else profile.medians[j]) * kernels.LEVELS
-        else:
-            continue
-        codes[j] = 1 + np.minimum(np.floor(level), kernels.LEVELS - 1)
-    return codes
+            level[j] = (one.usual - one.low) * (kernels.LEVELS / (one.high - one.low))
+    return np.where(known, 1 + np.minimum(np.floor(level), kernels.LEVELS - 1), 0.0)
+
+
+def _declared(schema: Schema) -> NDArray[np.bool_]:
+    """Return for which features (d,) the schema says that a missing value is a usual one."""
+    return np.array([one.neutral or one.usual is not None for one in schema.features])
+
+
+def own_side(
+    schema: Schema,
+    profile: Profile | None,
+    table: NDArray[np.int64],
+    feature: NDArray[np.int64],
+    own_sides: int,
+) -> NDArray[np.bool_]:
+    """Return which hash functions (n_functions,) give a missing value a side of its own.
+
+    The others have the side of the usual value. ``table`` and ``feature`` are those of each
+    function, ``own_sides`` is in how many of ten tables. A gap says little by itself: with sides of
+    its own in all tables, a row that lacks a value would be rarer than one with a gross error; with
+    none, all that gaps tell would be lost.
+    """
+    own: NDArray[np.bool_] = own_sides * (table + feature) % 10 < own_sides
+    if profile is not None:
+        own |= (profile.lacking >= OFTEN)[feature]
+    return own & ~_declared(schema)[feature]
 
 
 #: Weight of a circle with evenly spread rows, such as days of the month. Visits at night (see

@@ -90,6 +90,7 @@ class Contextual(Concatenated):
     own: int = whole_number(0, MAX_CELLS, default=0)
     shared: int = whole_number(1, MAX_CELLS, default=1)
     margin: int = whole_number(0, kernels.LEVELS, default=0)
+    own_sides: int = whole_number(0, 10, default=10)
 
     def _check(self) -> None:
         if self.contexts * self.cells > MAX_CELLS:
@@ -136,6 +137,7 @@ class Contextual(Concatenated):
             own=own,
             shared=shared,
             margin=margin,
+            own_sides=behaviour.own_sides,
         )
 
     @property

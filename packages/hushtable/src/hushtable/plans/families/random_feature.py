@@ -52,7 +52,7 @@ class RandomFeature(Concatenated):
 
     Hash function h tests whether feature ``feature[h]`` is at or above ``cut[h]``. If the feature
     is categorical, a random set of its categories replaces the cut. A missing value falls on the
-    side drawn for it, independently in each hash function. Table t concatenates the next
+    side stored for it: that of a usual value, or one of its own. Table t concatenates the next
     ``depth[t]`` functions, g = (h_1, ..., h_l), into a code of l bits. The code is the cell; if
     2**l exceeds ``max_cells``, a power of two, the code is mixed by MurmurHash3's fmix32 and taken
     modulo ``max_cells``.
@@ -61,7 +61,9 @@ class RandomFeature(Concatenated):
     feature; ``missing`` is the side of a missing value, 0 or 1. ``subsets`` holds, for each hash
     function on a categorical feature, in order, K + 2 sides: missing, the K categories, an unseen
     category. ``margin``, if a file has it, is the distance beyond its range, in levels, at which a
-    row loses half of what it can lose (see `Scoring`).
+    row loses half of what it can lose (see `Scoring`). ``own_sides`` is in how many
+    of ten tables a missing value has sides of its own (see `hushtable.plans.profile.own_sides`);
+    without it, in all.
     """
 
     name: ClassVar[str] = "RandomFeature"
@@ -75,6 +77,7 @@ class RandomFeature(Concatenated):
     subsets: NDArray[np.uint8] = drawn(np.uint8, "n_sides", below=2)
     max_cells: int = whole_number(2, MAX_CELLS)
     margin: int = whole_number(0, kernels.LEVELS, default=0)
+    own_sides: int = whole_number(0, 10, default=10)
 
     def _check(self) -> None:
         super()._check()
