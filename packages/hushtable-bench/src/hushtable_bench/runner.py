@@ -56,6 +56,7 @@ CASES = {
     "first_use": "latency",
     "folder": "sums",
     "frames": "latency",
+    "gaps": "gaps",
     "joining": "joining",
     "joining_released": "joining",
     "latency": "latency",
