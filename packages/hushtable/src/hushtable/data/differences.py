@@ -470,13 +470,13 @@ def names_of_groups(
     """
     if n_rows * len(columns) > _MOST_OF_GROUPS:
         return []
-    Y, [numbers], weights = _some(rows, 1, [context], columns, features)
+    _, [numbers], weights = _some(rows, 1, [context], [], features)
     names = np.unique(numbers[~np.isnan(numbers)])
     few = _LEAST_NAMES <= len(names) <= min(most, n_rows // 2) and n_rows <= FEW_ROWS * len(names)
     if not few or (names % 1.0).any():
         return []
-    ratios = [_own_or_beside(numbers, y, weights) for y in Y.T]
-    if np.mean(ratios) > _NAME:
+    Y, _, _ = _some(rows, 1, [], columns, features)
+    if np.mean([_own_or_beside(numbers, y, weights) for y in Y.T]) > _NAME:
         return []
     texts = [replace(one, kind="categorical") for one in features]
     _, [read], _ = _some(rows, 1, [context], [], texts)

@@ -77,8 +77,11 @@ class HushTable(TableDetector):
         context, and half as low if it is unusual everywhere. Each table counts pairs of both (see
         `hushtable.plans.families.Contextual`), in one pass. Rows whose context has few counted
         rows are compared with all rows. With several columns, or numeric ones, each number of the
-        behaviour is also compared with the prediction of a regression on the context. Columns of
-        arrays are named by their numbers, as in ``plan_.schema.names``.
+        behaviour is also compared with the prediction of a regression on the context; in groups of
+        50 rows or fewer on average, each value with the median, or the usual category, of its
+        group. One column of whole numbers counts as names of groups if these predict the behaviour
+        better than neighbouring numbers do. Columns of arrays are named by their numbers, as in
+        ``plan_.schema.names``.
     time : str, optional
         Column of points in time. It is replaced by the features hour, weekday, day of the month
         and month: see `hushtable.data.read`, which also takes its time zone. They can be a
