@@ -365,7 +365,7 @@ def _refined(
 CONTEXTS, SHALLOWER, DEEPER = 256, 3, 4
 #: Tables that share a drawn context if differences from its predictions are features; and one of
 #: how many tables is of differences within groups, if there are such. Measured: see
-#: docs/tutorials/context.md.
+#: docs/tutorials/context.md; of two to four, all are alike on public panels.
 SHARED, POOLED = 4, 3
 #: Tables for counts of pairs that will have noise, and contexts in each. Measured: see
 #: docs/tutorials/context.md.
