@@ -468,7 +468,8 @@ def names_of_groups(
     most : int
         Largest number of groups.
     """
-    if n_rows * len(columns) > _MOST_OF_GROUPS:
+    one = features[context]
+    if n_rows * len(columns) > _MOST_OF_GROUPS or one.low % 1.0 or one.high % 1.0:
         return []
     _, [numbers], weights = _some(rows, 1, [context], [], features)
     names = np.unique(numbers[~np.isnan(numbers)])
