@@ -38,6 +38,10 @@ def model(rows):
     return HushTable(context=["carat", "cut"], random_state=0).fit(rows)
 
 
+def of_number(name):
+    return Feature.numeric(name, low=0.0, high=1.0)
+
+
 def without(schema):
     """A model's plan as it would be drawn without the differences."""
     return Schema(schema.of_rows.features, public=False)
@@ -88,24 +92,24 @@ def test_differences_are_those_of_the_regression():
     x, kind = rng.uniform(0, 1, 8000), rng.choice(["a", "b"], 8000)
     y = 3.0 * x + 2.0 * (kind == "b") + 100.0
     table = pa.RecordBatch.from_pydict({"x": x, "kind": kind, "y": y})
-    names, kinds = ["x", "kind", "y"], [False, True, False]
-    found = learned_differences(lambda: [(table, None)], 8000, [0, 1], [2], names, kinds)
+    features = [of_number("x"), Feature.categorical("kind", ["a", "b"]), of_number("y")]
+    found = learned_differences(lambda: [(table, None)], 8000, [0, 1], [2], features)
     assert found.points[1] == ("a", "b")
     assert len(found.points[0]) == 8
-    np.testing.assert_allclose(found.predicted(table, names)[0], y, atol=0.1)
-    differences = found.of(table, names)
+    np.testing.assert_allclose(found.predicted(table, features)[0], y, atol=0.1)
+    differences = found.of(table, features)
     assert differences.shape == (1, 8000)
     assert np.abs(differences).max() <= FAR
     # Beyond the ends, the function is constant; what is missing or unknown adds nothing.
     other = pa.RecordBatch.from_pydict(
         {"x": [9.0, 1.0, None, 0.5], "kind": ["a", "a", None, "other"], "y": [0.0] * 4}
     )
-    at = found.predicted(other, names)[0]
+    at = found.predicted(other, features)[0]
     assert abs(at[0] - 103.0) < 0.1
     assert abs(at[1] - 103.0) < 0.1
     assert at[2] == found.weights[0, 0]
     unknown = {"x": [0.5], "kind": ["a"], "y": pa.array([None], pa.float64())}
-    assert np.isnan(found.of(pa.RecordBatch.from_pydict(unknown), names)).all()
+    assert np.isnan(found.of(pa.RecordBatch.from_pydict(unknown), features)).all()
 
 
 def test_a_row_has_its_bits_whatever_rows_come_with_it(rows, model):
@@ -163,17 +167,20 @@ def test_weights_count_rows(rows):
 
 def test_of_many_rows_some_evenly_spaced_ones_are_looked_at():
     rows, _ = stones(n=5 * MOST_ROWS)
-    names, kinds = list(rows), [False, True, False, False]
+    features = [
+        Feature.categorical(n, ["fair", "good", "ideal"]) if n == "cut" else of_number(n)
+        for n in rows
+    ]
     every, fifth = (
         pa.RecordBatch.from_pandas(some, preserve_index=False) for some in (rows, rows[::5])
     )
     of_all, of_some = (
-        learned_differences(lambda some=some: parts(some), len(some), [0, 1], [2, 3], names, kinds)
+        learned_differences(lambda some=some: parts(some), len(some), [0, 1], [2, 3], features)
         for some in (every, fifth)
     )
     assert of_all == of_some
     assert of_all != learned_differences(
-        lambda: [(every, None)], len(every) // 5, [0, 1], [2, 3], names, kinds
+        lambda: [(every, None)], len(every) // 5, [0, 1], [2, 3], features
     )
 
 
@@ -267,8 +274,9 @@ def test_no_row_needs_to_be_complete(rows, model):
     some = HushTable(context=["carat", "cut"], random_state=0).fit(gaps)
     found, whole = (one.plan_.schema.differences for one in (some, model))
     assert found.columns == whole.columns
-    batch, names = pa.RecordBatch.from_pandas(rows, preserve_index=False), list(rows)
-    a, b = found.of(batch, names), whole.of(batch, names)
+    batch = pa.RecordBatch.from_pandas(rows, preserve_index=False)
+    features = model.plan_.schema.of_rows.features
+    a, b = found.of(batch, features), whole.of(batch, features)
     assert min(np.corrcoef(x, y)[0, 1] for x, y in zip(a, b, strict=True)) > 0.9
 
 

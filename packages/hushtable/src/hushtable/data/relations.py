@@ -1,6 +1,6 @@
 """Columns with linear relations: each is judged by its residual from the others."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self, TypeAlias
@@ -129,7 +129,9 @@ class Relations:
 _ARRAYS = ("centre", "weights", "spread", "low", "high")
 
 
-def numbers_of(batch: Any, columns: Sequence[int], names: Sequence[str], start: int = 0) -> Floats:
+def numbers_of(
+    batch: Any, columns: Sequence[int], names: Sequence[str] | Mapping[int, str], start: int = 0
+) -> Floats:
     """Return some columns (n, k) of a batch as numbers; raises `DataError` at an infinity."""
     if isinstance(batch, np.ndarray):
         X = batch[:, list(columns)].astype(np.float64)

@@ -272,8 +272,8 @@ class Schema(Displayed):
         rows, so a schema with them is not public; or from private releases, which are then among
         ``paid``.
     differences : Differences, optional
-        Predictions of numeric columns by the context: the last features are the differences from
-        these. They are also derived from rows. See `with_differences`.
+        Predictions of columns by the context: the last features are the differences from these.
+        They are also derived from rows. See `with_differences`.
     labels : int, default=1
         Version of the rules by which texts are compared with categories: see
         `hushtable.data.labels.fold`. 0 (compared as written) applies to plans without this entry.
@@ -340,8 +340,10 @@ class Schema(Displayed):
         columns, added = self.features[: max(n, 0)], self.features[max(n, 0) :]
         places = {*differences.context, *differences.columns}
         inside = n > 0 and max(places) < n and not {*differences.context} & {*differences.columns}
-        numbers = inside and all(columns[j].kind == "numeric" for j in differences.columns)
-        if not numbers or added != _features_of(differences, columns):
+        right = inside and (
+            differences.in_groups or all(columns[j].kind == "numeric" for j in differences.columns)
+        )
+        if not right or added != _features_of(differences, columns):
             raise PlanError("differences: must be of numeric columns, and be the last features")
         for place, points in zip(differences.context, differences.points, strict=True):
             if isinstance(next(iter(points), ""), str) != (columns[place].kind != "numeric"):

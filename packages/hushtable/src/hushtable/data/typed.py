@@ -96,7 +96,7 @@ def open_rows(
     have = X.differences if isinstance(X, Reader) else None
     if schema.differences is not None and have != schema.differences:
         rows = open_rows(X, schema.of_rows, reading, keep, attended=attended, history=history)
-        rows = with_differences(rows, schema.differences, schema.of_rows.names)
+        rows = with_differences(rows, schema.differences, schema.of_rows.features)
         return replace(rows, opened=schema)
     reading = reading or Reading()
     needed = () if attended or not schema.named else sources([*schema.names, *keep], reading)

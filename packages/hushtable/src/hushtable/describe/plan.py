@@ -56,7 +56,14 @@ def values_of_rows(schema: Schema, most: int = 20) -> str:
     if schema.differences is not None:
         predicted = _columns(len(schema.differences.columns))
         parts.append(
-            _("quantiles of the context, and its predictions of %(columns)s", columns=predicted)
+            _(
+                "the median or the most frequent value in each group of %(columns)s",
+                columns=predicted,
+            )
+            if schema.differences.in_groups
+            else _(
+                "quantiles of the context, and its predictions of %(columns)s", columns=predicted
+            )
         )
     return _(", and ").join(parts)
 

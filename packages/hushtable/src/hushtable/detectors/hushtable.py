@@ -1,5 +1,6 @@
 """The detectors: HushTable, and those of other papers: LSH iTables, RS-Hash and ACE."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -12,10 +13,16 @@ from hushtable.counts.base import Counts
 from hushtable.counts.passes import both_passes
 from hushtable.counts.sketch import Sketch, count_here
 from hushtable.data.calendar import without_parts
-from hushtable.data.differences import Rows, learned_differences
+from hushtable.data.differences import (
+    FEW_ROWS,
+    Rows,
+    differences_in_groups,
+    learned_differences,
+    names_of_groups,
+)
 from hushtable.data.readers import Reader
 from hushtable.data.relations import learned_relations
-from hushtable.data.schema import Schema
+from hushtable.data.schema import MAX_CATEGORIES, Feature, Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.understanding import Inferred
 from hushtable.data.weights import Weights, numbered
@@ -71,8 +78,11 @@ class HushTable(TableDetector):
         context, and half as low if it is unusual everywhere. Each table counts pairs of both (see
         `hushtable.plans.families.Contextual`), in one pass. Rows whose context has few counted
         rows are compared with all rows. With several columns, or numeric ones, each number of the
-        behaviour is also compared with the prediction of a regression on the context. Columns of
-        arrays are named by their numbers, as in ``plan_.schema.names``.
+        behaviour is also compared with the prediction of a regression on the context; in groups of
+        50 rows or fewer on average, each value with the median, or the usual category, of its
+        group. One column of whole numbers counts as names of groups if these predict the behaviour
+        better than neighbouring numbers do; a warning reports it. Columns of arrays are named by
+        their numbers, as in ``plan_.schema.names``.
     time : str, optional
         Column of points in time. It is replaced by the features hour, weekday, day of the month
         and month: see `hushtable.data.read`, which also takes its time zone. They can be a
@@ -292,14 +302,37 @@ _ROWS_OF_CONTEXT = 2
 
 
 def _with_differences(schema: Schema, names: Sequence[str], rows: Rows, n_rows: int) -> Schema:
-    """Return the schema, with the differences from the context's predictions as features."""
-    inside = context_columns(schema, names)
+    """Return the schema, with the differences from the context's predictions as features.
+
+    A context of whole numbers that name groups becomes one of categories.
+    """
+    inside, features = context_columns(schema, names), schema.features
     context, others = np.flatnonzero(inside).tolist(), np.flatnonzero(~inside).tolist()
-    categorical = [feature.kind != "numeric" for feature in schema.features]
-    columns = [j for j in others if not categorical[j] and not schema.features[j].constant]
-    if not columns or (len(context) == 1 and categorical[context[0]]):
-        return schema
-    found = learned_differences(rows, n_rows, context, columns, schema.names, categorical)
+    varied = [j for j in others if not features[j].constant]
+    numbers = [j for j in varied if features[j].kind == "numeric"]
+    [first, *further] = context
+    if numbers and not further and features[first].kind == "numeric" and not features[first].unit:
+        groups = names_of_groups(rows, n_rows, first, numbers, features, MAX_CATEGORIES)
+        if groups:
+            name = features[first].name
+            warnings.warn(
+                f"context={name!r}: its {len(groups):,} whole numbers are used as names of groups, "
+                "because rows with the same number are alike, and rows with neighbouring numbers "
+                "are not: give it as a column of texts or categories to confirm this",
+                UserWarning,
+                stacklevel=6,
+            )
+            features = (
+                *features[:first],
+                Feature.categorical(name, groups),
+                *features[first + 1 :],
+            )
+            schema = replace(schema, features=features)
+    found, one = None, features[first]
+    if further or one.kind == "numeric":
+        found = learned_differences(rows, n_rows, context, numbers, features) if numbers else None
+    elif n_rows <= FEW_ROWS * len(one.categories) and not one.cyclic:
+        found = differences_in_groups(rows, n_rows, first, varied, features)
     return schema if found is None else schema.with_differences(found)
 
 

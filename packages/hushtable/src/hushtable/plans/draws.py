@@ -29,6 +29,7 @@ from hushtable.plans.families import (
     SubspaceGrid,
     context_columns,
     n_dimensions,
+    own_cells,
 )
 from hushtable.plans.families import register as register_family
 from hushtable.plans.profile import (
@@ -40,7 +41,7 @@ from hushtable.plans.profile import (
     Marginals,
     Profile,
     own_side,
-    stable_order,
+    stratified,
     usual_codes,
 )
 from hushtable.plans.score_rule import ScoreRule
@@ -270,7 +271,7 @@ def _usual_category(feature: Feature, j: int, table: int, profile: Profile | Non
     """
     if isinstance(feature.usual, str):
         return feature.categories.index(feature.usual)
-    in_turn = table // 10 % len(feature.categories)
+    in_turn = table // 10 % max(1, len(feature.categories))
     return in_turn if profile is None else profile.frequent.get(j, in_turn)
 
 
@@ -362,13 +363,12 @@ def draw_hushtable(
     if novelty:
         raise UsageError("context= and novelty=True cannot be combined: leave one out")
     inside = context_columns(schema, context)
-    weights = _weights_of(profile, ~inside)
-    behaviour = _refined(schema, rng, depth, profile, weights, cells, own_sides)
+    behaviour, pooled = _behaviour(schema, rng, depth, profile, inside, cells, own_sides)
     most = whole("n_contexts", n_contexts, 2, MAX_CELLS // cells)
-    own = _own_cells(schema, inside, most if noisy or n_contexts < CONTEXTS else MAX_CELLS // cells)
+    own = own_cells(schema, inside, most if noisy or n_contexts < CONTEXTS else MAX_CELLS // cells)
     drawn_contexts = m if schema.differences is None else -(-m // SHARED)
     drawn = None if own else _drawn_context(schema, rng, drawn_contexts, profile, inside, most)
-    return Contextual.paired(behaviour, drawn, own, margin)
+    return Contextual.paired(behaviour, drawn, own, margin, pooled)
 
 
 def _refined(
@@ -382,7 +382,7 @@ def _refined(
     margin: int = 0,
 ) -> RandomFeature:
     """Draw tables of the given depths, stratified over features and cuts."""
-    feature, cut = _stratified(weights, int(depth.sum()), rng)
+    feature, cut = stratified(weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
     return random_feature(schema, rng, depth, feature, position, cells, profile, margin, own_sides)
 
@@ -390,26 +390,38 @@ def _refined(
 #: Cells of a drawn context, and its depths: from log2 of the cells minus 3 to that plus 4.
 #: Measured: see docs/tutorials/context.md.
 CONTEXTS, SHALLOWER, DEEPER = 256, 3, 4
-#: Tables that share a drawn context if differences from its predictions are features.
-#: Measured: see docs/tutorials/context.md.
-SHARED = 4
+#: Tables that share a drawn context if differences from its predictions are features; and one of
+#: how many tables is of differences within groups, if there are such. Measured: see
+#: docs/tutorials/context.md; of two to four, all are alike on public panels.
+SHARED, POOLED = 4, 3
 #: Tables for counts of pairs that will have noise, and contexts in each. Measured: see
 #: docs/tutorials/context.md.
 PRIVATE_PAIRS = {"n_tables": 25, "n_contexts": 64, "n_cells": 16, "min_depth": 3, "max_depth": 8}
 
 
-def _weights_of(profile: Profile, columns: NDArray[np.bool_]) -> Floats:
-    """Return the weights of some of the columns, or equal weights if these are all constant."""
-    weights = np.where(columns, profile.weights, 0.0)
-    return weights if weights.any() else columns.astype(np.float64)
+def _behaviour(
+    schema: Schema,
+    rng: "np.random.Generator",
+    depth: NDArray[np.uint8],
+    profile: Profile,
+    inside: NDArray[np.bool_],
+    cells: int,
+    own_sides: int,
+) -> tuple[RandomFeature, int]:
+    """Draw tables of the behaviour; return how many, the last ones, are of differences in groups.
 
-
-def _own_cells(schema: Schema, inside: NDArray[np.bool_], most: int) -> int:
-    """Return the number, from 1, of the column whose values have a cell each; 0 if none has."""
-    [first, *others] = np.flatnonzero(inside).tolist()
-    feature = schema.features[first]
-    fits = len(feature.categories) + 2 <= most
-    return first + 1 if not others and feature.kind == "categorical" and fits else 0
+    Differences from a regression are features like others.
+    """
+    differences = schema.differences
+    pooled = len(depth) // POOLED if differences is not None and differences.in_groups else 0
+    derived = np.arange(len(schema)) >= len(schema.of_rows)
+    weights = profile.weights_of(~inside & ~derived if pooled else ~inside)
+    found = _refined(schema, rng, depth[pooled:], profile, weights, cells, own_sides)
+    if not pooled:
+        return found, 0
+    weights = profile.weights_of(derived)
+    more = _refined(schema, rng, depth[:pooled], profile, weights, cells, own_sides)
+    return found.and_more(more), pooled
 
 
 def _drawn_context(
@@ -425,22 +437,7 @@ def _drawn_context(
         raise UsageError(f"n_contexts={contexts}: needs a power of two")
     low, high = max(1, int(bits) - SHALLOWER), min(32, int(bits) + DEEPER)
     depth = (low + np.floor(rng.random(m) * (high - low + 1))).clip(low, high).astype(np.uint8)
-    weights = _weights_of(profile, inside)
-    return _refined(schema, rng, depth, profile, weights, contexts, OWN_SIDES)
-
-
-def _stratified(
-    weights: Floats, pairs: int, rng: "np.random.Generator"
-) -> tuple[NDArray[np.int64], Floats]:
-    """Draw (feature, cut) pairs: each feature by its weight, to within one, with spread cuts."""
-    bounds = np.cumsum(weights) / weights.sum()
-    feature = np.searchsorted(bounds, (np.arange(pairs) + rng.random()) / pairs, side="right")
-    feature = np.minimum(feature, np.flatnonzero(weights)[-1])
-    size = np.bincount(feature, minlength=len(weights))
-    rank = np.arange(pairs) - (np.cumsum(size) - size)[feature]
-    cut = (rank + rng.random(pairs)) / size[feature]
-    order = stable_order(rng.random(pairs))
-    return feature[order], cut[order]
+    return _refined(schema, rng, depth, profile, profile.weights_of(inside), contexts, OWN_SIDES)
 
 
 #: Histograms of a CountMin sketch, and cells of each (paper, section 4).

@@ -168,6 +168,11 @@ class Profile:
             mass = np.divide(present, total, out=present, where=total > 0.0)
             self.weights[which] *= [math.log(self._by.added + one) for one in _kurtoses(mass)]
 
+    def weights_of(self, columns: NDArray[np.bool_]) -> Floats:
+        """Return the weights of some columns, or equal weights if these are all constant."""
+        weights = np.where(columns, self.weights, 0.0)
+        return weights if weights.any() else columns.astype(np.float64)
+
     @cached_property
     def medians(self) -> Floats:
         """Places of the medians on their features' ranges (d,); the middle if unknown.
@@ -301,6 +306,20 @@ def _unevenness(counts: Floats) -> float:
     """Return how far counts are from an even distribution, in bits (divergence)."""
     shares = counts[counts > 0.0] / max(counts.sum(), 1.0)
     return math.log2(max(len(counts), 1)) + float(np.sum(shares * np.log2(shares)))
+
+
+def stratified(
+    weights: Floats, pairs: int, rng: "np.random.Generator"
+) -> tuple[NDArray[np.int64], Floats]:
+    """Draw (feature, cut) pairs: each feature by its weight, to within one, with spread cuts."""
+    bounds = np.cumsum(weights) / weights.sum()
+    feature = np.searchsorted(bounds, (np.arange(pairs) + rng.random()) / pairs, side="right")
+    feature = np.minimum(feature, np.flatnonzero(weights)[-1])
+    size = np.bincount(feature, minlength=len(weights))
+    rank = np.arange(pairs) - (np.cumsum(size) - size)[feature]
+    cut = (rank + rng.random(pairs)) / size[feature]
+    order = stable_order(rng.random(pairs))
+    return feature[order], cut[order]
 
 
 def stable_order(numbers: Floats) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch
 from hushtable.data.relations import Relations, numbers_of
-from hushtable.data.schema import Feature, number_words
+from hushtable.data.schema import Feature, number_words, value_words
 from hushtable.language import N_, _, ngettext, numerals
 from hushtable.plans.families import WEIGHT, Contextual
 from hushtable.plans.plan import Plan
@@ -244,7 +244,8 @@ class RowPhrases:
     def __init__(self, plan: Plan, usual: Usual | None) -> None:
         self._features, self._usual = plan.schema.features, usual
         names, self._relations = plan.schema.names, plan.schema.relations
-        self._differences, self._columns = plan.schema.differences, plan.schema.of_rows.names
+        self._differences, self._of_rows = plan.schema.differences, plan.schema.of_rows
+        self._columns = self._of_rows.names
         self._context = names.index(plan.context[0]) if usual and usual.within else None
 
     def of(self, rows: Batch, i: int, j: int) -> ValuePhrase:
@@ -291,9 +292,9 @@ class RowPhrases:
         known = self._usual.within[context] if context else self._usual.values
         values = [None if one is None else one.typical for one in known]
         if self._differences is not None:
-            predicted = self._differences.predicted(row, self._columns)[:, 0].tolist()
+            predicted = self._differences.predicted(row, self._of_rows.features)[:, 0].tolist()
             for j, value in zip(self._differences.columns, predicted, strict=True):
-                values[j] = value
+                values[j] = self._read(j, value)
         return values
 
     def _beside_others(self, relations: Relations, rows: Batch, i: int, j: int) -> ValuePhrase:
@@ -316,7 +317,7 @@ class RowPhrases:
         far = cell(rows, len(self._columns) + k, i)[0].as_py()
         if far is None or not abs(far) > _FAR:
             return None
-        predicted = float(differences.predicted(rows[i : i + 1], self._columns)[k, 0])
+        predicted = float(differences.predicted(rows[i : i + 1], self._of_rows.features)[k, 0])
         by = [self._columns[place] for place in differences.context]
         named = _(" and ").join(by) if len(by) <= _NAMED else _("its context")
         return self._beside(rows, i, j, named, predicted, far)
@@ -325,9 +326,12 @@ class RowPhrases:
         self, rows: Batch, i: int, j: int, by: str, predicted: float, far: float
     ) -> ValuePhrase:
         """Return the value of column j and another, ``far`` standard deviations away."""
-        feature, one = self._features[j], cell(rows, j, i)
+        feature, one, value = self._features[j], cell(rows, j, i), self._read(j, predicted)
         phrase = describe_cell(feature, one, self._usual_of(j))
-        expected = number_text(predicted, feature, plain_type(one), 3)
+        if isinstance(value, str):
+            expected = value_words(feature, value)
+        else:
+            expected = number_text(value, feature, plain_type(one), 3)
         words = _(
             "%(what)s, where by %(columns)s it would be %(expected)s",
             what=with_name(feature, phrase.text),
@@ -343,6 +347,11 @@ class RowPhrases:
             compared=True,
             distance=abs(far),
         )
+
+    def _read(self, j: int, predicted: float) -> float | str:
+        """Return a prediction of column j: a number, or the category at that place."""
+        feature = self._features[j]
+        return predicted if feature.kind == "numeric" else feature.categories[round(predicted)]
 
     def _usual_of(self, j: int) -> UsualValues | None:
         return None if self._usual is None else self._usual.values[j]

@@ -156,10 +156,10 @@ class Scorer:
         schema = self.plan.schema
         if (differences := schema.differences) is None:
             return self.rules.applied(batch)
-        names = schema.of_rows.names
-        predicted = differences.predicted(batch, names, start)
+        features = schema.of_rows.features
+        predicted = differences.predicted(batch, features, start)
         ruled = self.rules.applied(batch, dict(zip(differences.columns, predicted, strict=True)))
-        return ruled if ruled is batch else differences.renewed(ruled, names, start)
+        return ruled if ruled is batch else differences.renewed(ruled, features, start)
 
     def _no_lower(self, batch: Batch, ruled: Batch, start: int) -> Batch:
         """Return the rows with rules applied, but unchanged if these would lower the score.

@@ -54,6 +54,14 @@ def context_columns(schema: Schema, names: Sequence[str]) -> NDArray[np.bool_]:
     return inside
 
 
+def own_cells(schema: Schema, inside: NDArray[np.bool_], most: int) -> int:
+    """Return the number, from 1, of the column whose values have a cell each; 0 if none has."""
+    [first, *others] = np.flatnonzero(inside).tolist()
+    feature = schema.features[first]
+    fits = len(feature.categories) + 2 <= most
+    return first + 1 if not others and feature.kind == "categorical" and fits else 0
+
+
 @register
 @dataclass(frozen=True, eq=False)
 class Contextual(Concatenated):
@@ -65,7 +73,8 @@ class Contextual(Concatenated):
     a pair: context times ``cells``, plus behaviour. If ``own`` is above 0, there are no functions
     of the context: each value of the categorical feature with this number, counted from 1, is a
     context, as are a missing value and an unseen one. Otherwise, each group of ``shared``
-    consecutive tables has the same functions of the context.
+    consecutive tables has the same functions of the context. The last ``pooled`` tables are of
+    differences within groups (`Differences.in_groups`), which they compare with those of all rows.
     """
 
     name: ClassVar[str] = "Contextual"
@@ -89,6 +98,7 @@ class Contextual(Concatenated):
     cells: int = whole_number(2, MAX_CELLS)
     own: int = whole_number(0, MAX_CELLS, default=0)
     shared: int = whole_number(1, MAX_CELLS, default=1)
+    pooled: int = whole_number(0, MAX_CELLS, default=0)
     margin: int = whole_number(0, kernels.LEVELS, default=0)
     own_sides: int = whole_number(0, 10, default=10)
 
@@ -103,6 +113,9 @@ class Contextual(Concatenated):
                 raise PlanError(
                     f"own={self.own}: is not a categorical feature with {self.contexts - 2} values"
                 )
+        differences = self.schema.differences
+        if self.pooled > (0 if differences is None else self.n_tables):
+            raise PlanError(f"pooled={self.pooled}: needs tables of differences within groups")
         context = {int(j) for j in self.context_feature} | ({self.own - 1} if self.own else set())
         if context & {int(j) for j in self.feature}:
             raise PlanError(
@@ -114,7 +127,12 @@ class Contextual(Concatenated):
 
     @classmethod
     def paired(
-        cls, behaviour: RandomFeature, context: RandomFeature | None, own: int, margin: int
+        cls,
+        behaviour: RandomFeature,
+        context: RandomFeature | None,
+        own: int,
+        margin: int,
+        pooled: int = 0,
     ) -> "Contextual":
         """Return pairs of a table of each kind, or of a table and each value of feature ``own``.
 
@@ -136,6 +154,7 @@ class Contextual(Concatenated):
             cells=behaviour.max_cells,
             own=own,
             shared=shared,
+            pooled=pooled,
             margin=margin,
             own_sides=behaviour.own_sides,
         )
@@ -200,8 +219,9 @@ class Contextual(Concatenated):
 
         q = C_b / N and p = (C + w q) / (C_c + w), where C is the count of the cell, C_b that of its
         behaviour in all contexts, C_c that of its context, N the table's, and w ``weight`` in rows:
-        if few rows of a context were counted, p is close to q. With noise, counts below 0 are taken
-        as 0, and those of a behaviour, a context or a table as at least 1.
+        if few rows of a context were counted, p is close to q. In ``pooled`` tables, p is q. With
+        noise, counts below 0 are taken as 0, and those of a behaviour, a context or a table as at
+        least 1.
 
         Parameters
         ----------
@@ -222,6 +242,8 @@ class Contextual(Concatenated):
             of_context, of_behaviour = np.maximum(of_context, 1), np.maximum(of_behaviour, 1)
         q = of_behaviour / n_rows
         p = np.minimum((of_pairs + weight * q) / (of_context + weight), 1.0)
+        pooled = self.n_tables - self.pooled
+        p[pooled:] = q[pooled:]
         return p.ravel(), np.broadcast_to(q, of_pairs.shape).ravel()
 
     def cell_scores(self, rule: ScoreRule, counts: Ints, noise_sd: float) -> Floats:

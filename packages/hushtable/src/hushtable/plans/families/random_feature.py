@@ -79,6 +79,18 @@ class RandomFeature(Concatenated):
     margin: int = whole_number(0, kernels.LEVELS, default=0)
     own_sides: int = whole_number(0, 10, default=10)
 
+    def and_more(self, other: "RandomFeature") -> "RandomFeature":
+        """Return these tables and then those of another family with the same schema and cells."""
+        arrays = other.arrays()
+        joined = {name: np.concatenate([a, arrays[name]]) for name, a in self.arrays().items()}
+        return RandomFeature(
+            self.schema,
+            **joined,
+            max_cells=self.max_cells,
+            margin=self.margin,
+            own_sides=self.own_sides,
+        )
+
     def _check(self) -> None:
         super()._check()
         if self.max_cells & (self.max_cells - 1):
