@@ -172,10 +172,10 @@ def test_a_number_of_few_is_described_by_its_share():
     most, _ = described(0.0, values)
     assert most.common
     unseen, _ = described(7.0, values)
-    assert unseen.words == "ui 7, usually 0 (85%), 1 (10%), 2 (5%): far above"
-    assert unseen.direction == "high"
-    near, _ = described(3.0, values)
-    assert (near.words, near.direction) == ("ui 3, in few rows: rare", "rare")
+    assert (unseen.words, unseen.direction) == ("ui 7, in few rows: rare", "rare")
+    far, _ = described(9.0, values)
+    assert far.words == "ui 9, usually 0 (85%), 1 (10%), 2 (5%): far above"
+    assert far.direction == "high"
     assert described(12.0, values)[0].direction == "beyond"
     assert UsualValues.from_dict(usual.to_dict(), Feature.numeric("ui", low=0, high=9)) == usual
     assert described(-0.0, values)[0].common

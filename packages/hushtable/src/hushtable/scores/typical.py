@@ -103,7 +103,7 @@ class UsualValues:
                 return cls(missing)
             low, middle, high = np.quantile(values, QUANTILES, method="inverted_cdf").tolist()
             shares = _shares_of_few(feature, values, n_rows)
-            far = far_limits(np.sort(values), (low, middle, high), ends)
+            far = far_limits(np.sort(values), (low, middle, high), ends, bool(shares))
             return cls(missing, (low, middle, high), shares, far)
         texts = [text for batch in batches for text in texts_of(feature, batch, j).to_pylist()]
         found: dict[str | None, int] = {}
