@@ -300,3 +300,14 @@ def test_from_counts_refuses_what_it_cannot_do(rng):
     detector = HushTable.from_counts(refined)
     with pytest.raises(DataError, match="unseen at fit time"):
         detector.score_samples(pd.DataFrame(x, columns=["y"]))
+
+
+def test_ties_that_prevent_a_threshold_are_said():
+    X = np.repeat([[0.0, 0.0], [1.0, 1.0]], [37, 13], axis=0)
+    with pytest.warns(UserWarning, match=r"asks for 10 of 50 rows, but only 0 .* 13 rows or more"):
+        detector = HushTable(contamination=0.2, random_state=0).fit(X)
+    assert (detector.predict(X) == 1).all()
+    detector.set_threshold(X, 13)
+    assert (detector.predict(X) == -1).sum() == 13
+    with pytest.warns(UserWarning, match="contamination=5 asks for 5 of 25 rows, but only 0"):
+        detector.set_threshold(X, 5, sample_weight=np.arange(50) % 2)

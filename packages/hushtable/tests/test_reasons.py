@@ -142,3 +142,45 @@ def test_what_is_found_of_a_row_is_what_is_found_of_all(scorer, X):
     for k, i in enumerate(batch.lowest):
         found = batch.detail(k)
         assert (found.error, found.ranks, found.reasons) == (errors[i], [*expected[i]], None)
+
+
+# --- reasons that convince ------------------------------------------------------------------------
+
+
+def test_a_value_that_many_rows_share_is_named_only_with_its_partner(rng):
+    """Women are 14% of the artists: that is no reason; born in 1790, they are one."""
+    women = rng.random(3000) < 0.14
+    born = np.where(women, rng.normal(1935, 20, 3000), rng.normal(1860, 65, 3000)).round()
+    artists = pd.DataFrame({"gender": np.where(women, "Female", "Male"), "born": born})
+    artists.loc[:2, "gender"], artists.loc[:2, "born"] = "Female", [1790.0, 1795.0, 1800.0]
+    listed = HushTable(random_state=0).fit(artists).outliers(artists, n=3000)
+    assert not listed["words"].str.contains(r"gender Female, in|gender Male, in").any()
+    words = listed.set_index("row")["words"].loc[[0, 1, 2]]
+    for year, said in zip((1790, 1795, 1800), words, strict=True):
+        assert said.startswith(f"born {year} with gender Female: usually 18")
+        assert "for gender Female (each usual, together " in said
+
+
+def test_nothing_stands_out_in_the_corners_of_a_uniform_table(rng):
+    orders = pd.DataFrame(
+        {"quantity": rng.integers(1, 15, 2000), "price": rng.integers(1, 16, 2000)}
+    )
+    listed = HushTable(random_state=0).fit(orders).outliers(orders, n=20)
+    assert not listed["words"].str.contains("within the usual").any()
+    plain = listed["words"] == "no column stands out"
+    assert (listed.loc[plain, "reason_1"].isna()).all()
+    assert plain.sum() >= 10
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.03, True), (0.07, False)])
+def test_a_missing_value_is_named_where_few_rows_lack_it(share, said, rng):
+    wards = pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, 1200).astype(float),
+            "ward": rng.choice(["A", "B", "C"], 1200, p=[0.5, 0.3, 0.2]),
+            "crea": rng.lognormal(0, 0.3, 1200).round(2),
+        }
+    )
+    wards.loc[rng.permutation(1200)[: round(1200 * share)], "crea"] = np.nan
+    listed = HushTable(random_state=0).fit(wards).outliers(wards, n=100)
+    assert listed["words"].str.contains("crea is missing").any() == said

@@ -52,7 +52,7 @@ def test_list_and_report_say_the_same_of_each_value(seed):
                 n_said += 1
             for _, picture in why.pictures:
                 assert any(f'aria-label="{one}"' in picture for one in words)
-        assert n_said >= 20
+        assert n_said >= 10  # in the other rows, no column stands out
 
 
 def test_the_session_says_what_the_list_says():
@@ -173,6 +173,9 @@ def test_a_number_of_few_is_described_by_its_share():
     assert most.common
     unseen, _ = described(7.0, values)
     assert (unseen.words, unseen.direction) == ("ui 7, in few rows: rare", "rare")
+    far, _ = described(9.0, values)
+    assert far.words == "ui 9, usually 0 (85%), 1 (10%), 2 (5%): far above"
+    assert far.direction == "high"
     assert described(12.0, values)[0].direction == "beyond"
     assert UsualValues.from_dict(usual.to_dict(), Feature.numeric("ui", low=0, high=9)) == usual
     assert described(-0.0, values)[0].common
@@ -185,7 +188,7 @@ def test_numbers_of_many_are_described_by_their_range():
     assert phrase.share is None
 
 
-@pytest.mark.parametrize(("missing", "common"), [(5, False), (40, True)])
+@pytest.mark.parametrize(("missing", "common"), [(4, False), (5, True), (40, True)])
 def test_a_missing_value_is_a_reason_where_few_are_missing(missing, common):
     values = [np.nan] * missing + list(np.linspace(0, 9, 100 - missing))
     phrase, _ = described(None, values)

@@ -64,7 +64,7 @@ def test_marginals_say_how_far_out_a_value_lies(explained, site):
         for line in explained(*marginals, "--json")[0].json["lowest"]
         for reason in line["reasons"]
     ]
-    assert "income 199999, usually 12500 to 37500: high" in words
+    assert "income 199999, usually 12500 to 37500: far above" in words
     assert "age is missing, as in 2% of rows" in words
 
 

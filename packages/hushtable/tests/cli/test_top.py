@@ -2,9 +2,11 @@
 
 import datetime
 import decimal
+import json
 import re
 import stat
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -361,3 +363,17 @@ def test_the_terminal_has_one_language(top):
 def test_kept_times_have_no_zeros_that_say_nothing(value, text):
     assert tables._kept_text(pa.array([value], pa.timestamp("us"))) == text
     assert tables._kept_text(pa.array([7.0])) == "7"
+
+
+def test_a_lone_negative_is_said_by_check_and_with_the_list(run, tmp_path, monkeypatch, rng):
+    monkeypatch.chdir(tmp_path)
+    sales = pd.DataFrame({"price": rng.lognormal(3, 1, 400), "days": rng.normal(50, 9, 400)})
+    sales.loc[162, "price"] = -40.0
+    sales.to_csv("sales.csv", index=False)
+    words = "price has one negative value, -40, in row 162."
+    assert words in run("check", "sales.csv").out
+    assert run("fit", "sales.csv", "--seed", "0", "-o", "m.hush").code == 0
+    listed = run("score", "sales.csv", "--model", "m.hush", "--top", "5", "-o", "top.csv")
+    assert words in listed.out
+    again = ("score", "sales.csv", "--model", "m.hush", "--top", "5", "-o", "again.csv", "--json")
+    assert json.loads(run(*again).out)["lone"] == [words]

@@ -89,6 +89,7 @@ def top_facts(found: Outliers, output: Path) -> dict[str, Any]:
         "rows": found.n_rows,
         **({"unjudged": found.n_unjudged} if found.n_unjudged else {}),
         **({"known": found.n_known} if found.n_known else {}),
+        **({"lone": [one.words for one in found.lone]} if found.lone else {}),
         "severity_among": found.among,
         "top": [{name: _json(value) for name, value in row.items()} for row in rows],
     }
@@ -112,6 +113,8 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
         yield Paragraph([unjudged_words(found.n_unjudged)])
     if found.n_known:
         yield Paragraph([known_words(found.n_known)])
+    if found.lone:
+        yield Paragraph(shown(one.words) for one in found.lone)
     yield f"The {len(found.rows):,} most unusual of {found.n_rows - found.n_unjudged:,} rows:\n"
     headers, left = ["rank", *found.keep, "row", "severity", "score"], 1 + len(found.keep)
     lines = [
@@ -133,7 +136,10 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
     if len(found.rows) > len(rows):
         yield f"\n... and {len(found.rows) - len(rows):,} more in the file."
     yield ""
-    yield Paragraph([f"Severity: 100 times one minus the share of rows as rare, among {among}."])
+    severity = f"Severity: 100 times one minus the share of rows as rare, among {among}."
+    if any(row.detail.far for row in found.rows):
+        severity += " Rows with a value far outside all others come first."
+    yield Paragraph([severity])
     if target.path.suffix == ".xlsx" and (cut := cut_words(table)):
         yield cut
     yield (

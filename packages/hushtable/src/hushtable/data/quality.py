@@ -43,8 +43,9 @@ class QualityFinding:
     Attributes
     ----------
     kind : str
-        "constant", "labels", "sentinel", "duplicates", "copies", "total", "missing", "shape" (too
-        few rows, or nothing that varies) or "long" (a row for each value).
+        "constant", "labels", "sentinel", "lone" (the only negative number or zero), "duplicates",
+        "copies", "total", "missing", "shape" (too few rows, or nothing that varies) or "long" (a
+        row for each value).
     columns : tuple of str
         Names of the columns it concerns; empty for whole rows.
     words : str
@@ -61,6 +62,7 @@ class QualityFinding:
         "constant",
         "labels",
         "sentinel",
+        "lone",
         "duplicates",
         "copies",
         "total",
@@ -238,6 +240,8 @@ def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
     if column.is_text and not column.numeric and not column.is_id:
         yield from _near_labels(column, n - column.n_missing)
     yield from _sentinels(column, rows)
+    for one in column.lone.found():
+        yield QualityFinding("lone", name, one.words, 1, (one.row,))
 
 
 def _cut(text: str, most: int = _LETTERS) -> str:

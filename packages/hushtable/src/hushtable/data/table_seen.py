@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, as_numbers, as_texts, filled, is_text, texts_column
 from hushtable.data.labels import fold_texts
+from hushtable.data.lone import LoneNumbers
 from hushtable.data.persons import among
 from hushtable.data.readers.totals import TOTAL_WORDS, is_total_word
 from hushtable.data.texts import numbers
@@ -143,6 +144,7 @@ class ColumnSeen:
         #: Sum of the numbers above the last row.
         self.n_values, self.sum, self.largest, self.last = 0, 0.0, 0.0, np.nan
         self.low, self.high = np.inf, -np.inf
+        self.lone = LoneNumbers(name)
         self.totals = LabelSeen()
         #: Rows with values that a person should confirm or reject as codes for missing values.
         self.doubtful = LabelSeen()
@@ -159,7 +161,7 @@ class ColumnSeen:
             words, blank = _text_words(values)
             if blank.any():
                 values = _without_blank(values, blank)
-            found = self._numbers_of_texts(values, sampled)
+            found = self._numbers_of_texts(values, sampled, start)
             missing = _is_null(values)
             if found is None or np.count_nonzero(np.isnan(found)) > missing.sum():
                 _note(self.totals, _is_total(values), start)
@@ -167,7 +169,7 @@ class ColumnSeen:
             self.is_date |= pa.types.is_temporal(values.type)
             found = _as_floats(values, self.name, start)
             words, missing = _number_words(values, found), np.isnan(found)
-            self._add_numbers(found, sampled)
+            self._add_numbers(found, sampled, start)
         words = _mixed(words)
         words[missing] = MISSING_BITS
         nothing = missing
@@ -184,7 +186,9 @@ class ColumnSeen:
             self.ids.append(words)
         return words
 
-    def _numbers_of_texts(self, texts: Any, sampled: NDArray[np.int64]) -> Floats | None:
+    def _numbers_of_texts(
+        self, texts: Any, sampled: NDArray[np.int64], start: int
+    ) -> Floats | None:
         """Return the numbers in texts, if any; days are only read in the sample."""
         read = self._read
         if not self.numeric:
@@ -199,11 +203,12 @@ class ColumnSeen:
         if found is None:
             self.numeric, self.sample, self.n_values = False, [], 0
             self.low, self.high = np.inf, -np.inf
+            self.lone = LoneNumbers(self.name)
         else:
-            self._add_numbers(found, sampled)
+            self._add_numbers(found, sampled, start)
         return found
 
-    def _add_numbers(self, values: Floats, sampled: NDArray[np.int64]) -> None:
+    def _add_numbers(self, values: Floats, sampled: NDArray[np.int64], start: int) -> None:
         if not self.numeric:
             return
         self.sample.append(values[sampled])
@@ -212,6 +217,7 @@ class ColumnSeen:
         self.high = max(self.high, float(known.max(initial=-np.inf)))
         if self.is_date:
             return
+        self.lone.add(values, start)
         above = np.append(self.last, values[:-1])
         above = above[np.isfinite(above)]
         with np.errstate(over="ignore", invalid="ignore"):

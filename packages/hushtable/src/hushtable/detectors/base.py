@@ -224,7 +224,7 @@ class TableDetector(FittedTables, ABC):
         some, n_rows = (reader, n_rows) if chosen is None else (reader.take(chosen), len(chosen))
         schema = self._related(schema, some, weights, n_rows)
         reader, some = (open_rows(one, schema, self.reading_) for one in (reader, some))
-        sample = Sample(n_rows, len(schema), weights)
+        sample = Sample(n_rows, len(schema), weights, schema.features)
         some = sample.of(some)
         pays = not some.numeric or chosen is not None or n_rows * len(schema) <= _FEW_VALUES
         if self._reads_again and weights is None and pays:
@@ -555,7 +555,7 @@ class TableDetector(FittedTables, ABC):
         if hasattr(self, "_ranks"):
             del self._ranks  # they belong to the previous scores
         if isinstance(self._usual, Usual):
-            self._usual = self._usual.without_scores()
+            self._usual = self._usual.without_scores(learned=verdicts is not None)
         return self
 
     def review(self, X: Any, keep: Sequence[str] = ()) -> "DetectorReview":

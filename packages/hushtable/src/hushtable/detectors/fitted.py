@@ -52,9 +52,11 @@ SHARED = {
     "[shared parameters]": """
         contamination : "auto" or float in (0, 0.5], default="auto"
             Determines `offset_`. A number is the share of the rows of the last `fit` or
-            `partial_fit` to flag as outliers. "auto" takes the mean, over the tables, of the
-            score of the rarer half of the counted rows. It needs counts only, so a detector made
-            from merged counts has the same threshold; it flags at most half of the counted rows.
+            `partial_fit` to flag as outliers. As in scikit-learn, `set_params` changes it only for
+            the next `fit`; `set_threshold` changes the threshold of a fitted detector. "auto" takes
+            the mean, over the tables, of the score of the rarer half of the counted rows. It needs
+            counts only, so a detector made from merged counts has the same threshold; it flags at
+            most half of the counted rows.
         n_jobs : int, optional
             Threads: None means one, -1 every core. Counts and scores do not depend on it.
         """,
@@ -124,6 +126,9 @@ def n_outliers(contamination: Any, n_rows: int) -> float:
         )
     return float(contamination)
 
+
+#: Part of the rows to flag below which a warning says that ties prevent it, and their least number.
+_OF_ASKED, _LEAST_ASKED = 0.5, 5
 
 #: Output formats, by scikit-learn's names.
 _OUTPUTS = ("default", "pandas", "polars")
@@ -273,17 +278,30 @@ class FittedTables(_Base):
         reader = self._open(X).repeatable()
         weights = whole_weights(sample_weight, reader)
         scores = _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
-        n_rows = len(scores) if weights is None else int(weights.sum())
+        times = np.ones(len(scores), np.int64) if weights is None else weights
+        n_rows = int(times.sum())
+        most = int(n_outliers(contamination, n_rows))
         if isinstance(contamination, int | np.integer):
-            most = int(n_outliers(contamination, n_rows))
             self.offset_ = float(_in_order(scores, weights, [most])[0])
-        else:
-            share = share_of_rows(contamination)
-            if weights is not None:  # halfway between the two rows around the position
-                place = share * (n_rows - 1)
-                share = place - math.floor(place)
-                scores = _in_order(scores, weights, [math.floor(place), math.ceil(place)])
-            self.offset_ = float(np.percentile(scores, 100.0 * share))
+        elif weights is None:
+            self.offset_ = float(np.percentile(scores, 100.0 * contamination))
+        else:  # halfway between the two rows around the position
+            place = contamination * (n_rows - 1)
+            ends = _in_order(scores, weights, [math.floor(place), math.ceil(place)])
+            self.offset_ = float(np.percentile(ends, 100.0 * (place - math.floor(place))))
+        flagged, tied = (
+            int(times[some].sum()) for some in (scores < self.offset_, scores == self.offset_)
+        )
+        if most >= _LEAST_ASKED and flagged < _OF_ASKED * most and tied > 1:
+            warnings.warn(
+                f"contamination={contamination} asks for {most:,} of {n_rows:,} rows, but only "
+                f"{flagged:,} have a score below offset_ ({self.offset_:.4g}), because {tied:,} "
+                "rows have exactly this score, and rows of equal scores are flagged together or "
+                f"not at all. To flag them, too, ask for {flagged + tied:,} rows or more, or set "
+                "offset_ above their score",
+                UserWarning,
+                stacklevel=2,
+            )
         return self
 
     def set_ranks(self, X: Any) -> Self:
@@ -457,7 +475,8 @@ class FittedTables(_Base):
               values would take the row off the list, and ``incident`` numbers the groups of rows
               with the same strongest reason.
 
-            A row with a value far outside all others comes first, if it is among the rarest 1%.
+            Rows with a value far outside all others come first, the farthest first, until verdicts
+            are learned. If no value is a reason, ``words`` says that no column stands out.
 
         Raises
         ------

@@ -15,11 +15,13 @@ from hushtable.data.schema import Feature
 from hushtable.data.weights import Numbered
 from hushtable.display import Displayed
 from hushtable.scores.details import (
+    FAR_FIRST,
     IMPOSSIBLE_FIRST,
     Detail,
     RowDetails,
     Scored,
     explained,
+    far_outside,
     lowest_rows,
 )
 from hushtable.scores.reasons import Reasons, RowPhrases
@@ -79,20 +81,26 @@ class Candidates:
 
 
 def lowest_candidates(
-    scorer: Scorer, reader: Reader, most: int, keep: Sequence[str], n_jobs: int | None
+    scorer: Scorer,
+    reader: Reader,
+    most: int,
+    keep: Sequence[str],
+    usual: Usual | None,
+    n_jobs: int | None,
 ) -> Candidates | None:
     """Keep the rows with the lowest scores in one pass, lowest first; None if there are no rows.
 
-    With the owner's rules, rows with an impossible value are the lowest, and known rows are left
-    out. Memory stays flat: it holds at most two times ``most`` rows, besides the batches being
-    processed.
+    Rows with a value far outside what is ``usual`` are lower than others. With the owner's rules,
+    rows with an impossible value are the lowest, and known rows are left out. Memory stays flat: it
+    holds at most two times ``most`` rows, besides the batches being processed.
     """
     found: list[tuple[Ints, Floats, Batch]] = []
     held, n_rows, bar = 0, 0, np.inf
 
     def few(item: Numbered) -> tuple[int, Ints, Floats, Batch]:
         start, rows, _ = item
-        keys = scorer.scored(item)[1] - IMPOSSIBLE_FIRST * impossible(scorer, rows)
+        keys = scorer.scored(item)[1] - FAR_FIRST * far_outside(scorer, usual, rows)
+        keys -= IMPOSSIBLE_FIRST * impossible(scorer, rows)
         some = lowest_rows(keys, most)
         some = some[keys[some] < bar]
         if scorer.rules is not None:

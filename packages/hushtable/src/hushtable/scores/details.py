@@ -110,7 +110,7 @@ class Scored:
     #: (d, 2): numbers of missing and of outside values of each feature.
     tally: NDArray[np.int64]
     #: (n,): the keys that order the list: the scores, but far below all others if a value is far
-    #: outside everything and the score is among the rarest.
+    #: outside everything.
     keys: Floats
     #: Numbers in the batch of the rows with the lowest keys, lowest first.
     lowest: NDArray[np.int64]
@@ -176,7 +176,7 @@ class RowDetails:
     reasons: Reasons | None = None
     #: Whether the features with the largest shares are requested for all rows.
     every_top: bool = False
-    #: What is known about the counted rows.
+    #: What is usual among the counted rows: rows with a value far outside it come first.
     usual: Usual | None = None
     #: Columns whose values are kept with the scores: features, or others that the rows have.
     keep: Sequence[str] = ()
@@ -234,7 +234,7 @@ class RowDetails:
     ) -> Scored:
         if self.only_counted and self._contexts is not None:
             scores = np.where(self._contexts.few(codes), np.nan, scores)
-        far, rules = self._far(rows, scores), self.scorer.rules
+        far, rules = far_outside(self.scorer, self.usual, rows), self.scorer.rules
         ruled = None if rules is None else Ruled.of(rules, rows)
         keys = scores - FAR_FIRST * far if ruled is None else ruled.keys(scores - FAR_FIRST * far)
         # Only the codes of the lowest rows are kept while other batches are scored.
@@ -283,15 +283,15 @@ class RowDetails:
         phrase = describe_cell(self.scorer.plan.schema.features[j], cell(rows, j, i), None)
         return rules.words(j, phrase.text)
 
-    def _far(self, rows: Any, scores: Floats) -> Floats:
-        """Return how far outside everything a value of each row (n,) is, among the rarest 1%."""
-        far = np.zeros(len(scores))
-        if self.usual is None or self.usual.scores is None:
-            return far
-        rare = np.flatnonzero(scores <= self.usual.rare_below)
-        if len(rare):
-            far[rare] = self.usual.far(self.scorer.plan.schema.features, taken(rows, rare))
-        return far
+
+def far_outside(scorer: Scorer, usual: Usual | None, rows: Batch) -> Floats:
+    """Return how far outside everything a number of each row (n,) is: see `Usual.far`.
+
+    Values that the owner's rules ignore are not.
+    """
+    if usual is None:
+        return np.zeros(len(rows))
+    return usual.far(scorer.plan.schema.features, scorer.ruled(rows, 0))
 
 
 def _features(rows: Batch, n: int) -> Batch:

@@ -12,6 +12,7 @@ from hushtable.data.schema import Feature
 from hushtable.errors import FileError, PlanError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.privacy.layout import onto_simplex
+from hushtable.scores.far import BUT
 from hushtable.scores.typical import UsualValues
 from hushtable.scores.usual import MERGED, Usual
 
@@ -36,6 +37,8 @@ class Frequencies:
             )
         self.features, self._name = plan.schema.features, name
         n_rows = max(1.0, float(counts.counts.sum()) / len(self.features))
+        #: Rows at the end of a range that count as none: see `UsualValues.of_cells`.
+        self._few = (BUT + 0.5 + 3.0 * counts.noise_sd) / n_rows
         #: For each feature, the relative frequency of each cell, with the noise smoothed out: cells
         #: divide a range from low to high, or are categories; the last is for missing values.
         self.cells = []
@@ -49,7 +52,9 @@ class Frequencies:
     def usual(self) -> list[UsualValues | None]:
         """The usual values of each feature among the merged rows."""
         found = (
-            UsualValues.of_cells(feature, cells[:-1], partial(_edges, feature, len(cells) - 1))
+            UsualValues.of_cells(
+                feature, cells[:-1], partial(_edges, feature, len(cells) - 1), self._few
+            )
             for feature, cells in zip(self.features, self.cells, strict=True)
         )
         missing = [float(cells[-1]) for cells in self.cells]

@@ -2,19 +2,20 @@
 
 import contextlib
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from hushtable.data.columns import as_column, texts_column
-from hushtable.data.readers import Reader, no_rows
-from hushtable.data.schema import Feature
+from hushtable.data.lone import LoneNumber, LoneNumbers
+from hushtable.data.readers import Batch, Reader, no_rows
+from hushtable.data.schema import DATE, SINCE, Feature
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext, numerals
 from hushtable.scores.details import (
@@ -28,7 +29,13 @@ from hushtable.scores.details import (
 from hushtable.scores.distributions import Frequencies
 from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons, RowReasons
 from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.scores.typical import DIRECTION_MEANS, MEANT, USUAL_MEANS, and_words
+from hushtable.scores.typical import (
+    DIRECTION_MEANS,
+    MEANT,
+    USUAL_MEANS,
+    and_words,
+    numbers_of,
+)
 from hushtable.scores.usual import COUNTED, SCORED, PassingSample, Usual
 
 
@@ -156,6 +163,8 @@ class Outliers:
     usual: Usual | None = None
     #: The columns to which reasons refer.
     features: Sequence[Feature] = ()
+    #: The only negative number or zero of a column among the scored rows.
+    lone: Sequence[LoneNumber] = ()
 
     def severity(self, k: int) -> str:
         """Return a row's severity, rounded down: 100 would mean that no row is as rare."""
@@ -169,6 +178,7 @@ class Outliers:
         """Return a row's reasons in words."""
         words = [row.detail.rule] if row.detail.rule else []
         words += [reason.words for reason in self.reasons(row)]
+        words += [one.remark for one in self.lone if (one.file, one.row) == (row.file, row.row)]
         words += [said for said in (row.detail.likeness, row.detail.context) if said]
         return "; ".join(words) or _("no column stands out")
 
@@ -191,7 +201,7 @@ class Outliers:
         )
         rows += f" {unjudged_words(self.n_unjudged)}" if self.n_unjudged else ""
         rows += f" {known_words(self.n_known)}" if self.n_known else ""
-        rows += " " + _("Rows are numbered from 0.")
+        rows += " " + " ".join([*(one.words for one in self.lone), _("Rows are numbered from 0.")])
         when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
         notes = {
             _("Made"): _(
@@ -304,7 +314,7 @@ def rounded_down(severity: float) -> str:
 
 def explained_rows(rows: Sequence[LowRow], n: int, reasons: Reasons | None) -> list[LowRow]:
     """Return the n lowest of some rows with their reasons; the next row ends the list."""
-    listed, bar = list(rows[:n]), rows[n].score if len(rows) > n else None
+    listed, bar = list(rows[:n]), rows[n].key if len(rows) > n else None
     if reasons is None:
         return listed
     details = explained([row.detail for row in listed], reasons, bar)
@@ -412,7 +422,7 @@ class Search:
         only_counted: bool = False,
     ) -> None:
         check_number(n)
-        self._reasons = reasons or reasons_of(scorer, usual)
+        self._reasons, self._frequencies = reasons or reasons_of(scorer, usual), frequencies
         errors = scorer.plan.family.n_tables > 1
         self._details = RowDetails(
             scorer,
@@ -420,12 +430,19 @@ class Search:
             errors=errors,
             reasons=self._reasons,
             # Lists of detectors without reasons are ordered by their papers' scores alone.
-            usual=None if self._reasons is None else usual,
+            usual=None if self._reasons is None else self._of_all(usual),
             keep=keep,
             only_counted=only_counted,
         )
         self._usual, self._ranks, self._keep, self._n = usual, ranks, tuple(keep), n
-        self._frequencies, self._lowest = frequencies, Lowest(n + 1)
+        self._lowest = Lowest(n + 1)
+        features = scorer.plan.schema.of_rows.features
+        # Points in time and times since have no sign of their own.
+        self._signs = {
+            j: LoneNumbers(feature.name)
+            for j, feature in enumerate(features)
+            if feature.kind == "numeric" and feature.unit not in (DATE, SINCE)
+        }
         #: If the model knows nothing about such rows: what is usual among these rows themselves.
         unknown = self._reasons is not None and usual is None
         self._sample = PassingSample(len(scorer.plan.schema)) if unknown else None
@@ -444,6 +461,7 @@ class Search:
         """
         lowest, start = copy(self._lowest), 0
         lowest.file = file
+        reader = replace(reader, read=partial(self._read, reader, file), files=())
         if self._sample is not None:
             reader = self._sample.of(reader)
         for batch in self._details.batches(reader, lambda one: one, n_jobs=n_jobs):
@@ -451,6 +469,15 @@ class Search:
             lowest.add(batch, start)
             start += len(batch.scores)
         self._lowest = lowest
+
+    def _read(self, reader: Reader, file: str) -> Iterator[Batch]:
+        """Read rows, and look for the only negative number or zero of each column."""
+        start, features = 0, self._details.scorer.plan.schema.features
+        for batch in reader.read():
+            for j, signs in self._signs.items():
+                signs.add(numbers_of(features[j], batch, j), start, file)
+            yield batch
+            start += len(batch)
 
     def found(self) -> Outliers:
         """Return the lowest of the rows; there must have been some rows."""
@@ -474,7 +501,10 @@ class Search:
         meaning = scorer.plan.score_words(scorer.sketch.noise_sd)
         seen = lowest.n_rows, meaning, lowest.n_unjudged, lowest.n_known
         features = scorer.plan.schema.of_rows.features
-        return Outliers(rows, severities, among, self._keep, explained, *seen, usual, features)
+        lone = [one for signs in self._signs.values() for one in signs.found()]
+        return Outliers(
+            rows, severities, among, self._keep, explained, *seen, usual, features, lone
+        )
 
     def _explained(self, rows: list[LowRow]) -> tuple[list[LowRow], Usual | None]:
         """Return the rows to list with their reasons, and what is usual for their values."""
@@ -483,9 +513,12 @@ class Search:
         usual, plan = self._usual, self._details.scorer.plan
         if self._sample is not None:
             usual = self._sample.usual(plan.schema, plan.context)
-        if self._frequencies is not None:
-            usual = self._frequencies.beside(usual)
+        usual = self._of_all(usual)
         return explained_rows(rows, self._n, self._reasons.beside(usual)), usual
+
+    def _of_all(self, usual: Usual | None) -> Usual | None:
+        """Return what is usual among the rows of all sites, if the list has their marginals."""
+        return usual if self._frequencies is None else self._frequencies.beside(usual)
 
     @property
     def columns(self) -> list[str]:

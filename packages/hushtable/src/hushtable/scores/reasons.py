@@ -133,8 +133,8 @@ TOP = 3
 #: Part of the strongest reason's gain from which on another reason is put into words.
 WORTH_A_WORD = 0.1
 #: How many times rarer than expected two values, each usual separately, have to be together to be
-#: named as a pair; and the same for a row that is not unusual.
-RARER, CALM = 4.0, 8.0
+#: named as a pair; the same for a row that is not unusual, and if no other value is a reason.
+RARER, CALM, TWICE = 4.0, 8.0, 2.0
 
 #: For each rank, the feature (n,) of each row that has it, and its share (n,), in bits.
 Top = list[tuple[NDArray[np.int64], NDArray[np.float64]]]
@@ -380,7 +380,7 @@ class _Row:
         return 0.0 if phrase.common else phrase.distance
 
     def pair(self, j: int, rarer: float) -> RarePair | None:
-        """Return the column with which a value, usual on its own, is rarest.
+        """Return a value, usual on its own, and the one of its row with which it is rarest.
 
         None if the pair is not more than ``rarer`` times rarer than expected.
         """
@@ -389,7 +389,11 @@ class _Row:
         times = self._pairs.rarer(self.i, j)
         found = [k for k in np.flatnonzero(times > rarer).tolist() if self.phrase(k).alone]
         best = max(found, key=lambda k: times[k], default=None)
-        return None if best is None else RarePair(j, best, float(times[best]))
+        if best is None:
+            return None
+        # A value that many rows share is what the other one is compared within.
+        shared = self.phrase(j).shared and not self.phrase(best).shared
+        return RarePair(*((best, j) if shared else (j, best)), float(times[best]))
 
     def reason(
         self,
@@ -445,8 +449,8 @@ class RowPairs:
         numeric = other.kind == "numeric"
         such = _("that %(name)s", name=other.name) if numeric else partner.named(other)
         words = _(
-            "%(value)s with %(partner)s: each usual, together %(times)s times rarer than expected; "
-            "usually %(usual)s for %(such)s",
+            "%(value)s with %(partner)s: usually %(usual)s for %(such)s (each usual, together "
+            "%(times)s times rarer than expected)",
             value=value.named(one),
             partner=partner.named(other),
             times=number_words(pair.times, 2),
@@ -532,7 +536,7 @@ class Reasons:
             if shares[j] > 0.0 and shares[j] >= least and not row.phrase(j).common
         }
         # Many rows that are not unusual have a rare pair somewhere, by chance.
-        return RowReasons(self._named(row, gains, 1))
+        return RowReasons(self._named(row, gains, calm=True))
 
     def _by_repair(
         self, row: _Row, repairs: Repairs, shares: NDArray[np.float64], bar: float
@@ -567,23 +571,24 @@ class Reasons:
     def _together(self, row: _Row, gains: dict[int, float]) -> list[Reason]:
         """Return the rarest pair of the features with the largest gains if no value stands out."""
         most = [j for j in sorted(gains, key=lambda j: -gains[j])[: self.n_top] if gains[j] > 0.0]
-        pairs = [pair for j in most if (pair := row.pair(j, 1.0)) is not None]
+        pairs = [(pair, gains[j]) for j in most if (pair := row.pair(j, TWICE)) is not None]
         if not pairs:
             return []
-        pair = max(pairs, key=lambda one: one.times)
-        return [row.reason(pair.column, gains[pair.column], self.features, self._values, pair)]
+        pair, gain = max(pairs, key=lambda one: one[0].times)
+        return [row.reason(pair.column, gain, self.features, self._values, pair)]
 
-    def _named(self, row: _Row, gains: dict[int, float], paired: int = TOP) -> list[Reason]:
+    def _named(self, row: _Row, gains: dict[int, float], *, calm: bool = False) -> list[Reason]:
         """Return reasons for the features with the largest gains; each column is named once.
 
-        After the first ``paired`` of them, pairs have to be rarer.
+        For a row that is not unusual, pairs after the first feature have to be rarer.
         """
         reasons, named = list[Reason](), set[str]()
-        for j, gain in gains.items():
+        for k, (j, gain) in enumerate(gains.items()):
             if len(reasons) < self.n_top and self.features[j].name not in named:
-                pair = row.pair(j, RARER if len(reasons) < paired else CALM)
-                reason = row.reason(j, gain, self.features, self._values, pair)
-                if not reasons or reason.partner or row.phrase(j).stands_out:
+                pair = row.pair(j, CALM if calm and k else RARER)
+                named_first = j if pair is None else pair.column
+                reason = row.reason(named_first, gain, self.features, self._values, pair)
+                if reason.partner or row.phrase(j).stands_out:
                     reasons.append(reason)
                     named |= {*reason.columns}
         return reasons

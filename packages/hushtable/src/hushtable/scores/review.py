@@ -31,6 +31,7 @@ from hushtable.scores.details import (
     FAR_FIRST,
     IMPOSSIBLE_FIRST,
     explained,
+    far_outside,
 )
 from hushtable.scores.explain import Explainer
 from hushtable.scores.outliers import LowRow, Outliers
@@ -161,16 +162,16 @@ class Review:
             raise UsageError("these rows can be read only once: give a file, or rows in memory")
         rules = self.scorer.rules
         keep = list(dict.fromkeys([*self._keep, *(rules.columns if rules else ())]))
-        found = lowest_candidates(self.scorer, self._reader, self._most, keep, self._n_jobs)
+        found = lowest_candidates(
+            self.scorer, self._reader, self._most, keep, self._usual, self._n_jobs
+        )
         if found is None:
             raise no_rows(self._reader)
         self._found: Candidates = found
         self._bases.clear()  # they belong to rows under other rules
         self._base = self._model_scoring(found.codes)
         self._first = IMPOSSIBLE_FIRST * impossible(self.scorer, found.rows)
-        self._far = np.zeros(len(self._base))
-        if self._usual is not None and self._usual.scores is not None:
-            self._far = self._usual.far(self.scorer.plan.schema.features, found.rows)
+        self._first += FAR_FIRST * far_outside(self.scorer, self._usual, found.rows)
         self._score()
 
     @cached_property
@@ -202,10 +203,7 @@ class Review:
     @property
     def keys(self) -> Floats:
         """The keys that order the kept rows (n,): see `hushtable.scores.details.Scored.keys`."""
-        keys = self.scores - self._first
-        if self._usual is None or self._usual.scores is None:
-            return keys
-        return keys - FAR_FIRST * np.where(self.scores <= self._usual.rare_below, self._far, 0.0)
+        return self.scores - self._first
 
     def of_row(self, number: int) -> ReviewRow:
         """Return a row by its number; raise `UsageError` if it is not among those kept."""
@@ -295,7 +293,7 @@ class Review:
         order = np.argsort(self.keys, kind="stable")
         answered = np.isin(self._found.numbers[order[n:]], list(self.last()))
         chosen = np.concatenate([order[:n], order[n:][answered]])
-        bar = self.scores[order[n]] if len(order) > n else None
+        bar = self.keys[order[n]] if len(order) > n else None
         details = self._rows.details(taken(self._found.rows, chosen))
         listed = [
             LowRow(float(self.scores[k]), "", int(self._found.numbers[k]), detail)
@@ -315,14 +313,16 @@ class Review:
     def list_of(self, n: int = 10) -> list[ReviewRow]:
         """Return the lowest unanswered rows that differ from each other, for a team to share.
 
+        As in a list, rows with a value that is impossible or far outside everything come first.
         Each is the lowest after all rows are moved back by a quarter of the rise in their scores if
         the rows before it were judged fine. They are chosen among the 100 n lowest.
         """
-        waiting = np.where(np.isfinite(self._waiting()), self.scores, np.inf)
+        waiting = self._waiting()
         some = np.argsort(waiting, kind="stable")[: _AMONG * n]
         some = some[np.isfinite(waiting[some])]
         codes, chosen = self._found.codes.take(some), list[int]()
-        scores = moved = waiting[some]
+        scores = self.scores[some]
+        keys = moved = waiting[some]
         guessed = self.verdicts
         for _ in range(min(n, len(some))):
             moved = np.where(np.isin(np.arange(len(some)), chosen), np.inf, moved)
@@ -331,7 +331,7 @@ class Review:
             guessed = guessed + Verdicts.of_codes(self.scorer.plan, one, np.zeros(1, np.int64))
             values = LearnedModel(self._model, guessed).cell_scores()
             rise = self.scorer.plan.family.scoring(values)(codes) - scores
-            moved = scores + UNLIKE * rise
+            moved = keys + UNLIKE * rise
         return [self.shown(int(some[k])) for k in chosen]
 
     # --- answers ------------------------------------------------------------------------------

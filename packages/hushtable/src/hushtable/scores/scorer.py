@@ -146,13 +146,14 @@ class Scorer:
     def encode(self, item: Numbered) -> Codes:
         """Return the codes of a numbered batch."""
         start, batch, _ = item
-        if self.rules is not None and (ruled := self._ruled(batch, start)) is not batch:
+        if self.rules is not None and (ruled := self.ruled(batch, start)) is not batch:
             batch = self._no_lower(batch, ruled, start)
         return self._encoder.encode(batch, start)
 
-    def _ruled(self, batch: Batch, start: int) -> Batch:
+    def ruled(self, batch: Batch, start: int) -> Batch:
         """Return rows with their owner's rules applied; ``batch`` itself if no value changes."""
-        assert self.rules is not None
+        if self.rules is None:
+            return batch
         schema = self.plan.schema
         if (differences := schema.differences) is None:
             return self.rules.applied(batch)

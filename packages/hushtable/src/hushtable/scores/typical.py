@@ -21,6 +21,7 @@ from hushtable.data.readers import Batch
 from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_words, value_words
 from hushtable.errors import PlanError
 from hushtable.language import N_, _, numerals
+from hushtable.scores.far import far_limits, limits, spread
 
 #: The quantiles stored for a numeric feature. Model files have had these since protocol 1,
 #: and all words follow them: a number below the first is low, one above the last is high.
@@ -49,8 +50,8 @@ MOST_CATEGORIES = 20
 FEW_NUMBERS = 10
 #: Number of values that usually show whether there are more.
 _GLANCE = 64
-#: Share of the rows from which on a value is never a reason.
-MAJORITY = 0.5
+#: Share of the rows from which on a value, or a missing one, is never a reason.
+MAJORITY, _OFTEN_MISSING = 0.5, 0.05
 #: Digits of a value, of what is usual, and of a percentage.
 _DIGITS, _USUAL_DIGITS, _PERCENT_DIGITS = 6, 4, 2
 #: Number of categories that are named as the usual ones.
@@ -59,14 +60,8 @@ _NAMED = 3
 _USUAL = 1.96
 #: 95% of a normal column are below this many standard deviations.
 _NORMAL = 1.645
-#: Each side of the median counts as at least this part of the middle 90%.
-_LEAST_SIDE = 0.1
 #: Share assumed for a value that no sampled row has.
 _LEAST_SHARE = 1.0 / 8_192.0
-#: Multiple of the distance to the end of the middle 90% from which a value is far outside
-#: everything, number of values needed to know it, and how many may be half as far.
-_FAR, _FEW_VALUES, _BUT = 4.0, 30, 3
-
 Floats = NDArray[np.float64]
 
 
@@ -81,14 +76,23 @@ class UsualValues:
     #: The share of rows that have each of the most frequent categories; or each number, written by
     #: `repr`, of a numeric feature with at most ten.
     shares: dict[str, float] = field(default_factory=dict)
-    #: Numbers below the first or above the second are far outside everything; None if unknown.
+    #: Numbers up to the first or from the second on are far outside everything; None if unknown.
     far: tuple[float, float] | None = None
 
     @classmethod
     def of(
-        cls, feature: Feature, j: int, batches: Sequence[Batch], times: NDArray[np.int64]
+        cls,
+        feature: Feature,
+        j: int,
+        batches: Sequence[Batch],
+        times: NDArray[np.int64],
+        ends: tuple[float, float] | None = None,
     ) -> "UsualValues":
-        """Read them off column j of some batches, whose rows represent ``times`` rows."""
+        """Read them off column j of some batches, whose rows represent ``times`` rows.
+
+        ``ends`` are the lowest and the highest number of all rows but three on each side, if the
+        batches are a sample of them.
+        """
         n_rows = int(times.sum())
         if feature.kind == "numeric":
             parts = [numbers_of(feature, batch, j) for batch in batches]
@@ -99,7 +103,7 @@ class UsualValues:
                 return cls(missing)
             low, middle, high = np.quantile(values, QUANTILES, method="inverted_cdf").tolist()
             shares = _shares_of_few(feature, values, n_rows)
-            far = None if shares else _far_limits(np.sort(values), (low, middle, high))
+            far = far_limits(np.sort(values), (low, middle, high), ends, bool(shares))
             return cls(missing, (low, middle, high), shares, far)
         texts = [text for batch in batches for text in texts_of(feature, batch, j).to_pylist()]
         found: dict[str | None, int] = {}
@@ -113,21 +117,28 @@ class UsualValues:
 
     @classmethod
     def of_cells(
-        cls, feature: Feature, cells: NDArray[Any], ends: Callable[[int, int], tuple[float, float]]
+        cls,
+        feature: Feature,
+        cells: NDArray[Any],
+        ends: Callable[[int, int], tuple[float, float]],
+        few: float,
     ) -> "UsualValues | None":
         """Read them off counts of rows; None if there are no rows with a value.
 
-        ``cells`` are equal parts of a range, for which ``ends`` returns the ends of the middle 90%
-        from the cells of these ends; or they are categories, in order.
+        ``cells`` are equal parts of a range, for which ``ends`` returns the outer edges of two of
+        them; or they are categories, in order. So few rows at an end count as none: those that may
+        be more than half as far as a value far outside everything, and those that noise hides.
         """
         n_rows = float(cells.sum())
         if not n_rows > 0.0:
             return None
         if feature.kind == "numeric":
-            below = np.cumsum(cells) / n_rows
-            first, _, last = np.searchsorted(below, QUANTILES).tolist()
-            low, high = ends(first, min(last, len(cells) - 1))
-            return cls(0.0, (low, 0.5 * (low + high), high))
+            below, last = np.cumsum(cells), len(cells) - 1
+            first, half, end = np.searchsorted(below / n_rows, QUANTILES).tolist()
+            low, high = ends(first, min(end, last))
+            middle = low, 0.5 * sum(ends(half, half)), high
+            outer = ends(int((below <= few).sum()), int((below < n_rows - few).sum()))
+            return cls(0.0, middle, {}, limits(middle, outer) if n_rows > 2.0 * few else None)
         shares = cells / n_rows
         most = np.argsort(-shares[: len(feature.categories)], kind="stable")[:MOST_CATEGORIES]
         listed = {feature.categories[j]: float(shares[j]) for j in most.tolist() if shares[j]}
@@ -174,7 +185,7 @@ class UsualValues:
         """Whether a value is a number far outside everything."""
         if self.far is None or not isinstance(value, float):
             return False
-        return not self.far[0] <= value <= self.far[1]
+        return not self.far[0] < value < self.far[1]
 
     def share(self, feature: Feature, value: float | str) -> float:
         """Return the share of rows that have a category, or a number of few.
@@ -204,7 +215,7 @@ class UsualValues:
         low, middle, high = self.middle
         if low == high:
             return 0.0 if value == middle else _of_share(2.0 * QUANTILES[0])
-        return _NORMAL * abs(value - middle) / _spread(self.middle, value > middle)
+        return _NORMAL * abs(value - middle) / spread(self.middle, value > middle)
 
     def _from_mean(self, value: float) -> float:
         """Return how many standard deviations a number of few is from the column's mean."""
@@ -227,27 +238,6 @@ def _of_share(share: float) -> float:
     """Return how many standard deviations a 1 is from the mean, given the share of ones."""
     share = max(share, _LEAST_SHARE)
     return math.sqrt(max(0.0, 1.0 - share) / share)
-
-
-def _spread(middle: tuple[float, float, float], above: bool) -> float:
-    """Return the distance from the median to the end of the middle 90% on each side."""
-    low, median, high = middle
-    return max(high - median if above else median - low, _LEAST_SIDE * (high - low))
-
-
-def _far_limits(values: Floats, middle: tuple[float, float, float]) -> tuple[float, float] | None:
-    """Return the limits beyond which a number is far outside everything, given rising numbers.
-
-    They are four times as far from the median as the end of the middle 90%, and twice as far as all
-    values except three. Measured: see the docs.
-    """
-    if len(values) < _FEW_VALUES or not middle[0] < middle[2]:
-        return None
-    median, but = middle[1], _BUT
-    low = max(_FAR * _spread(middle, False), 2.0 * (median - float(values[but])))
-    high = max(_FAR * _spread(middle, True), 2.0 * (float(values[-1 - but]) - median))
-    ends = median - low, median + high
-    return ends if all(map(math.isfinite, ends)) else None
 
 
 def _shares_of_few(feature: Feature, values: NDArray[np.float64], n_rows: int) -> dict[str, float]:
@@ -299,12 +289,13 @@ class ValuePhrase:
         This includes any value for which usual values are unknown.
         """
         odd = bool(self.direction) or self.share is not None or not self.compared
-        return odd and not self.common
+        return odd and not self.shared
 
     @property
     def alone(self) -> bool:
         """Whether the value is known to be usual on its own."""
-        return self.compared and self.direction in ("", "high", "low") and self.distance < _USUAL
+        usual = self.shared or self.distance < _USUAL
+        return self.compared and self.direction in ("", "high", "low") and usual
 
     def named(self, feature: Feature) -> str:
         """Return the value with the name of its feature, and the unit."""
@@ -315,9 +306,14 @@ class ValuePhrase:
     @property
     def common(self) -> bool:
         """Whether so many rows have this value, or lack one, that it is never a reason."""
-        if self.share is None:
-            return False
-        return self.share > (RARE if self.direction == "missing" else MAJORITY)
+        if self.direction == "missing":
+            return (self.share or 0.0) >= _OFTEN_MISSING
+        return (self.share or 0.0) > MAJORITY
+
+    @property
+    def shared(self) -> bool:
+        """Whether so many rows have this value that it is a reason only with a partner's."""
+        return self.common or (self.share is not None and self.share >= RARE)
 
 
 def cell(rows: Batch, j: int, i: int) -> pa.Array:
@@ -460,7 +456,7 @@ def direction(feature: Feature, value: float | str | None, usual: UsualValues | 
         return "rare" if not share or share < min(RARE, most / 2.0) else ""
     if not feature.low <= value <= feature.high:
         return BEYOND
-    if usual is not None and usual.shares:
+    if usual is not None and usual.shares and not usual.is_far(value):
         return "rare" if usual.shares.get(repr(value + 0.0), 0.0) < RARE else ""
     if usual is None or usual.middle is None or usual.middle[0] <= value <= usual.middle[2]:
         return ""
@@ -481,15 +477,15 @@ def _number_phrase(
         words = _(known if usual and usual.middle else alone, **said)
     elif usual is None or usual.middle is None:
         words = _("%(what)s, in a range of %(range)s", **said)
+    elif usual.is_far(x):
+        above = N_("%(what)s, usually %(usual)s: far above")
+        below = N_("%(what)s, usually %(usual)s: far below")
+        words = _(above if side == "high" else below, **said)
     elif usual.shares:
         share = usual.shares.get(repr(x + 0.0))
         few = _("in few rows")
         often = few if share is None else _("in %(share)s of rows", share=percent(share))
         words = f"{what}, {often}: {said['direction']}" if side else f"{what}, {often}"
-    elif usual.is_far(x):
-        above = N_("%(what)s, usually %(usual)s: far above")
-        below = N_("%(what)s, usually %(usual)s: far below")
-        words = _(above if side == "high" else below, **said)
     elif side:
         words = _("%(what)s, usually %(usual)s: %(direction)s", **said)
     else:

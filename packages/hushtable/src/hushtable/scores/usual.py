@@ -4,7 +4,9 @@ They are read off a sample of rows that are evenly spaced by number: the same sa
 batches, threads and sources. A row of weight w represents w rows.
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -13,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable import kernels
+from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.readers import Batch, Reader, taken
 from hushtable.data.readers.stored import OfSparse, StoredRows
 from hushtable.data.schema import Feature, Schema
@@ -20,6 +24,7 @@ from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
 from hushtable.files import Content
 from hushtable.language import N_
+from hushtable.scores.far import BUT
 from hushtable.scores.pairs import PairCounts
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import UsualValues, numbers_of, texts_of
@@ -57,7 +62,8 @@ class Usual:
     """The scores of counted rows, (n,) rising, and the values of each feature among them.
 
     Scores are None if the model has learned from verdicts since, and for rows that it did not
-    count. ``within`` has the values among the rows of a context, by its value, if the context is
+    count. Values far outside everything come first in lists until verdicts are learned.
+    ``within`` has the values among the rows of a context, by its value, if the context is
     a single column.
     """
 
@@ -71,6 +77,8 @@ class Usual:
     pairs: PairCounts | None = None
     #: The rows to which these values belong.
     among: str = COUNTED
+    #: Whether the model has learned from verdicts since: they decide about far values, too.
+    learned: bool = False
 
     @classmethod
     def of(
@@ -80,10 +88,14 @@ class Usual:
         times: Ints,
         context: Sequence[str] = (),
         scores: Floats | None = None,
+        ends: Callable[[int], tuple[float, float]] | None = None,
     ) -> "Usual":
-        """Read it off some batches, whose rows represent ``times`` rows."""
+        """Read it off some batches, whose rows represent ``times`` rows.
+
+        ``ends`` are those of all rows, if these are a sample.
+        """
         features = schema.features
-        values = _values(features, batches, times)
+        values = _values(features, batches, times, ends)
         parts = _parts_of_context(features, context, batches, times)
         within = {c: _values(features, some, some_times) for c, (some, some_times) in parts.items()}
         bars = _bars(features, values, batches, times)
@@ -93,9 +105,9 @@ class Usual:
         pairs = PairCounts.of(schema.of_rows.features, values, batches, times)
         return cls(scores, values, within, bars, bars_within, pairs)
 
-    def without_scores(self) -> "Usual":
-        """Return what stays valid if the scores of rows change."""
-        return replace(self, scores=None)
+    def without_scores(self, *, learned: bool = False) -> "Usual":
+        """Return what stays valid if the scores of rows change, such as by verdicts."""
+        return replace(self, scores=None, learned=learned)
 
     @property
     def rare_below(self) -> float:
@@ -106,16 +118,22 @@ class Usual:
     def far(self, features: Sequence[Feature], rows: Batch) -> Floats:
         """Return how far outside everything a number of each row (n,) is.
 
-        It is the distance from the median, divided by that of the limit; 0 within all limits.
+        It is the distance from the median, divided by that of the limit; 0 within all limits, and
+        for all rows once verdicts are learned.
         """
         found = np.zeros(len(rows))
+        if self.learned:
+            return found
         for j, (feature, usual) in enumerate(zip(features, self.values, strict=True)):
             if usual is not None and usual.far is not None and usual.middle is not None:
-                above = numbers_of(feature, rows, j) - usual.middle[1]
-                low, high = (end - usual.middle[1] for end in usual.far)
+                low, high = usual.far
+                numbers = numbers_of(feature, rows, j)
+                some = np.flatnonzero((numbers <= low) | (numbers >= high))
+                median = usual.middle[1]
                 with np.errstate(over="ignore"):
-                    times = np.fmax(above / high, above / low)
-                found = np.fmax(found, np.where(times > 1.0, times, 0.0))
+                    above = numbers[some] - median
+                    times = np.fmax(above / (high - median), above / (low - median))
+                found[some] = np.fmax(found[some], times)
         return np.minimum(found, FARTHEST)
 
     def as_rare(self, scores: Floats) -> Floats:
@@ -170,7 +188,8 @@ class Usual:
                 for c, one in zip(within, found, strict=True)
             }
         pairs = PairCounts.from_file(content, schema.of_rows.features)
-        return cls(scores, values, within, bars, bars_within, pairs)
+        learned = scores is None
+        return cls(scores, values, within, bars, bars_within, pairs, learned=learned)
 
 
 def _charted(values: Sequence[UsualValues]) -> list[int]:
@@ -196,6 +215,88 @@ def _check_scores(scores: NDArray[Any]) -> None:
         raise PlanError("the scores of counted rows: needs rising float64 numbers")
 
 
+class _Outermost:
+    """The four lowest and the four highest numbers of each column, collected while passes read.
+
+    Passes may have any batches. Only numbers beyond the four of earlier batches are looked at.
+    """
+
+    def __init__(self, features: Sequence[Feature], weights: Weights | None) -> None:
+        self._features, self._weights = features, weights
+        numeric = np.array([one.kind == "numeric" for one in features])
+        #: (d,): numbers below the first or above the second are further out than those found.
+        self._low = np.where(numeric, np.inf, -np.inf)
+        self._high = -self._low
+        #: Columns, those of the high side after all others; numbers, those of the high side
+        #: negated; and their rows. In this order, rising.
+        self._found = np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64)
+        #: First and last rows of the batches that were processed.
+        self._seen = set[tuple[int, int]]()
+        self._lock = threading.Lock()
+
+    def add(self, batch: Batch, start: int) -> None:
+        """Process a batch; ``start`` is the number of its first row."""
+        span = start, start + len(batch)
+        if span in self._seen:
+            return
+        # Few of the first rows are enough to leave out most of the others.
+        pieces = [0, 32, 256, 2_048] if not self._seen else [0]
+        self._seen.add(span)
+        for first, last in itertools.pairwise([*pieces, max(len(batch), 2_048)]):
+            found = list(self._beyond(batch[first:last], start + first))
+            if sum(len(rows) for _, _, rows in found):
+                with self._lock:
+                    self._keep([self._found, *found])
+
+    def _beyond(self, rows: Batch, start: int) -> Iterator[tuple[Ints, Floats, Ints]]:
+        """Yield numbers that are further out than those found, with their columns and rows."""
+        d = len(self._features)
+        lows, highs = np.full(d, -np.inf), np.full(d, np.inf)
+        if isinstance(rows, np.ndarray) and rows.dtype in (np.float32, np.float64):
+            lows, highs = np.full(d, np.inf), np.full(d, -np.inf)
+            kernels.column_ranges(rows, lows, highs)
+        columns = np.flatnonzero((lows < self._low) | (highs > self._high))
+        if isinstance(rows, np.ndarray):
+            blocks = [(columns, rows.take(columns, axis=1))]
+        else:
+            numbers = (numbers_of(self._features[j], rows, j) for j in columns.tolist())
+            blocks = [(columns[[k]], one[:, np.newaxis]) for k, one in enumerate(numbers)]
+        for of, block in blocks:
+            for side, at in enumerate((block < self._low[of], block > self._high[of])):
+                i, k = divmod(np.flatnonzero(at), len(of))
+                yield d * side + of[k], np.float64(1 - 2 * side) * block[i, k], start + i
+
+    def _keep(self, parts: list[tuple[Ints, Floats, Ints]]) -> None:
+        """Keep the four outermost of each column and side, and a row's number only once."""
+        columns, numbers, rows = (np.concatenate([part[k] for part in parts]) for k in range(3))
+        if self._weights is not None:
+            counted = self._weights[rows] > 0
+            columns, numbers, rows = columns[counted], numbers[counted], rows[counted]
+        order = np.lexsort((rows, numbers, columns))
+        columns, numbers, rows = columns[order], numbers[order], rows[order]
+        again = (np.diff(columns, prepend=-1) == 0) & (np.diff(rows, prepend=-1) == 0)
+        columns, numbers, rows = columns[~again], numbers[~again], rows[~again]
+        place = np.arange(len(columns)) - np.searchsorted(columns, columns)
+        some = place <= BUT
+        self._found = columns[some], numbers[some], rows[some]
+        fourth, d = place == BUT, len(self._features)
+        low, high = fourth & (columns < d), fourth & (columns >= d)
+        self._low[columns[low]] = numbers[low]
+        self._high[columns[high] - d] = -numbers[high]
+
+    def ends(self, j: int) -> tuple[float, float]:
+        """Return the lowest and the highest number of a column, but for three on each side."""
+        return self._end(j), -self._end(len(self._features) + j)
+
+    def _end(self, column: int) -> float:
+        columns, numbers, rows = self._found
+        some = slice(*np.searchsorted(columns, [column, column + 1]))
+        numbers = numbers[some]
+        if self._weights is not None:
+            numbers = np.repeat(numbers, np.minimum(self._weights[rows[some]], BUT + 1))
+        return float(numbers[BUT]) if len(numbers) > BUT else np.inf
+
+
 class Sample:
     """Evenly spaced rows of those that are counted, collected while a pass reads them.
 
@@ -207,9 +308,17 @@ class Sample:
         Number of their columns.
     weights : ndarray of shape (n,), int64, optional
         Weights of all rows that are read.
+    features : sequence of Feature, optional
+        The columns whose outermost numbers are read off all rows instead of the sample.
     """
 
-    def __init__(self, n_rows: int, n_columns: int, weights: Weights | None) -> None:
+    def __init__(
+        self,
+        n_rows: int,
+        n_columns: int,
+        weights: Weights | None,
+        features: Sequence[Feature] = (),
+    ) -> None:
         total = n_rows if weights is None else int(weights.sum())
         size = min(total, max(FEW, total // ONE_IN), MOST, max(1, MOST_VALUES // n_columns))
         self._rows = np.arange(size) * total // size
@@ -222,6 +331,7 @@ class Sample:
         #: The sampled rows of a batch, by the number of its first row.
         self._batches: dict[int, Batch] = {}
         self._found: tuple[Scorer, Usual] | None = None
+        self._outermost = _Outermost(features, weights) if features else None
 
     def of(self, reader: Reader) -> Reader:
         """Return a reader of the same rows, which fills the sample while it reads."""
@@ -242,6 +352,9 @@ class Sample:
             if last > first and not self._picked[first]:
                 self._picked[first:last] = True
                 self._batches[start] = taken(batch, self._rows[first:last] - start)
+            # Of a sparse matrix, the sample has to do: most of its columns are nearly constant.
+            if self._outermost is not None and not isinstance(batch, StoredRows):
+                self._outermost.add(batch, start)
             yield batch
             start = stop
 
@@ -254,7 +367,9 @@ class Sample:
         parts = [scorer.scored((0, batch, None))[1] for batch in batches]
         scores = np.sort(np.repeat(np.concatenate(parts), self._times))
         plan = scorer.plan
-        found = Usual.of(plan.schema, batches, self._times, plan.context, scores)
+        ends = None if self._outermost is None else self._outermost.ends
+        found = Usual.of(plan.schema, batches, self._times, plan.context, scores, ends)
+        found = replace(found, learned=isinstance(scorer.sketch, LearnedModel))
         self._found = scorer, found
         return found
 
@@ -310,10 +425,16 @@ class PassingSample:
 
 
 def _values(
-    features: Sequence[Feature], batches: Sequence[Batch], times: Ints
+    features: Sequence[Feature],
+    batches: Sequence[Batch],
+    times: Ints,
+    ends: Callable[[int], tuple[float, float]] | None = None,
 ) -> tuple[UsualValues, ...]:
     """Return the usual values of each feature in batches whose rows represent ``times`` rows."""
-    return tuple(UsualValues.of(f, j, batches, times) for j, f in enumerate(features))
+    return tuple(
+        UsualValues.of(feature, j, batches, times, None if ends is None else ends(j))
+        for j, feature in enumerate(features)
+    )
 
 
 def _bars(

@@ -1,0 +1,205 @@
+"""Values far outside everything: their rows come first, whatever the rest of the row."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
+from hushtable.data.readers import as_reader
+from hushtable.scores.distributions import Frequencies
+from hushtable.scores.outliers import find_outliers
+from hushtable.scores.review import Review
+from hushtable.scores.scorer import Scorer
+from hushtable.scores.usual import MOST
+
+FAR = 143
+
+
+def patients(n, *, gaps=0.0, rare=0.0, seed=5):
+    """Return rows with gaps and a rare ward; only a pressure of 12 is wrong, in a typical row."""
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n).astype(float),
+            "weight": rng.normal(74, 13, n).round(1),
+            "sbp": rng.normal(128, 14, n).round(),
+            "pulse": rng.normal(75, 9, n).round(),
+            "steps": rng.gamma(4, 1500, n).round(),
+            "ward": rng.choice(list("ABC"), n),
+        }
+    )
+    for name in ("weight", "pulse", "sbp"):
+        rows.loc[rng.random(n) < gaps, name] = np.nan
+    rows.loc[rng.random(n) < rare, "ward"] = "D"
+    rows.loc[FAR] = [50.0, 75.0, 12.0, 75.0, 6000.0, "A"]
+    return rows
+
+
+@pytest.mark.parametrize("n", [450, 3000])
+@pytest.mark.parametrize(("gaps", "rare"), [(0, 0), (0.05, 0), (0.2, 0), (0, 0.05), (0.05, 0.05)])
+def test_a_far_value_comes_first_whatever_the_rest_of_the_row(n, gaps, rare):
+    rows = patients(n, gaps=gaps, rare=rare)
+    detector = HushTable(random_state=0).fit(rows)
+    scores = detector.score_samples(rows)
+    assert (scores < scores[FAR]).sum() > 3  # the score alone does not put it first
+    listed = detector.outliers(rows, n=5)
+    assert listed["row"].iloc[0] == FAR
+    assert listed["words"].iloc[0].endswith(": far below")
+    assert listed["score"].tolist()[1:] == sorted(scores)[:4]
+    np.testing.assert_array_equal(listed["score"], scores[listed["row"]])
+
+
+def test_the_farthest_come_first(tmp_path):
+    rows = patients(3000)
+    rows.loc[7, "weight"], rows.loc[8, "steps"] = 740.0, 812_345.0
+    detector = HushTable(random_state=0).fit(rows)
+    assert detector.outliers(rows, n=3)["row"].tolist() == [8, 7, FAR]
+    detector.save(tmp_path / "m.hush")
+    fresh = patients(450, seed=6)  # a new file under the model's limits
+    fresh.loc[9, "sbp"] = 1280.0
+    model = load(tmp_path / "m.hush")
+    assert model.outliers(fresh, n=2)["row"].tolist() == [9, FAR]
+
+
+def test_a_number_of_few_can_be_far(rng):
+    rows = pd.DataFrame(
+        {
+            "rating": rng.choice([1.0, 2.0, 3.0, 4.0, 5.0], 3000, p=[0.1, 0.1, 0.2, 0.4, 0.2]),
+            "price": rng.lognormal(3, 1, 3000),
+        }
+    )
+    rows.loc[7, "rating"] = 55.0
+    listed = HushTable(random_state=0).fit(rows).outliers(rows, n=1).iloc[0]
+    assert listed["row"] == 7
+    assert listed["words"].startswith("rating 55, usually 4 (")
+    assert listed["words"].endswith("): far above")
+    assert listed["direction_1"] == "high"
+
+
+def limits(rows, **options):
+    return HushTable(random_state=0, n_tables=2).fit(rows, **options)._usual_values().values[0].far
+
+
+def test_limits_are_twice_as_far_as_all_fitted_values_but_three(rng):
+    """Also as those that are not in the sample from which other usual values are read."""
+    values = rng.normal(size=2 * MOST + 1)
+    ordered = np.sort(values)
+    values[[1, 3, 5, 7]] = 40.0, 50.0, 60.0, 70.0  # rows of odd numbers are not in the sample
+    low, high = limits(values[:, np.newaxis])
+    median = float(np.median(values[::2]))
+    assert high == pytest.approx(median + 2.0 * (40.0 - median), abs=0.1)
+    assert low == pytest.approx(median + 4.0 * (np.quantile(ordered, 0.05) - median), abs=0.3)
+
+
+@pytest.mark.parametrize("size", [700, 4096, 10**6])
+def test_limits_are_the_same_for_any_batches(size, rng):
+    values = rng.standard_cauchy(3 * MOST)
+    table = pa.table({"a": values})
+    batches = table.to_batches(max_chunksize=size)
+    stream = pa.RecordBatchReader.from_batches(table.schema, batches)
+    assert limits(stream) == limits(values[:, np.newaxis]) == limits(table)
+
+
+def test_limits_of_weighted_rows_are_those_of_repeated_ones(rng):
+    values = rng.standard_cauchy(3000)
+    weights = rng.integers(0, 4, 3000)
+    weights[np.argmax(np.abs(values))] = 0
+    repeated = np.repeat(values, weights)[:, np.newaxis]
+    assert limits(values[:, np.newaxis], sample_weight=weights) == limits(repeated)
+
+
+def test_four_equal_errors_hide_each_other(rng):
+    """The rule says so: they are not twice as far as all values but three."""
+    values = rng.normal(size=(2000, 2))
+    values[:4, 0] = 100.0
+    usual = HushTable(random_state=0).fit(values)._usual_values()
+    assert not usual.values[0].is_far(100.0)
+    assert usual.values[0].is_far(200.0)
+
+
+def test_verdicts_decide_until_they_are_forgotten():
+    rows = patients(450)
+    detector = HushTable(random_state=0).fit(rows)
+    assert detector.outliers(rows, n=1)["row"].item() == FAR
+    detector.learn(rows[FAR : FAR + 1], [0])
+    assert detector.outliers(rows, n=1)["row"].item() != FAR
+    detector.forget()
+    assert detector.outliers(rows, n=1)["row"].item() == FAR
+
+
+def test_a_review_asks_about_a_far_value_first_even_if_it_keeps_few_rows():
+    rows = patients(3000, gaps=0.05, rare=0.05)
+    detector = HushTable(random_state=0).fit(rows)
+    scorer, usual = Scorer(detector.sketch_), detector._usual_values()
+    reader = scorer.open(rows)
+    review = Review(scorer, reader, usual=usual, most=50)
+    assert review.next().row == FAR
+    assert review.lowest(5).rows[0].row == review.list_of(3)[0].row == FAR
+
+
+SCHEMA = Schema([
+    Feature.numeric("age", low=0, high=120),
+    Feature.numeric("weight", low=0, high=400),
+    Feature.numeric("sbp", low=0, high=300),
+    Feature.numeric("pulse", low=0, high=300),
+    Feature.numeric("steps", low=0, high=100_000),
+    Feature.categorical("ward", ["A", "B", "C", "D"]),
+])  # fmt: skip
+
+
+def list_of(model, rows, marginals):
+    frequencies = None if marginals is None else Frequencies(marginals, "marginals")
+    found = find_outliers(Scorer(model), as_reader(rows), 3, frequencies=frequencies)
+    return [row.row for row in found.rows]
+
+
+def test_a_model_of_counts_claims_far_values_only_from_marginals():
+    rows = patients(3000, gaps=0.05, rare=0.05)
+    model = Sketch.from_data(Plan.draw(SCHEMA, random_state=0), rows)
+    exact = Sketch.from_data(Plan.marginals(SCHEMA), rows)
+    assert list_of(model, rows, exact)[0] == FAR
+    lowest = np.argsort(HushTable.from_counts(model).score_samples(rows))[:3]
+    assert list_of(model, rows, None) == lowest.tolist()
+
+
+def test_a_released_model_claims_far_values_from_released_marginals():
+    pytest.importorskip("opendp")
+    rows = patients(20_000)
+    plan = Plan.marginals(SCHEMA, epsilon=1.0, delta=1e-6, expected_rows=20_000)
+    marginals = Sketch.from_data(plan, rows).release(epsilon=1.0, delta=1e-6)
+    usual = Frequencies(marginals, "marginals").beside(None)
+    sbp = usual.values[SCHEMA.names.index("sbp")]
+    assert sbp.is_far(12.0)
+    assert not sbp.is_far(80.0)
+    model = Sketch.from_data(Plan.draw(SCHEMA, random_state=0), rows)
+    assert list_of(model, rows, marginals)[0] == FAR
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("HUSHTABLE_DATA" not in os.environ, reason="needs the labelled sets")
+def test_the_order_of_the_list_is_not_worse_than_that_of_the_scores():
+    """Average precision on labelled sets, means of three seeds, by two standard errors."""
+    from sklearn.metrics import average_precision_score
+
+    gains = []
+    for path in sorted(Path(os.environ["HUSHTABLE_DATA"]).rglob("*.npz")):
+        held = np.load(path, allow_pickle=True)
+        if held["X"].dtype == object or held["X"].shape[1] > 300 or np.sum(held["y"] > 0) < 5:
+            continue
+        of_seeds = []
+        for seed in range(3):
+            some = np.random.default_rng(seed).permutation(len(held["X"]))[:20_000]
+            X, y = held["X"][some].astype(float), held["y"][some] > 0
+            detector = HushTable(random_state=seed).fit(X)
+            scores, usual = detector.score_samples(X), detector._usual_values()
+            keys = scores - 1e4 * usual.far(detector.plan_.schema.features, X)
+            of_lists, of_scores = (average_precision_score(y, -one) for one in (keys, scores))
+            of_seeds.append(of_lists - of_scores)
+        gains.append(np.mean(of_seeds))
+    error = np.std(gains, ddof=1) / np.sqrt(len(gains))
+    print(f"{len(gains)} sets: AP {np.mean(gains):+.4f} ± {error:.4f}")
+    assert np.mean(gains) > -2.0 * error
