@@ -34,9 +34,8 @@ def usual(rows, name, within=None):
 @pytest.mark.parametrize("options", [{}, {"passes": 1}, {"context": ["country"]}])
 def test_a_repair_is_what_scores_say(orders, options):
     detector = HushTable(random_state=0, **options).fit(orders)
-    scores = detector.score_samples(orders)
     found = detector._lowest(orders, 15)
-    bar = np.sort(scores)[15]
+    bar = detector._lowest(orders, 16).rows[15].score
     names = list(orders)
     for row in found.rows:
         why, here = row.detail.why, orders.iloc[[row.row]].copy()
@@ -101,7 +100,7 @@ def test_a_row_that_no_single_repair_helps_names_what_stands_out():
     found = detector._lowest(births, 60)
     for row in found.rows:
         reasons = found.reasons(row)
-        assert reasons or (births.iloc[row.row] == births.mode().iloc[0]).all()
+        assert reasons or ((births == births.iloc[row.row]).mean() >= 0.1).all()
         assert all(one.partner or one.phrase.stands_out for one in reasons)
 
 

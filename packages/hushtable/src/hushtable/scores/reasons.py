@@ -557,16 +557,16 @@ class Reasons:
             if phrase.stands_out and (gain > least or phrase.direction == BEYOND):
                 gains[j] = max(gain, 0.0)
         if not (reasons := self._named(row, gains)):
-            reasons = self._together(row, found.alone) or self._odd(row, shares)
+            reasons = self._together(row, found.alone) or self._odd(row, shares, found.alone)
         repaired = [self.features[j].name for j in found.columns]
         return RowReasons(reasons, repaired, found.score, found.enough)
 
-    def _odd(self, row: _Row, shares: NDArray[np.float64]) -> list[Reason]:
-        """Return the values that stand out if no single repair makes the row less unusual."""
+    def _odd(self, row: _Row, shares: NDArray[np.float64], gains: dict[int, float]) -> list[Reason]:
+        """Return the values that stand out if none of them would repair the row."""
         order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0.0]
         odd = [j for j in order[: 2 * self.n_top] if row.phrase(j).stands_out]
         odd.sort(key=lambda j: -row.distance(j))
-        return self._named(row, dict.fromkeys(odd, 0.0))
+        return self._named(row, {j: max(gains.get(j, 0.0), 0.0) for j in odd})
 
     def _together(self, row: _Row, gains: dict[int, float]) -> list[Reason]:
         """Return the rarest pair of the features with the largest gains if no value stands out."""
