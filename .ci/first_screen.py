@@ -26,7 +26,7 @@ GETADDRINFO = socket.getaddrinfo
 
 
 def resolved(host: str, *rest: object, **named: object) -> list[tuple[object, ...]]:
-    """Return the addresses of a host; browsers know those of names below localhost by themselves."""
+    """Return the addresses of a host; browsers resolve names below localhost themselves."""
     return GETADDRINFO("127.0.0.1" if host.endswith(".localhost") else host, *rest, **named)
 
 
