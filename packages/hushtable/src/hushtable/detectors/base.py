@@ -26,7 +26,7 @@ from hushtable.data.texts.reading import ColumnUnderstanding, Reading, joined_op
 from hushtable.data.typed import open_rows
 from hushtable.data.understanding import Inferred, schema_from_data
 from hushtable.data.weights import whole_weights
-from hushtable.detectors.estimator import check_fitted
+from hushtable.detectors.estimator import check_fitted, suggesting
 from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
 from hushtable.display import html
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
@@ -159,6 +159,8 @@ class TableDetector(FittedTables, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         fill_docs(cls, SHARED)
+        if "__init__" in vars(cls):
+            cls.__init__ = suggesting(cls.__init__)  # type: ignore[method-assign]
 
     # Parameters that every subclass stores in __init__.
     n_tables: int
