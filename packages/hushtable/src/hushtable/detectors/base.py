@@ -35,6 +35,7 @@ from hushtable.scores.candidates import ReviewRow
 from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
+from hushtable.streams import outside_beyond, outside_words
 
 #: Up to this many numeric values are encoded once, not in each pass: they take little memory.
 _FEW_VALUES = 1 << 17
@@ -155,6 +156,10 @@ class TableDetector(FittedTables, ABC):
     _reads_again: ClassVar[bool] = False
     #: The verdicts learned so far; the attribute is missing if there are none.
     verdicts_: Counts
+    #: Shares of the rows of the last `partial_fit` outside ranges or categories, where many are.
+    outside_: dict[str, float]
+    #: The counts before a level moved; the attribute is missing if none has.
+    _quiet: Counts
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -237,8 +242,10 @@ class TableDetector(FittedTables, ABC):
         if chosen is not None:
             sketch = replace(sketch, sampled=True, fresh_samples=self.random_state is None)
         self._set_columns(schema)
-        if hasattr(self, "verdicts_"):
-            del self.verdicts_  # they belong to the previous plan
+        for name in ("verdicts_", "_quiet"):
+            if hasattr(self, name):
+                delattr(self, name)  # they belong to the previous plan
+        self.outside_ = {}
         self._finish(sketch, reader, weights)
         self._usual = sample
         return self
@@ -341,7 +348,11 @@ class TableDetector(FittedTables, ABC):
         """Add rows to the counts; the first call draws the plan.
 
         Ranges, cuts and categories come from the first rows; later values outside them are
-        clipped, or count as unseen categories (``sketch_.outside()`` returns their numbers).
+        clipped, or count as unseen categories (``sketch_.outside()`` returns their numbers). If a
+        fifth of the rows of a call or more are outside in a column, beyond what chance explains, a
+        warning names the share, and the row from which on this is so: the level has moved, or the
+        first rows were too few, and the model does not distinguish such values. ``outside_`` holds
+        these shares for the last call. Samples (`LSHiTables`, `RSHash`) do not tell.
 
         Parameters
         ----------
@@ -360,7 +371,9 @@ class TableDetector(FittedTables, ABC):
         if not hasattr(self, "_rng"):
             self._rng = generator(self.random_state)
         before = self._so_far()
-        after = before + self._sketch(before.plan, reader, None)
+        more = self._sketch(before.plan, reader, None)
+        self._note_outside(before, more)
+        after = before + more
         if before is not self.sketch_:  # otherwise the scale of scores stays the same
             warnings.warn(
                 "partial_fit continues with the first of the two passes of fit, because the second "
@@ -372,6 +385,18 @@ class TableDetector(FittedTables, ABC):
                 stacklevel=3,
             )
         return self._finish(after, reader, None)
+
+    def _note_outside(self, before: Counts, more: Counts) -> None:
+        """Compare the latest rows with those before any level moved; warn if many are outside."""
+        quiet = getattr(self, "_quiet", before)
+        self.outside_ = outside_beyond(quiet, more)
+        if not self.outside_:
+            if hasattr(self, "_quiet"):
+                del self._quiet
+            return
+        self._quiet = quiet
+        since = f"(since row {quiet.n_rows:,} of those counted, numbered from 0)"
+        warnings.warn(f"{outside_words(self.outside_)} {since}", UserWarning, stacklevel=4)
 
     @classmethod
     def from_counts(cls, sketch: Counts, *, n_jobs: int | None = None) -> Self:

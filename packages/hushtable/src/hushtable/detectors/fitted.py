@@ -80,6 +80,9 @@ SHARED = {
             How the text of the columns was read; later rows are read in the same way.
         understanding_ : tuple of ColumnUnderstanding
             Columns as `fit` understood them; only after `fit`, because files do not hold it.
+        outside_ : dict of str to float
+            After `partial_fit`: the columns of which many of the latest rows, beyond chance, are
+            outside the ranges or categories, and their shares.
         """,
 }
 
@@ -451,7 +454,8 @@ class FittedTables(_Base):
               is taken among other rows: the table's metadata names them
               (``hushtable.severity_among``; in pandas ``attrs["severity_among"]``);
             - for `HushTable` and `LSHiTables`, ``words``: all reasons in words;
-            - ``rank``, from 1; ``score`` and ``error``, its standard error as returned by `standard_errors`;
+            - ``rank``, from 1; ``score`` and ``error``, its standard error as returned by
+              `standard_errors`;
             - ``outside``, the columns with values outside the plan's range or categories;
             - for `HushTable` and `LSHiTables`, three reasons: ``reason_1`` is the column,
               ``value_1`` its value, ``usual_1`` what is usual (the middle 90% of the counted rows,
