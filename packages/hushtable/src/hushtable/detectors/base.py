@@ -17,6 +17,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch, count_here
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.calendar import without_parts
+from hushtable.data.followers import Follower, followers
 from hushtable.data.labels import fold
 from hushtable.data.persons import PersonsCounted, some_of_each
 from hushtable.data.readers import Reader, as_reader, no_rows
@@ -249,6 +250,21 @@ class TableDetector(FittedTables, ABC):
         self._finish(sketch, reader, weights)
         self._usual = sample
         return self
+
+    def followers(self) -> list[Follower]:
+        """Return the columns of numbers that follow from the others, the best predicted first.
+
+        Rows that break what binds such columns are found with `HushTable`'s ``relations=True``.
+        Derived from a sample of the rows of `fit`, and known only before the model is saved.
+
+        Returns
+        -------
+        list of Follower
+            Each has a ``name``, the ``others`` that predict it best, and ``r2``, .9 or more.
+        """
+        check_fitted(self)
+        sample = self._usual
+        return followers(sample.numbers(self.plan_.schema)) if isinstance(sample, Sample) else []
 
     def _chosen_rows(self, n_rows: int, weights: Any) -> NDArray[np.int64] | None:
         """Return the numbers of the rows to count, in rising order; None for all rows."""
