@@ -74,7 +74,7 @@ def test_the_column_is_blamed_and_said_beside_its_prediction(rows):
     model = HushTable(context=["carat", "cut"], random_state=0).fit(changed)
     shares = model.explain(changed.iloc[:9])
     assert shares.shape == (9, 4)
-    assert shares[5].argmax() == 2
+    assert shares.loc[5].idxmax() == "price"
     words = model.outliers(changed, n=200).set_index("row").loc[5, "words"]
     start, _, rest = words.partition("price 900, where by carat and cut it would be ")
     expected = float(rest.split(";")[0])

@@ -331,7 +331,7 @@ def test_a_frame_of_the_callers_kind(fitted, people, tmp_path):
 
 def test_detectors_without_explanations_have_no_reasons(people):
     assert RSHash(random_state=0).fit(people).outliers(people, n=2).columns.tolist() == [
-        "rank", "row", "severity", "score", "error", "outside",
+        "row", "severity", "rank", "score", "error", "outside",
     ]  # fmt: skip
     one = HushTable(n_tables=1, random_state=0).fit(people).outliers(people, n=2)
     assert one["error"].isna().all()

@@ -422,3 +422,60 @@ def test_births_with_two_digits_of_the_year_are_of_one_century():
     assert one.reading.pivot == 40
     [first] = one.reading.values(pa.array(texts[:1]))
     assert np.datetime64(int(first), "s") == np.datetime64("1940-01-01T00:00:00")
+
+
+# --- declared types -------------------------------------------------------------------------------
+
+_WARDS = np.random.default_rng(3).choice([3, 11, 27], 500)
+
+
+def _frames_of_wards(wards: np.ndarray) -> dict[str, object]:
+    x = np.random.default_rng(4).normal(size=len(wards))
+    pd = pytest.importorskip("pandas")
+    texts, plain = wards.astype(str), pl.DataFrame({"ward": wards.astype(str), "x": x})
+    return {
+        "pandas": pd.DataFrame({"ward": pd.Categorical(wards), "x": x}),
+        "pandas with gaps": pd.DataFrame({"ward": pd.Categorical(wards.astype(float)), "x": x}),
+        "pandas of texts": pd.DataFrame({"ward": pd.Categorical(texts), "x": x}),
+        "polars": plain.with_columns(pl.col("ward").cast(pl.Categorical)),
+        "polars enum": plain.with_columns(pl.col("ward").cast(pl.Enum(sorted(set(texts))))),
+        "Arrow": pa.table({"ward": pa.array(wards).dictionary_encode(), "x": x}),
+    }
+
+
+@pytest.mark.parametrize("kind", _frames_of_wards(_WARDS))
+def test_a_declared_category_of_whole_numbers_is_a_category(kind):
+    frame = _frames_of_wards(_WARDS)[kind]
+    fitted = HushTable(random_state=0).fit(frame)
+    ward = fitted.plan_.schema.features[0]
+    assert (ward.kind, ward.categories) == ("categorical", ("11", "27", "3"))
+    one, _ = understand(frame)
+    assert (one.kind, one.doubt) == ("category", "")
+    # Ward 12 lies between 11 and 27, but nobody has ever been there.
+    known, unseen = (_frames_of_wards(np.array([ward] * 2))[kind] for ward in (11, 12))
+    assert (fitted.score_samples(unseen) < fitted.score_samples(known) - 2.0).all()
+
+
+def test_a_declared_category_of_measurements_or_truths_stays_numbers():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"half": pd.Categorical(_WARDS / 2), "odd": pd.Categorical(_WARDS > 3)})
+    assert [one.kind for one in understand(frame)] == ["number", "number"]
+
+
+def test_a_kind_that_a_person_names_holds_for_numbers_too():
+    pd = pytest.importorskip("pandas")
+    for frame in (pd.DataFrame({"ward": _WARDS}), pa.table({"ward": _WARDS})):
+        fitted = HushTable(random_state=0).fit(read(frame, kinds={"ward": "category"}))
+        assert fitted.plan_.schema.features[0].categories == ("11", "27", "3")
+        scores = [fitted.score_samples(pa.table({"ward": [ward] * 2}))[0] for ward in (11, 12)]
+        assert scores[1] < scores[0] - 2.0
+
+
+def test_a_model_in_which_a_declared_category_is_a_number_reads_it_as_before(tmp_path):
+    pd = pytest.importorskip("pandas")
+    x = np.random.default_rng(4).normal(size=500)
+    before = HushTable(random_state=0).fit(pd.DataFrame({"ward": _WARDS, "x": x}))
+    before.save(tmp_path / "old.hush")
+    category = pd.DataFrame({"ward": pd.Categorical(_WARDS), "x": x})
+    scores = load(tmp_path / "old.hush").score_samples(category)
+    np.testing.assert_array_equal(scores, before.score_samples(category.astype(float)))

@@ -336,8 +336,13 @@ class Content:
 def write(path: str | os.PathLike[str], kind: str, entries: dict[str, Any], arrays: Arrays) -> None:
     """Write a file atomically: the path holds the whole new file, or the old one.
 
-    Unless it `travels`, only its owner may read it.
+    Unless it `travels`, only its owner may read it. Raises `FileError` if there is no such folder.
     """
+    if not Path(path).parent.is_dir():
+        raise FileError(
+            f"{path}: not written, because there is no folder {Path(path).parent}: create it, or "
+            "save to another folder"
+        )
     write_bytes(path, pack(kind, entries, arrays), private=not travels(kind, entries))
 
 

@@ -401,7 +401,7 @@ class ExplanationDisplay(Display):
         if row is None:
             shares, label = estimator.importances(X), "mean size of the share, bits"
         else:
-            every, label = estimator.explain(X), "share of the shortfall, bits"
+            every, label = np.asarray(estimator.explain(X)), "share of the shortfall, bits"
             if not 0 <= row < len(every):
                 raise UsageError(f"row={row}: needs the number of one of {len(every):,} rows")
             shares = every[row]

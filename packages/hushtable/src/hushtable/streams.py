@@ -20,9 +20,10 @@ Januaries, whatever part of the rows they are. Each context of a table is a hist
 see `within_contexts`.
 """
 
+import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,10 @@ from hushtable.arguments import whole
 from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
+from hushtable.data.options import first_names
 from hushtable.data.typed import open_rows
 from hushtable.errors import PlanError, UsageError
+from hushtable.language import _, numerals
 from hushtable.plans.families import Contextual, EquiWidth, RandomFeature
 from hushtable.plans.plan import Plan
 from hushtable.privacy.mechanisms import named
@@ -262,6 +265,9 @@ class Drift:
         Of ``features``. Where several cuts are on a feature, an upper bound.
     context : tuple of str
         The columns within which rows were compared: with those of the same month, or ward.
+    outside : dict of str to float
+        Features of which a fifth of the later rows or more, beyond chance, are outside the plan's
+        ranges or categories, and that share; from exact counts only.
 
     Examples
     --------
@@ -278,6 +284,7 @@ class Drift:
     level: float
     feature_levels: dict[str, float]
     context: tuple[str, ...] = ()
+    outside: dict[str, float] = field(default_factory=dict)
 
     @property
     def beyond_chance(self) -> list[str]:
@@ -341,7 +348,7 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
     if isinstance(plan.family, Contextual) and not (before.ledger or after.ledger):
         sides = (counted.counts.astype(np.float64) for counted in (before, after))
         overall, level = _relative(*within_contexts(plan.family, *sides))
-        return Drift(overall, {}, level, {}, tuple(plan.context))
+        return Drift(overall, {}, level, {}, tuple(plan.context), outside_beyond(before, after))
     offsets = plan.family.offsets
     shared = shared_noise(before, after)
     both = Pair(Side.of(before), Side.of(after), offsets, np.arange(len(offsets) - 1), shared)
@@ -353,7 +360,67 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
         pairs = _halves(plan, plan.family, both)
     found = {name: _measured(some) for name, some in pairs.items()}
     features, levels = ({name: pair[i] for name, pair in found.items()} for i in (0, 1))
-    return Drift(overall, features, level, levels)
+    return Drift(overall, features, level, levels, outside=outside_beyond(before, after))
+
+
+#: Share of the rows outside from which on it is reported, and how often chance may explain it.
+_MANY_OUTSIDE, _BY_CHANCE = 0.2, 0.01
+
+
+def outside_beyond(before: Counts, after: Counts) -> dict[str, float]:
+    """Return the shares of later rows outside the plan, by feature, where they are many.
+
+    If ranges were read off earlier rows, a few later rows are outside by chance: of n rows, the
+    next one is the lowest or the highest with a probability of 2 / (n + 1), and k categories are
+    as little a bound as k ends. After n rows, of which o were outside, the share has therefore a
+    beta distribution with the parameters 2 + o and n - o - 1.
+
+    Parameters
+    ----------
+    before, after : Sketch or Release
+        Of the earlier and of the later rows. Releases, and samples, do not tell.
+
+    Returns
+    -------
+    dict of str to float
+        The largest share first.
+    """
+    exact = isinstance(before, Sketch) and isinstance(after, Sketch)
+    if not exact or before.sampled or after.sampled or not min(before.n_rows, after.n_rows):
+        return {}
+    features, n, m = after.plan.schema.features, before.n_rows, after.n_rows
+    found = {}
+    for feature, past, new in zip(features, before.tally[:, 1], after.tally[:, 1], strict=True):
+        if new < _MANY_OUTSIDE * m:
+            continue
+        ends = 2 if feature.kind == "numeric" else len(feature.categories) + 1
+        a, b = ends + int(past), max(1, n - int(past) - ends + 1)
+        if _by_chance(int(new), m, a, b) < _BY_CHANCE / len(features):
+            found[feature.name] = float(new / m)
+    return dict(sorted(found.items(), key=lambda one: -one[1]))
+
+
+def _by_chance(k: int, m: int, a: int, b: int) -> float:
+    """Return the probability that k or more of m are outside, whose share is Beta(a, b)."""
+    gamma = math.lgamma
+    first = gamma(m + 1) - gamma(k + 1) - gamma(m - k + 1)
+    first += gamma(k + a) + gamma(m - k + b) - gamma(m + a + b)
+    first -= gamma(a) + gamma(b) - gamma(a + b)
+    j = np.arange(k, m, dtype=np.float64)
+    steps = np.log((m - j) * (j + a) / ((j + 1.0) * (m - j - 1.0 + b)))
+    return float(np.exp(np.append(first, first + np.cumsum(steps))).sum())
+
+
+def outside_words(shares: dict[str, float]) -> str:
+    """Describe in words which features have many rows outside the plan; empty if none has."""
+    if not shares:
+        return ""
+    named = [f"{name} ({numerals(f'{share:.0%}')})" for name, share in shares.items()]
+    return _(
+        "Many rows are outside the model's ranges or categories: %(names)s. It does not "
+        "distinguish such values: fit it again, on recent rows.",
+        names=first_names(named, 5),
+    )
 
 
 def _measured(pairs: list[Pair], squared: float | None = None) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from hushtable.files import replacing
 #: Exit code of a table in doubt.
 IN_DOUBT = 3
 #: Findings that need no decision: they do not make a model worse.
-_PLAIN = ("constant",)
+_PLAIN = ("constant", "relations")
 #: Number of columns and findings to print.
 _MOST = 60
 

@@ -23,6 +23,7 @@ from hushtable.cli.rows import (
     understanding_blocks,
     understanding_facts,
 )
+from hushtable.data.followers import followers_words
 from hushtable.data.options import RowOptions, first_names, names_in, notes
 from hushtable.data.readers import Reader
 from hushtable.data.table_shape import shape_words
@@ -130,6 +131,9 @@ def fit_rows(
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
     notes.extend(f"{data}: {words}" for words in shape_words(n_rows, model.understanding_))
+    if not (settings.get("relations") or settings.get("context")):
+        bound = followers_words(model.followers())
+        notes.extend([f"{data}: {bound}"] if bound else [])
     return model, n_rows, of_omop
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from hushtable.data.followers import followers, followers_words
 from hushtable.data.labels import near
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.sentinels import CODES, DAYS, apart
@@ -44,8 +45,8 @@ class QualityFinding:
     ----------
     kind : str
         "constant", "labels", "sentinel", "lone" (the only negative number or zero), "duplicates",
-        "copies", "total", "missing", "shape" (too few rows, or nothing that varies) or "long" (a
-        row for each value).
+        "copies", "relations", "total", "missing", "shape" (too few rows, or nothing that varies) or
+        "long" (a row for each value).
     columns : tuple of str
         Names of the columns it concerns; empty for whole rows.
     words : str
@@ -65,6 +66,7 @@ class QualityFinding:
         "lone",
         "duplicates",
         "copies",
+        "relations",
         "total",
         "missing",
         "shape",
@@ -184,9 +186,11 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
             rows.add(batch, reading)
     if rows.n == 0:
         raise no_rows(reader)
+    copies = [*_copies(rows)]
     findings = [
         *(one for column in rows.columns for one in _of_column(column, rows)),
-        *_copies(rows),
+        *copies,
+        *_relations(rows, {name for one in copies for name in one.columns[1:]}),
         *_duplicates(rows, reading.entity),
         *_totals(rows),
         *_shape(reader, rows, understood),
@@ -374,6 +378,16 @@ def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
                 y=y, factor=numerals(f"{factor:.6g}"), x=x, where=where, rounded=rounded,
             )  # fmt: skip
             yield QualityFinding("copies", (x, y), words, rows.n)
+
+
+def _relations(rows: RowsSeen, copies: set[str]) -> Iterator[QualityFinding]:
+    """Yield columns of numbers that follow from others, without copies."""
+    columns = [one for one in rows.columns if one.sample and not (one.is_date or one.is_id)]
+    columns = [one for one in columns if one.name not in copies]
+    found = followers({one.name: np.concatenate(one.sample) for one in columns})
+    if found:
+        names = tuple(one.name for one in found)
+        yield QualityFinding("relations", names, followers_words(found), rows.n)
 
 
 def _correlated(samples: Sequence[Floats]) -> Iterator[tuple[int, int]]:

@@ -17,6 +17,7 @@ from hushtable import kernels
 from hushtable.data.calendar import calendar_features
 from hushtable.data.columns import (
     InfiniteError,
+    as_column,
     as_numbers,
     as_texts,
     infinite,
@@ -94,14 +95,22 @@ class _Found:
         if isinstance(batch, StoredRows):
             batch.fold_ranges(self.low, self.high)
             return batch
+        named = {"category", "label"} & {*self.reading.kinds.values()}
+        if isinstance(batch, np.ndarray) and named:
+            columns = [as_column(np.ascontiguousarray(column)) for column in batch.T]
+            batch = pa.RecordBatch.from_arrays(columns, self.names)
         if isinstance(batch, np.ndarray):
             self._add_numbers(self.reading.without_numbers(batch), start, slice(None))
             return batch
         made, texts = list(batch.columns), []
         for j, column in enumerate(batch.columns):
-            column = self.reading.without_missing(column)
+            column, declared = _as_declared(self.reading.without_missing(column))
+            if self.reading.kinds.get(self.names[j]) in ("category", "label"):
+                declared = True
+                column = column if is_text(column.type) else as_texts(column, self.names[j])
             if is_text(column.type):
                 seen = self._seen(j)
+                seen.declared |= declared
                 texts.append(seen)
                 values = seen.look(column, start)
                 if values is not None and not self.reading.missing:
@@ -177,6 +186,22 @@ class _Found:
     def mixed(self, j: int) -> bool:
         """Return whether a column holds text in some files and numbers in others."""
         return j in self.texts and bool(self.texts[j].n and self.low[j] <= self.high[j])
+
+
+def _as_declared(column: pa.Array) -> tuple[pa.Array, bool]:
+    """Return a column, whole numbers of a dictionary as texts; and whether it is a dictionary.
+
+    Frames call a dictionary a category: its type says that numbers are labels.
+    """
+    if not pa.types.is_dictionary(column.type):
+        return column, False
+    if is_text(column.type):
+        return column, True
+    values = column.dictionary
+    whole = pa.types.is_integer(values.type)
+    if pa.types.is_floating(values.type):  # a frame turns whole numbers with gaps into floats
+        whole = not pc.any(pc.not_equal(values, pc.round(values))).as_py()
+    return (as_texts(column, ""), True) if whole else (column, False)
 
 
 def _code_text(code: float, form: Form) -> str:

@@ -7,7 +7,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
 from hushtable.data.options import first_names
 from hushtable.language import N_, _, numerals
-from hushtable.streams import Drift, drift
+from hushtable.streams import Drift, drift, outside_words
 
 
 def why_no_drift(counted: Counts) -> str:
@@ -50,4 +50,4 @@ def drift_words(found: Drift) -> str:
     if found.beyond_chance:
         names = first_names(found.beyond_chance, 5)
         words += _(" Columns that drifted by more than chance: %(names)s.", names=names)
-    return words
+    return f"{words} {outside_words(found.outside)}".rstrip()

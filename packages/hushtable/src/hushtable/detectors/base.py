@@ -17,6 +17,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch, count_here
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.calendar import without_parts
+from hushtable.data.followers import Follower, followers
 from hushtable.data.labels import fold
 from hushtable.data.persons import PersonsCounted, some_of_each
 from hushtable.data.readers import Reader, as_reader, no_rows
@@ -26,7 +27,7 @@ from hushtable.data.texts.reading import ColumnUnderstanding, Reading, joined_op
 from hushtable.data.typed import open_rows
 from hushtable.data.understanding import Inferred, schema_from_data
 from hushtable.data.weights import whole_weights
-from hushtable.detectors.estimator import check_fitted
+from hushtable.detectors.estimator import check_fitted, suggesting
 from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
 from hushtable.display import html
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
@@ -35,6 +36,7 @@ from hushtable.scores.candidates import ReviewRow
 from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
+from hushtable.streams import outside_beyond, outside_words
 
 #: Up to this many numeric values are encoded once, not in each pass: they take little memory.
 _FEW_VALUES = 1 << 17
@@ -155,10 +157,16 @@ class TableDetector(FittedTables, ABC):
     _reads_again: ClassVar[bool] = False
     #: The verdicts learned so far; the attribute is missing if there are none.
     verdicts_: Counts
+    #: Shares of the rows of the last `partial_fit` outside ranges or categories, where many are.
+    outside_: dict[str, float]
+    #: The counts before a level moved; the attribute is missing if none has.
+    _quiet: Counts
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         fill_docs(cls, SHARED)
+        if "__init__" in vars(cls):
+            cls.__init__ = suggesting(cls.__init__)  # type: ignore[method-assign]
 
     # Parameters that every subclass stores in __init__.
     n_tables: int
@@ -235,11 +243,28 @@ class TableDetector(FittedTables, ABC):
         if chosen is not None:
             sketch = replace(sketch, sampled=True, fresh_samples=self.random_state is None)
         self._set_columns(schema)
-        if hasattr(self, "verdicts_"):
-            del self.verdicts_  # they belong to the previous plan
+        for name in ("verdicts_", "_quiet"):
+            if hasattr(self, name):
+                delattr(self, name)  # they belong to the previous plan
+        self.outside_ = {}
         self._finish(sketch, reader, weights)
         self._usual = sample
         return self
+
+    def followers(self) -> list[Follower]:
+        """Return the columns of numbers that follow from the others, the best predicted first.
+
+        Rows that break what binds such columns are found with `HushTable`'s ``relations=True``.
+        Derived from a sample of the rows of `fit`, and known only before the model is saved.
+
+        Returns
+        -------
+        list of Follower
+            Each has a ``name``, the ``others`` that predict it best, and ``r2``, .9 or more.
+        """
+        check_fitted(self)
+        sample = self._usual
+        return followers(sample.numbers(self.plan_.schema)) if isinstance(sample, Sample) else []
 
     def _chosen_rows(self, n_rows: int, weights: Any) -> NDArray[np.int64] | None:
         """Return the numbers of the rows to count, in rising order; None for all rows."""
@@ -339,7 +364,11 @@ class TableDetector(FittedTables, ABC):
         """Add rows to the counts; the first call draws the plan.
 
         Ranges, cuts and categories come from the first rows; later values outside them are
-        clipped, or count as unseen categories (``sketch_.outside()`` returns their numbers).
+        clipped, or count as unseen categories (``sketch_.outside()`` returns their numbers). If a
+        fifth of the rows of a call or more are outside in a column, beyond what chance explains, a
+        warning names the share, and the row from which on this is so: the level has moved, or the
+        first rows were too few, and the model does not distinguish such values. ``outside_`` holds
+        these shares for the last call. Samples (`LSHiTables`, `RSHash`) do not tell.
 
         Parameters
         ----------
@@ -358,7 +387,9 @@ class TableDetector(FittedTables, ABC):
         if not hasattr(self, "_rng"):
             self._rng = generator(self.random_state)
         before = self._so_far()
-        after = before + self._sketch(before.plan, reader, None)
+        more = self._sketch(before.plan, reader, None)
+        self._note_outside(before, more)
+        after = before + more
         if before is not self.sketch_:  # otherwise the scale of scores stays the same
             warnings.warn(
                 "partial_fit continues with the first of the two passes of fit, because the second "
@@ -370,6 +401,18 @@ class TableDetector(FittedTables, ABC):
                 stacklevel=3,
             )
         return self._finish(after, reader, None)
+
+    def _note_outside(self, before: Counts, more: Counts) -> None:
+        """Compare the latest rows with those before any level moved; warn if many are outside."""
+        quiet = getattr(self, "_quiet", before)
+        self.outside_ = outside_beyond(quiet, more)
+        if not self.outside_:
+            if hasattr(self, "_quiet"):
+                del self._quiet
+            return
+        self._quiet = quiet
+        since = f"(since row {quiet.n_rows:,} of those counted, numbered from 0)"
+        warnings.warn(f"{outside_words(self.outside_)} {since}", UserWarning, stacklevel=4)
 
     @classmethod
     def from_counts(cls, sketch: Counts, *, n_jobs: int | None = None) -> Self:

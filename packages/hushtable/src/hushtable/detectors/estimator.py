@@ -7,6 +7,7 @@ imported: by the user, by another library, or by a detector when someone uses an
 that base has. Code that checks whether a detector is an estimator can only run later than that.
 """
 
+import difflib
 import functools
 import importlib
 import inspect
@@ -120,6 +121,40 @@ class _AfterImport(MetaPathFinder, Loader):
         if self in sys.meta_path:
             sys.meta_path.remove(self)
             self._then(module)
+
+
+#: Parameters of other libraries' detectors, by the parameter that means the same here.
+_ELSEWHERE = {
+    "n_tables": ("n_estimators", "n_trees", "n_hash", "n_bins", "num_trees"),
+    "max_rows": ("max_samples", "subsample", "sample_size"),
+    "context": ("group", "groups", "by"),
+    "contamination": ("nu", "outlier_fraction", "threshold"),
+    "n_jobs": ("n_threads", "nthread", "num_threads"),
+    "random_state": ("seed", "random_seed"),
+}
+
+
+def suggesting(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor whose error about an unknown parameter proposes the right one."""
+    known = [name for name in inspect.signature(init).parameters if name != "self"]
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        for name in kwargs:
+            if name not in known:
+                mine = type(self).__name__
+                words = f"{mine} has no parameter {name!r}: its parameters are {', '.join(known)}"
+                raise TypeError(words + _proposal(name, known))
+        init(self, *args, **kwargs)
+
+    return checked
+
+
+def _proposal(name: str, known: Sequence[str]) -> str:
+    """Return a question that proposes a known parameter; nothing if none is near."""
+    near = [here for here, others in _ELSEWHERE.items() if name in others and here in known]
+    near = near or difflib.get_close_matches(name, known, n=1)
+    return f". Did you mean {near[0]}?" if near else ""
 
 
 def check_fitted(detector: Any) -> None:

@@ -82,6 +82,9 @@ SHARED = {
             How the text of the columns was read; later rows are read in the same way.
         understanding_ : tuple of ColumnUnderstanding
             Columns as `fit` understood them; only after `fit`, because files do not hold it.
+        outside_ : dict of str to float
+            After `partial_fit`: the columns of which many of the latest rows, beyond chance, are
+            outside the ranges or categories, and their shares.
         """,
 }
 
@@ -130,6 +133,8 @@ def n_outliers(contamination: Any, n_rows: int) -> float:
 #: Part of the rows to flag below which a warning says that ties prevent it, and their least number.
 _OF_ASKED, _LEAST_ASKED = 0.5, 5
 
+#: Columns of a list that people read first.
+_READ_FIRST = ("file", "row", "severity", "words")
 #: Output formats, by scikit-learn's names.
 _OUTPUTS = ("default", "pandas", "polars")
 
@@ -382,7 +387,7 @@ class FittedTables(_Base):
 
     # --- reasons ------------------------------------------------------------------------------
 
-    def explain(self, X: Any) -> Floats:
+    def explain(self, X: Any) -> Any:
         """Return how much each feature contributes to the gap between a typical and a row's score.
 
         A row's contributions add up to the mean score of the counted rows minus the row's own.
@@ -395,8 +400,11 @@ class FittedTables(_Base):
 
         Returns
         -------
-        ndarray of shape (n, n_features), float64
-            In bits; the highest contributions are the reasons why a row is an outlier.
+        ndarray, or DataFrame, of shape (n, n_features), float64
+            In bits; higher is more unusual: the highest contributions are the reasons why a row is
+            an outlier, and a value that is more usual than most has a contribution below 0. A
+            pandas frame (with the rows' index) or a polars frame if the rows are one and
+            `set_output` does not choose another format.
 
         Raises
         ------
@@ -405,8 +413,7 @@ class FittedTables(_Base):
         """
         reader = self._open(X)
         shares = _some(Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs), reader)
-        found: Floats = self._output(shares, X, "", self.plan_.schema.of_rows.names)
-        return found
+        return self._output(shares, X, "", self.plan_.schema.of_rows.names)
 
     def importances(self, X: Any) -> Floats:
         """Return each feature's mean contribution size, the mean of abs(`explain`), over rows.
@@ -458,22 +465,22 @@ class FittedTables(_Base):
             A pandas frame (with the rows' index) or a polars frame if the rows are one, otherwise
             a Table. It has a line for each row, the lowest score first, with the columns
 
-            - ``rank``, from 1; ``file``, if there are several files; ``row``, from 0;
-            - those named by ``keep``;
+            - ``file``, if there are several files; ``row``, from 0; those named by ``keep``;
             - ``severity``, from 0 to 100: 100 times one minus the share of the counted rows that
               are as rare or rarer. If the model does not know the counted rows (merged counts,
               releases, older files, after `partial_fit`), or if you called `set_ranks`, the share
               is taken among other rows: the table's metadata names them
               (``hushtable.severity_among``; in pandas ``attrs["severity_among"]``);
-            - ``score`` and ``error``, its standard error as returned by `standard_errors`;
+            - for `HushTable` and `LSHiTables`, ``words``: all reasons in words;
+            - ``rank``, from 1; ``score`` and ``error``, its standard error as returned by
+              `standard_errors`;
             - ``outside``, the columns with values outside the plan's range or categories;
             - for `HushTable` and `LSHiTables`, three reasons: ``reason_1`` is the column,
               ``value_1`` its value, ``usual_1`` what is usual (the middle 90% of the counted rows,
               or their most frequent values), ``direction_1`` is high, low, rare, missing, beyond
-              the plan, or the value that it is rare with, or empty; ``words`` has all reasons in
-              words. A reason too weak to mention is null. ``repair`` names the columns whose usual
-              values would take the row off the list, and ``incident`` numbers the groups of rows
-              with the same strongest reason.
+              the plan, or the value that it is rare with, or empty. A reason too weak to mention is
+              null. ``repair`` names the columns whose usual values would take the row off the list,
+              and ``incident`` numbers the groups of rows with the same strongest reason.
 
             Rows with a value far outside all others come first, the farthest first, until verdicts
             are learned. If no value is a reason, ``words`` says that no column stands out.
@@ -499,7 +506,11 @@ class FittedTables(_Base):
             raise UsageError(f"keep={keep!r}: needs a list of columns, such as [{keep!r}]")
         if len(set(keep)) < len(keep):
             raise UsageError(f"keep={list(keep)} names a column twice: name each once")
-        return frame_like(self._lowest(X, n, keep, only_counted=only_counted).table(), X)
+        table = self._lowest(X, n, keep, only_counted=only_counted).table()
+        first = [name for name in _READ_FIRST if name in table.column_names]
+        first[first.index("severity") : first.index("severity")] = keep
+        others = [name for name in table.column_names if name not in first]
+        return frame_like(table.select([*first, *others]), X)
 
     def _lowest(
         self,
@@ -561,8 +572,10 @@ class FittedTables(_Base):
 
     def _output(self, values: Any, X: Any, name: str, columns: Sequence[str] | None = None) -> Any:
         """Return values (n,) or (n, d) of rows in the format that `set_output` chose."""
-        kind = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
-        if kind == "default":
+        kind = getattr(self, "_sklearn_output_config", {}).get("transform")
+        if kind is None and columns is not None:
+            kind = _library(X)  # columns without names say little
+        if kind not in _OUTPUTS[1:]:
             return values
         try:
             library = __import__(kind)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 from scipy.stats import binom
 from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import precision_score, roc_auc_score
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
@@ -127,6 +128,38 @@ class PyODAdapter(BaseEstimator):
         """
         self.fit(X)
         return self.labels_
+
+    def fit_predict_score(self, X: Any, y: Any, scoring: str = "roc_auc_score") -> float:
+        """Fit the detector, and return how well its scores separate the labelled rows.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, in any form that the detector takes.
+        y : array-like of shape (n,)
+            1 for an outlier, 0 for a row that is fine.
+        scoring : {"roc_auc_score", "prc_n_score"}, default="roc_auc_score"
+            The area under the ROC curve; or the share of outliers among as many rows with the
+            highest scores as there are outliers (rows of a tied last score are left out).
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        UsageError
+            If the scoring is unknown.
+        """
+        if scoring not in ("roc_auc_score", "prc_n_score"):
+            raise UsageError(f"scoring={scoring!r}: needs 'roc_auc_score' or 'prc_n_score'")
+        found, truth = self.fit(X).decision_scores_, np.asarray(y)
+        if scoring == "roc_auc_score":
+            return float(roc_auc_score(truth, found))
+        n = int(np.count_nonzero(truth))
+        threshold = np.percentile(found, 100.0 * (1.0 - n / len(truth)))
+        marked = found > threshold
+        return float(precision_score(truth, marked))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each row, in bits; high is abnormal.

@@ -81,7 +81,7 @@ class Plan(Displayed):
     """The plan that all sites share: the hash functions, and how counts become scores.
 
     Make one with `Plan.draw` or `Plan.marginals`. Two sketches add only if their plans have
-    the same `plan_id`.
+    the same `plan_id`; such plans are equal.
 
     Attributes
     ----------
@@ -717,6 +717,12 @@ class Plan(Displayed):
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the plan to a .hush file, atomically: the whole file or nothing."""
         files.write(path, "plan", *self.entries())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.plan_id == other.plan_id
+
+    def __hash__(self) -> int:
+        return hash(self.plan_id)
 
     @cached_property
     def plan_id(self) -> str:

@@ -19,6 +19,7 @@ from hushtable import kernels
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.readers import Batch, Reader, taken
 from hushtable.data.readers.stored import OfSparse, StoredRows
+from hushtable.data.relations import numbers_of as numbers_of_rows
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
@@ -357,6 +358,15 @@ class Sample:
                 self._outermost.add(batch, start)
             yield batch
             start = stop
+
+    def numbers(self, schema: Schema) -> dict[str, NDArray[np.float64]]:
+        """Return the columns of numbers of the sampled rows by name; none of sparse rows."""
+        sampled = [self._batches[start] for start in sorted(self._batches)]
+        columns = [j for j, feature in enumerate(schema.features) if feature.kind == "numeric"]
+        if not columns or not sampled or any(isinstance(one, StoredRows) for one in sampled):
+            return {}
+        X = np.concatenate([numbers_of_rows(one, columns, schema.names) for one in sampled])
+        return {schema.names[j]: X[:, k] for k, j in enumerate(columns)}
 
     def usual(self, scorer: Scorer) -> Usual:
         """Return what is usual among the rows of the sample, as a scorer scores them."""

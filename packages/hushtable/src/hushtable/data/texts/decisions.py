@@ -74,8 +74,9 @@ class Decider(ColumnDoubts):
             return self._number(name, seen)
         if asked == "date" or (asked is None and seen.shapes["date"] >= _MOSTLY * seen.n):
             return self._date(name, seen)
-        if asked in ("category", "label"):
-            return self._category(name, seen)
+        declared = asked is None and seen.declared and seen.shapes["whole"] == seen.n
+        if asked in ("category", "label") or declared:
+            return self._category(name, seen, kept=True)
         if seen.shapes["code"] > _FEW_CODES * seen.n:
             why = _("codes (leading zeros, or more digits than a number can hold): kept as text")
             return self._category(name, seen, why)
@@ -351,10 +352,13 @@ class Decider(ColumnDoubts):
             text=repr(like[0][:40]), where=where,
         )  # fmt: skip
 
-    def _category(self, name: str, seen: TextsSeen, why: str = "") -> ColumnUnderstanding:
+    def _category(
+        self, name: str, seen: TextsSeen, why: str = "", *, kept: bool = False
+    ) -> ColumnUnderstanding:
+        """Return a column of categories; ``kept`` if a person, or its type, says that it is one."""
         asked = self.reading.kinds.get(name)
         reading = ColumnReading("label" if asked == "label" else "category")
-        n, kept = len(reading.categories(seen.texts)), asked in ("category", "label")
+        n = len(reading.categories(seen.texts))
         found = looks(sorted(seen.texts), seen.n)
         odd = "" if kept or why else self._like_numbers(seen)
         if odd:

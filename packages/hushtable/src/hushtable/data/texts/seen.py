@@ -148,6 +148,8 @@ class TextsSeen:
     absent: tuple[float, ...] = ()
     #: Whether a person requested numbers.
     as_number: bool = False
+    #: Whether a person, or its type, says that it holds categories.
+    declared: bool = False
     n: int = 0
     n_missing: int = 0
     shapes: Counter[str] = field(default_factory=Counter)
@@ -223,7 +225,8 @@ class TextsSeen:
         if n == 0:
             return None
         # Arrow builds an error message for each text that is not a number: try a few first.
-        likely = self.n_plain or numbers.plain(plain_texts(column.slice(0, FEW))) is not None
+        few = plain_texts(column.slice(0, FEW))
+        likely = not self.declared and (self.n_plain or numbers.plain(few) is not None)
         texts = plain_texts(column) if likely else column
         values = numbers.plain(texts) if likely else None
         if values is not None and self.n_dotted == self.n - n:  # all so far
@@ -378,6 +381,7 @@ class TextsSeen:
 
     def merge(self, other: "TextsSeen") -> None:
         """Add the findings of another thread."""
+        self.declared |= other.declared
         self.n += other.n
         self.n_missing += other.n_missing
         self.shapes += other.shapes
