@@ -266,7 +266,7 @@ class Drift:
     context : tuple of str
         The columns within which rows were compared: with those of the same month, or ward.
     outside : dict of str to float
-        Features of which a fifth of the later rows or more, beyond chance, are outside the plan's
+        Features in which a fifth of the later rows or more, beyond chance, are outside the plan's
         ranges or categories, and that share; from exact counts only.
 
     Examples
@@ -372,8 +372,8 @@ def outside_beyond(before: Counts, after: Counts) -> dict[str, float]:
 
     If ranges were read off earlier rows, a few later rows are outside by chance: of n rows, the
     next one is the lowest or the highest with a probability of 2 / (n + 1), and k categories are
-    as little a bound as k ends. After n rows, of which o were outside, the share has therefore a
-    beta distribution with the parameters 2 + o and n - o - 1.
+    as little a bound as k ends. If o of n rows were outside, the share has therefore a beta
+    distribution with the parameters 2 + o and n - o - 1.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ SHARED = {
         understanding_ : tuple of ColumnUnderstanding
             Columns as `fit` understood them; only after `fit`, because files do not hold it.
         outside_ : dict of str to float
-            After `partial_fit`: the columns of which many of the latest rows, beyond chance, are
+            After `partial_fit`: the columns in which many of the latest rows, beyond chance, are
             outside the ranges or categories, and their shares.
         """,
 }
