@@ -32,6 +32,7 @@ from hushtable.scores.scorer import Scorer
 DETECTORS = [ACE, HushTable, LSHiTables, RotatedRSHash, RSHash]
 
 
+@pytest.mark.filterwarnings("ignore:contamination=")  # some checks fit rows that are alike
 @parametrize_with_checks([
     HushTable(passes=2, n_tables=20, contamination=0.1),
     PyODAdapter(HushTable(random_state=0)),
@@ -48,6 +49,7 @@ def test_scikit_learns_checks_of_the_papers_detectors(estimator, check):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:contamination=")
 @parametrize_with_checks([
     ACE(n_bits=4, contamination=0.1),
     HushTable(),
