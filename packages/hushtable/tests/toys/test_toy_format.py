@@ -24,6 +24,7 @@ PLAN = Plan.draw(SCHEMA, random_state=0, n_tables=8)
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
+    registry.load_plugins()  # once in a process: not into the copies
     monkeypatch.setattr(registry, "FORMATS", registry.FORMATS.copy())
     monkeypatch.setattr(registry, "SOURCES", registry.SOURCES.copy())
     register_format("JSON lines", [".jsonl"], lambda path, texts: arrow_json.read_json(path))

@@ -489,7 +489,10 @@ class HomeModel(Displayed):
     def _usual_elsewhere(self) -> Usual | None:
         """Return what is usual by the others' histograms, or otherwise among the own rows."""
         own = self.here._usual_values()
-        own = None if own is None else own.without_scores()
+        if own is not None:
+            # Differences within groups, which only exact fits have, follow the plan's columns.
+            shared = own.values[: len(self._others.plan_.schema)]
+            own = replace(own.without_scores(), values=shared)
         if self.marginals is None:
             return own
         return replace(Frequencies(self.marginals, "the histograms").beside(own), among=ELSEWHERE)
