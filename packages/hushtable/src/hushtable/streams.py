@@ -385,18 +385,20 @@ def outside_beyond(before: Counts, after: Counts) -> dict[str, float]:
     dict of str to float
         The largest share first.
     """
-    exact = isinstance(before, Sketch) and isinstance(after, Sketch)
-    if not exact or before.sampled or after.sampled or not min(before.n_rows, after.n_rows):
+    if not isinstance(before, Sketch) or not isinstance(after, Sketch):
+        return {}
+    if before.sampled or after.sampled or not min(before.n_rows, after.n_rows):
         return {}
     features, n, m = after.plan.schema.features, before.n_rows, after.n_rows
-    found = {}
-    for feature, past, new in zip(features, before.tally[:, 1], after.tally[:, 1], strict=True):
+    earlier, later, found = before.outside(), after.outside(), {}
+    for feature in features:
+        past, new = earlier.get(feature.name, 0), later.get(feature.name, 0)
         if new < _MANY_OUTSIDE * m:
             continue
         ends = 2 if feature.kind == "numeric" else len(feature.categories) + 1
-        a, b = ends + int(past), max(1, n - int(past) - ends + 1)
-        if _by_chance(int(new), m, a, b) < _BY_CHANCE / len(features):
-            found[feature.name] = float(new / m)
+        a, b = ends + past, max(1, n - past - ends + 1)
+        if _by_chance(new, m, a, b) < _BY_CHANCE / len(features):
+            found[feature.name] = new / m
     return dict(sorted(found.items(), key=lambda one: -one[1]))
 
 

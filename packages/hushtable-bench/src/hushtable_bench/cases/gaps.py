@@ -15,6 +15,7 @@ something count for nothing. For each number of tables in between:
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +34,7 @@ from hushtable_bench.runner import CaseRun, data_folder, progress
 SIDES = (0, 1, 2, 3, 4, 5, 7, 10)
 GAPS, TELLING = 0.05, 3.0
 
-Rows = NDArray[np.float64] | pa.Table
+Rows: TypeAlias = "NDArray[np.float64] | pa.Table"
 
 
 def scores(rows: Rows, own_sides: int, seed: int) -> NDArray[np.float64]:
