@@ -189,15 +189,15 @@ class _Found:
 
 
 def _as_declared(column: pa.Array) -> tuple[pa.Array, bool]:
-    """Return a column, whole numbers of a dictionary as texts; and whether it is a dictionary.
+    """Return a column, whole numbers of a dictionary as texts; and whether it has such numbers.
 
     Frames call a dictionary a category: its type says that numbers are labels.
     """
     if not pa.types.is_dictionary(column.type):
         return column, False
-    if is_text(column.type):
-        return column, True
     values = column.dictionary
+    if is_text(column.type):
+        return column, bool(pc.all(pc.match_substring_regex(values, r"^[+-]?\d+$")).as_py())
     whole = pa.types.is_integer(values.type)
     if pa.types.is_floating(values.type):  # a frame turns whole numbers with gaps into floats
         whole = not pc.any(pc.not_equal(values, pc.round(values))).as_py()
