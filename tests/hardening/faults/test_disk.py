@@ -58,7 +58,7 @@ def test_full_at_every_change(served, name):
 def mounted(folder, *options):
     """Mount a file system of its own in memory, where that is allowed."""
     folder.mkdir(exist_ok=True)
-    command = ["mount", "-t", "tmpfs", "-o", ",".join(options), "none", folder]
+    command = ["mount", "-t", "tmpfs", "-o", ",".join(("mode=700", *options)), "none", folder]
     if shutil.which("mount") is None or subprocess.run(command, check=False, stderr=-3).returncode:
         pytest.skip("no file system can be mounted here")
     try:
@@ -82,7 +82,7 @@ def test_a_disk_that_is_really_full(served, elsewhere):
     with mounted(elsewhere.root, f"size={size + 64 * 4096}"):
         for name, content in files.items():
             path = elsewhere.root / name
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             path.chmod(0o600)
         filler = elsewhere.root / "filler"
@@ -108,7 +108,7 @@ def test_a_read_only_disk(served, elsewhere):
     with mounted(elsewhere.root, "size=8m"):
         for name, content in files.items():
             path = elsewhere.root / name
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             path.chmod(0o600)
         subprocess.run(["mount", "-o", "remount,ro", elsewhere.root], check=True)
