@@ -32,6 +32,7 @@ def main() -> None:
     clock.read = lambda: seeds.NOW
     warnings.simplefilter("error")  # a user sees them, and an overflow is a wrong result
     warnings.filterwarnings("ignore", "X (has|does not have)")  # for this, users are to see one
+    warnings.filterwarnings("ignore", "contamination=|Many rows are outside|context=")  # likewise
     corpus = here / "corpus" / name
     for each in (corpus, here / "findings"):
         each.mkdir(parents=True, exist_ok=True)
