@@ -67,7 +67,7 @@ def tables_plan() -> Plan:
 def _through_a_file(release: Noised, path: Path) -> Release:
     release.save(path)
     read = load(path)
-    assert isinstance(read, Release)  # load's warning that the file has no hidden plan
+    assert isinstance(read, Release)
     return read
 
 

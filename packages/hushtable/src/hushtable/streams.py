@@ -378,7 +378,7 @@ def outside_beyond(before: Counts, after: Counts) -> dict[str, float]:
     Parameters
     ----------
     before, after : Sketch or Release
-        Of the earlier and of the later rows. Releases, and samples, do not tell.
+        Of the earlier and of the later rows. The result is empty for releases and samples.
 
     Returns
     -------
