@@ -183,7 +183,7 @@ def served(folder, first="/"):
         access = Access(port, first)
         desk = Desk(folder, "Ada")
         config = uvicorn.Config(
-            build_app(desk, access), log_level="warning", access_log=False, lifespan="off"
+            build_app(desk, access), log_config=None, access_log=False, lifespan="off"
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": listening})

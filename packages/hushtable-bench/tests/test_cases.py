@@ -158,7 +158,7 @@ SMALL = {
     "folder": (sums, {}, "--sites 4 --tables 2", "True"),
     "frames": (latency, {"FITTED": 50, "CALLS": 2, "QUICK_FRAME_ROUNDS": 1, "CATEGORIES": 50},
                "--quick", "10,000 categories"),
-    "joining": (joining, {"ROWS": 400, "LEAST": 5, "ALIKE": (50,)}, "--quick", "Less the site's"),
+    "joining": (joining, {"ROWS": 400, "LEAST": 5, "ALIKE": (50,)}, "--quick", "Minus the site's"),
     "joining_released": (joining, {"TOGETHER": (100, 200), "LEAST": 5},
                          "--quick", "less the result"),
     "latency": (latency, {"FITTED": 50, "CALLS": 2, "QUICK_BURSTS": 1}, "--quick", "a Scorer"),

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -554,6 +555,22 @@ def test_a_port_in_use(run, folder, monkeypatch):
         result = run("desk", "patients.csv", "--port", port, "--no-browser")
     assert result.code == 1
     assert f"port {port} cannot be used" in result.err
+
+
+def test_the_command_leaves_the_log_handlers_of_others_open(run, folder, monkeypatch):
+    """A server that configures logging closes them, and with some of them their streams."""
+    closed = []
+
+    class Handler(logging.Handler):
+        def close(self):
+            closed.append(self)
+            super().close()
+
+    handler = Handler()
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+    assert run("desk", folder, "--no-browser").code == 0
+    assert not closed
+    handler.close()
 
 
 def test_the_command_serves_and_ends(folder):

@@ -68,7 +68,7 @@ def desk(
         access = Access(listening[0].getsockname()[1], first)
         server = uvicorn.Server(
             uvicorn.Config(
-                build_app(opened, access), log_level="warning", access_log=False,
+                build_app(opened, access), log_config=None, access_log=False,
                 server_header=False, lifespan="off",
             )
         )  # fmt: skip

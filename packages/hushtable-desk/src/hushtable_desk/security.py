@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: The address that a desk listens on.
 LOOPBACK = "127.0.0.1"
-#: Whether the system tells whose process has a connection: Linux lists the owners. There, a desk
+#: Whether the system reports whose process has a connection: Linux lists the owners. There, a desk
 #: also has a host name of its own below localhost, which browsers resolve themselves, so that they
 #: send its cookie to no other port.
 KNOWS_ACCOUNTS = sys.platform == "linux"
@@ -205,7 +205,7 @@ _CONNECTIONS = Path("/proc/net/tcp"), Path("/proc/net/tcp6")
 
 
 def _is_own(request: Request) -> bool:
-    """Return whether a process of this account sends the request, or the system cannot tell."""
+    """Return whether a process of this account sends the request, as far as the system reports."""
     if not KNOWS_ACCOUNTS:
         return True
     client, server = request.client, request.scope.get("server")

@@ -24,7 +24,7 @@ def fault_of(path: str | os.PathLike[str], forbidden: int) -> str:
     Raises
     ------
     OSError
-        If there is no such file, or the system does not tell.
+        If there is no such file, or the system does not report its mode.
     """
     if os.name != "posix":
         return ""

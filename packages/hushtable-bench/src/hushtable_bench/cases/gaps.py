@@ -1,12 +1,12 @@
 """Measure what a missing value should count as: the trade-off between two wrong ends.
 
 With sides of its own in all tables (10 of 10), a gap is a rare value, and rows that lack one at
-random come before rows with errors. With none (0 of 10), it is a usual value, and gaps that tell
-something count for nothing. For each number of tables in between:
+random come before rows with errors. With none (0 of 10), it is a usual value, and
+the information in gaps is lost. For each number of tables in between:
 
 - *one column*, *all columns*: what is left of the average precision of complete labelled sets, and
   the ROC-AUC lost, if 5% of a column, or of every column, is missing at random
-- *gaps that tell*: ROC-AUC lost against 10 of 10 if outliers lack a column three times as often
+- *informative gaps*: ROC-AUC lost against 10 of 10 if outliers lack a column three times as often
   (15% against 5%)
 - *gaps of their own*: the same on tables that come with gaps (--gaps FOLDER)
 - *errors*: of 1,200 patients, creatinine is four times too high in 42, and missing in 5% of the
@@ -72,7 +72,8 @@ def spoiled(
     n, j = len(X), int(rng.integers(X.shape[1]))
     yield "complete", X
     yield "all columns", np.where(rng.random(X.shape) < GAPS, np.nan, X)
-    for name, share in {"one column": np.full(n, GAPS), "tell": GAPS * (1 + 2.0 * y)}.items():
+    shares = {"one column": np.full(n, GAPS), "informative": GAPS * (1 + 2.0 * y)}
+    for name, share in shares.items():
         some = X.copy()
         some[rng.random(n) < share, j] = np.nan
         yield name, some
@@ -119,7 +120,7 @@ def gaps(
             "tables of ten in which a gap has sides of its own": "{t[0]}",
             "one column: AP kept": "{t[1]:.3f}", "ROC-AUC lost": "{t[2]:.4f}",
             "all columns: AP kept": "{t[3]:.3f}", "lost": "{t[4]:.4f}",
-            "gaps that tell: lost": "{t[5]:.4f}", "gaps of their own: lost": "{t[6]:.4f}",
+            "informative gaps: lost": "{t[5]:.4f}", "gaps of their own: lost": "{t[6]:.4f}",
             "errors: AP kept": "{t[7]:.3f}",
         },
         lines,
@@ -131,7 +132,7 @@ def _line(means: dict[tuple[str, int], NDArray[np.float64]], k: int) -> tuple[fl
     whole, (one, every) = means["complete", k], (means[kind, k] for kind in _KINDS)
     return (
         k, one[1] / whole[1], whole[0] - one[0], every[1] / whole[1], whole[0] - every[0],
-        *(means[kind, 10][0] - means[kind, k][0] for kind in ("tell", "own")),
+        *(means[kind, 10][0] - means[kind, k][0] for kind in ("informative", "own")),
         means["errors", k][1] / means["no gaps", k][1],
     )  # fmt: skip
 
@@ -147,5 +148,5 @@ def _figure(lines: Sequence[tuple[float, ...]]) -> None:
     for line, x, y in zip(lines, at_random, own, strict=True):
         axes.annotate(f"{line[0]} of 10", (x, y), (5, 5), textcoords="offset points", fontsize=8)
     axes.set_xlabel("ROC-AUC lost if 5% of every column is missing at random", fontsize=9)
-    axes.set_ylabel("ROC-AUC lost in tables\nwhose gaps tell something", fontsize=9)
+    axes.set_ylabel("ROC-AUC lost in tables\nwhose gaps are informative", fontsize=9)
     figures.save(figure, Path("."), "gaps")

@@ -245,7 +245,7 @@ class RoundInFolder:
         round_folder, output = RoundFolder(found, store), self.folder / f"{name}.result.hush"
         if name == "lead":
             visit = CoordinatorVisit(
-                round_folder, those.lead, self.folder / "journal", output
+                round_folder, those.lead, self.folder / "journal.json", output
             ).run()
         else:
             keys = those.keys[name]

@@ -191,7 +191,7 @@ class DuckDBDialect(SqlDialect):
     columns: ClassVar[str] = "r.*"
 
     def check(self, features: Sequence[Feature]) -> None:
-        """Raise `UsageError` for names that differ only in case, which DuckDB does not tell."""
+        """Raise `UsageError` for names that differ only in case, which DuckDB equates."""
         seen: dict[str, str] = {}
         for feature in features:
             other = seen.setdefault(feature.name.lower(), feature.name)

@@ -50,7 +50,7 @@ class CoordinatorVisit:
     keys : Keys
         The coordinator's.
     journal : Path
-        File that records its decisions.
+        File that records its decisions; answers are in the folder of its name without the suffix.
     output : Path
         File to write the result to.
     """

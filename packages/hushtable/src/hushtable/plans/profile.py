@@ -289,7 +289,7 @@ def own_side(
     The others have the side of the usual value. ``table`` and ``feature`` are those of each
     function, ``own_sides`` is in how many of ten tables. A gap says little by itself: with sides of
     its own in all tables, a row that lacks a value would be rarer than one with a gross error; with
-    none, all that gaps tell would be lost.
+    none, the information in gaps would be lost.
     """
     own: NDArray[np.bool_] = own_sides * (table + feature) % 10 < own_sides
     if profile is not None:
