@@ -73,7 +73,9 @@ def test_released_marginals_do_too(explained, site, tmp_path):
     do("release", site / "marginals.sketch.hush", "--epsilon", 20, "-o", released)
     facts = explained("--marginals", released, "--json")[0].json
     words = [reason["words"] for line in facts["lowest"] for reason in line["reasons"]]
-    assert any(re.match(r"income 199999, usually \d+ to \d+: high", text) for text in words)
+    # Whether that is far above depends on the noise in what is usual.
+    usually = re.compile(r"income 199999, usually \d+ to \d+: (high|far above)")
+    assert any(map(usually.match, words)), words
 
 
 def test_low_values_unseen_categories_and_units(run, site, tmp_path):
