@@ -14,8 +14,10 @@ from edits import Program, _packed, edited, relink
 from pyarrow import parquet
 
 from hushtable import Feature, LocalModel, Plan, Release, Schema, Sketch, files, load
+from hushtable.data.readers import as_reader
+from hushtable.data.understanding import schema_from_data
 from hushtable.describe import describe_ledger
-from hushtable.errors import FileError, PlanError, UsageError
+from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.scores.files import ScoreFile
 from hushtable_federation.book.book import Book
 from hushtable_federation.policy import Approval
@@ -200,3 +202,9 @@ def test_programs_of_edits_get_past_the_digests():
             reasons.add(str(error)[:40])
     assert len(reasons) > 10, reasons
     assert not any("arrays are not the ones" in reason for reason in reasons)
+
+
+def test_a_quotation_mark_in_the_header_that_runs_into_blank_lines(tmp_path):
+    (tmp_path / "a.csv").write_text('"1,"2,"2\n\n\n')
+    with pytest.raises(DataError, match="has no rows"):
+        schema_from_data(as_reader(str(tmp_path / "a.csv")))

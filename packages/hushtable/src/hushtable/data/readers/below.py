@@ -118,8 +118,8 @@ class _RecordsBelow:
 def second_table(lines: Iterable[str], dialect: Dialect) -> int:
     """Return the number, from 1, of a second header line below a blank line; 0 if none."""
     every, width = iter(lines), len(dialect.names)
-    for _ in range(dialect.lines):
-        next(every)
+    for _ in itertools.islice(every, dialect.lines):
+        pass
     gaps, end = 0, dialect.lines
     with contextlib.suppress(csv.Error):
         for record in records(every, dialect.delimiter, dialect.lines):

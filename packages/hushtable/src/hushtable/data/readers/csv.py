@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import itertools
 import re
 import struct
 from collections.abc import Iterator
@@ -344,8 +345,8 @@ class _File:
         Only the form is checked: a quoted text may hold anything, including line breaks.
         """
         with self._opened_lines() as lines:
-            for _ in range(self.dialect.lines):
-                next(lines)
+            for _ in itertools.islice(lines, self.dialect.lines):
+                pass
             rows = csv.reader(lines, delimiter=self.dialect.delimiter, strict=True)
             try:
                 for _ in rows:
@@ -387,8 +388,8 @@ class _File:
     def _lines_slowly(self, row: int, *, every: bool) -> tuple[int, int]:
         dialect, end = self.dialect, self.dialect.lines
         with opened_lines(self.path, dialect.encoding) as lines:
-            for _ in range(dialect.lines):
-                next(lines)
+            for _ in itertools.islice(lines, dialect.lines):
+                pass
             with contextlib.suppress(csv.Error):  # a field beyond the limit of the csv library
                 for record in records(lines, dialect.delimiter, end):
                     odd = len(record.fields) != len(dialect.names)
