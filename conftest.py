@@ -23,6 +23,7 @@ import pytest
 import hushtable
 from cli_fixtures import old, refused, run, site  # noqa: F401 # of commands, for all packages
 from hushtable import kernels
+from hushtable.errors import in_shell
 from hushtable.kernels import _built
 from postgres_server import postgres  # noqa: F401
 
@@ -141,3 +142,10 @@ def _not_built(name):
         raise AssertionError(f"{name} was not built for these arguments")
 
     return compiled
+
+
+@pytest.fixture
+def shell():
+    """Let messages name the options of commands, as they do there."""
+    with in_shell():
+        yield

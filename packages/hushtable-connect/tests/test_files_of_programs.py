@@ -21,6 +21,8 @@ from hushtable.data.readers.reader import Unasked
 from hushtable.errors import DataError
 from hushtable_connect.files import statistics
 
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+
 
 def saved(path, content, encoding="utf-8"):
     path.write_bytes(content.encode(encoding) if isinstance(content, str) else content)

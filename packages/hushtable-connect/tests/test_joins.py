@@ -25,6 +25,8 @@ pytest.importorskip("duckdb", reason="DuckDB aggregates")
 from hushtable_connect.joins import grouped, joined
 from hushtable_connect.joins.request import JoinFeature, JoinRequest, table_name
 
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+
 NUMBERS = ("mean", "median", "sum", "min", "max", "std")
 
 

@@ -21,6 +21,8 @@ from hushtable_federation.site import NOBODY, SiteRows
 from hushtable_federation.standing import Standing
 from place_helpers import SCHEMA, Places
 
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+
 #: Entries after the line ``key = "north.key"``, and the error: line and words.
 WRONG = {
     'polcy = "a"': (
@@ -139,7 +141,10 @@ def test_doubt_about_rows_names_the_entry(places):
     places.file("north").write_text('key = "north.key"\nrows = "north.csv"\ncolumns = ["a", "z"]\n')
     site = Site.open(places.file("north"))
     plan = Plan.draw(SCHEMA, n_tables=2)
-    with site.book() as book, pytest.raises(DataError, match=r"entry in .*north\.toml"):
+    with (
+        site.book() as book,
+        pytest.raises(DataError, match=r"north\.toml: each option in this message is an entry"),
+    ):
         SiteRows(site.settings, book, NOBODY).open(plan)
 
 

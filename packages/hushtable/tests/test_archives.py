@@ -18,6 +18,8 @@ from hushtable.data.readers import FileLayout, as_reader, registry
 from hushtable.data.readers import archives as unpacking
 from hushtable.errors import DataError, UsageError
 
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+
 CSV = "age,ward\n30,north\n40,south\n50,north\n"
 ROWS = [(30, "north"), (40, "south"), (50, "north")]
 

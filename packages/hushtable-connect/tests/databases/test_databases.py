@@ -18,6 +18,8 @@ from hushtable_connect.databases import drivers
 from hushtable_connect.databases import reader as _database
 
 duckdb = pytest.importorskip("duckdb")
+
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
 if find_spec("sqlalchemy") is None:  # not imported yet: it takes a third of a second
     pytest.skip("SQLAlchemy is not installed", allow_module_level=True)
 

@@ -15,6 +15,8 @@ from hushtable.data.readers import FileLayout, as_reader
 from hushtable.errors import DataError, DataTypeError
 from postgres_server import PASSWORD, QUOTED
 
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+
 QUERY = "SELECT id, x, word FROM rows ORDER BY id"
 
 

@@ -93,11 +93,12 @@ class SiteRows:
                 settings.rows, plan.schema, keep=keep, attended=attended
             )
         except DataError as error:
-            if "--" not in str(error) or settings.path is None:
+            said = error.args[0]
+            if "--" not in said or settings.path is None:
                 raise
             raise DataError(
-                f"{error} (each of these options is an entry in {settings.path}: --skip-lines is "
-                "skip_lines)"
+                f"{settings.path}: each option in this message is an entry of this file, with _ "
+                f"for -: {said}"
             ) from None
         finally:
             if not attended:  # never read

@@ -6,6 +6,7 @@ from cli_helpers import allow_no_masks, answer, do, hold, make_parties, post, sa
 from hushtable import load
 from hushtable_federation.book import chain
 from hushtable_federation.book.book import Book
+from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.keys import Keys
 
 TERMS = ("--epsilon", 1)
@@ -73,6 +74,20 @@ def test_a_round_without_masks_goes_on_without_a_late_site(here, run):
     facts = run("round", "verify", result, sent, "--book", here / "north.book", "--json").json
     assert facts["recomputed"]
     assert facts["own_answer"]
+
+
+def test_a_column_without_a_value_is_reported_before_counts_are_sent(here, run, monkeypatch):
+    open_round(here)
+    (here / "north.csv").write_text("age,income,ward\n,900,north\n,800,south\n,950,north\n")
+    add = Store.add
+
+    def announced(self, name, content):
+        print("a file is sent:", name)
+        return add(self, name, content)
+
+    monkeypatch.setattr(Store, "add", announced)
+    printed = run(*answer(here, "north", "round.hush", *trust(here, *ALL))).out
+    assert 0 < printed.index("No row has a value in age: does") < printed.index("a file is sent")
 
 
 def test_few_rows_take_one_step(here, run):

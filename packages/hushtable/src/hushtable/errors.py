@@ -4,9 +4,13 @@ Every message states what was found, what was needed, and what to do next. None 
 a URL.
 """
 
+import contextlib
+import csv
 import errno
 import os
 import re
+import shlex
+from collections.abc import Iterator
 
 #: A URL, also with one slash, as paths write it; the parts of it, or of other texts for a database,
 #: that can hold a secret: all before the last @, since a password may contain any character, and
@@ -25,6 +29,58 @@ def _without(url: re.Match[str]) -> str:
     if url[1].lower() in ("file:/", "file://", "local://"):
         return url[0]
     return url[1] + _AFTER_PATH.sub("", url[2].rpartition("@")[2])
+
+
+_shell = False
+
+
+@contextlib.contextmanager
+def in_shell() -> Iterator[None]:
+    """Let messages name the options of commands, and not the arguments in Python."""
+    global _shell
+    before, _shell = _shell, True
+    try:
+        yield
+    finally:
+        _shell = before
+
+
+#: Options of commands that state how rows are read. In a sentence, only values of these forms.
+_OPTION = re.compile(
+    r"--(missing|as|drop|decimal|dates|encoding|delimiter|member|sheet|skip-lines|skip-footer|"
+    r"no-header)\b(?: ('[^']*'|[^\s=]+=[a-z]+|\d+|[.,;|](?!\w)|[dmy/]{3,}\b|NAME|[a-z]+-?\d+))?"
+)
+
+
+def in_python(text: str) -> str:
+    """Return a message with arguments of `hushtable.data.read` in the place of options."""
+    sentences, add, options = text.partition("\nAdd: ")
+    found = _OPTION.sub(lambda one: _argument(one[1], (one[2] or "").strip("'")), sentences)
+    if not add:
+        return found
+    words = iter(shlex.split(options))
+    values: dict[str, str] = {}
+    for word in words:
+        if word.startswith("--"):
+            values[word[2:]] = "" if word == "--no-header" else next(words)
+    arguments = ", ".join(_argument(name, value) for name, value in values.items())
+    return f"{found}\nIn Python: hushtable.data.read(data, {arguments})"
+
+
+def _argument(name: str, value: str) -> str:
+    """Return the argument in Python for an option, with its value if there is one."""
+    keyword = {"as": "kinds", "no-header": "header"}.get(name, name.replace("-", "_"))
+    if name == "no-header":
+        return "header=False"
+    if not value:
+        return keyword
+    if name.startswith("skip-"):
+        return f"{keyword}={value}"
+    if name not in ("missing", "as", "drop"):
+        return f"{keyword}={value!r}"
+    values = next(csv.reader([value]))
+    pairs = dict(one.rpartition("=")[::2] for one in values)
+    return f"{keyword}={pairs if name == 'as' else values}"
 
 
 #: Why files of rounds with hidden hash functions are refused, and what to do instead.
@@ -57,6 +113,10 @@ class HushTableError(Exception):
 
     def __init__(self, *words: object) -> None:
         super().__init__(*(without_secrets(w) if isinstance(w, str) else w for w in words))
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if _shell or "--" not in text else in_python(text)
 
 
 class DataError(HushTableError, ValueError):

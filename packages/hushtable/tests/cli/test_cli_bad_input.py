@@ -196,6 +196,12 @@ def test_values_outside_are_clipped_counted_and_reported(run, readers, csv):
         assert run(*readers[command], rows, "--json").json["tally"]["income"]["outside"] == 2
 
 
+def test_a_column_without_a_value_is_reported_where_it_is_counted(run, readers, csv):
+    rows = csv("age,income,ward\n50,,north\n-1,,west\n60,,south\n")
+    result = run(*readers["sketch"], rows)
+    assert "No row has a value in income: does the file have" in result.out
+
+
 @pytest.mark.parametrize("command", ["fit", "lsh", *UNDER_A_PLAN])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_integers_beyond_2_to_the_53(run, refused, readers, csv, parquet, command, kind):

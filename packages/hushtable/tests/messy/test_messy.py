@@ -11,6 +11,8 @@ from messy_tables import N_ODD, labelled, sensors
 
 from hushtable import data
 
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+
 
 def some(names):
     """Mark three of four for the slow run."""

@@ -22,6 +22,8 @@ from python_calamine import load_workbook
 
 from hushtable.errors import DataError
 
+pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+
 CORPUS = {**CASES, **CLEAN}
 
 

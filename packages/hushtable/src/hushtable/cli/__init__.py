@@ -40,12 +40,15 @@ def _code(given: list[str]) -> int:
     try:
         # Imported here, so that Ctrl-C during the imports ends as quietly as later.
         from hushtable.cli.errors import noting_interrupts
+        from hushtable.errors import in_shell
 
-        with noting_interrupts():
+        with in_shell(), noting_interrupts():
             from hushtable.cli.app import run
 
             return run(given or ["--help"])
     except BaseException as error:
         from hushtable.cli.errors import report
+        from hushtable.errors import in_shell
 
-        return report(error, as_json="--json" in given)
+        with in_shell():
+            return report(error, as_json="--json" in given)

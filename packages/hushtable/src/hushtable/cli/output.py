@@ -152,6 +152,10 @@ def tally_blocks(schema: Schema, counts: Any, n_rows: int) -> Iterator[Block]:
     yield ""
     if any(outside for _, _, outside in found):
         yield "Outside means: numbers beyond the range, or categories that are not listed.\n"
+    empty = [name for name, missing, _ in found if missing == n_rows]
+    if empty:
+        yield f"No row has a value in {listed(empty)}: does the file have the columns of the"
+        yield "plan?\n"
     doubtful = [name for name, _, outside in found if 2 * outside > n_rows]
     if doubtful:
         yield f"Most rows lie outside in {listed(doubtful)}: do the data have another unit"

@@ -575,7 +575,7 @@ def _check(
         text = texts[row].as_py()
         where = f"column {name!r}: {text[:80]!r} in {place(row)} is not {_NOUNS[one.kind]}"
         raise DataError(
-            f"{where}: correct the value, or specify how to read it: {_way(name, text, one)}"
+            f"{where}: correct the value, or specify how to read it\nAdd: {_way(name, text, one)}"
         )
 
 
@@ -587,7 +587,8 @@ def _check_whole(name: str, texts: pa.Array, values: Any) -> None:
 
 
 _NOUNS = {
-    "number": "a number", "date": "a date", "time": "a time of day", "boolean": "true or false",
+    "number": "a number", "date": "a date", "time": "a time of day", "angle": "an angle",
+    "boolean": "true or false",
 }  # fmt: skip
 
 

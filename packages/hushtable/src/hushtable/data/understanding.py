@@ -530,8 +530,9 @@ def refuse(
     options = joined_options((o for one in doubtful for o in one.options), reading)
     what = "a column is" if len(doubtful) == 1 else f"{len(doubtful):,} columns are"
     raise DataError(
-        f"{source}: {what} in doubt; correct the values, or specify how to read them (in Python, "
-        "with hushtable.data.read).\n" + "\n".join(lines) + (f"\nAdd: {options}" if options else "")
+        f"{source}: {what} in doubt; correct the values, or specify how to read them.\n"
+        + "\n".join(lines)
+        + (f"\nAdd: {options}" if options else "")
     )
 
 

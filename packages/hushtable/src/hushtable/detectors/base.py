@@ -23,14 +23,14 @@ from hushtable.data.persons import PersonsCounted, some_of_each
 from hushtable.data.readers import Reader, as_reader, no_rows
 from hushtable.data.row_cache import MOST_BYTES, MemoryBudget, cached_rows
 from hushtable.data.schema import Schema
-from hushtable.data.texts.reading import ColumnUnderstanding, Reading, joined_options
+from hushtable.data.texts.reading import ColumnUnderstanding, Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.understanding import Inferred, schema_from_data
 from hushtable.data.weights import whole_weights
 from hushtable.detectors.estimator import check_fitted, suggesting
 from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
 from hushtable.display import html
-from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
+from hushtable.errors import DataError, PlanError, PrivacyError, UsageError, in_python
 from hushtable.plans.plan import Plan
 from hushtable.scores.candidates import ReviewRow
 from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
@@ -297,12 +297,12 @@ class TableDetector(FittedTables, ABC):
                 warnings.warn(f"{one.name}: {one.doubt}", UserWarning, stacklevel=5)
         names = [one.name for one in doubts if one.kind in ("id", "text")]
         if names:
-            options = joined_options(("--drop", name) for name in names)
             words = f"columns {names} look like identifiers or free text: leave them out"
-            warnings.warn(f"{words} (X without them, or {options})", UserWarning, stacklevel=5)
+            way = f"X without them, or hushtable.data.read(X, drop={names})"
+            warnings.warn(f"{words} ({way})", UserWarning, stacklevel=5)
         for one in doubts:
             if one.name not in names:
-                words = f"{one.name}: {one.doubt} ({one.option}; hushtable.data.read)"
+                words = in_python(f"{one.name}: {one.doubt}\nAdd: {one.option}")
                 warnings.warn(words, UserWarning, stacklevel=5)
 
     def fit(

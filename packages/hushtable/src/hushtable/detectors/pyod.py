@@ -86,6 +86,7 @@ class PyODAdapter(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = accept_any_columns(super().__sklearn_tags__())
+        tags.estimator_type = "outlier_detector"  # as PyOD's own detectors
         # scikit-learn asks every estimator with predict_proba for its number of classes.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags

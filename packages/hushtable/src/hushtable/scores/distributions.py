@@ -38,7 +38,7 @@ class Frequencies:
         self.features, self._name = plan.schema.features, name
         n_rows = max(1.0, float(counts.counts.sum()) / len(self.features))
         #: Rows at the end of a range that count as none: see `UsualValues.of_cells`.
-        self._few = (BUT + 0.5 + 3.0 * counts.noise_sd) / n_rows
+        self._few = (BUT + 0.5 + 5.0 * counts.noise_sd) / n_rows
         #: For each feature, the relative frequency of each cell, with the noise smoothed out: cells
         #: divide a range from low to high, or are categories; the last is for missing values.
         self.cells = []

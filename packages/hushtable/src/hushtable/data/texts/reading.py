@@ -5,6 +5,7 @@ import io
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal as Exact
@@ -575,4 +576,4 @@ def quoted(values: Iterable[str]) -> str:
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(values)
     text = line.getvalue().removesuffix("\n")
-    return shlex.quote(text) if os.name == "posix" else text
+    return shlex.quote(text) if os.name == "posix" else subprocess.list2cmdline([text])
