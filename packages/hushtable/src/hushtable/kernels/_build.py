@@ -127,7 +127,7 @@ define double @numba_nextafter(double %x, double %y) {
 #: Exceptions as Numba stores them: they contain paths of the machine on which it runs.
 _PICKLED = re.compile(r"(@\.const\.picklebuf\.\S+ = .*constant \{[^}]*\} )\{[^}]*\}")
 #: Everything that a built object may request from the process that loads it.
-_OF_LIBC = {"free", "malloc", "memcpy", "memmove", "memset", "nextafter", "nextafterf"}
+_OF_LIBC = {"free", "malloc", "memcpy", "memmove", "memset", "nextafter", "nextafterf", "sqrt"}
 
 
 def signatures(name: str) -> Iterator[str]:

@@ -86,7 +86,7 @@ def compare_readings(order, who, seconds, hours, x, state, found, gaps):
                 found[0, i, j], found[1, i, j] = _ratio(deviation, usual, known), known
             else:
                 overall = (value - mean) / math.sqrt(1.0 + 1.0 / n)
-                sd = np.sqrt(squares[e, j] / (n - 1.0))
+                sd = math.sqrt(squares[e, j] / (n - 1.0))
                 found[0, i, j], found[1, i, j] = _ratio(overall, sd, n - 1.0), n - 1.0
             taken = value
             if n_here >= _FEW:
@@ -105,4 +105,4 @@ def compare_readings(order, who, seconds, hours, x, state, found, gaps):
             recent[e, 0, j] = value
             filled = min(n + 1.0, float(recent.shape[1]))
             found[4, i, j] = _spread(recent, e, j, int(filled)) if filled >= _SOME else np.nan
-            found[5, i, j] = np.sqrt(squares[e, j] / n)
+            found[5, i, j] = math.sqrt(squares[e, j] / n)
