@@ -443,7 +443,7 @@ class FittedTables(_Base):
         return sizes
 
     def _explainer(self) -> Explainer:
-        """Return the explainer of the scores at hand: after learning, it is another one."""
+        """Return the explainer of the current scores: after learning, it is another one."""
         kept = self._kept_explainer
         if kept is None or kept.scorer is not self._scorer:
             kept = self._kept_explainer = Explainer(self._scorer)

@@ -215,7 +215,7 @@ class Ledger(Displayed):
                     f"{self.sensitivity.adjacency} and {self.sensitivity.rows_per_person}: their "
                     "costs do not add up; give the same terms"
                 )
-        if self.delta == 0.0:  # otherwise, the cost of a sum is computed only if it is asked for
+        if self.delta == 0.0:  # otherwise, the cost of a sum is computed only when needed
             check_pure(self.cost, self.delta)
 
     def _check_period(self) -> None:
