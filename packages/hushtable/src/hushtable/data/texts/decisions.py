@@ -360,9 +360,11 @@ class Decider(ColumnDoubts):
         asked = self.reading.kinds.get(name)
         reading = ColumnReading("label" if asked == "label" else "category")
         n = len(reading.categories(seen.texts))
-        held, found = different(n), seen.crowded or looks(sorted(seen.texts), seen.n)
-        if seen.crowded:  # how many were seen before it was known depends on the batches
-            held = _("more than %(n)s different texts", n=numerals(f"{MAX_CATEGORIES:,}"))
+        if seen.crowded:  # how many were seen until this was known depends on batches and threads
+            most = numerals(f"{MAX_CATEGORIES:,}")
+            held = found = _("more than %(n)s different texts", n=most)
+        else:
+            held, found = different(n), looks(sorted(seen.texts), seen.n)
         odd = "" if kept or why else self._like_numbers(seen)
         if odd:
             # Nearly one per row would identify single rows; next to numbers, they are quantities.
@@ -375,9 +377,8 @@ class Decider(ColumnDoubts):
         if (found and not kept) or seen.crowded:
             spaced = sum(" " in text for text in seen.texts)
             kind: Kind = "text" if 2 * spaced > n else "id"
-            more = held if seen.crowded else found
             return ColumnUnderstanding(
-                name, kind, 0.9, more, more, (("--drop", name),), refused=seen.crowded,
+                name, kind, 0.9, found, found, (("--drop", name),), refused=seen.crowded,
                 reading=reading, asked=True,
             )  # fmt: skip
         sure = 0.9 if why else 1.0
