@@ -308,3 +308,71 @@ def scores_with_margin(plan, counts, rows, value):
         near, past = margin / (margin + e), e / (margin + e)
         lost.append(past * past / (near * near + past * past))
     return [s - p * (s - depth) for s, p in zip(found, lost, strict=True)]
+
+
+def compared(readings, hours):
+    """Compare readings of one entity and value with the earlier ones.
+
+    Returns a list of six numbers for each reading (see `hushtable.kernels._history`): the place and
+    the change, each with the number of deviations behind its usual size, the spread, and the usual
+    spread; NaN for a missing reading. Sums are updated in the order of the definitions, so the
+    result is the same to the bit.
+    """
+    found, n, mean, squares = [], 0, 0.0, 0.0
+    sizes, total, changes, changed = 0, 0.0, 0, 0.0
+    here = dict.fromkeys(range(24), (0, 0.0))
+    earlier = []
+    for x, hour in zip(readings, hours, strict=True):
+        if is_missing(x):
+            found.append([math.nan] * 6)
+            continue
+        change, usual = x - (earlier[-1] if earlier else 0.0), _usual(changed, changes)
+        moved = _over(change, usual, changes)
+        if earlier:
+            limit = 3.0 * usual if changes >= 5 and usual > 0.0 else math.inf
+            changed += min(abs(change), limit)
+        earlier.append(x)
+
+        (n_here, mean_here), usual, taken = here[hour], _usual(total, sizes), x
+        wider = math.sqrt(1.0 + 1.0 / n_here) if n_here else math.inf
+        deviation, known = (x - mean_here) / wider, sizes
+        if n_here >= 2 and (sizes >= 5 or (sizes >= 1 and total > 0.0)):
+            place = _over(deviation, usual, sizes)
+        else:
+            sd = math.sqrt(squares / (n - 1.0)) if n > 1 else math.nan
+            overall = (x - mean) / math.sqrt(1.0 + 1.0 / n) if n else 0.0 * x
+            place, known = _over(overall, sd, n - 1), n - 1
+        if n_here >= 2:
+            if sizes >= 5 and usual > 0.0 and abs(deviation) > 3.0 * usual:
+                deviation = math.copysign(3.0 * usual, deviation)
+                taken = mean_here + deviation * wider
+            sizes, total = sizes + 1, total + abs(deviation)
+        here[hour] = n_here + 1, mean_here + (taken - mean_here) / (n_here + 1.0)
+        step = taken - mean
+        mean += step / (n + 1.0)
+        squares += step * (taken - mean)
+        n += 1
+        spread = math.sqrt(squares / (n - 1.0)) if n > 1 else math.nan
+        found.append([place, known, moved, changes, _sd(earlier[-6:]), spread])
+        changes = n - 1 if n > 1 else 0
+    return found
+
+
+def _usual(total, n):
+    return math.sqrt(math.pi / 2.0) * total / n if n else math.nan
+
+
+def _over(deviation, usual, behind):
+    if usual > 0.0:
+        return min(max(deviation / usual, -1e6), 1e6)
+    if deviation == 0.0:
+        return 0.0
+    return math.copysign(1e6, deviation) if behind >= 5 else math.nan
+
+
+def _sd(recent):
+    """Standard deviation of the last readings, the last one first; NaN while they are few."""
+    if len(recent) < 3:
+        return math.nan
+    mean = sum(reversed(recent), start=0.0) / len(recent)
+    return math.sqrt(sum((x - mean) * (x - mean) for x in reversed(recent)) / (len(recent) - 1.0))

@@ -1,6 +1,7 @@
 """Explanations: the kernel against the oracle, shares that add up, and culprits that are found."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pyarrow as pa
@@ -113,6 +114,31 @@ def test_typical_score_is_the_mean_of_the_counted_rows(rng, second):
     scores = detector.score_samples(X)
     assert Explainer(detector._scorer).typical == pytest.approx(scores.mean(), abs=1e-9)
     np.testing.assert_allclose(detector.explain(X).sum(axis=1), scores.mean() - scores, atol=1e-9)
+
+
+def test_the_kept_explainer_is_of_the_scores_at_hand(monkeypatch):
+    X, _ = planted()
+    made = []
+    monkeypatch.setattr(
+        "hushtable.detectors.fitted.Explainer",
+        lambda scorer: made.append(scorer) or Explainer(scorer),
+    )
+    detector = HushTable(random_state=0, passes=1).fit(X)
+    size = len(pickle.dumps(detector))
+    first = detector.explain(X[:9])
+    assert detector.explain(X[:9]).tolist() == first.tolist()
+    detector.importances(X[:9])
+    assert len(made) == 1
+    assert len(pickle.dumps(detector)) == size
+    for change in (
+        lambda: detector.learn(X[:4], [1, 0, 1, 0]), detector.forget,
+        lambda: detector.partial_fit(X[100:]), lambda: detector.fit(X[100:]),
+    ):  # fmt: skip
+        change()
+        expected = Explainer(detector._scorer).explain(X[:9])
+        assert detector.explain(X[:9]).tolist() == expected.tolist()
+    assert len(made) == 5
+    assert pickle.loads(pickle.dumps(detector)).explain(X[:9]).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("make", [HushTable, LSHiTables])

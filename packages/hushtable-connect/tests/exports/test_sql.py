@@ -313,6 +313,29 @@ def test_other_families_are_refused():
         written(Model.of(RSHash(n_tables=4, random_state=0).fit(FRAME)))
 
 
+def test_a_prepared_statement_scores_the_rows_of_the_moment(engine):
+    dialect, database = engine
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    rows = pa.table({name: X[:, j] for j, name in enumerate(("age", "pulse", "fever"))})
+    model = HushTable(random_state=0, n_tables=20).fit(rows)
+    do = (database.connection if dialect == "duckdb" else database.cursor).execute
+    database.store(rows.slice(0, 0), "visit")
+    if dialect == "duckdb":
+        do("PRAGMA disable_optimizer")
+    do(f"PREPARE judge AS {written(Model.of(model), dialect=dialect, table='visit').decode()}")
+    if dialect == "duckdb":
+        do("PRAGMA enable_optimizer")
+    else:  # it copies results by default, which PostgreSQL cannot do with EXECUTE
+        database.cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
+    scores = model.score_samples(rows)
+    for i in (0, 7, 499):
+        do("DELETE FROM visit")
+        do(f"INSERT INTO visit VALUES ({', '.join(map(repr, X[i].tolist()))})")
+        do(f"INSERT INTO visit VALUES ({', '.join(map(repr, X[i].tolist()))})")
+        found = database.ask("EXECUTE judge")
+        assert found["hush_score"].to_pylist() == [scores[i]] * 2
+
+
 def test_it_is_one_statement():
     model = LSHiTables(n_tables=5, random_state=0).fit(scored.mixed_rows(100))
     [statement] = duckdb.extract_statements(written(Model.of(model)).decode())

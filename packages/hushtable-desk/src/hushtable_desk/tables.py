@@ -11,10 +11,9 @@ from functools import partial
 from typing import Any
 
 from hushtable.data.options import RowOptions, notes
-from hushtable.data.quality import TableQuality, table_quality
+from hushtable.data.quality import TableQuality, understood_with_quality
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.texts.reading import ColumnUnderstanding
-from hushtable.data.understanding import understood
 from hushtable.errors import DataError, HushTableError, UsageError, explain
 from hushtable.language import N_, spoken
 from hushtable_desk.folder import MODEL, Folder, key_of
@@ -227,7 +226,7 @@ class Table:
                 options = replace(self.said, drop=(), kinds=self._kinds_but_id()).options()
                 reader = self._opened(options)
                 self._found = tuple(reader.found)
-                self._columns = understood(reader)[0]
+                self._columns, _, self._quality = understood_with_quality(reader)
             return self._columns
 
     def _kinds_but_id(self) -> dict[str, str]:
@@ -324,10 +323,8 @@ class Table:
     def quality(self) -> TableQuality:
         """The quality of all columns with the current settings."""
         with self.lock:
-            columns = self.columns
-            if self._quality is None:
-                options = replace(self.said, drop=(), kinds=self._kinds_but_id()).options()
-                self._quality = table_quality(self._opened(options), columns)
+            _ = self.columns  # their rows are read only once for both
+            assert self._quality is not None
             return self._quality
 
     def _remember(self) -> None:

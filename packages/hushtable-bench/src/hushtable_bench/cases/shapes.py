@@ -1,9 +1,9 @@
 """Measure CPU seconds for many shapes of rows, beside common alternatives.
 
 The shapes are files from the command line and in Python, columns of texts, wide rows, few rows,
-many rows, and sparse rows. The contestants of a shape take turns in one process, or in separate
-processes if the start is part of the measure. Figures are ratios of medians of CPU seconds, which
-the machine's other work changes little.
+many rows, sparse rows, histories, explanations, and many releases. The contestants of a shape take
+turns in one process, or in separate processes if the start is part of the measure. Figures are
+ratios of medians of CPU seconds, which the machine's other work changes little.
 """
 
 import os
@@ -29,7 +29,10 @@ from pyod.models.ecod import ECOD
 from sklearn.ensemble import IsolationForest
 from threadpoolctl import threadpool_limits
 
-from hushtable import HushTable
+from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
+from hushtable.cli.merge import merge
+from hushtable.data import read
+from hushtable.data.quality import understood_with_quality
 from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import CaseRun, progress
 
@@ -217,14 +220,89 @@ def sparse(scale: int, rounds: int) -> Iterator[Ratio]:
     yield Ratio(shape, found["ours"], found["forest"], ">=", 2.0)
 
 
+def histories(rows: int, rounds: int) -> Iterator[Ratio]:
+    """Compare long histories of two entities with the same rows without their history."""
+    rng = np.random.default_rng(0)
+    X, seconds = rng.standard_normal((rows, 10)), np.sort(rng.integers(0, 10**8, rows))
+    plain = pa.table({f"x{j}": X[:, j] for j in range(10)})
+    table = plain.append_column("who", pa.array(rng.integers(0, 2, rows)))
+    table = table.append_column("at", pa.array(seconds.astype("datetime64[s]")))
+    ours, others = HushTable(random_state=0, entity="who", time="at"), HushTable(random_state=0)
+    fits = {"ours": lambda: ours.fit(table), "plain": lambda: others.fit(plain)}
+    scores = {
+        "ours": lambda: ours.score_samples(table), "plain": lambda: others.score_samples(plain)
+    }  # fmt: skip
+    for what, do, bound in (("fit", fits, 10.0), ("score", scores, 15.0)):
+        found = cpu_in_turns(do, 3 * rounds)
+        shape = f"{what} of {rows:,} x 10, histories of two entities / without"
+        yield Ratio(shape, found["ours"], found["plain"], "<=", bound)
+
+
+def explanations(rounds: int) -> Iterator[Ratio]:
+    """Compare explaining one row with scoring it."""
+    X = np.random.default_rng(0).standard_normal((10_000, 10))
+    detector = HushTable(random_state=0).fit(X)
+    found = cpu_in_turns(
+        {
+            "explain": lambda: detector.explain(X[:1]),
+            "score": lambda: detector.score_samples(X[:1]),
+        },
+        50 * rounds,
+    )
+    yield Ratio("explain of one row / score", found["explain"], found["score"], "<=", 3.0)
+
+
+def merging(releases: int, rounds: int) -> Iterator[Ratio]:
+    """Compare merging many releases by the command with loading them."""
+    schema = Schema([Feature.numeric(f"x{j}", low=-6, high=6) for j in range(10)])
+    plan = Plan.draw(schema, random_state=0, n_tables=10, n_cells=16)
+    X = np.random.default_rng(0).standard_normal((200, 10))
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{number}.hush" for number in range(releases)]
+        for path in paths:
+            Sketch.from_data(plan, X).release(1.0).save(path)
+        found = cpu_in_turns(
+            {
+                "merge": lambda: merge(paths, Path(folder) / "all.hush"),
+                "load": lambda: [load(path) for path in paths],
+            },
+            rounds,
+        )
+    shape = f"merge of {releases:,} releases / loading them"
+    yield Ratio(shape, found["merge"], found["load"], "<=", 1.75)
+
+
+def checking(rows: int, rounds: int) -> Iterator[Ratio]:
+    """Compare what `check` finds in a CSV file with one reading by Arrow."""
+    reading = csv.ReadOptions(use_threads=False)
+    with csv_of(rows) as path:
+        with_ids = path.with_name("ids.csv")
+        ids = pa.array([f"patient-{k:08d}" for k in np.random.default_rng(1).permutation(rows)])
+        csv.write_csv(csv.read_csv(path).append_column("id", ids), with_ids)
+        for file, shape, bound in (
+            (path, "check of CSV / one reading by Arrow", 2.2),
+            (with_ids, "check of CSV with identifiers / one reading by Arrow", 2.8),
+        ):
+            found = cpu_in_turns(
+                {
+                    "ours": lambda file=file: understood_with_quality(read(file), 1),
+                    "Arrow": lambda file=file: csv.read_csv(file, read_options=reading),
+                },
+                rounds,
+            )
+            yield Ratio(shape, found["ours"], found["Arrow"], "<=", bound)
+
+
 def shapes(run: CaseRun, *, quick: bool = False) -> None:
-    """Compare CPU seconds of all shapes: two minutes; --quick, 20 s."""
+    """Compare CPU seconds of all shapes: three minutes; --quick, 20 s."""
     scale, rounds = (QUICK_SCALE, 1) if quick else (1, 3)
     found: list[Ratio] = []
     with threadpool_limits(limits=1):
         for ratios in (
             files(10**6 // scale, rounds), texts(10**5 // scale, rounds), wide(scale, rounds),
             small(rounds), many(scale, rounds), sparse(scale, rounds),
+            histories(20_000 // scale, rounds), explanations(rounds),
+            merging(1_000 // scale, rounds), checking(10**6 // scale, rounds),
         ):  # fmt: skip
             for ratio in ratios:
                 progress(f"{ratio.shape}: {ratio.ratio:.2f}")

@@ -9,9 +9,13 @@ from hushtable.cli.output import Target, count, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import READS, Reads, understanding_facts
 from hushtable.data.options import notes
-from hushtable.data.quality import QualityFinding, TableQuality, range_words, table_quality
+from hushtable.data.quality import (
+    QualityFinding,
+    TableQuality,
+    range_words,
+    understood_with_quality,
+)
 from hushtable.data.texts.reading import ColumnUnderstanding, joined_options
-from hushtable.data.understanding import understood
 from hushtable.errors import UsageError
 from hushtable.files import replacing
 
@@ -48,8 +52,7 @@ def check(
     target = None if output is None else Target(output, [data])
     reader = reads.open(data).repeatable()
     notes.clear()  # of the file: these are part of the result
-    columns, reading, _ = understood(reader, None, threads)
-    quality = table_quality(reader, columns)
+    columns, reading, quality = understood_with_quality(reader, threads)
     options = joined_options(_options(columns, quality), reading)
     said = _sentences(columns, quality.findings)
     of_file = f"The file: {'; '.join(reader.found)}." if reader.found else ""

@@ -38,6 +38,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from hushtable import kernels
 from hushtable.data.columns import as_column, as_numbers, as_texts, is_text, null, scalar
 from hushtable.data.labels import LABELS_VERSION, fold, fold_texts
 from hushtable.data.readers import Coupling, Reader, as_reader, is_pandas
@@ -46,22 +47,13 @@ from hushtable.data.schema import SINCE
 from hushtable.errors import DataError, FileError, UsageError
 
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 
 _HOURS = 24
-#: Earlier readings in an hour of the day from which on their mean is used.
-_FEW = 2
-#: Standard deviations that count at most, and the deviations that have to be known for that.
-_LIMIT, _KNOWN = 3.0, 5
-#: Readings whose spread is looked at, and how many of them there have to be.
-_RECENT, _SOME = 6, 3
+#: Readings whose spread is looked at.
+_RECENT = 6
 #: Of the usual spread: added to that of the last readings, whose logarithm is taken.
 _LEAST = 0.01
-#: Multiples of the usual size that a deviation has at most; also where the usual size is 0.
-_FARTHEST = 1e6
-#: Standard deviation of a normal distribution by its mean absolute deviation.
-_NORMAL = float(np.sqrt(np.pi / 2.0))
 #: What follows the name of a value in those of its columns, and the last column of all.
 _WHAT, SINCE_LAST = ("place", "change", "spread"), "since"
 
@@ -269,7 +261,7 @@ class History:
         self._numbers |= new
         self._state = state.grown(len(self._numbers))
         columns = np.full((len(texts), 3 * len(values) + 1), np.nan)
-        x = np.stack(values, axis=1)[there]
+        x = np.ascontiguousarray(np.stack(values, axis=1)[there])
         columns[there] = self._state.advance(who[there], seconds[there], hours[there], x)
         return columns
 
@@ -397,106 +389,21 @@ class _State:
         return grown
 
     def advance(self, who: Integers, seconds: Floats, hours: Integers, x: Floats) -> Floats:
-        """Return the columns (n, 3 d + 1) of readings ``x`` (n, d), and take them in.
-
-        The first reading of each entity is one step for all entities, the second the next one.
-        """
+        """Return the columns (n, 3 d + 1) of readings ``x`` (n, d), and take them in."""
         n, d = x.shape
         order = np.lexsort((seconds, who))  # keeps the order of rows at the same time
-        starts = np.flatnonzero(np.diff(who[order], prepend=-1))
-        rank = np.empty(n, np.int64)
-        rank[order] = np.arange(n) - np.repeat(starts, np.diff(starts, append=n))
-        steps = np.argsort(rank, kind="stable")
-        ends = np.cumsum(np.bincount(rank)) if n else np.empty(0, np.int64)
-        # Of each reading and value: deviation and the number of those behind its usual size, for
-        # place and change; spread and usual spread.
-        found, gap = np.full((6, n, d), np.nan), np.empty(n)
+        found, gaps = np.empty((6, n, d)), np.empty(n)
+        state = tuple(vars(self).values())
+        kernels.compare_readings(order, who, seconds, hours, x, state, found, gaps)
         with np.errstate(all="ignore"):
-            for rows in np.split(steps, ends[:-1]):
-                one, value = who[rows], x[rows]
-                there = ~np.isnan(value)
-                gap[rows] = seconds[rows] - self.time[one]
-                self.time[one] = seconds[rows]
-                found[2:4, rows] = self._changes(one, value, there)
-                found[:2, rows] = self._places(one, hours[rows], value, there)
-                found[4:, rows] = self._spreads(one, value, there)
-            usual = np.where(found[5] > 0.0, found[5], 1.0)
-            spread = np.log(np.where(found[5] > 0.0, found[4] / usual + _LEAST, found[4] + 1.0))
+            spread, usual = found[4:]
+            known = usual > 0.0
+            spread = np.log(
+                np.where(known, spread / np.where(known, usual, 1.0) + _LEAST, spread + 1.0)
+            )
             columns = [_normal(*found[:2]), _normal(*found[2:4]), spread]
         by_value = np.stack(columns, axis=2).reshape(n, 3 * d)
-        return np.column_stack([by_value, np.log2(1.0 + gap)])
-
-    def _places(
-        self, who: Integers, hour: Integers, x: Floats, there: Flags
-    ) -> tuple[Floats, Floats]:
-        """Return deviations by their usual size (k, d), and how many are behind that size."""
-        n, mean, squares = self.n[who], self.mean[who], self.squares[who]
-        n_here, mean_here = self.hour_n[who, hour], self.hour_mean[who, hour]
-        known, total = self.deviations[who], self.deviation[who]
-        enough = there & (n_here >= _FEW)
-        wider = np.sqrt(1.0 + 1.0 / n_here)  # the mean is an estimate
-        deviation = (x - mean_here) / wider
-        usual = _NORMAL * total / known
-        of_hour = enough & (known >= 1.0) & ((total > 0.0) | (known >= _KNOWN))
-        overall = (x - mean) / np.sqrt(1.0 + 1.0 / n)
-        ratio = np.where(
-            of_hour,
-            _ratio(deviation, usual, known),
-            _ratio(overall, np.sqrt(squares / (n - 1.0)), n - 1.0),
-        )
-        behind = np.where(of_hour, known, n - 1.0)
-
-        far = enough & (known >= _KNOWN) & (usual > 0.0) & (np.abs(deviation) > _LIMIT * usual)
-        deviation = np.where(far, np.copysign(_LIMIT * usual, deviation), deviation)
-        taken = np.where(far, mean_here + deviation * wider, x)
-        self.deviations[who] = known + enough
-        self.deviation[who] = np.where(enough, total + np.abs(deviation), total)
-        step = taken - mean
-        moved = np.where(there, mean + step / (n + 1.0), mean)
-        self.n[who], self.mean[who] = n + there, moved
-        self.squares[who] = np.where(there, squares + step * (taken - moved), squares)
-        self.hour_n[who, hour] = n_here + there
-        moved = mean_here + (taken - mean_here) / (n_here + 1.0)
-        self.hour_mean[who, hour] = np.where(there, moved, mean_here)
-        return ratio, behind
-
-    def _changes(self, who: Integers, x: Floats, there: Flags) -> tuple[Floats, Floats]:
-        """Return changes by their usual size (k, d), and how many are behind that size."""
-        n, last, total = self.n[who], self.last[who], self.change[who]
-        known = np.maximum(n - 1.0, 0.0)
-        change, usual = x - last, _NORMAL * total / known
-        limit = np.where((known >= _KNOWN) & (usual > 0.0), _LIMIT * usual, np.inf)
-        size = np.minimum(np.abs(change), limit)
-        self.change[who] = np.where(there & (n >= 1.0), total + size, total)
-        self.last[who] = np.where(there, x, last)
-        return _ratio(change, usual, known), known
-
-    def _spreads(self, who: Integers, x: Floats, there: Flags) -> tuple[Floats, Floats]:
-        """Return the spread (k, d) of the last readings and of all; NaN while they are few."""
-        before = self.recent[who]
-        recent = np.concatenate([x[:, np.newaxis], before[:, :-1]], axis=1)
-        recent = np.where(there[:, np.newaxis], recent, before)
-        self.recent[who] = recent
-        n = self.n[who]
-        c = np.minimum(n, _RECENT)
-        filled = np.arange(_RECENT)[:, np.newaxis] < c[:, np.newaxis]
-        mean = np.where(filled, recent, 0.0).sum(axis=1) / c
-        squares = np.where(filled, (recent - mean[:, np.newaxis]) ** 2, 0.0).sum(axis=1)
-        spread = np.sqrt(squares / (c - 1.0))
-        usual = np.sqrt(self.squares[who] / (n - 1.0))
-        return np.where(there & (c >= _SOME), spread, np.nan), usual
-
-
-def _ratio(deviation: Floats, usual: Floats, behind: Floats) -> Floats:
-    """Return deviations by their usual size, at most `_FARTHEST`; 0 / 0 is 0.
-
-    If the usual size is 0 and based on few values, such as whole numbers that were equal once or
-    twice by chance, nothing is known about a different value: NaN.
-    """
-    far = np.where(behind >= _KNOWN, np.copysign(_FARTHEST, deviation), np.nan)
-    ratio = np.where(usual > 0.0, deviation / usual, np.where(deviation == 0.0, 0.0, far))
-    ratio = np.clip(ratio, -_FARTHEST, _FARTHEST)
-    return np.where(np.isnan(deviation), np.nan, ratio)
+        return np.column_stack([by_value, np.log2(1.0 + gaps)])
 
 
 def _normal(t: Floats, n: Floats) -> Floats:

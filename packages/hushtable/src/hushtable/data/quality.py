@@ -5,16 +5,19 @@ Nothing is changed or decided: a finding is a sentence for a person. Tested by
 ``tests/test_quality.py``.
 """
 
+import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
 from hushtable.data.followers import followers, followers_words
 from hushtable.data.labels import near
-from hushtable.data.readers import Reader, no_rows
+from hushtable.data.readers import Batch, Reader, no_rows
+from hushtable.data.row_cache import FirstReading
 from hushtable.data.sentinels import CODES, DAYS, apart
 from hushtable.data.table_seen import (
     EXAMPLE_ROWS,
@@ -27,7 +30,10 @@ from hushtable.data.table_seen import (
 from hushtable.data.table_shape import one_row_a_value, shape_words
 from hushtable.data.texts.reading import ColumnUnderstanding, Reading
 from hushtable.data.texts.seen import FEW
+from hushtable.data.understanding import understood
+from hushtable.errors import HushTableError
 from hushtable.language import _, ngettext, numerals
+from hushtable.progress import silenced
 
 #: Number of letters of an example, of a text in a sentence, and of the examples in a table.
 _LETTERS, _QUOTED, _IN_A_TABLE = 80, 40, 32
@@ -177,15 +183,64 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
     labels 1 (1,) ward: "ICU" (2 rows) and "icu" (1 row) may be the same label.
     duplicates 1 (2,) 1 row is equal to an earlier row in all columns.
     """
-    names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
-    known = {one.name: one for one in understood}
-    reading = reader.reading or Reading()
-    rows = RowsSeen([ColumnSeen(name, j, known.get(name)) for j, name in enumerate(names)])
+    rows = _rows_seen(reader, understood)
     for batch in reader.read():
         if len(batch):
-            rows.add(batch, reading)
+            rows.add(batch, None, reader.reading or Reading())
     if rows.n == 0:
         raise no_rows(reader)
+    return _judged(reader, rows, understood)
+
+
+def understood_with_quality(
+    reader: Reader, n_jobs: int | None = None
+) -> tuple[tuple[ColumnUnderstanding, ...], Reading, TableQuality]:
+    """Do the same as `understood` and `table_quality`, with one reading of a file if possible.
+
+    The quality is collected as if all rows were like the first batch. If a column turns out to be
+    read in another way, the rows are read again.
+    """
+    rows: RowsSeen | None = None
+    failed = reader.n_rows is not None  # in memory, reading takes no time
+    waiting: dict[int, tuple[Batch, Batch]] = {}
+    lock = threading.Lock()
+
+    def add(batch: Batch, start: int, parsed: Batch) -> None:
+        nonlocal rows, failed
+        with lock, silenced():
+            if failed or not len(batch):
+                return
+            waiting[start] = batch, parsed
+            try:
+                if rows is None and start == 0:
+                    first = replace(reader, read=lambda: iter([batch]))
+                    rows = _rows_seen(reader, understood(first)[0])
+                while rows is not None and rows.n in waiting:  # threads may overtake each other
+                    rows.add(*waiting.pop(rows.n), reader.reading or Reading())
+            except HushTableError:  # it is raised where the rows are understood, or read again
+                failed = True
+
+    def read() -> Iterator[Any]:
+        return (FirstReading(batch, partial(add, batch)) for batch in reader.read())
+
+    columns, reading, _ = understood(reader if failed else replace(reader, read=read), None, n_jobs)
+    if failed or rows is None or not rows.are_of(columns):
+        return columns, reading, table_quality(reader, columns)
+    return columns, reading, _judged(reader, rows, columns)
+
+
+def _rows_seen(reader: Reader, understood: Sequence[ColumnUnderstanding]) -> RowsSeen:
+    """Return what `table_quality` collects, before the first row."""
+    names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
+    known = {one.name: one for one in understood}
+    return RowsSeen([ColumnSeen(name, j, known.get(name)) for j, name in enumerate(names)])
+
+
+def _judged(
+    reader: Reader, rows: RowsSeen, understood: Sequence[ColumnUnderstanding]
+) -> TableQuality:
+    """Return the quality of the rows that were seen."""
+    reading = reader.reading or Reading()
     copies = [*_copies(rows)]
     findings = [
         *(one for column in rows.columns for one in _of_column(column, rows)),

@@ -6,6 +6,7 @@ kept. `hushtable.data.quality` decides what a person should see.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +50,10 @@ MISSING_BITS = np.uint64(0x2545_F491_4F6C_DD1D)
 _MASKS = np.array([(1 << (8 * k)) - 1 for k in range(9)], np.uint64)
 
 
+#: Kinds of columns whose values are not looked at as numbers.
+_NO_NUMBERS = ("id", "category", "text")
+
+
 class RowsSeen:
     """The columns of a table, and a fingerprint of each row."""
 
@@ -69,8 +74,8 @@ class RowsSeen:
         if 0 < n_ids < len(columns):
             self.but_ids = []
 
-    def add(self, batch: Any, reading: Reading) -> None:
-        """Process a batch."""
+    def add(self, batch: Any, parsed: Any, reading: Reading) -> None:
+        """Process a batch; ``parsed`` is None, or the same with numbers in place of some texts."""
         start, n = self.n, len(batch)
         places = _mixed(np.arange(start + 1, start + n + 1, dtype=np.uint64))
         while (start + n) // self.stride >= self._most:
@@ -88,7 +93,11 @@ class RowsSeen:
             if totals and is_text(values.type):  # without a word, the row still sums up others
                 gone = _is_null(without_named(values, totals, None)) & ~_is_null(values)
                 _note(column.totals, gone, start)
-            words = column.add(reading.without_missing(values), start, sampled)
+            found = None
+            if parsed is not None and is_text(values.type):
+                numbers_of = parsed.column(j)
+                found = None if is_text(numbers_of.type) else filled(numbers_of, np.nan)
+            words = column.add(reading.without_missing(values), start, sampled, found)
             column.print = (column.print + int(np.dot(words, places))) % 2**64
             weighted = words * column.weight
             if column.is_id:
@@ -99,6 +108,19 @@ class RowsSeen:
         if self.but_ids is not None:
             self.but_ids.append(other)
         self.n += n
+
+    def are_of(self, columns: Sequence[ColumnUnderstanding]) -> bool:
+        """Return whether these columns are read as those seen were, and take them in their place.
+
+        Words and confidences do not matter: they are of all rows, and not collected here.
+        """
+        alike = len(columns) == len(self.columns) and all(
+            mine.understood is not None and _manner(mine.understood) == _manner(one)
+            for mine, one in zip(self.columns, columns, strict=True)
+        )
+        for mine, one in zip(self.columns, columns, strict=True):
+            mine.understood = one
+        return alike
 
     def _thin(self) -> None:
         """Keep half of the rows in the sample."""
@@ -127,7 +149,7 @@ class ColumnSeen:
         self._read = understood.reading if understood else None
         #: Whether it holds numbers, dates or times, as far as it was read.
         kind = understood.kind if understood else ""
-        self.numeric = kind not in ("id", "category", "text")
+        self.numeric = kind not in _NO_NUMBERS
         self.is_date = self._read is not None and self._read.kind in ("date", "time")
         self.is_text = False
         self.n_missing = 0
@@ -151,8 +173,13 @@ class ColumnSeen:
         options = understood.options if understood else ()
         self._named = tuple(text for flag, text in options if flag == "--missing")
 
-    def add(self, values: Any, start: int, sampled: NDArray[np.int64]) -> Words:
-        """Process values, without codes for missing ones; return 64 bits for each."""
+    def add(
+        self, values: Any, start: int, sampled: NDArray[np.int64], plain: Floats | None
+    ) -> Words:
+        """Process values, without codes for missing ones; return 64 bits for each.
+
+        ``plain`` are the numbers in texts, if it is known that they are plain numbers.
+        """
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
         if is_text(values.type):
@@ -161,7 +188,7 @@ class ColumnSeen:
             words, blank = _text_words(values)
             if blank.any():
                 values = _without_blank(values, blank)
-            found = self._numbers_of_texts(values, sampled, start)
+            found = self._numbers_of_texts(values, sampled, start, plain)
             missing = _is_null(values)
             if found is None or np.count_nonzero(np.isnan(found)) > missing.sum():
                 _note(self.totals, _is_total(values), start)
@@ -187,7 +214,7 @@ class ColumnSeen:
         return words
 
     def _numbers_of_texts(
-        self, texts: Any, sampled: NDArray[np.int64], start: int
+        self, texts: Any, sampled: NDArray[np.int64], start: int, plain: Floats | None
     ) -> Floats | None:
         """Return the numbers in texts, if any; days are only read in the sample."""
         read = self._read
@@ -197,7 +224,8 @@ class ColumnSeen:
             self.sample.append(read.values(taken(texts, sampled)))
             return None
         if read is not None and not read.is_category:
-            found: Floats | None = read.values(texts)
+            known = plain is not None and read.takes_plain_numbers
+            found: Floats | None = plain if known else read.values(texts)
         else:
             found = numbers.plain(texts) if self.understood is None else None
         if found is None:
@@ -281,6 +309,13 @@ class ColumnSeen:
     def varies(self) -> bool:
         """Return whether it holds at least two different values."""
         return self.labels is None or len(self.labels) > 1
+
+
+def _manner(one: ColumnUnderstanding) -> tuple[Any, ...]:
+    """Return what `ColumnSeen` needs to know of a column to process its rows."""
+    named = [text for flag, text in one.options if flag == "--missing"]
+    numeric = one.kind not in _NO_NUMBERS
+    return one.kind == "id", numeric, one.reading, numeric and one.refused, named
 
 
 def _note(seen: LabelSeen, found: NDArray[np.bool_], start: int) -> None:

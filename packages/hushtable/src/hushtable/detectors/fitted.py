@@ -194,6 +194,8 @@ class FittedTables(_Base):
     _ranks: Ranks
     #: The counted rows, known after `fit`; a sample of them is scored on first use.
     _usual: Usual | Sample | None = None
+    #: Made on first use, because this takes longer than explaining a row.
+    _kept_explainer: Explainer | None = None
 
     # --- scoring ------------------------------------------------------------------------------
 
@@ -412,7 +414,7 @@ class FittedTables(_Base):
             If the detector's tables do not separate the features.
         """
         reader = self._open(X)
-        shares = _some(Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs), reader)
+        shares = _some(self._explainer().explain(reader, n_jobs=self.n_jobs), reader)
         return self._output(shares, X, "", self.plan_.schema.of_rows.names)
 
     def importances(self, X: Any) -> Floats:
@@ -435,10 +437,17 @@ class FittedTables(_Base):
             If the detector's tables do not separate the features.
         """
         reader = self._open(X)
-        sizes = Explainer(self._scorer).importances(reader, n_jobs=self.n_jobs)
+        sizes = self._explainer().importances(reader, n_jobs=self.n_jobs)
         if np.isnan(sizes).any():
             raise no_rows(reader)
         return sizes
+
+    def _explainer(self) -> Explainer:
+        """Return the explainer of the current scores: after learning, it is another one."""
+        kept = self._kept_explainer
+        if kept is None or kept.scorer is not self._scorer:
+            kept = self._kept_explainer = Explainer(self._scorer)
+        return kept
 
     # --- the lowest rows, and results in frames ---------------------------------------------------
 
@@ -540,9 +549,9 @@ class FittedTables(_Base):
         return usual.usual(self._scorer) if isinstance(usual, Sample) else usual
 
     def __getstate__(self) -> Any:
-        """Return the state to pickle, which contains no rows."""
+        """Return the state to pickle, which contains no rows, and nothing that follows from it."""
         state: Any = super().__getstate__()
-        return {**state, "_usual": self._usual_values()}
+        return {**state, "_usual": self._usual_values(), "_kept_explainer": None}
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Set the output format of scores, predictions and explanations.

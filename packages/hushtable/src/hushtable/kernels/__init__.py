@@ -50,6 +50,7 @@ _BUILT = {
         "sum_equi_width",
     ],
     "_gains": ["gain_random_feature"],
+    "_history": ["compare_readings"],
     "_random_feature": [
         *("count_random_feature", "count_pairs_random_feature", "sum_random_feature"),
         *("join_values", "rank_codes", "sum_few_random_feature"),

@@ -23,7 +23,7 @@ _WEIGHED = f"{_INTS}, {_INTS}"  # weights, counts
 _PAIRS = f"{_INTS}, {_INTS}, {_INTS}"  # rows, tables, counts
 _PARTS = f"UniTuple({_INTS}, 3)"
 _X = tuple(f"float{bits}[{layout}]" for bits in (32, 64) for layout in ("::1, :", ":, ::1", ":, :"))
-_TABLE = "float64[:, ::1]"
+_TABLE, _CUBE = "float64[:, ::1]", "float64[:, :, ::1]"
 _WORDS = "uint64[:, ::1]", "uint64[:, :]"
 _FOLDED = "none", "uint8[::1]"
 _FUNCTIONS = tuple(
@@ -43,6 +43,8 @@ _PLACE = "UniTuple(int64, 4)"
 _REACHABLE = f"Tuple(({_INTS}, {_INTS}, uint32[::1], {_INTS}, uint32[::1]))"
 _U = "uint32[::1]"
 _GRID = f"Tuple(({_INTS}, {_INTS}, {_U}, {_U}, {_U}, uint8[::1], uint32[:, ::1], int64))"
+#: Of entities over time: see `hushtable.data.history._State`.
+_STATE = f"Tuple(({_FLOATS}, {', '.join([_TABLE] * 3 + [_CUBE] * 2 + [_TABLE] * 4)}, {_CUBE}))"
 
 #: Arguments that each kernel is built for, in Numba's notation; ``{}`` is each of the kinds.
 SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -52,6 +54,10 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "take_rows": (f"{_CODES}, {_INTS}, {_CODES}", ("",)),
     "take_differences": (
         f"{_TABLE}, int64[:, ::1], {_TABLE}, {_TABLE}, {_FLOATS}, {_TABLE}",
+        ("",),
+    ),
+    "compare_readings": (
+        f"{_INTS}, {_INTS}, {_FLOATS}, {_INTS}, {_TABLE}, {_STATE}, {_CUBE}, {_FLOATS}",
         ("",),
     ),
     "count_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_WEIGHED}", ("",)),
@@ -121,7 +127,7 @@ define double @numba_nextafter(double %x, double %y) {
 #: Exceptions as Numba stores them: they contain paths of the machine on which it runs.
 _PICKLED = re.compile(r"(@\.const\.picklebuf\.\S+ = .*constant \{[^}]*\} )\{[^}]*\}")
 #: Everything that a built object may request from the process that loads it.
-_OF_LIBC = {"free", "malloc", "memcpy", "memmove", "memset", "nextafter", "nextafterf"}
+_OF_LIBC = {"free", "malloc", "memcpy", "memmove", "memset", "nextafter", "nextafterf", "sqrt"}
 
 
 def signatures(name: str) -> Iterator[str]:

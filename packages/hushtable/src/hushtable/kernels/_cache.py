@@ -70,13 +70,17 @@ class _Kept(FunctionCache):
 
 
 def kernel(function: Any) -> Any:
-    """Compile a function on its first call in any process; it releases Python's lock."""
+    """Compile a function on its first call in any process; it releases Python's lock.
+
+    As in NumPy, a division by zero is infinite or NaN: built kernels cannot raise an error.
+    """
+    compiled = numba.njit(nogil=True, error_model="numpy")
     if not KEPT:
-        return numba.njit(nogil=True)(function)
+        return compiled(function)
     # Numba decides where to cache a kernel when it is decorated.
     before, _config.CACHE_DIR = _config.CACHE_DIR, str(_FOLDER)
     try:
-        dispatcher: Any = numba.njit(nogil=True)(function)
+        dispatcher: Any = compiled(function)
         dispatcher._cache = _Kept(function)  # type: ignore[no-untyped-call]
         return dispatcher
     finally:

@@ -85,6 +85,8 @@ class Explainer:
 
     Attributes
     ----------
+    scorer : Scorer
+        The scorer whose scores are divided.
     typical : float
         Mean score of the counted rows, in bits; numbers beyond a range count as its end.
     equal : ndarray of shape (d,), float64
@@ -108,7 +110,7 @@ class Explainer:
     """
 
     def __init__(self, scorer: Scorer) -> None:
-        self._scorer, self._schema = scorer, scorer.plan.schema
+        self.scorer, self._schema = scorer, scorer.plan.schema
         family = scorer.plan.family
         self._gains = family.gaining(scorer.values, rare_below(scorer))
         can_gain = self._gains.features
@@ -135,7 +137,7 @@ class Explainer:
             row loses by numbers beyond the ranges is shared by how far they are beyond.
         """
         shape = (len(self.equal),)
-        return self._scorer.filled(X, lambda item: self._explain(item).shares, shape, n_jobs)
+        return self.scorer.filled(X, lambda item: self._explain(item).shares, shape, n_jobs)
 
     def importances(self, X: Any, *, n_jobs: int | None = None) -> Floats:
         """Return the mean size of each feature's share over these rows; memory stays flat.
@@ -185,7 +187,7 @@ class Explainer:
             return len(distance), np.abs(distance).sum(axis=0)
 
         n_rows, sums = 0, np.zeros(len(self.equal))
-        for rows, some in self._scorer.mapped(X, add_up, n_jobs):
+        for rows, some in self.scorer.mapped(X, add_up, n_jobs):
             n_rows += rows
             sums += some
         return sums / n_rows if n_rows else np.full(len(sums), np.nan)
@@ -202,14 +204,14 @@ class Explainer:
 
         The threads call ``reduce``. Memory stays flat if it keeps little of a batch.
         """
-        return self._scorer.mapped(X, lambda item: reduce(self._explain(item)), n_jobs, keep)
+        return self.scorer.mapped(X, lambda item: reduce(self._explain(item)), n_jobs, keep)
 
     def _explain(self, item: Numbered) -> Explained:
         start, rows, _ = item
-        codes = self._scorer.encode(item)
+        codes = self.scorer.encode(item)
         totals, shares = self._gains(codes)
         shares = self._of_columns(shares)
-        n_tables = self._scorer.plan.family.n_tables
+        n_tables = self.scorer.plan.family.n_tables
         scores = totals / n_tables
         # Exact in any order in which BLAS adds: values of cells are multiples of 2**-20.
         gained = shares @ self._ones
@@ -221,7 +223,7 @@ class Explainer:
         shares += np.multiply.outer(rest / n_tables, self.equal)
         outside = codes.outside
         if len(outside):
-            lost = self._scorer.scoring.lost(codes, scores)
+            lost = self.scorer.scoring.lost(codes, scores)
             scores -= lost
             # Assigned to the features beyond their range, by how far beyond they are.
             total = outside.totals(len(lost))[outside.rows]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hushtable.data import labels
+from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.sentinels import lone_code
 from hushtable.data.texts.answers import are_answers
 from hushtable.data.texts.dates import PIVOT, Order, pivot_of
@@ -359,23 +360,25 @@ class Decider(ColumnDoubts):
         asked = self.reading.kinds.get(name)
         reading = ColumnReading("label" if asked == "label" else "category")
         n = len(reading.categories(seen.texts))
-        found = looks(sorted(seen.texts), seen.n)
+        if seen.crowded:  # how many were seen until this was known depends on batches and threads
+            most = numerals(f"{MAX_CATEGORIES:,}")
+            held = found = _("more than %(n)s different texts", n=most)
+        else:
+            held, found = different(n), looks(sorted(seen.texts), seen.n)
         odd = "" if kept or why else self._like_numbers(seen)
         if odd:
             # Nearly one per row would identify single rows; next to numbers, they are quantities.
             beside = any(seen.shapes[shape] for shape in _NUMBERS)
             way = ("--drop", name) if found or beside else ("--as", f"{name}=category")
             return ColumnUnderstanding(
-                name, "category", 0.5, different(n), odd, (way,), refused=n > FEW,
+                name, "category", 0.5, held, odd, (way,), refused=n > FEW,
                 reading=reading,
             )  # fmt: skip
         if (found and not kept) or seen.crowded:
             spaced = sum(" " in text for text in seen.texts)
             kind: Kind = "text" if 2 * spaced > n else "id"
-            many = numerals(f"{n - 1:,}")
-            more = _("more than %(n)s different texts", n=many) if seen.crowded else found
             return ColumnUnderstanding(
-                name, kind, 0.9, more, more, (("--drop", name),), refused=seen.crowded,
+                name, kind, 0.9, found, found, (("--drop", name),), refused=seen.crowded,
                 reading=reading, asked=True,
             )  # fmt: skip
         sure = 0.9 if why else 1.0

@@ -172,6 +172,13 @@ def learn(columns: Iterable[tuple[KnownTexts, pa.Array, list[str]]]) -> None:
         understand()
 
 
+def are_other(texts: pa.Array) -> bool:
+    """Return whether some texts, from all parts of a batch, are neither numbers nor the like."""
+    places = np.arange(0, len(texts), max(1, len(texts) // FIRST))
+    facts = _understood(taken(texts, places), whole=True, as_number=False)
+    return bool((facts["shape"] == "other").all())
+
+
 def _understood(texts: pa.Array, *, whole: bool, as_number: bool) -> Facts:
     """Return the facts (n,) of texts, without those that a ``whole`` batch does not need."""
     facts = np.zeros(len(texts), FACTS)

@@ -20,6 +20,7 @@ from hushtable.data.texts.facts import (
     DistinctTexts,
     Facts,
     KnownTexts,
+    are_other,
     different_texts,
     learn,
     taken,
@@ -77,20 +78,31 @@ class Exceptions:
     rows: dict[str, int] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)
     n: int = 0
+    most: int = _MOST_OTHERS
 
     def add(self, text: str, rows: int, first: int) -> None:
         """Note that so many rows hold a text."""
         self.n += rows
-        if text in self.rows or len(self.rows) < _MOST_OTHERS:
+        if text in self.rows or len(self.rows) < self.most:
             self.rows[text] = self.rows.get(text, 0) + rows
             self.first[text] = min(first, self.first.get(text, first))
 
     def merge(self, other: "Exceptions") -> None:
-        """Add the exceptions of other batches."""
+        """Add other exceptions of the same column."""
         extra = other.n - sum(other.rows.values())
         for text, rows in other.rows.items():
             self.add(text, rows, other.first[text])
         self.n += extra
+
+    def join(self, other: "Exceptions") -> None:
+        """Add the exceptions of another thread: the first are kept, whichever thread saw them."""
+        every = Exceptions(dict(self.rows), dict(self.first), self.n, most=2 * _MOST_OTHERS)
+        every.merge(other)
+        kept = sorted(every.first, key=every.first.__getitem__)[:_MOST_OTHERS]
+        self.rows, self.first = (
+            {text: of[text] for text in kept} for of in (every.rows, every.first)
+        )
+        self.n = every.n
 
 
 @dataclass(frozen=True)
@@ -290,6 +302,8 @@ class TextsSeen:
         if not self.crowded:
             some = listed[: MAX_CATEGORIES + 1]
             self.texts.update(dict(zip(some, rows.tolist(), strict=False)))
+        elif self._are_further(found):
+            return
         facts = self._known.of(trimmed, listed)
         shapes = self._shapes(facts, rows)
         examples = self._add_units(facts, rows, trimmed)
@@ -311,6 +325,20 @@ class TextsSeen:
                 text, row = first(i)
                 noted.add(text, int(rows[i]), row)
             noted.n += int(rows[np.flatnonzero(mine)[_MOST_OTHERS:]].sum())
+
+    def _are_further(self, found: DistinctTexts) -> bool:
+        """Return whether these are further identifiers or notes, and count them.
+
+        In a column with too many of them, and nothing else so far, this is decided by some texts
+        of a batch: looking at all of a million takes longer than reading the file.
+        """
+        if {*self.shapes} != {"other"} or self.as_number or not are_other(found.texts):
+            return False
+        n = int(found.rows.sum())
+        self.shapes["other"] += n
+        self.exceptions["other"].n += n
+        self.unread.update(dict.fromkeys(("number", *dates.ORDERS), n))
+        return True
 
     def _note_codes(self, texts: pa.Array, rows: NDArray[np.int64], shapes: NDArray[Any]) -> None:
         """Note which of the first different texts may be codes for missing values.
@@ -401,7 +429,7 @@ class TextsSeen:
         self.n_either += other.n_either
         self.unread.update(other.unread)
         for shape, noted in other.exceptions.items():
-            self.exceptions.setdefault(shape, Exceptions()).merge(noted)
+            self.exceptions.setdefault(shape, Exceptions()).join(noted)
         self.texts.update(other.texts)
         self.n_plain += other.n_plain
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)

@@ -1,0 +1,189 @@
+"""One reading serves both what columns are and their quality: the same as two readings."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hushtable.data import quality as quality_module
+from hushtable.data import read
+from hushtable.data.quality import table_quality, understood_with_quality
+from hushtable.data.texts import seen
+from hushtable.data.understanding import understood
+from hushtable.errors import DataError
+
+N = 2_500
+
+
+def column(name, rng):
+    """Texts of a column of N rows, in batches of 100."""
+    number = [f"{x:.3f}" for x in rng.normal(size=N)]
+    match name:
+        case "number" | "again":
+            return number
+        case "whole":
+            return [f"{k}" for k in rng.integers(0, 900, N)]
+        case "gaps":
+            return ["" if rng.random() < 0.2 else text for text in number]
+        case "words for missing":
+            return ["n/a" if rng.random() < 0.1 else text for text in number]
+        case "text that comes late":
+            return [*number[:-3], "12 mg", "unknown", "7"]
+        case "numbers that come late":
+            return [*(f"patient {k}" for k in range(200)), *number[200:]]
+        case "comma that comes late":
+            return [*(f"{k}" for k in range(2_000)), *(f"{k},5" for k in range(500))]
+        case "constant at first":
+            return [*["1.0"] * 1_000, *number[1_000:]]
+        case "empty at first":
+            return [*[""] * 300, *number[300:]]
+        case "code":
+            return ["-9999" if rng.random() < 0.05 else text for text in number]
+        case "code that comes late":
+            return [*number[:2_000], *["-9999.000"] * 20, *number[2_020:]]
+        case "day":
+            return [f"2024-{m:02}-{d:02}" for m, d in rng.integers(1, 28, (N, 2)) % (12, 28) + 1]
+        case "ward":
+            return rng.choice(["north", "South", "south ", "total"], N).tolist()
+        case "id":
+            return [f"case-{k:07}" for k in rng.permutation(N)]
+        case "number of the row":
+            return [f"{k}" for k in range(10_000, 10_000 + N)]
+        case "leading zero":
+            return [f"{k:06}" for k in rng.integers(0, 99, N)]
+
+
+NAMES = (
+    "number", "again", "whole", "gaps", "words for missing", "text that comes late",
+    "numbers that come late", "comma that comes late", "constant at first", "empty at first",
+    "code", "code that comes late", "day", "ward", "id", "number of the row", "leading zero",
+)  # fmt: skip
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    monkeypatch.setattr("hushtable.data.readers.reader.BATCH_ROWS", 100)
+
+
+def written(path, columns, delimiter=";"):
+    rows = zip(*columns.values(), strict=True)
+    path.write_text("\n".join(map(delimiter.join, [columns, *rows])) + "\n")
+    return path
+
+
+def both(path, n_jobs, **options):
+    """Return what one reading finds, and what two readings find."""
+    columns, reading, quality = understood_with_quality(read(path, **options), n_jobs)
+    reader = read(path, **options)
+    expected, reading_too, _ = understood(reader, None, 1)
+    assert reading == reading_too
+    return (columns, quality), (expected, table_quality(reader, expected))
+
+
+@pytest.mark.usefixtures("batches")
+@pytest.mark.parametrize("name", NAMES)
+def test_one_reading_finds_what_two_find(name, rng, tmp_path):
+    columns = {name: column(name, rng), "beside": [f"{x:.2f}" for x in rng.normal(size=N)]}
+    path = written(tmp_path / "rows.csv", columns)
+    ours, expected = both(path, 1)
+    assert ours == expected
+
+
+@pytest.mark.usefixtures("batches")
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+@pytest.mark.parametrize("missing", [(), ("n/a", "-9999")])
+def test_threads_and_named_missing_values_change_nothing(n_jobs, missing, rng, tmp_path):
+    columns = {name: column(name, rng) for name in NAMES}
+    for texts in columns.values():
+        texts[1_700] = texts[1_400]  # a row that is equal to an earlier one
+    path = written(tmp_path / "rows.csv", columns)
+    ours, expected = both(path, n_jobs, missing=missing)
+    assert ours == expected
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for k in range(3):
+        some = {name: texts[800 * k : 800 * k + 800] for name, texts in columns.items()}
+        written(parts / f"{k}.csv", some)
+    ours, expected = both(parts, n_jobs, missing=missing)
+    assert ours == expected
+
+
+@pytest.mark.usefixtures("batches")
+def test_the_rows_are_read_once_unless_a_column_turns_out_to_be_read_otherwise(
+    rng, tmp_path, monkeypatch
+):
+    again = []
+    monkeypatch.setattr(
+        quality_module, "table_quality", lambda *args: again.append(1) or table_quality(*args)
+    )
+    alike = {name: column(name, rng) for name in ("number", "gaps", "id", "ward", "day")}
+    understood_with_quality(read(written(tmp_path / "a.csv", alike)), 2)
+    assert not again
+    other = alike | {"late": column("comma that comes late", rng)}
+    understood_with_quality(read(written(tmp_path / "b.csv", other)), 2)
+    assert again
+
+
+@pytest.mark.usefixtures("batches")
+def test_what_cannot_be_read_is_refused_in_the_same_words(rng, tmp_path):
+    columns = {"x": column("number", rng), "y": column("whole", rng)}
+    path = written(tmp_path / "rows.csv", columns)
+    path.write_text(path.read_text() + "1;2;3\n")
+    with pytest.raises(DataError) as one:
+        understood_with_quality(read(path), 1)
+    with pytest.raises(DataError) as two:
+        understood(read(path))
+    assert str(one.value) == str(two.value)
+    path.write_text("x;y\n")
+    with pytest.raises(DataError, match="no rows"):
+        understood_with_quality(read(path), 1)
+
+
+# --- columns of too many texts --------------------------------------------------------------------
+
+IDS = [f"case-{k}" for k in range(30_000)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    "texts", [IDS, [f"{k // 100}-{k % 100:02}-x" for k in range(30_000)], [f"{i} a" for i in IDS]]
+)
+def test_the_words_on_too_many_texts_do_not_depend_on_threads(texts, n_jobs, tmp_path):
+    columns = {"who": texts, "x": [f"{k % 17}.5" for k in range(30_000)]}
+    path = written(tmp_path / "rows.csv", columns)
+    found = understood(read(path), None, n_jobs)[0]
+    assert found == understood(read(path), None, 1)[0]
+    assert "more than 10,000 different texts" in (found[0].evidence, found[0].doubt)
+    assert found[0].refused
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        IDS, [f"{k}.5" for k in range(30_000)], ["2024-02-03"] * 30_000, [""] * 30_000,
+        [f"{k:09}" for k in range(30_000)], [*[f"note {k}" for k in range(600)] * 50],
+        [f"n{k}" if k % 9 else f"{k}" for k in range(30_000)], ["yes", "no", "7", "12:30"] * 7_500,
+    ],
+)  # fmt: skip
+def test_texts_after_the_first_ten_thousand_still_decide(later, tmp_path, monkeypatch):
+    """Only if they are like these, not all of them are looked at."""
+    texts = [f"first-{k}" for k in range(12_000)] + later
+    path = written(tmp_path / "rows.csv", {"who": texts, "x": [str(k % 7) for k in range(42_000)]})
+    found = understood(read(path), None, 1)[0]
+    monkeypatch.setattr(seen, "are_other", lambda texts: False)
+    assert found == understood(read(path), None, 1)[0]
+
+
+def test_a_batch_of_further_identifiers_is_counted_as_if_all_were_looked_at(monkeypatch):
+    def looked_at():
+        one = seen.TextsSeen()
+        for start in range(0, 30_000, 6_000):
+            one.add(pa.array([*IDS[start : start + 6_000], None, " "]), start)
+        return one
+
+    ours = looked_at()
+    monkeypatch.setattr(seen, "are_other", lambda texts: False)
+    expected = looked_at()
+    for name in ("n", "n_missing", "shapes", "unread", "texts", "units", "n_either", "clocks"):
+        assert getattr(ours, name) == getattr(expected, name), name
+    assert vars(ours.exceptions["other"]) == vars(expected.exceptions["other"])
+    assert ours.shapes["other"] == np.int64(30_000)
