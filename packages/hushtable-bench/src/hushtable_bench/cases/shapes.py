@@ -280,8 +280,8 @@ def checking(rows: int, rounds: int) -> Iterator[Ratio]:
         ids = pa.array([f"patient-{k:08d}" for k in np.random.default_rng(1).permutation(rows)])
         csv.write_csv(csv.read_csv(path).append_column("id", ids), with_ids)
         for file, shape, bound in (
-            (path, "check of CSV / one reading by Arrow", 2.2),
-            (with_ids, "check of CSV with identifiers / one reading by Arrow", 2.8),
+            (path, "check of CSV / one reading by Arrow", 1.5),
+            (with_ids, "check of CSV with identifiers / one reading by Arrow", 2.2),
         ):
             found = cpu_in_turns(
                 {
