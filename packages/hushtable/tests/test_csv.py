@@ -306,11 +306,11 @@ def test_names_that_are_missing_or_twice(read):
     assert reader.found[-1] == "column 1 has no name: called 'column 1'"
     says = refused(read, lines(names=["a", "", "c"]))
     assert "line 1 has no name for column 2" in says
-    assert "--no-header --skip-lines 1" in says
+    assert "--no-header and --skip-lines 1" in says
     content = lines(names=["a", "b", "a"])
     says = refused(read, content)
     assert "column 'a' is listed twice in line 1" in says
-    assert "--no-header --skip-lines 1" in says
+    assert "--no-header and --skip-lines 1" in says
     assert values(read(content, header=False, skip_lines=1)) == ROWS
 
 

@@ -62,7 +62,7 @@ def in_python(text: str) -> str:
     values: dict[str, str] = {}
     for word in words:
         if word.startswith("--"):
-            values[word[2:]] = "" if word == "--no-header" else next(words)
+            values[word[2:]] = "" if word == "--no-header" else next(words, "")
     arguments = ", ".join(_argument(name, value) for name, value in values.items())
     return f"{found}\nIn Python: hushtable.data.read(data, {arguments})"
 

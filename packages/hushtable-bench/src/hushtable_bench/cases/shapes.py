@@ -294,7 +294,7 @@ def checking(rows: int, rounds: int) -> Iterator[Ratio]:
 
 
 def shapes(run: CaseRun, *, quick: bool = False) -> None:
-    """Compare CPU seconds of all shapes: three minutes; --quick, 20 s."""
+    """Compare CPU seconds of all shapes: two minutes; --quick, 20 s."""
     scale, rounds = (QUICK_SCALE, 1) if quick else (1, 3)
     found: list[Ratio] = []
     with threadpool_limits(limits=1):

@@ -226,6 +226,7 @@ def understood_with_quality(
     columns, reading, _ = understood(reader if failed else replace(reader, read=read), None, n_jobs)
     if failed or rows is None or not rows.are_of(columns):
         return columns, reading, table_quality(reader, columns)
+    rows.replace_understood(columns)
     return columns, reading, _judged(reader, rows, columns)
 
 

@@ -110,17 +110,19 @@ class RowsSeen:
         self.n += n
 
     def are_of(self, columns: Sequence[ColumnUnderstanding]) -> bool:
-        """Return whether these columns are read as those seen were, and take them in their place.
+        """Return whether these columns, of all rows, are read as those that were seen.
 
-        Words and confidences do not matter: they are of all rows, and not collected here.
+        Words and confidences do not matter, because they are not collected here.
         """
-        alike = len(columns) == len(self.columns) and all(
+        return len(columns) == len(self.columns) and all(
             mine.understood is not None and _manner(mine.understood) == _manner(one)
             for mine, one in zip(self.columns, columns, strict=True)
         )
+
+    def replace_understood(self, columns: Sequence[ColumnUnderstanding]) -> None:
+        """Take words and confidences from these columns, of which `are_of` holds."""
         for mine, one in zip(self.columns, columns, strict=True):
             mine.understood = one
-        return alike
 
     def _thin(self) -> None:
         """Keep half of the rows in the sample."""

@@ -318,8 +318,8 @@ class _Head:
             raise DataError(
                 f"{self.source}: line {head.first + 1} has {len(names)} names, but most lines "
                 f"below it have {width} fields (delimiter {self.delimiter!r}): write a name for "
-                f"each column, or add --no-header --skip-lines {head.end}; if the delimiter also "
-                "occurs within numbers or texts, export with a different delimiter, or with "
+                f"each column, or add --no-header and --skip-lines {head.end}; if the delimiter "
+                "also occurs within numbers or texts, export with a different delimiter, or with "
                 "quotation marks"
             )
         if self.layout.skip_lines is None and head.first > self.start:
@@ -462,7 +462,9 @@ class _Head:
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return names, with made-up ones for columns without, and which of these to leave out."""
         line, left_out = head.first + 1, []
-        by_number = f"add --no-header --skip-lines {head.end} to call them column 1, column 2, ..."
+        by_number = (
+            f"add --no-header and --skip-lines {head.end} to call them column 1, column 2, ..."
+        )
         nameless = [j for j, name in enumerate(names) if not name]
         for j in nameless:
             names[j] = f"column {j + 1}"
