@@ -120,7 +120,7 @@ class RowsSeen:
         )
 
     def replace_understood(self, columns: Sequence[ColumnUnderstanding]) -> None:
-        """Take words and confidences from these columns, of which `are_of` holds."""
+        """Take words and confidences from these columns, which `are_of` accepts."""
         for mine, one in zip(self.columns, columns, strict=True):
             mine.understood = one
 
