@@ -49,6 +49,7 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "column_ranges": (f"{{}}, {_FLOATS}, {_FLOATS}", _X),
     "encode": (f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_CODES}, int64[:, ::1]", _X),
     "encode_wide": (f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_CODES}, int64[:, ::1]", _X),
+    "find_outside": (f"{{}}, {_FLOATS}, {_FLOATS}, {_CODES}, {_INTS}, {_INTS}", _X),
     "take_rows": (f"{_CODES}, {_INTS}, {_CODES}", ("",)),
     "take_differences": (
         f"{_TABLE}, int64[:, ::1], {_TABLE}, {_TABLE}, {_FLOATS}, {_TABLE}",

@@ -69,6 +69,27 @@ def take_rows(codes, rows, taken):
             out[i] = column[np.uint64(rows[i])]
 
 
+@inlined
+def _note_missing(x, codes):
+    """Give missing values their code; return how many are not missing, and the first infinity.
+
+    The latter is -1 if there is none. Loops without branches run by vectors.
+    """
+    there, finite = np.int64(0), np.int64(0)
+    for i in range(len(x)):
+        there += np.int64(x[i] == x[i])
+        finite += np.int64(abs(x[i]) < np.inf)
+    if finite < there:
+        for i in range(len(x)):
+            if np.isinf(x[i]):
+                return there, i
+    if there < len(x):
+        for i in range(len(x)):
+            code = codes[i]
+            codes[i] = code if x[i] == x[i] else np.uint16(MISSING_LOW)
+    return there, -1
+
+
 @kernel
 def encode(X, low, high, scale, codes, tally):
     """Encode the numbers of ``X`` (n, d) into ``codes`` (d, n), missing as ``MISSING_LOW``.
@@ -94,15 +115,11 @@ def encode(X, low, high, scale, codes, tally):
                 level = min(max((values[i] - lowest) * factor, 0.0), LEVELS - 1.0)
                 column[i] = np.uint16(np.int32(level) + 1)
             if inside < stop - start:
-                for i in range(stop - start):
-                    x = values[i]
-                    if x != x:
-                        column[i] = MISSING_LOW
-                        tally[j, 0] += 1
-                    elif x < lowest or x > highest:
-                        tally[j, 1] += 1
-                        if np.isinf(x):
-                            return start + i, j
+                there, infinity = _note_missing(values[: stop - start], column)
+                if infinity >= 0:
+                    return start + infinity, j
+                tally[j, 0] += stop - start - there
+                tally[j, 1] += there - inside
     return -1, -1
 
 
@@ -156,18 +173,27 @@ def encode_wide(X, low, high, scale, codes, tally):
     level, moved = np.zeros((_ROWS, _COLUMNS), np.uint16), np.zeros(_ROWS, np.uint16)
     words, moved_words = level.view(np.uint64), moved.view(np.uint64)
     least, most = ends_as(X, low, high)
+    noted = np.zeros((2, d), np.int64)  # side by side, unlike in the tally
     for start in range(0, n, _ROWS):
         k = min(_ROWS, n - start)
         for first in range(0, d, _COLUMNS):
             w = min(_COLUMNS, d - first)
             lowest, factor = low[first : first + w], scale[first : first + w]
-            inside = np.int64(0)
+            ends = least[first : first + w], most[first : first + w]
+            missing, outside = noted[0, first : first + w], noted[1, first : first + w]
             for i in range(k):
                 x, out = X[start + i, first : first + w], level[i]
-                inside += count_inside(x, least[first : first + w], most[first : first + w])
+                inside = count_inside(x, ends[0], ends[1])
                 for j in range(w):
                     value = min(max((np.float64(x[j]) - lowest[j]) * factor[j], 0.0), LEVELS - 1.0)
                     out[j] = np.uint16(np.int32(value) + 1)
+                if inside < w:
+                    _, infinity = _note_missing(x, out)
+                    if infinity >= 0:
+                        return start + i, first + infinity
+                    for j in range(w):
+                        missing[j] += np.int64(x[j] != x[j])
+                        outside[j] += np.int64((x[j] < ends[0][j]) | (x[j] > ends[1][j]))
             _transpose_fours(words, k, w)
             for j in range(w):
                 for i in range((k + 3) // 4):
@@ -175,15 +201,36 @@ def encode_wide(X, low, high, scale, codes, tally):
                 column = codes[first + j, start : start + k]
                 for i in range(k):
                     column[i] = moved[i]
-            if inside < k * w:
-                for i in range(k):
-                    for j in range(first, first + w):
-                        x = np.float64(X[start + i, j])
-                        if x != x:
-                            codes[j, start + i] = MISSING_LOW
-                            tally[j, 0] += 1
-                        elif x < low[j] or x > high[j]:
-                            tally[j, 1] += 1
-                            if np.isinf(x):
-                                return start + i, j
+    for j in range(d):
+        tally[j, 0] += noted[0, j]
+        tally[j, 1] += noted[1, j]
     return -1, -1
+
+
+@kernel
+def find_outside(X, low, high, codes, features, rows):
+    """Write the rows of the values of some features outside their ranges, feature by feature.
+
+    ``X`` (n, d), ``low`` and ``high`` (d,) are as for `encode`, ``codes`` (d, n) are its result.
+    ``features`` (k,) are numbers of columns. The search ends when ``rows``, not empty, is full. A
+    value outside has the code of an end of its range, and few others do: only those are read again,
+    because the values of a column lie far apart.
+    """
+    found, at_end = 0, np.empty(_ROWS, np.uint16)
+    for j in features:
+        column, values, lowest, highest = codes[j], X[:, j], low[j], high[j]
+        for start in range(0, len(column), _ROWS):
+            some, ends = column[start : start + _ROWS], np.uint16(0)
+            for i in range(len(some)):
+                ends = np.uint16(ends + np.uint16((some[i] == 1) | (some[i] == LEVELS)))
+            if ends:
+                for i in range(len(some)):
+                    at_end[i] = np.uint16((some[i] == 1) | (some[i] == LEVELS))
+                for i in range(len(some)):
+                    if at_end[i]:
+                        x = np.float64(values[start + i])
+                        if (x < lowest) | (x > highest):
+                            rows[found] = start + i
+                            found += 1
+                            if found == len(rows):
+                                return
