@@ -508,3 +508,20 @@ def test_few_rows_are_summed_as_many(rng, draw):
     expected = scorer.score(X)
     for n in range(1, 7):
         np.testing.assert_array_equal(scorer.score(X[:n]), expected[:n])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("missing", [0.0, 0.1, 1.0])
+def test_residuals_are_added_in_the_order_of_the_columns(rng, order, missing):
+    for n, k in ((0, 2), (1, 2), (255, 3), (256, 2), (257, 17), (700, 60)):
+        X = np.asarray(10.0 ** rng.integers(-9, 9, (n, k)) * rng.normal(size=(n, k)), order=order)
+        X[rng.random(X.shape) < missing] = np.nan
+        centre, weights = rng.normal(size=k), rng.normal(size=(k, k))
+        centred = X - centre
+        expected = np.zeros((n, k))
+        for i in range(k):
+            expected += np.nan_to_num(centred[:, i : i + 1]) * weights[i]
+        expected[np.isnan(X)] = np.nan
+        found = np.empty((k, n))
+        kernels.take_residuals(X, centre, weights, found)
+        np.testing.assert_array_equal(found.T, expected)

@@ -55,6 +55,7 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{_TABLE}, int64[:, ::1], {_TABLE}, {_TABLE}, {_FLOATS}, {_TABLE}",
         ("",),
     ),
+    "take_residuals": (f"{{}}, {_FLOATS}, {_TABLE}, {_TABLE}", _X[3:]),
     "count_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_WEIGHED}", ("",)),
     "count_numbers_equi_width": (
         f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INTS}, {_WEIGHED}, int64[:, ::1]",
