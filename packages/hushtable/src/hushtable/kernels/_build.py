@@ -50,6 +50,10 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "encode": (f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_CODES}, int64[:, ::1]", _X),
     "encode_wide": (f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_CODES}, int64[:, ::1]", _X),
     "find_outside": (f"{{}}, {_FLOATS}, {_FLOATS}, {_CODES}, {_INTS}, {_INTS}", _X),
+    "keep_outermost": (
+        f"{{}}, int64, int64, {_INTS}, float64[:, :, ::1], int64[:, :, ::1]",
+        _X,
+    ),
     "take_rows": (f"{_CODES}, {_INTS}, {_CODES}", ("",)),
     "take_differences": (
         f"{_TABLE}, int64[:, ::1], {_TABLE}, {_TABLE}, {_FLOATS}, {_TABLE}",

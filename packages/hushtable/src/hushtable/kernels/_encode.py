@@ -61,6 +61,44 @@ def column_ranges(X, low, high):
 
 
 @kernel
+def keep_outermost(X, first, start, weights, numbers, rows):
+    """Keep the lowest and the highest numbers of each column of ``X`` (n, k), and their rows.
+
+    ``numbers`` (2, d, m) float64 and ``rows`` (2, d, m) int64 hold those of earlier rows, rising:
+    ``numbers[1]`` are the highest, negated. Column 0 of ``X`` is their column ``first``, and row 0
+    of ``X`` is row ``start``. Each row is kept once. ``weights`` are those of all rows, of which
+    only positive ones count; empty if all do.
+    """
+    n, k = X.shape
+    ends = np.empty((2, k), np.float64)
+    for begin in range(0, n, _ROWS):
+        tile = X[begin : begin + _ROWS]
+        for j in range(k):
+            ends[0, j], ends[1, j] = np.inf, -np.inf
+        column_ranges(tile, ends[0], ends[1])
+        for side in range(2):
+            sign = 1.0 - 2.0 * side
+            for j in range(k):
+                best, at = numbers[side, first + j], rows[side, first + j]
+                if not sign * ends[side, j] < best[-1]:
+                    continue
+                for i in range(len(tile)):
+                    x, row = sign * np.float64(tile[i, j]), start + begin + i
+                    if not x < best[-1] or (len(weights) > 0 and weights[row] <= 0):
+                        continue
+                    kept = False
+                    for other in at:
+                        kept |= other == row
+                    if kept:
+                        continue
+                    place = len(best) - 1
+                    while place > 0 and x < best[place - 1]:
+                        best[place], at[place] = best[place - 1], at[place - 1]
+                        place -= 1
+                    best[place], at[place] = x, row
+
+
+@kernel
 def take_rows(codes, rows, taken):
     """Write some rows of ``codes`` (d, n), by their numbers (k,), into ``taken`` (d, k)."""
     for j in range(len(codes)):

@@ -51,8 +51,11 @@ def are_answers(texts: Mapping[str, int], n_digits: int = 0) -> bool:
     -------
     bool
     """
-    sides = {side(text) for text in texts if text not in _DIGITS}
-    if len(texts) + (n_digits > 0) < 3 or sides != {True, False}:
+    words = [text for text in texts if text not in _DIGITS]
+    # Most columns of texts have none: the first word of another kind settles it.
+    if len(texts) + (n_digits > 0) < 3 or any(side(text) is None for text in words):
+        return False
+    if {*map(side, words)} != {True, False}:
         return False
     said = {fold(text).casefold() for text in texts} - _DIGITS.keys()
     if said <= _LETTERS.keys() and said not in _PAIRS:
