@@ -4,7 +4,7 @@ import numpy as np
 
 from hushtable.kernels._cache import kernel
 
-#: Rows whose numbers `take_residuals` keeps at hand.
+#: Rows that `take_residuals` processes at once.
 _ROWS = 256
 
 
@@ -53,10 +53,15 @@ def take_residuals(X, centre, weights, residuals):
             found = residuals[j, start:stop]
             for i in range(len(found)):
                 found[i] = 0.0
-            for other in range(k):
-                values, weight = known[other], weights[other, j]
+            for other in range(0, k - 1, 2):  # two at a time: half of the loads and stores
+                a, b = known[other], known[other + 1]
+                of_a, of_b = weights[other, j], weights[other + 1, j]
                 for i in range(len(found)):
-                    found[i] += values[i] * weight
+                    found[i] = (found[i] + a[i] * of_a) + b[i] * of_b
+            if k % 2:
+                a, of_a = known[k - 1], weights[k - 1, j]
+                for i in range(len(found)):
+                    found[i] += a[i] * of_a
             for i in range(len(found)):
                 x = X[start + i, j]
                 found[i] = found[i] if x == x else np.nan

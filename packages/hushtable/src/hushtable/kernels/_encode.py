@@ -66,8 +66,8 @@ def keep_outermost(X, first, start, weights, numbers, rows):
 
     ``numbers`` (2, d, m) float64 and ``rows`` (2, d, m) int64 hold those of earlier rows, rising:
     ``numbers[1]`` are the highest, negated. Column 0 of ``X`` is their column ``first``, and row 0
-    of ``X`` is row ``start``. Each row is kept once. ``weights`` are those of all rows, of which
-    only positive ones count; empty if all do.
+    of ``X`` is row ``start``. Each row is kept once. ``weights`` are those of all rows; a row
+    counts if its weight is positive. They are empty if all rows count.
     """
     n, k = X.shape
     ends = np.empty((2, k), np.float64)
@@ -108,11 +108,8 @@ def take_rows(codes, rows, taken):
 
 
 @inlined
-def _note_missing(x, codes):
-    """Give missing values their code; return how many are not missing, and the first infinity.
-
-    The latter is -1 if there is none. Loops without branches run by vectors.
-    """
+def count_there(x):
+    """Return how many values are not missing, and the place of the first infinity, or -1."""
     there, finite = np.int64(0), np.int64(0)
     for i in range(len(x)):
         there += np.int64(x[i] == x[i])
@@ -121,11 +118,31 @@ def _note_missing(x, codes):
         for i in range(len(x)):
             if np.isinf(x[i]):
                 return there, i
-    if there < len(x):
-        for i in range(len(x)):
-            code = codes[i]
-            codes[i] = code if x[i] == x[i] else np.uint16(MISSING_LOW)
     return there, -1
+
+
+@inlined
+def _mark_missing(x, codes):
+    """Give missing values their code, without branches: the loop runs by vectors."""
+    for i in range(len(x)):
+        code = codes[i]
+        codes[i] = code if x[i] == x[i] else np.uint16(MISSING_LOW)
+
+
+@inlined
+def note_odd(x, least, most, noted, first):
+    """Add the missing values of a row, and those outside, to ``noted`` (2, d) from ``first`` on."""
+    missing, outside = noted[0, first : first + len(x)], noted[1, first : first + len(x)]
+    for j in range(len(x)):
+        missing[j] += np.int64(x[j] != x[j])
+        outside[j] += np.int64((x[j] < least[j]) | (x[j] > most[j]))
+
+
+@inlined
+def add_noted(noted, tally):
+    for j in range(len(tally)):
+        tally[j, 0] += noted[0, j]
+        tally[j, 1] += noted[1, j]
 
 
 @kernel
@@ -153,9 +170,10 @@ def encode(X, low, high, scale, codes, tally):
                 level = min(max((values[i] - lowest) * factor, 0.0), LEVELS - 1.0)
                 column[i] = np.uint16(np.int32(level) + 1)
             if inside < stop - start:
-                there, infinity = _note_missing(values[: stop - start], column)
+                there, infinity = count_there(values[: stop - start])
                 if infinity >= 0:
                     return start + infinity, j
+                _mark_missing(values[: stop - start], column)
                 tally[j, 0] += stop - start - there
                 tally[j, 1] += there - inside
     return -1, -1
@@ -217,21 +235,19 @@ def encode_wide(X, low, high, scale, codes, tally):
         for first in range(0, d, _COLUMNS):
             w = min(_COLUMNS, d - first)
             lowest, factor = low[first : first + w], scale[first : first + w]
-            ends = least[first : first + w], most[first : first + w]
-            missing, outside = noted[0, first : first + w], noted[1, first : first + w]
+            low_end, high_end = least[first : first + w], most[first : first + w]
             for i in range(k):
                 x, out = X[start + i, first : first + w], level[i]
-                inside = count_inside(x, ends[0], ends[1])
+                inside = count_inside(x, low_end, high_end)
                 for j in range(w):
                     value = min(max((np.float64(x[j]) - lowest[j]) * factor[j], 0.0), LEVELS - 1.0)
                     out[j] = np.uint16(np.int32(value) + 1)
                 if inside < w:
-                    _, infinity = _note_missing(x, out)
+                    _, infinity = count_there(x)
                     if infinity >= 0:
                         return start + i, first + infinity
-                    for j in range(w):
-                        missing[j] += np.int64(x[j] != x[j])
-                        outside[j] += np.int64((x[j] < ends[0][j]) | (x[j] > ends[1][j]))
+                    _mark_missing(x, out)
+                    note_odd(x, low_end, high_end, noted, first)
             _transpose_fours(words, k, w)
             for j in range(w):
                 for i in range((k + 3) // 4):
@@ -239,9 +255,7 @@ def encode_wide(X, low, high, scale, codes, tally):
                 column = codes[first + j, start : start + k]
                 for i in range(k):
                     column[i] = moved[i]
-    for j in range(d):
-        tally[j, 0] += noted[0, j]
-        tally[j, 1] += noted[1, j]
+    add_noted(noted, tally)
     return -1, -1
 
 
