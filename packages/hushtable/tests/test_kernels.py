@@ -289,6 +289,140 @@ def test_many_columns_are_encoded_as_few(rng, columns, dtype):
         assert row_and_column == (n // 2, 40)
 
 
+def plainly_encoded(X, low, high):
+    """The plain reference of `Encoder.encode`: codes, tally, and rows and features outside."""
+    x = np.asarray(X, np.float64)
+    scale = np.where(high > low, LEVELS / np.where(high > low, high - low, 1.0), 0.0)
+    level = np.clip((np.nan_to_num(x) - low) * scale, 0, LEVELS - 1).astype(int) + 1
+    outside = (x < low) | (x > high)
+    tally = np.column_stack([np.isnan(x).sum(axis=0), outside.sum(axis=0)])
+    codes = np.where(np.isnan(x), 0, level).T
+    if np.isnan(x).any():
+        codes = np.concatenate([codes, np.where(np.isnan(x), 65_535, level).T])
+    features, rows = outside.T.nonzero()
+    return codes, tally, rows, features
+
+
+def assert_encoded_plainly(X, low, high):
+    schema = Schema(
+        Feature.numeric(f"x{j}", low=a, high=b)
+        for j, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True))
+    )
+    found = Encoder(schema).encode(X)
+    made = found.codes, found.tally, found.outside.rows, found.outside.features
+    for one, expected in zip(made, plainly_encoded(X, low, high), strict=True):
+        np.testing.assert_array_equal(one, expected)
+    values = np.asarray(X, np.float64)[found.outside.rows, found.outside.features]
+    ends = low[found.outside.features], high[found.outside.features]
+    span = np.where(ends[0] < ends[1], ends[1] - ends[0], np.where(ends[0] == 0, 1, abs(ends[0])))
+    beyond = np.maximum(ends[0] - values, values - ends[1]) / span
+    np.testing.assert_array_equal(found.outside.beyond, beyond)
+
+
+#: Rows, columns, and places that are tried: all of a tile of a column, or its edges in wide rows.
+TILES = {
+    "encode": (1025, 2, [(i, j) for i in range(1025) for j in (0, 1)]),
+    "encode_wide": (
+        *(65, 129),
+        [
+            (i, j)
+            for i in range(65)
+            for j in range(129)
+            if i in (0, 1, 63, 64) or j in (0, 127, 128)
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("loop", TILES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_odd_values_are_found_in_every_place_of_a_tile(loop, dtype):
+    n, d, places = TILES[loop]
+    X = np.full((n, d), 0.5, dtype)
+    low, high, scale = np.zeros(d), np.ones(d), np.full(d, float(LEVELS))
+    encode = getattr(kernels, loop)
+    usual = np.full((d, n), 1 + LEVELS // 2)
+    for place in places:
+        for value, code, missing in ((np.nan, 0, 1), (-1.0, 1, 0), (2.0, LEVELS, 0)):
+            codes, tally = np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)
+            X[place] = value
+            assert encode(X, low, high, scale, codes, tally) == (-1, -1)
+            usual[place[::-1]] = code
+            np.testing.assert_array_equal(codes, usual)
+            assert tally.sum() == 1
+            assert tally[place[1], 1 - missing] == 1
+            if not missing:
+                rows = np.full(1, -1)
+                kernels.find_outside(X, low, high, codes, np.array([place[1]]), rows)
+                assert rows.tolist() == [place[0]]
+        for value in (np.inf, -np.inf):
+            X[place] = value
+            assert encode(X, low, high, scale, codes, tally) == place
+        X[place], usual[place[::-1]] = 0.5, 1 + LEVELS // 2
+
+
+@pytest.mark.parametrize("loop", TILES)
+def test_the_first_infinity_of_a_tile_is_named_whatever_else_is_odd(loop, rng):
+    n, d, _ = TILES[loop]
+    ends = np.zeros(d), np.ones(d), np.full(d, float(LEVELS))
+    for _ in range(20):
+        X = rng.normal(size=(n, d))
+        X[rng.random(X.shape) < 0.3] = np.nan
+        X[: min(n, 60), rng.integers(d)] = np.inf
+        X[rng.integers(60) :, rng.integers(min(d, 128))] = -np.inf
+        row, column = getattr(kernels, loop)(
+            X, *ends, np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)
+        )
+        rows, columns = np.isinf(X[:60, :128]).nonzero()
+        first = min(zip(rows, columns, strict=True))
+        if loop == "encode":  # column by column
+            first = min(zip(columns, rows, strict=True))[::-1]
+        assert (row, column) == first
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("odd", [0.0, 0.01, 0.5, 1.0])
+def test_odd_values_are_encoded_as_by_the_plain_reference(rng, order, dtype, odd):
+    for n, d in ((0, 3), (1, 1), (1, 200), (65, 1), (1024, 3), (1025, 2), (64, 48), (67, 131)):
+        low, high = rng.normal(size=d) - 1.0, rng.normal(size=d) + 1.0
+        low, high = np.minimum(low, high), np.maximum(low, high)
+        high[::5] = low[::5]  # of one point
+        low[1::7], high[1::7] = -1e38, 1e-30
+        X = rng.normal(size=(n, d)).astype(dtype, order=order)
+        chosen = rng.choice(7, X.shape, p=[1 - odd, *[odd / 6] * 6])
+        ends = low.astype(dtype), high.astype(dtype)  # and the numbers next to them
+        beside = (*ends, np.nextafter(ends[0], dtype(-9)), np.nextafter(ends[1], dtype(9)))
+        for k, values in enumerate((dtype(np.nan), dtype(30), *beside), 1):
+            X[chosen == k] = np.broadcast_to(values, X.shape)[chosen == k]
+        assert_encoded_plainly(X, low, high)
+        assert_encoded_plainly(np.repeat(X, 2, axis=1)[:, ::2], low, high)  # not contiguous
+
+
+def test_columns_of_two_values_are_ends_everywhere(rng):
+    X = rng.integers(0, 2, (2000, 60)).astype(np.float64)
+    X[rng.integers(0, 2000, 90), rng.integers(0, 60, 90)] = 2.0
+    assert_encoded_plainly(X, np.zeros(60), np.ones(60))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble, np.int8])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_any_type_of_number_is_counted_and_scored_as_float64(rng, dtype, order):
+    for n, d in ((300, 3), (300, 60), (40, 300)):
+        X = (3.0 * rng.normal(size=(n, d))).astype(dtype, order=order)
+        if dtype != np.int8:
+            X[rng.random(X.shape) < 0.05] = np.nan
+        schema = Schema(Feature.numeric(f"x{j}", low=-2, high=3) for j in range(d))
+        plan = Plan.draw(schema, n_tables=8, random_state=0)
+        both = [Sketch.from_data(plan, rows) for rows in (X, X.astype(np.float64))]
+        np.testing.assert_array_equal(both[0].counts, both[1].counts)
+        scores = [Scorer(both[0]).score(rows) for rows in (X, X.astype(np.float64))]
+        np.testing.assert_array_equal(*scores)
+        np.testing.assert_array_equal(
+            both[0].tally, plainly_encoded(X, np.full(d, -2.0), np.full(d, 3.0))[1]
+        )
+
+
 @pytest.mark.parametrize("columns", [16, 127, 128, 129, 300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -374,3 +508,20 @@ def test_few_rows_are_summed_as_many(rng, draw):
     expected = scorer.score(X)
     for n in range(1, 7):
         np.testing.assert_array_equal(scorer.score(X[:n]), expected[:n])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("missing", [0.0, 0.1, 1.0])
+def test_residuals_are_added_in_the_order_of_the_columns(rng, order, missing):
+    for n, k in ((0, 2), (1, 2), (255, 3), (256, 2), (257, 17), (700, 60)):
+        X = np.asarray(10.0 ** rng.integers(-9, 9, (n, k)) * rng.normal(size=(n, k)), order=order)
+        X[rng.random(X.shape) < missing] = np.nan
+        centre, weights = rng.normal(size=k), rng.normal(size=(k, k))
+        centred = X - centre
+        expected = np.zeros((n, k))
+        for i in range(k):
+            expected += np.nan_to_num(centred[:, i : i + 1]) * weights[i]
+        expected[np.isnan(X)] = np.nan
+        found = np.empty((k, n))
+        kernels.take_residuals(X, centre, weights, found)
+        np.testing.assert_array_equal(found.T, expected)

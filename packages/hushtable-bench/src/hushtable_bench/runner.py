@@ -219,7 +219,18 @@ class RowSource:
     def load(self) -> NDArray[np.float32]:
         if self.path is not None:
             return data.load(self.path).X.astype(np.float32)
-        rng = np.random.default_rng(0)
+        return self._drawn(0)
+
+    def split(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return rows to fit, and as many new ones to score: of a file, every second row each."""
+        if self.path is not None:
+            X = self.load()
+            half = len(X) // 2
+            return X[: 2 * half : 2].copy(), X[1 : 2 * half : 2].copy()
+        return self._drawn(0), self._drawn(1)
+
+    def _drawn(self, seed: int) -> NDArray[np.float32]:
+        rng = np.random.default_rng(seed)
         X = np.empty((self.rows, self.columns), np.float32)
         for block in np.array_split(X, max(1, self.values // 10**7)):
             # Into the array itself: what is drawn elsewhere first would show as memory.

@@ -1,9 +1,11 @@
 """Measure CPU seconds for many shapes of rows, beside common alternatives.
 
 The shapes are files from the command line and in Python, columns of texts, wide rows, few rows,
-many rows, sparse rows, histories, explanations, and many releases. The contestants of a shape take
-turns in one process, or in separate processes if the start is part of the measure. Figures are
-ratios of medians of CPU seconds, which the machine's other work changes little.
+many rows, sparse rows, rows with missing values and values outside, columns with relations,
+histories, explanations, and many releases. Rows that are scored were not fitted, unless the shape
+names fitted ones. The contestants of a shape take turns in one process, or in separate processes if
+the start is part of the measure. Figures are ratios of medians of CPU seconds, which the machine's
+other work changes little.
 """
 
 import os
@@ -152,6 +154,105 @@ def texts(rows: int, rounds: int) -> Iterator[Ratio]:
         yield Ratio(words_of, found["texts"], found["numbers"], "<=", 2.0)
 
 
+def normal_rows(n: int, d: int, seed: int) -> np.ndarray:
+    """Return normal numbers (n, d); those of another seed are new rows."""
+    return np.random.default_rng(seed).standard_normal((n, d), dtype=np.float32)
+
+
+def new_rows(scale: int, rounds: int) -> Iterator[Ratio]:
+    """Compare the score of new rows with that of fitted ones, and with IsolationForest's."""
+    for n, d, most, least in ((10**5, 10, 1.3, 33), (20_000, 100, 1.4, 15), (5_000, 1_000, 1.5, 9)):
+        X, new = (normal_rows(n // scale, d, seed) for seed in (0, 1))
+        ours = HushTable(random_state=0).fit(X)
+        forest = IsolationForest(random_state=0, n_jobs=1).fit(X)
+        found = cpu_in_turns(
+            {
+                "new": partial(ours.score_samples, new),
+                "fitted": partial(ours.score_samples, X),
+                "forest": partial(forest.score_samples, new),
+            },
+            3 * rounds,
+        )
+        shape = f"{n // scale:,} x {d:,}"
+        yield Ratio(
+            f"{shape}: score of new rows / of fitted", found["new"], found["fitted"], "<=", most
+        )
+        yield Ratio(f"{shape}: IsolationForest / score", found["new"], found["forest"], ">=", least)
+
+
+def compared(shape: str, bound: float, rounds: int, ours: Do, other: Do) -> Ratio:
+    """Compare two kinds of work of ours."""
+    found = cpu_in_turns({"ours": ours, "other": other}, rounds)
+    return Ratio(shape, found["ours"], found["other"], "<=", bound)
+
+
+def odd_values(scale: int, rounds: int) -> Iterator[Ratio]:
+    """Compare rows with missing values, with values outside, and with rising columns."""
+    X, new = (normal_rows(20_000 // scale, 100, seed) for seed in (0, 1))
+    gaps = [np.where(np.random.default_rng(2).random(X.shape) < 0.1, np.nan, of) for of in (X, new)]
+    gaps = [rows.astype(np.float32) for rows in gaps]
+    fit = [partial(HushTable(random_state=0).fit, rows) for rows in (gaps[0], X)]
+    yield compared("fit with 10% missing / none", 1.5, 3 * rounds, *fit)
+    score = [partial(f().score_samples, rows) for f, rows in zip(fit, (gaps[1], new), strict=True)]
+    yield compared("score with 10% missing / none", 2.3, 3 * rounds, *score)
+    rising = partial(HushTable(random_state=0).fit, np.sort(X, axis=0))
+    yield compared("fit of rising columns / of the same shuffled", 2.0, 3 * rounds, rising, fit[1])
+    X = normal_rows(10_000 // scale, 1_024, 0)
+    count = []
+    for end in (3.0, 9.0):
+        schema = Schema(Feature.numeric(f"x{j}", low=-end, high=end) for j in range(1_024))
+        count.append(partial(Sketch.from_data, Plan.draw(schema, random_state=0), X))
+    yield compared("count under ranges with values outside / none", 1.8, 3 * rounds, *count)
+    yield beside_forest(
+        normal_rows(20_000 // scale, 500, 0), f"{20_000 // scale:,} x 500", 1.5, rounds
+    )
+
+
+def kinds_of_fit(rows: int, rounds: int) -> Iterator[Ratio]:
+    """Compare relations, small groups and released counts with plain fits and scores."""
+    X = normal_rows(rows, 10, 0)
+    X[:, 1] += X[:, 0]
+    plain = HushTable(random_state=0).fit(X)
+    related = HushTable(random_state=0, relations=True)
+    shape = "relations=True: {} / of plain"
+    fits = partial(related.fit, X), partial(HushTable(random_state=0).fit, X)
+    yield compared(shape.format("fit"), 2.0, 3 * rounds, *fits)
+    new = normal_rows(rows, 10, 1)
+    score = partial(plain.score_samples, new)
+    yield compared(
+        shape.format("score"), 1.7, 3 * rounds, partial(related.score_samples, new), score
+    )
+    schema = Schema(Feature.numeric(f"x{j}", low=-9, high=9) for j in range(10))
+    plan = Plan.draw(schema, random_state=0, n_tables=200, n_cells=64)
+    released = HushTable.from_counts(Sketch.from_data(plan, X).release(epsilon=1.0))
+    of_release = partial(released.score_samples, new)
+    # A release of many rows has twice as many tables, and each table costs the same.
+    yield compared(
+        "score by a release of 200 tables / 100 tables", 1.4, 3 * rounds, of_release, score
+    )
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(10)])
+    frame["g"] = np.random.default_rng(2).integers(0, max(2, rows // 20), rows).astype(str)
+    frame["g"] = "group " + frame["g"]
+    groups = [partial(HushTable(random_state=0, context=of).fit, frame) for of in ("g", None)]
+    yield compared("fit in small groups / of the same columns", 2.5, rounds, *groups)
+
+
+def one_row(rounds: int) -> Iterator[Ratio]:
+    """Compare the score of one row of six numbers and four texts with that of ten numbers."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((5_000, 6)), columns=[*"abcdef"])
+    for name in "wxyz":
+        frame[name] = np.array([f"kind {k}" for k in range(10)])[rng.integers(0, 10, len(frame))]
+    mixed = HushTable(random_state=0).fit(frame)
+    numbers = HushTable(random_state=0).fit(X := normal_rows(5_000, 10, 0))
+    row = frame[:1]
+    for kind, one, most in (("pandas", row, 4.0), ("Arrow", pa.Table.from_pandas(row), 2.0)):
+        yield compared(
+            f"one mixed row of {kind} / of numbers in NumPy", most, 200 * rounds,
+            partial(mixed.score_samples, one), partial(numbers.score_samples, X[:1]),
+        )  # fmt: skip
+
+
 def beside_forest(rows: Any, shape: str, bound: float, rounds: int, **settings: Any) -> Ratio:
     """Compare `fit` with IsolationForest's."""
     found = cpu_in_turns(
@@ -170,15 +271,11 @@ def wide(scale: int, rounds: int) -> Iterator[Ratio]:
     for n, d, bound in ((10_000, 1_000, 1.5), (100_000, 1_000, 0.5), (1_000, 5_000, 0.8)):
         X = rng.standard_normal((n // scale, d), dtype=np.float32)
         yield beside_forest(X, f"{n // scale:,} x {d:,}", bound, rounds)
-    a, b = (rng.standard_normal((20_000 // scale, d), dtype=np.float32) for d in (1_024, 1_000))
-    detectors = [HushTable(random_state=0).fit(X) for X in (a, b)]
-    found = cpu_in_turns(
-        {
-            "1,024": partial(detectors[0].score_samples, a),
-            "1,000": partial(detectors[1].score_samples, b),
-        },
-        3 * rounds,
-    )
+    scoring = {}
+    for d in (1_024, 1_000):
+        X, new = (normal_rows(20_000 // scale, d, seed) for seed in (0, 1))
+        scoring[f"{d:,}"] = partial(HushTable(random_state=0).fit(X).score_samples, new)
+    found = cpu_in_turns(scoring, 3 * rounds)
     # When each column was read by itself, 1,024 columns took 3.4 times as long per value.
     shape = "score of rows of 1,024 columns / of 1,000"
     yield Ratio(shape, found["1,024"], found["1,000"], "<=", 1.15)
@@ -209,12 +306,16 @@ def many(scale: int, rounds: int) -> Iterator[Ratio]:
 def sparse(scale: int, rounds: int) -> Iterator[Ratio]:
     """Compare sparse rows with IsolationForest."""
     n, d = 5_000 // scale, 10_000
-    X = scipy.sparse.random(n, d, density=0.002, random_state=0, format="csr", dtype=np.float32)
+    X, new = (
+        scipy.sparse.random(n, d, density=0.002, random_state=seed, format="csr", dtype=np.float32)
+        for seed in (0, 1)
+    )
     yield beside_forest(X, f"sparse {n:,} x {d:,}", 1.0, rounds)
     ours = HushTable(random_state=0).fit(X)
     forest = IsolationForest(random_state=0, n_jobs=1).fit(X)
     found = cpu_in_turns(
-        {"ours": lambda: ours.score_samples(X), "forest": lambda: forest.score_samples(X)}, rounds
+        {"ours": lambda: ours.score_samples(new), "forest": lambda: forest.score_samples(new)},
+        rounds,
     )
     shape = f"sparse {n:,} x {d:,}: IsolationForest / score"
     yield Ratio(shape, found["ours"], found["forest"], ">=", 2.0)
@@ -300,8 +401,9 @@ def shapes(run: CaseRun, *, quick: bool = False) -> None:
     with threadpool_limits(limits=1):
         for ratios in (
             files(10**6 // scale, rounds), texts(10**5 // scale, rounds), wide(scale, rounds),
-            small(rounds), many(scale, rounds), sparse(scale, rounds),
-            histories(20_000 // scale, rounds), explanations(rounds),
+            new_rows(scale, rounds), odd_values(scale, rounds), one_row(rounds),
+            kinds_of_fit(10**5 // scale, rounds), small(rounds), many(scale, rounds),
+            sparse(scale, rounds), histories(20_000 // scale, rounds), explanations(rounds),
             merging(1_000 // scale, rounds), checking(10**6 // scale, rounds),
         ):  # fmt: skip
             for ratio in ratios:

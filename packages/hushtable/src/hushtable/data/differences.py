@@ -547,6 +547,11 @@ def _category_in_groups(
 
 def _medians(y: Floats, group: NDArray[np.int64], weights: Floats, n: int) -> Floats:
     """Return the median of each group (n,), with rows of whole weights; NaN of one without rows."""
+    if n == 1 and len(y) and (weights == 1.0).all():  # a tenth of the time
+        middle = [(len(y) - 1) // 2, len(y) // 2]
+        lower, upper = np.partition(y, middle)[middle]
+        if lower or upper:  # of zeros, sorting determines the sign
+            return np.array([0.5 * lower + 0.5 * upper])
     by_value = np.argsort(y)
     by_group = np.sort(group[by_value] * len(y) + np.arange(len(y)))  # faster than `lexsort`
     order = by_value[by_group % max(len(y), 1)]

@@ -244,12 +244,18 @@ class Encoder:
             columns: Any = batch.values.T
         else:
             columns = self._coded(self._related(batch, start), coded, tally, start)
-        found = [self._outside(j, columns, coded[j]) for j in tally[:, 1].nonzero()[0].tolist()]
+        some = tally[:, 1].nonzero()[0]
+        if isinstance(columns, np.ndarray) and not self._categories:
+            outside = self._outside_of_numbers(columns.T, coded, some, tally[some, 1])
+        else:
+            outside = Outside.of([self._outside(j, columns, coded[j]) for j in some.tolist()])
         if np.count_nonzero(tally[:, 0]):  # any() takes longer than a row's codes
-            missing = coded == kernels.MISSING_LOW
-            high = np.where(missing, np.uint16(kernels.MISSING_HIGH), coded)
-            coded = np.concatenate([coded, high])
-        return Codes(coded, tally, Outside.of(found))
+            both = np.empty((2 * d, n), np.uint16)
+            both[:d] = coded
+            np.subtract(coded, np.uint16(1), out=both[d:])  # 0, missing, becomes MISSING_HIGH
+            both[d:] += coded != kernels.MISSING_LOW
+            coded = both
+        return Codes(coded, tally, outside)
 
     def _coded(
         self, batch: Batch, coded: NDArray[np.uint16], tally: NDArray[np.int64], start: int
@@ -275,6 +281,24 @@ class Encoder:
         if self.schema.features[j].kind == "numeric":
             return self._beyond(j, columns[j])
         return _unlisted(j, self.schema.features[j], codes)
+
+    def _outside_of_numbers(
+        self,
+        X: NDArray[Any],
+        codes: NDArray[np.uint16],
+        some: NDArray[np.int64],
+        times: NDArray[np.int64],
+    ) -> Outside:
+        """Find the numbers of rows (n, d) that lie outside the ranges of some features (k,).
+
+        ``times`` (k,) is how many each feature has.
+        """
+        if not len(some):
+            return NOTHING_OUTSIDE
+        features = np.repeat(some, times)
+        rows = np.zeros(len(features), np.int64)
+        kernels.find_outside(X, self.low, self.high, codes, some, rows)
+        return Outside(rows, features, self._past(X[rows, features].astype(np.float64), features))
 
     @property
     def takes_stored(self) -> bool:

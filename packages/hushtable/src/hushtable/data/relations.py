@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable import kernels
 from hushtable.arguments import entries
-from hushtable.data.columns import as_numbers, infinite
+from hushtable.data.columns import as_numbers, infinite, nan_as_null
 from hushtable.errors import DataError, PlanError
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -74,12 +75,9 @@ class Relations:
 
         Additions have a fixed order, whatever the number of rows: the same row has the same bits.
         """
-        centred = X - self.centre
-        known = np.where(np.isnan(centred), 0.0, centred)
-        found = np.zeros_like(known)
-        for i, weights in enumerate(self.weights):
-            found += known[:, i : i + 1] * weights
-        return np.where(np.isnan(centred), np.nan, found)
+        found = np.empty(X.shape[::-1])
+        kernels.take_residuals(X, self.centre, self.weights, found)
+        return found.T
 
     def applied(self, batch: Any, names: Sequence[str], start: int = 0) -> Any:
         """Return a batch, an array or Arrow columns, with the residuals in the columns' places.
@@ -87,13 +85,15 @@ class Relations:
         ``names`` are those of all columns, ``start`` is the number of the first row: for messages.
         """
         residuals = self.residuals(numbers_of(batch, self.columns, names, start))
+        if len(self.columns) == len(names):
+            return residuals
         if isinstance(batch, np.ndarray):
             changed = batch.astype(np.float64)
             changed[:, list(self.columns)] = residuals
             return changed
         columns = list(batch.columns)
         for k, j in enumerate(self.columns):
-            columns[j] = pa.array(residuals[:, k], from_pandas=True)
+            columns[j] = nan_as_null(residuals[:, k])
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
     @cached_property

@@ -51,6 +51,11 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "column_ranges": (f"{{}}, {_FLOATS}, {_FLOATS}", _X),
     "encode": (f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_CODES}, int64[:, ::1]", _X),
     "encode_wide": (f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_CODES}, int64[:, ::1]", _X),
+    "find_outside": (f"{{}}, {_FLOATS}, {_FLOATS}, {_CODES}, {_INTS}, {_INTS}", _X),
+    "keep_outermost": (
+        f"{{}}, int64, int64, {_INTS}, float64[:, :, ::1], int64[:, :, ::1]",
+        _X,
+    ),
     "take_rows": (f"{_CODES}, {_INTS}, {_CODES}", ("",)),
     "take_differences": (
         f"{_TABLE}, int64[:, ::1], {_TABLE}, {_TABLE}, {_FLOATS}, {_TABLE}",
@@ -60,6 +65,7 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{_INTS}, {_INTS}, {_FLOATS}, {_INTS}, {_TABLE}, {_STATE}, {_CUBE}, {_FLOATS}",
         ("",),
     ),
+    "take_residuals": (f"{{}}, {_FLOATS}, {_TABLE}, {_TABLE}", _X[3:]),
     "count_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_WEIGHED}", ("",)),
     "count_numbers_equi_width": (
         f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INTS}, {_WEIGHED}, int64[:, ::1]",

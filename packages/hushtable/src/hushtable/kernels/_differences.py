@@ -1,8 +1,11 @@
-"""Differences of numbers from a regression on their context."""
+"""Differences of numbers from regressions: on their context, or on the other columns."""
 
 import numpy as np
 
 from hushtable.kernels._cache import kernel
+
+#: Rows that `take_residuals` processes at once.
+_ROWS = 256
 
 
 @kernel
@@ -29,3 +32,36 @@ def take_differences(values, left, share, weights, least, differences):
                     found[j] += weights[at, j] * (1.0 - part) + weights[at + 1, j] * part
         for j in range(k):
             differences[j, i] = (values[j, i] - found[j]) / max(found[k + j], least[j])
+
+
+@kernel
+def take_residuals(X, centre, weights, residuals):
+    """Write the residuals (k, n) of rows ``X`` (n, k): see `hushtable.data.relations.Relations`.
+
+    Rows fill the vectors, so that a row's additions are in the order of its columns: the same row
+    gives the same bits.
+    """
+    n, k = X.shape
+    known = np.empty((k, _ROWS), np.float64)
+    for start in range(0, n, _ROWS):
+        stop = min(start + _ROWS, n)
+        for j in range(k):
+            for i in range(stop - start):
+                x = X[start + i, j] - centre[j]
+                known[j, i] = x if x == x else 0.0
+        for j in range(k):
+            found = residuals[j, start:stop]
+            for i in range(len(found)):
+                found[i] = 0.0
+            for other in range(0, k - 1, 2):  # two at a time: half of the loads and stores
+                a, b = known[other], known[other + 1]
+                of_a, of_b = weights[other, j], weights[other + 1, j]
+                for i in range(len(found)):
+                    found[i] = (found[i] + a[i] * of_a) + b[i] * of_b
+            if k % 2:
+                a, of_a = known[k - 1], weights[k - 1, j]
+                for i in range(len(found)):
+                    found[i] += a[i] * of_a
+            for i in range(len(found)):
+                x = X[start + i, j]
+                found[i] = found[i] if x == x else np.nan

@@ -61,12 +61,88 @@ def column_ranges(X, low, high):
 
 
 @kernel
+def keep_outermost(X, first, start, weights, numbers, rows):
+    """Keep the lowest and the highest numbers of each column of ``X`` (n, k), and their rows.
+
+    ``numbers`` (2, d, m) float64 and ``rows`` (2, d, m) int64 hold those of earlier rows, rising:
+    ``numbers[1]`` are the highest, negated. Column 0 of ``X`` is their column ``first``, and row 0
+    of ``X`` is row ``start``. Each row is kept once. ``weights`` are those of all rows; a row
+    counts if its weight is positive. They are empty if all rows count.
+    """
+    n, k = X.shape
+    ends = np.empty((2, k), np.float64)
+    for begin in range(0, n, _ROWS):
+        tile = X[begin : begin + _ROWS]
+        for j in range(k):
+            ends[0, j], ends[1, j] = np.inf, -np.inf
+        column_ranges(tile, ends[0], ends[1])
+        for side in range(2):
+            sign = 1.0 - 2.0 * side
+            for j in range(k):
+                best, at = numbers[side, first + j], rows[side, first + j]
+                if not sign * ends[side, j] < best[-1]:
+                    continue
+                for i in range(len(tile)):
+                    x, row = sign * np.float64(tile[i, j]), start + begin + i
+                    if not x < best[-1] or (len(weights) > 0 and weights[row] <= 0):
+                        continue
+                    kept = False
+                    for other in at:
+                        kept |= other == row
+                    if kept:
+                        continue
+                    place = len(best) - 1
+                    while place > 0 and x < best[place - 1]:
+                        best[place], at[place] = best[place - 1], at[place - 1]
+                        place -= 1
+                    best[place], at[place] = x, row
+
+
+@kernel
 def take_rows(codes, rows, taken):
     """Write some rows of ``codes`` (d, n), by their numbers (k,), into ``taken`` (d, k)."""
     for j in range(len(codes)):
         column, out = codes[j], taken[j]
         for i in range(len(rows)):
             out[i] = column[np.uint64(rows[i])]
+
+
+@inlined
+def count_there(x):
+    """Return how many values are not missing, and the place of the first infinity, or -1."""
+    there, finite = np.int64(0), np.int64(0)
+    for i in range(len(x)):
+        there += np.int64(x[i] == x[i])
+        finite += np.int64(abs(x[i]) < np.inf)
+    if finite < there:
+        for i in range(len(x)):
+            if np.isinf(x[i]):
+                return there, i
+    return there, -1
+
+
+@inlined
+def _mark_missing(x, codes):
+    """Give missing values their code, without branches: the loop runs by vectors."""
+    for i in range(len(x)):
+        code = codes[i]
+        codes[i] = code if x[i] == x[i] else np.uint16(MISSING_LOW)
+
+
+@inlined
+def note_odd(x, least, most, noted, first):
+    """Add the missing values of a row, and those outside, to ``noted`` (2, d) from ``first`` on."""
+    missing, outside = noted[0, first : first + len(x)], noted[1, first : first + len(x)]
+    for j in range(len(x)):
+        missing[j] += np.int64(x[j] != x[j])
+        outside[j] += np.int64((x[j] < least[j]) | (x[j] > most[j]))
+
+
+@inlined
+def add_noted(noted, tally):
+    for j in range(len(tally)):
+        tally[j, 0] += noted[0, j]
+        tally[j, 1] += noted[1, j]
 
 
 @kernel
@@ -94,15 +170,12 @@ def encode(X, low, high, scale, codes, tally):
                 level = min(max((values[i] - lowest) * factor, 0.0), LEVELS - 1.0)
                 column[i] = np.uint16(np.int32(level) + 1)
             if inside < stop - start:
-                for i in range(stop - start):
-                    x = values[i]
-                    if x != x:
-                        column[i] = MISSING_LOW
-                        tally[j, 0] += 1
-                    elif x < lowest or x > highest:
-                        tally[j, 1] += 1
-                        if np.isinf(x):
-                            return start + i, j
+                there, infinity = count_there(values[: stop - start])
+                if infinity >= 0:
+                    return start + infinity, j
+                _mark_missing(values[: stop - start], column)
+                tally[j, 0] += stop - start - there
+                tally[j, 1] += there - inside
     return -1, -1
 
 
@@ -156,18 +229,25 @@ def encode_wide(X, low, high, scale, codes, tally):
     level, moved = np.zeros((_ROWS, _COLUMNS), np.uint16), np.zeros(_ROWS, np.uint16)
     words, moved_words = level.view(np.uint64), moved.view(np.uint64)
     least, most = ends_as(X, low, high)
+    noted = np.zeros((2, d), np.int64)  # side by side, unlike in the tally
     for start in range(0, n, _ROWS):
         k = min(_ROWS, n - start)
         for first in range(0, d, _COLUMNS):
             w = min(_COLUMNS, d - first)
             lowest, factor = low[first : first + w], scale[first : first + w]
-            inside = np.int64(0)
+            low_end, high_end = least[first : first + w], most[first : first + w]
             for i in range(k):
                 x, out = X[start + i, first : first + w], level[i]
-                inside += count_inside(x, least[first : first + w], most[first : first + w])
+                inside = count_inside(x, low_end, high_end)
                 for j in range(w):
                     value = min(max((np.float64(x[j]) - lowest[j]) * factor[j], 0.0), LEVELS - 1.0)
                     out[j] = np.uint16(np.int32(value) + 1)
+                if inside < w:
+                    _, infinity = count_there(x)
+                    if infinity >= 0:
+                        return start + i, first + infinity
+                    _mark_missing(x, out)
+                    note_odd(x, low_end, high_end, noted, first)
             _transpose_fours(words, k, w)
             for j in range(w):
                 for i in range((k + 3) // 4):
@@ -175,15 +255,34 @@ def encode_wide(X, low, high, scale, codes, tally):
                 column = codes[first + j, start : start + k]
                 for i in range(k):
                     column[i] = moved[i]
-            if inside < k * w:
-                for i in range(k):
-                    for j in range(first, first + w):
-                        x = np.float64(X[start + i, j])
-                        if x != x:
-                            codes[j, start + i] = MISSING_LOW
-                            tally[j, 0] += 1
-                        elif x < low[j] or x > high[j]:
-                            tally[j, 1] += 1
-                            if np.isinf(x):
-                                return start + i, j
+    add_noted(noted, tally)
     return -1, -1
+
+
+@kernel
+def find_outside(X, low, high, codes, features, rows):
+    """Write the rows of the values of some features outside their ranges, feature by feature.
+
+    ``X`` (n, d), ``low`` and ``high`` (d,) are as for `encode`, ``codes`` (d, n) are its result.
+    ``features`` (k,) are numbers of columns. The search ends when ``rows``, not empty, is full. A
+    value outside has the code of an end of its range, and few others do: only those are read again,
+    because the values of a column lie far apart.
+    """
+    found, at_end = 0, np.empty(_ROWS, np.uint16)
+    for j in features:
+        column, values, lowest, highest = codes[j], X[:, j], low[j], high[j]
+        for start in range(0, len(column), _ROWS):
+            some, ends = column[start : start + _ROWS], np.uint16(0)
+            for i in range(len(some)):
+                ends = np.uint16(ends + np.uint16((some[i] == 1) | (some[i] == LEVELS)))
+            if ends:
+                for i in range(len(some)):
+                    at_end[i] = np.uint16((some[i] == 1) | (some[i] == LEVELS))
+                for i in range(len(some)):
+                    if at_end[i]:
+                        x = np.float64(values[start + i])
+                        if (x < lowest) | (x > highest):
+                            rows[found] = start + i
+                            found += 1
+                            if found == len(rows):
+                                return

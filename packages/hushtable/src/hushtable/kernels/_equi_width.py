@@ -5,7 +5,7 @@ import numpy as np
 from hushtable.kernels import LEVELS, MISSING_LOW
 from hushtable.kernels._cache import kernel
 from hushtable.kernels._common import BLOCK, SPAN, add, empty_lanes, gather, inlined
-from hushtable.kernels._encode import count_inside, ends_as
+from hushtable.kernels._encode import add_noted, count_inside, count_there, ends_as, note_odd
 
 #: Rows and columns that `count_numbers_equi_width` places at once.
 _ROWS, _COLUMNS = 8, 128
@@ -57,26 +57,6 @@ def count_equi_width(codes, widths, offsets, weights, counts):
                     lanes[0, cell] = 0
 
 
-@inlined
-def _outside_cells(X, low, high, offsets, tally, cells):
-    """Count missing and outside values; missing values get the last cell of their histogram.
-
-    Returns the first (row, column) of an infinity, or (-1, -1).
-    """
-    n, d = X.shape
-    for i in range(n):
-        for j in range(d):
-            value = np.float64(X[i, j])
-            if value != value:
-                cells[i, j] = offsets[j + 1] - offsets[0] - 1
-                tally[j, 0] += 1
-            elif value < low[j] or value > high[j]:
-                tally[j, 1] += 1
-                if np.isinf(value):
-                    return i, j
-    return -1, -1
-
-
 @kernel
 def count_numbers_equi_width(X, low, high, scale, widths, offsets, counts, tally):
     """Encode the numbers of ``X`` (n, d) like `encode`, and count them like `count_equi_width`.
@@ -92,36 +72,40 @@ def count_numbers_equi_width(X, low, high, scale, widths, offsets, counts, tally
         largest = max(largest, offsets[j + 1] - offsets[j])
     rows = np.empty(_COLUMNS * largest, np.uint32)
     least, most = ends_as(X, low, high)
+    noted = np.zeros((2, d), np.int64)
     for first in range(0, d, _COLUMNS):
         w = min(_COLUMNS, d - first)
         lowest, factor = low[first : first + w], scale[first : first + w]
-        base = np.empty(w, np.uint32)
+        low_end, high_end = least[first : first + w], most[first : first + w]
+        base, last = np.empty(w, np.uint32), np.empty(w, np.uint32)
         for j in range(w):
             inverse[j] = np.float32(1.0 / widths[first + j])
             base[j] = offsets[first + j] - offsets[first]
+            last[j] = offsets[first + j + 1] - offsets[first] - 1  # of missing values
         rows[:] = 0
         for start in range(0, n, _ROWS):
             k = min(_ROWS, n - start)
-            inside = np.int64(0)
             for i in range(k):
                 x, out = X[start + i, first : first + w], cells[i]
-                inside += count_inside(x, least[first : first + w], most[first : first + w])
+                inside = count_inside(x, low_end, high_end)
                 for j in range(w):
                     value = min(max((np.float64(x[j]) - lowest[j]) * factor[j], 0.0), LEVELS - 1.0)
                     middle = np.float32(np.int32(value)) + np.float32(0.5)
                     out[j] = np.uint32(np.uint32(np.int32(middle * inverse[j])) + base[j])
-            if inside < k * w:
-                some = X[start : start + k, first : first + w]
-                i, j = _outside_cells(
-                    some, low[first:], high[first:], offsets[first:], tally[first:], cells
-                )
-                if i >= 0:
-                    return start + i, first + j
+                if inside < w:
+                    _, infinity = count_there(x)
+                    if infinity >= 0:
+                        return start + i, first + infinity
+                    for j in range(w):
+                        cell = out[j]
+                        out[j] = cell if x[j] == x[j] else last[j]
+                    note_odd(x, low_end, high_end, noted, first)
             for i in range(k):
                 for j in range(w):
                     rows[cells[np.uint64(i), np.uint64(j)]] += np.uint32(1)
         for cell in range(offsets[first + w] - offsets[first]):
             counts[offsets[first] + cell] += np.int64(rows[cell])
+    add_noted(noted, tally)
     return -1, -1
 
 

@@ -4,7 +4,6 @@ They are read off a sample of rows that are evenly spaced by number: the same sa
 batches, threads and sources. A row of weight w represents w rows.
 """
 
-import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
 from hushtable.files import Content
 from hushtable.language import N_
+from hushtable.plans.families.family import EVERY_ROW_ONCE
 from hushtable.scores.far import BUT
 from hushtable.scores.pairs import PairCounts
 from hushtable.scores.scorer import Scorer
@@ -219,18 +219,15 @@ def _check_scores(scores: NDArray[Any]) -> None:
 class _Outermost:
     """The four lowest and the four highest numbers of each column, collected while passes read.
 
-    Passes may have any batches. Only numbers beyond the four of earlier batches are looked at.
+    Passes may have any batches.
     """
 
     def __init__(self, features: Sequence[Feature], weights: Weights | None) -> None:
-        self._features, self._weights = features, weights
-        numeric = np.array([one.kind == "numeric" for one in features])
-        #: (d,): numbers below the first or above the second are further out than those found.
-        self._low = np.where(numeric, np.inf, -np.inf)
-        self._high = -self._low
-        #: Columns, those of the high side after all others; numbers, those of the high side
-        #: negated; and their rows. In this order, rising.
-        self._found = np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64)
+        self._features = features
+        self._weights = EVERY_ROW_ONCE if weights is None else weights
+        #: For `kernels.keep_outermost`.
+        self._numbers = np.full((2, len(features), BUT + 1), np.inf)
+        self._rows = np.full(self._numbers.shape, -1)
         #: First and last rows of the batches that were processed.
         self._seen = set[tuple[int, int]]()
         self._lock = threading.Lock()
@@ -240,61 +237,33 @@ class _Outermost:
         span = start, start + len(batch)
         if span in self._seen:
             return
-        # Few of the first rows are enough to leave out most of the others.
-        pieces = [0, 32, 256, 2_048] if not self._seen else [0]
         self._seen.add(span)
-        for first, last in itertools.pairwise([*pieces, max(len(batch), 2_048)]):
-            found = list(self._beyond(batch[first:last], start + first))
-            if sum(len(rows) for _, _, rows in found):
-                with self._lock:
-                    self._keep([self._found, *found])
+        for first, block in self._blocks(batch):
+            with self._lock:
+                kernels.keep_outermost(
+                    block, first, start, self._weights, self._numbers, self._rows
+                )
 
-    def _beyond(self, rows: Batch, start: int) -> Iterator[tuple[Ints, Floats, Ints]]:
-        """Yield numbers that are further out than those found, with their columns and rows."""
-        d = len(self._features)
-        lows, highs = np.full(d, -np.inf), np.full(d, np.inf)
-        if isinstance(rows, np.ndarray) and rows.dtype in (np.float32, np.float64):
-            lows, highs = np.full(d, np.inf), np.full(d, -np.inf)
-            kernels.column_ranges(rows, lows, highs)
-        columns = np.flatnonzero((lows < self._low) | (highs > self._high))
-        if isinstance(rows, np.ndarray):
-            blocks = [(columns, rows.take(columns, axis=1))]
-        else:
-            numbers = (numbers_of(self._features[j], rows, j) for j in columns.tolist())
-            blocks = [(columns[[k]], one[:, np.newaxis]) for k, one in enumerate(numbers)]
-        for of, block in blocks:
-            for side, at in enumerate((block < self._low[of], block > self._high[of])):
-                i, k = divmod(np.flatnonzero(at), len(of))
-                yield d * side + of[k], np.float64(1 - 2 * side) * block[i, k], start + i
-
-    def _keep(self, parts: list[tuple[Ints, Floats, Ints]]) -> None:
-        """Keep the four outermost of each column and side, and a row's number only once."""
-        columns, numbers, rows = (np.concatenate([part[k] for part in parts]) for k in range(3))
-        if self._weights is not None:
-            counted = self._weights[rows] > 0
-            columns, numbers, rows = columns[counted], numbers[counted], rows[counted]
-        order = np.lexsort((rows, numbers, columns))
-        columns, numbers, rows = columns[order], numbers[order], rows[order]
-        again = (np.diff(columns, prepend=-1) == 0) & (np.diff(rows, prepend=-1) == 0)
-        columns, numbers, rows = columns[~again], numbers[~again], rows[~again]
-        place = np.arange(len(columns)) - np.searchsorted(columns, columns)
-        some = place <= BUT
-        self._found = columns[some], numbers[some], rows[some]
-        fourth, d = place == BUT, len(self._features)
-        low, high = fourth & (columns < d), fourth & (columns >= d)
-        self._low[columns[low]] = numbers[low]
-        self._high[columns[high] - d] = -numbers[high]
+    def _blocks(self, batch: Batch) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield the numbers of a batch (n, k), with the first of their columns."""
+        if isinstance(batch, np.ndarray):
+            numbers = batch[:, : len(self._features)]
+            plain = batch.dtype in (np.float32, np.float64)
+            yield 0, numbers if plain else numbers.astype(np.float64)
+            return
+        for j, feature in enumerate(self._features):
+            if feature.kind == "numeric":
+                yield j, numbers_of(feature, batch, j)[:, np.newaxis]
 
     def ends(self, j: int) -> tuple[float, float]:
         """Return the lowest and the highest number of a column, but for three on each side."""
-        return self._end(j), -self._end(len(self._features) + j)
+        return self._end(0, j), -self._end(1, j)
 
-    def _end(self, column: int) -> float:
-        columns, numbers, rows = self._found
-        some = slice(*np.searchsorted(columns, [column, column + 1]))
-        numbers = numbers[some]
-        if self._weights is not None:
-            numbers = np.repeat(numbers, np.minimum(self._weights[rows[some]], BUT + 1))
+    def _end(self, side: int, j: int) -> float:
+        found = np.isfinite(self._numbers[side, j])
+        numbers, rows = self._numbers[side, j][found], self._rows[side, j][found]
+        if len(self._weights):
+            numbers = np.repeat(numbers, np.minimum(self._weights[rows], BUT + 1))
         return float(numbers[BUT]) if len(numbers) > BUT else np.inf
 
 
