@@ -1,9 +1,9 @@
 """Measure CPU seconds for many shapes of rows, beside common alternatives.
 
 The shapes are files from the command line and in Python, columns of texts, wide rows, few rows,
-many rows, and sparse rows. The contestants of a shape take turns in one process, or in separate
-processes if the start is part of the measure. Figures are ratios of medians of CPU seconds, which
-the machine's other work changes little.
+many rows, sparse rows, and a first fit. The contestants of a shape take turns in one process, or in
+separate processes if the start is part of the measure. Figures are ratios of medians of CPU
+seconds, which the machine's other work changes little.
 """
 
 import os
@@ -50,6 +50,20 @@ found = {"row": range(len(rows)), "score": scores, "outlier": scores > -forest.o
 pandas.DataFrame(found).to_csv(sys.argv[2], index=False)
 """
 
+#: A first fit with the built kernels hidden, and nothing compiled before.
+FIRST_FIT_UNBUILT = """
+import pathlib, sys
+import numpy as np
+from hushtable import HushTable
+from hushtable.kernels import _built
+
+_built.FOLDER = pathlib.Path(sys.argv[1])
+X = np.random.default_rng(0).standard_normal((1000, 10))
+detector = HushTable(random_state=0).fit(X)
+detector.score_samples(X)
+detector.explain(X[:1])
+"""
+
 
 @dataclass(frozen=True)
 class Ratio:
@@ -81,9 +95,9 @@ def cpu_in_turns(contestants: dict[str, Do], rounds: int) -> dict[str, float]:
     return {name: statistics.median(seconds[1:]) for name, seconds in found.items()}
 
 
-def of_process(*command: object, cwd: Path | None = None) -> float:
+def of_process(*command: object, cwd: Path | None = None, **variables: str) -> float:
     """Return the CPU seconds of a new process of Python, with cached bytecode."""
-    there = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    there = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | variables
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         list(map(str, (sys.executable, *command))), check=True, capture_output=True,
@@ -195,6 +209,17 @@ def small(rounds: int) -> Iterator[Ratio]:
         yield Ratio(f"{n:,} x 10: ECOD / fit", found["ours"], found["ECOD"], ">=", bound)
 
 
+def first(rounds: int) -> Iterator[Ratio]:
+    """Compare a first fit, scores, and reasons of one row, without built kernels, to a second."""
+    found = []
+    for _ in range(2 * rounds + 1):
+        with tempfile.TemporaryDirectory() as empty:
+            hidden = {"NUMBA_CACHE_DIR": empty, "HUSHTABLE_JIT": "0"}
+            found.append(of_process("-c", FIRST_FIT_UNBUILT, empty, **hidden))
+    shape = "1,000 x 10: first fit without built kernels / one second"
+    yield Ratio(shape, statistics.median(found[1:]), 1.0, "<=", 1.5)
+
+
 def many(scale: int, rounds: int) -> Iterator[Ratio]:
     """Compare many rows with IsolationForest, counting all rows and a sample."""
     X = np.random.default_rng(0).standard_normal((10**6 // scale, 100), dtype=np.float32)
@@ -224,7 +249,7 @@ def shapes(run: CaseRun, *, quick: bool = False) -> None:
     with threadpool_limits(limits=1):
         for ratios in (
             files(10**6 // scale, rounds), texts(10**5 // scale, rounds), wide(scale, rounds),
-            small(rounds), many(scale, rounds), sparse(scale, rounds),
+            small(rounds), first(rounds), many(scale, rounds), sparse(scale, rounds),
         ):  # fmt: skip
             for ratio in ratios:
                 progress(f"{ratio.shape}: {ratio.ratio:.2f}")
