@@ -269,21 +269,11 @@ def gain_random_feature(codes, functions, context, place, reachable, values, lim
             gains[rare, feature[g]] += best - value
 
 
-#: The plain kernels by name. The others are compiled when they are called.
-PLAIN: dict[str, Callable[..., Any]] = {
-    "column_ranges": column_ranges,
-    "count_contextual": count_contextual,
-    "count_equi_width": count_equi_width,
-    "count_numbers_equi_width": count_numbers_equi_width,
-    "count_pairs_random_feature": count_pairs_random_feature,
-    "count_random_feature": count_random_feature,
-    "encode": encode,
-    "encode_wide": encode_wide,
-    "gain_random_feature": gain_random_feature,
-    "join_values": join_values,
-    "rank_codes": rank_codes,
-    "sum_contextual": sum_contextual,
-    "sum_few_random_feature": sum_random_feature,
-    "sum_random_feature": sum_random_feature,
-    "take_rows": take_rows,
-}
+_PLAIN = (
+    *(column_ranges, take_rows, encode, encode_wide, count_equi_width, count_numbers_equi_width),
+    *(count_random_feature, count_pairs_random_feature, sum_random_feature, join_values),
+    *(rank_codes, count_contextual, sum_contextual, gain_random_feature),
+)
+#: The plain kernels by name. Those without one are compiled when they are called.
+PLAIN: dict[str, Callable[..., Any]] = {kernel.__name__: kernel for kernel in _PLAIN}
+PLAIN["sum_few_random_feature"] = sum_random_feature
