@@ -21,7 +21,7 @@ _TILE = 1_024
 
 
 def until_compiled(name: str, compiled: Callable[[], Any]) -> Any:
-    """Return the plain kernel; the compiled one if there is no other, or it is asked for."""
+    """Return the plain kernel; the compiled one if there is no other, or by `HUSHTABLE_JIT`."""
     if is_left_to_compiler() or name not in PLAIN:
         return compiled()
     return PlainKernel(name, compiled)
