@@ -25,6 +25,7 @@ from cli_fixtures import old, refused, run, site  # noqa: F401 # of commands, fo
 from hushtable import kernels
 from hushtable.errors import in_shell
 from hushtable.kernels import _built
+from hushtable.kernels._plain import PLAIN
 from postgres_server import postgres  # noqa: F401
 
 # The first example of a run may compile a kernel, which no deadline should judge. The examples are
@@ -107,31 +108,35 @@ def data_dir():
 
 
 def _builds():
-    """Return the builds; all but the one that the package takes here are for the slow run."""
+    """Return the builds; compiling, and built kernels not taken here, are for the slow run."""
     taken = "compiled"
     if os.environ.get("HUSHTABLE_JIT") != "1":
         at_hand = (level for level in _built.levels_at_hand() if _built.path_of(level).is_file())
         taken = next(at_hand, taken)
     return [
-        pytest.param(level, marks=[pytest.mark.slow] * (level != taken))
-        for level in ("compiled", *_built.levels_here())
+        pytest.param(level, marks=[pytest.mark.slow] * (level not in (taken, "plain")))
+        for level in ("plain", "compiled", *_built.levels_here())
     ]
 
 
 @pytest.fixture(scope="module", params=_builds())
 def each_build(request):
-    """Run the tests of a module with kernels that are compiled here, and with those built ahead."""
+    """Run the tests of a module with plain kernels, with compiled ones, and with built ones."""
     level = request.param
-    if level != "compiled" and level not in _built.levels_at_hand():
-        pytest.skip(f"this processor is no {level}")
-    if level != "compiled" and not _built.path_of(level).is_file():
-        pytest.skip("the kernels are not built here: make kernels")
+    if level in _built.levels_here():
+        if level not in _built.levels_at_hand():
+            pytest.skip(f"this processor is no {level}")
+        if not _built.path_of(level).is_file():
+            pytest.skip("the kernels are not built here: make kernels")
     with pytest.MonkeyPatch.context() as patch:
         for home, names in kernels._BUILT.items():
             module = importlib.import_module(f"hushtable.kernels.{home}")
             for name in names:
-                kernel = getattr(module, name)
-                if level != "compiled":
+                if level == "plain":
+                    kernel = PLAIN.get(name, getattr(kernels, name))
+                elif level == "compiled":
+                    kernel = getattr(module, name)
+                else:
                     kernel = _built.Kernel(_built.library(level), name, _not_built(name))
                 patch.setattr(kernels, name, kernel)
         yield level

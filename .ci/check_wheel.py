@@ -122,13 +122,15 @@ def use(pure: Path, platform: Path, folder: Path, base: str) -> None:
         [*offline(), python.with_name("hushtable"), "demo"],
     ):
         subprocess.run(command, cwd=folder, env=env, check=True)
-    first_use("compiled on use", python, env | {"XDG_CACHE_HOME": str(folder / "empty")}, True)
+    empty = env | {"XDG_CACHE_HOME": str(folder / "empty")}
+    first_use("compiled on use", python, empty | {"HUSHTABLE_JIT": "1"}, True)
+    first_use("in plain NumPy", python, empty, False)
     subprocess.run([*again, platform], cwd=folder, env=env, check=True)
     if base == sys.executable:  # the version that the kernels are for
         first_use("with built kernels", python, env, False)
     sources = next(pure.parent.glob("hushtable-*.tar.gz"))
     subprocess.run([*again, "--build-constraint", LOCK, sources], cwd=folder, env=env, check=True)
-    first_use("from the sources", python, env | {"XDG_CACHE_HOME": str(folder / "new")}, True)
+    first_use("from the sources", python, env | {"XDG_CACHE_HOME": str(folder / "new")}, False)
 
 
 def first_use(kind: str, python: Path, env: dict[str, str], compiles: bool) -> None:

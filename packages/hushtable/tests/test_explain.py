@@ -52,6 +52,7 @@ def planted(n=2000, d=6, seed=0):
 # --- the kernel -----------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("each_build")
 @pytest.mark.parametrize("draw", DRAWS)
 @settings(max_examples=25)
 @given(data=schemas_and_rows(), seed=st.integers(0, 99), rare=st.sampled_from([0.3, 1.0]))

@@ -2,10 +2,10 @@
 
 The shapes are files from the command line and in Python, columns of texts, wide rows, few rows,
 many rows, sparse rows, rows with missing values and values outside, columns with relations,
-histories, explanations, and many releases. Rows that are scored were not fitted, unless the shape
-names fitted ones. The contestants of a shape take turns in one process, or in separate processes if
-the start is part of the measure. Figures are ratios of medians of CPU seconds, which the machine's
-other work changes little.
+histories, explanations, many releases, and a first fit. Rows that are scored were not fitted, unless
+the shape names fitted ones. The contestants of a shape take turns in one process, or in separate
+processes if the start is part of the measure. Figures are ratios of medians of CPU seconds, which
+the machine's other work changes little.
 """
 
 import os
@@ -55,6 +55,20 @@ found = {"row": range(len(rows)), "score": scores, "outlier": scores > -forest.o
 pandas.DataFrame(found).to_csv(sys.argv[2], index=False)
 """
 
+#: A first fit with the built kernels hidden, and nothing compiled before.
+FIRST_FIT_UNBUILT = """
+import pathlib, sys
+import numpy as np
+from hushtable import HushTable
+from hushtable.kernels import _built
+
+_built.FOLDER = pathlib.Path(sys.argv[1])
+X = np.random.default_rng(0).standard_normal((1000, 10))
+detector = HushTable(random_state=0).fit(X)
+detector.score_samples(X)
+detector.explain(X[:1])
+"""
+
 
 @dataclass(frozen=True)
 class Ratio:
@@ -86,9 +100,9 @@ def cpu_in_turns(contestants: dict[str, Do], rounds: int) -> dict[str, float]:
     return {name: statistics.median(seconds[1:]) for name, seconds in found.items()}
 
 
-def of_process(*command: object, cwd: Path | None = None) -> float:
+def of_process(*command: object, cwd: Path | None = None, **variables: str) -> float:
     """Return the CPU seconds of a new process of Python, with cached bytecode."""
-    there = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    there = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | variables
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         list(map(str, (sys.executable, *command))), check=True, capture_output=True,
@@ -295,6 +309,17 @@ def small(rounds: int) -> Iterator[Ratio]:
         yield Ratio(f"{n:,} x 10: ECOD / fit", found["ours"], found["ECOD"], ">=", bound)
 
 
+def first(rounds: int) -> Iterator[Ratio]:
+    """Compare a first fit, scores, and reasons of one row, without built kernels, to a second."""
+    found = []
+    for _ in range(2 * rounds + 1):
+        with tempfile.TemporaryDirectory() as empty:
+            hidden = {"NUMBA_CACHE_DIR": empty, "HUSHTABLE_JIT": "0"}
+            found.append(of_process("-c", FIRST_FIT_UNBUILT, empty, **hidden))
+    shape = "1,000 x 10: first fit without built kernels / one second"
+    yield Ratio(shape, statistics.median(found[1:]), 1.0, "<=", 1.5)
+
+
 def many(scale: int, rounds: int) -> Iterator[Ratio]:
     """Compare many rows with IsolationForest, counting all rows and a sample."""
     X = np.random.default_rng(0).standard_normal((10**6 // scale, 100), dtype=np.float32)
@@ -402,7 +427,7 @@ def shapes(run: CaseRun, *, quick: bool = False) -> None:
         for ratios in (
             files(10**6 // scale, rounds), texts(10**5 // scale, rounds), wide(scale, rounds),
             new_rows(scale, rounds), odd_values(scale, rounds), one_row(rounds),
-            kinds_of_fit(10**5 // scale, rounds), small(rounds), many(scale, rounds),
+            kinds_of_fit(10**5 // scale, rounds), small(rounds), first(rounds), many(scale, rounds),
             sparse(scale, rounds), histories(20_000 // scale, rounds), explanations(rounds),
             merging(1_000 // scale, rounds), checking(10**6 // scale, rounds),
         ):  # fmt: skip

@@ -40,8 +40,8 @@ CORNER = 23_080
 #: A missing value among the words of a row, for every bit pattern of NaN.
 MISSING_WORD = 0x7FF8_0000_0000_0000
 
-# On first use: Numba takes a quarter of a second to import, and where the kernels are built it is
-# not needed.
+# On first use: Numba takes a quarter of a second to import, and where the kernels are built, or few
+# rows come, it is not needed.
 _BUILT = {
     "_differences": ["take_differences", "take_residuals"],
     "_encode": [
@@ -81,7 +81,11 @@ def __getattr__(name: str) -> Any:
     def compiled() -> Any:
         return getattr(importlib.import_module(f"{__name__}.{home}"), name)
 
-    value = built(name, compiled) if home in _BUILT else compiled()
+    def unbuilt() -> Any:
+        plain = importlib.import_module(f"{__name__}._plain")
+        return plain.until_compiled(name, compiled)
+
+    value = built(name, unbuilt) if home in _BUILT else compiled()
     setattr(sys.modules[__name__], name, value)  # later look-ups do not call this function
     return value
 

@@ -118,28 +118,34 @@ def library(level: str) -> Any:
 
 @functools.cache
 def _library_at_hand() -> Any:
-    if os.environ.get("HUSHTABLE_JIT") == "1":
+    # If no file is there, llvmlite is not imported, which takes a tenth of a second.
+    if is_left_to_compiler() or not any(path_of(level).is_file() for level in levels_here()):
         return None
     levels = [level for level in levels_at_hand() if path_of(level).is_file()]
     return library(levels[0]) if levels else None
 
 
-def built(name: str, compiled: Callable[[], Any]) -> Any:
-    """Return a kernel: the built one or, if there is none, the compiled one."""
+def is_left_to_compiler() -> bool:
+    """Return whether the environment asks for kernels that Numba compiles here."""
+    return os.environ.get("HUSHTABLE_JIT") == "1"
+
+
+def built(name: str, other: Callable[[], Any]) -> Any:
+    """Return a kernel: the built one or, if there is none, the other."""
     found = _library_at_hand()
-    return compiled() if found is None else Kernel(found, name, compiled)
+    return other() if found is None else Kernel(found, name, other)
 
 
 class Kernel:
-    """A built kernel, for all arguments for which it was built; for others it is compiled.
+    """A built kernel, for all arguments for which it was built; for others there is another.
 
     The built function takes the address of its result, and words: each argument as Numba lays it
     out, an array as (0, 0, size, bytes per value, address, shape, strides).
     """
 
-    def __init__(self, loaded: Any, name: str, compiled: Callable[[], Any]) -> None:
+    def __init__(self, loaded: Any, name: str, other: Callable[[], Any]) -> None:
         self._library, self._name = loaded, name
-        self._compiled = functools.cache(compiled)
+        self._other = functools.cache(other)
         self._returns: Any = _RETURNS.get(name, ctypes.c_int64)
         self._functions: dict[str, Any] = {}
         # The functions of a plan are the same for every batch.
@@ -151,7 +157,7 @@ class Kernel:
         function = self._functions.get(kinds)
         if function is None:
             address = self._library.get_function_address(f"{self._name}:{kinds}")
-            function = self._functions[kinds] = _PROTOTYPE(address) if address else self._compiled()
+            function = self._functions[kinds] = _PROTOTYPE(address) if address else self._other()
         if not isinstance(function, _PROTOTYPE):
             return function(*arguments)
         returned = self._returns()
