@@ -331,6 +331,7 @@ def a_lake_and_its_hours():
 ROUNDS = ("opendp", "cryptography")
 LOOKS = ("jinja2", "matplotlib")
 
+#: By the name of a page; a section by "PAGE: SECTION", where sections need different libraries.
 PAGES = {
     "README.md": Page(
         slow=True,
@@ -343,12 +344,15 @@ PAGES = {
     "docs/benchmarks/accuracy.md": Page(),
     "docs/tutorials/one-table.md": Page(needs=("pandas", *LOOKS), slow=True),
     "docs/reference/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
-    "docs/benchmarks/index.md": Page(),
     "docs/benchmarks/privacy.md": Page(),
     "docs/explanation/privacy.md": Page(needs=("opendp",)),
-    "docs/explanation/concepts.md": Page(needs=("opendp",)),
     "docs/tutorials/context.md": Page(needs=("pandas",)),
-    "docs/how-to/databases.md": Page(needs=("duckdb",)),
+    "docs/how-to/data.md: Databases": Page(needs=("duckdb",)),
+    "docs/how-to/data.md: Large data": Page(
+        slow=True, needs=("pandas", "dask.dataframe", "pyspark"), names=a_lake_and_its_hours
+    ),
+    "docs/how-to/data.md: Streams and drift": Page(names=a_lake_and_its_hours),
+    "docs/how-to/data.md: Features of another table": Page(needs=("duckdb",)),
     "docs/explanation/score.md": Page(
         slow=True,
         needs=("pandas", "opendp"),
@@ -359,9 +363,14 @@ PAGES = {
             ),
         },
     ),
-    "docs/how-to/export.md": Page(
-        slow=True,
-        needs=("pandas", "onnx", "onnxruntime", "skl2onnx", "duckdb", "mlflow"),
+    "docs/how-to/export.md: Data frames and scikit-learn": Page(
+        needs=("pandas", "polars", "duckdb", "pyod"), slow=True
+    ),
+    "docs/how-to/export.md: In a service": Page(
+        needs=("pandas", "mlflow"), names=a_lake_and_its_hours, slow=True
+    ),
+    "docs/how-to/export.md: Export a model": Page(
+        needs=("pandas", "onnx", "onnxruntime", "skl2onnx", "duckdb"), slow=True
     ),
     "docs/how-to/carriers.md": Page(
         needs=ROUNDS,
@@ -372,8 +381,6 @@ PAGES = {
             )
         },
     ),
-    "docs/how-to/python.md": Page(needs=("pandas", "polars", "duckdb"), slow=True),
-    "docs/how-to/linked-tables.md": Page(needs=("pandas", "duckdb")),
     "docs/how-to/use-a-result.md": Page(
         slow=True,
         needs=("pandas", *ROUNDS),
@@ -393,7 +400,6 @@ PAGES = {
             )
         },
     ),
-    "docs/benchmarks/paper.md": Page(),
     "docs/how-to/repeated-rounds.md": Page(
         slow=True,
         needs=ROUNDS,
@@ -452,7 +458,7 @@ PAGES = {
             ),
         },
     ),
-    "docs/how-to/report.md": Page(
+    "docs/how-to/watch.md: Write a report": Page(
         slow=True,
         needs=ROUNDS + LOOKS,
         before={
@@ -461,15 +467,10 @@ PAGES = {
         },
         names=a_release,
     ),
-    "docs/how-to/large-data.md": Page(
-        slow=True, needs=("pandas", "dask.dataframe", "pyspark"), names=a_lake_and_its_hours
-    ),
     "docs/benchmarks/speed.md": Page(),
-    "docs/how-to/messy-tables.md": Page(),
-    "docs/tutorials/verdicts.md": Page(
-        slow=True, before={"hushtable review payments.csv": answers}
-    ),
-    "docs/how-to/watch.md": Page(),
+    "docs/how-to/files.md": Page(),
+    "docs/how-to/desk.md": Page(slow=True, before={"hushtable review payments.csv": answers}),
+    "docs/how-to/watch.md: Watch a folder": Page(),
 }  # fmt: skip
 
 NETWORK = "needs the network"
