@@ -47,6 +47,8 @@ class Page:
         Called in the folder; returns what Python on the page takes for granted.
     slow : bool
         Takes more than a few seconds.
+    section : str
+        The heading ``##`` of the only part to follow; by default, all is followed.
     """
 
     needs: tuple[str, ...] = ()
@@ -54,9 +56,10 @@ class Page:
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     names: Callable[[], dict] = dict
     slow: bool = False
+    section: str = ""
 
-    def follow(self, name, here, section=""):
-        """Do what the page, or a section of it, says in an empty folder."""
+    def follow(self, name, here):
+        """Do what the page, or its section, says in an empty folder."""
         for folder in (".", *self.folders):
             (here / folder).mkdir(parents=True, exist_ok=True)
             if not folder.startswith("server"):
@@ -64,7 +67,7 @@ class Page:
         but_not = frozenset(line for page, line in NOT_RUN if page == name)
         terminal = sys.stdin
         try:
-            return Reader(ROOT / name, here, self.before, self.names, but_not, section).follow()
+            return Reader(ROOT / name, here, self.before, self.names, but_not, self.section).follow()
         finally:
             sys.stdin = terminal
 
@@ -85,15 +88,17 @@ THREE = ("north", "south", "west")
 
 
 def three_hospitals_with_databases():
-    """Put there databases of OMOP tables, all keys, and an export of a laboratory."""
+    """Put there databases of OMOP tables, all keys, and a table of a laboratory."""
+    import duckdb
+
     from range_rounds import three_hospitals
 
     for name, cdm in three_hospitals(20_000).items():
         cdm.into_duckdb(f"{name}.duckdb")
         do(f"round keygen {name} --cap 2 --persons 1")
     do("round keygen lead")
-    lines = ["1,K,4.1,mmol/L,2026-01-02", "1,K,4.4,mmol/L,2026-03-02", "2,GLU,99,mg/dL,2026-01-05"]
-    Path("labs.csv").write_text("\n".join(["patient,test,value,unit,taken", *lines]) + "\n")
+    with duckdb.connect("labs.duckdb") as connection:
+        connection.execute("CREATE TABLE latest AS SELECT 4.4 AS potassium, 5.5 AS glucose_mmol")
 
 
 def the_others_know_their_rows():
@@ -330,6 +335,8 @@ def a_lake_and_its_hours():
 
 ROUNDS = ("opendp", "cryptography")
 LOOKS = ("jinja2", "matplotlib")
+#: The part of the page on OMOP that needs no PostgreSQL server.
+RANGES = "Plausible ranges from several hospitals"
 
 PAGES = {
     "README.md": Page(
@@ -365,38 +372,21 @@ PAGES = {
     ),
     "docs/how-to/carriers.md": Page(
         needs=ROUNDS,
-        folders=("north", "south", "west", "lead", "rounds"),
+        folders=("north", "lead", "rounds"),
         before={
             "hushtable plan draw": partial(
-                do, *(f"round keygen {name}" for name in ("south", "west", "lead"))
+                do, *(f"round keygen {name}" for name in ("north", "south", "lead"))
             )
         },
     ),
     "docs/how-to/python.md": Page(needs=("pandas", "polars", "duckdb"), slow=True),
     "docs/how-to/linked-tables.md": Page(needs=("pandas", "duckdb")),
-    "docs/how-to/use-a-result.md": Page(
-        slow=True,
-        needs=("pandas", *ROUNDS),
-        before={"hushtable round compare": a_round_of_which_one_invents},
-    ),
     "docs/install.md": Page(),
-    "docs/how-to/federation.md": Page(
-        needs=ROUNDS,
-    ),
     "docs/explanation/maths.md": Page(needs=("opendp",)),
-    "docs/how-to/unattended.md": Page(
-        needs=(*ROUNDS, "sqlcipher3"),
-        folders=("north", "lead"),
-        before={
-            "hushtable round protect": partial(
-                os.environ.update, NORTH_PASSPHRASE="five words drawn by dice"
-            )
-        },
-    ),
     "docs/benchmarks/paper.md": Page(),
-    "docs/how-to/repeated-rounds.md": Page(
+    "docs/how-to/site.md": Page(
         slow=True,
-        needs=ROUNDS,
+        needs=(*ROUNDS, "sqlcipher3"),
         before={
             "hushtable round open schema.toml": three_months_of_patients,
             "hushtable round sync rounds --site north.toml": the_month_elsewhere,
@@ -404,6 +394,9 @@ PAGES = {
             "hushtable plan draw schema.toml --epsilon 1 --expected-rows 800": two_years_of_visits,
             "hushtable round open cohorts.plan.hush": the_year_ends,
             "hushtable merge": the_year_ends,
+            "hushtable round protect": partial(
+                os.environ.update, NORTH_PASSPHRASE="five words drawn by dice"
+            ),
         },
     ),
     "docs/how-to/privacy-officer.md": Page(
@@ -415,8 +408,9 @@ PAGES = {
             )
         },
     ),
-    "docs/how-to/ranges.md": Page(
+    "docs/how-to/omop.md": Page(
         slow=True,
+        section=RANGES,
         needs=(*ROUNDS, *LOOKS, "duckdb"),
         before={
             "hushtable plan draft": three_hospitals_with_databases,
@@ -424,11 +418,11 @@ PAGES = {
             "hushtable round ranges result.hush --omop": the_round_for_ranges_ends,
         },
     ),
-    "docs/project/privacy-records.md": Page(needs=("opendp",), names=a_release),
     "docs/how-to/releases.md": Page(
         slow=True,
-        needs=("opendp",),
+        needs=("pandas", *ROUNDS),
         before={
+            "hushtable round compare": a_round_of_which_one_invents,
             "hushtable merge north.hush": partial(do, *release_of("north"), *release_of("south")),
             "hushtable merge north-first.hush": partial(
                 do,
@@ -475,7 +469,6 @@ PAGES = {
 NETWORK = "needs the network"
 NVFLARE = "make test-nvflare does it, in an environment of its own"
 FLOWER = "make test-flower does it, in an environment of its own"
-VANTAGE6 = "make test-vantage6 does it, in an environment of its own"
 #: (page, first line of the block): why nobody runs it.
 HOME = "needs the result of a round: test_the_home_model_of_a_site makes one, and calls these"
 DESK = "it ends when its reader closes it: the package's tests serve it"
@@ -483,7 +476,7 @@ NOT_RUN = {
     ("docs/install.md", "pip wheel 'hushtable[federation,report]' -w wheels"): NETWORK,
     ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
         " scikit-learn numba pyarrow pip"): "needs conda",
-    ("docs/how-to/use-a-result.md", "hushtable round model result.hush --site north.toml"
+    ("docs/how-to/releases.md", "hushtable round model result.hush --site north.toml"
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
     ("docs/how-to/export.md", "uvicorn service:app --host 127.0.0.1"):
@@ -492,16 +485,10 @@ NOT_RUN = {
     ("docs/how-to/carriers.md", "import json"): NVFLARE,
     ("docs/how-to/carriers.md", "hushtable round verify rounds/spring.result.hush"
         " --book north.book"): NVFLARE,
-    ("docs/how-to/carriers.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
-    ("docs/how-to/carriers.md", "flwr supernode register north.node.pub here"): FLOWER,
     ("docs/how-to/carriers.md", "python -m hushtable_federation.flower"
         " --superlink coordinator.example:8000 \\"): FLOWER,
     ("docs/how-to/carriers.md", "flwr run flower here --run-config"
         " 'round=\"/srv/round.hush\" key=\"/srv/lead.key\" output=\"/srv/result.hush\"'"
         " --stream"): FLOWER,
     ("docs/how-to/desk.md", "pip install 'hushtable[desk]'"): DESK,
-    ("docs/how-to/carriers.md", "task = client.task.create("): "needs a server of vantage6's",
-    ("docs/how-to/carriers.md", "import base64"): VANTAGE6,
-    ("docs/how-to/carriers.md", "hushtable score patients.csv --model scores.hush"
-        " --ranks ranks.hush -o outliers.csv"): VANTAGE6,
 }  # fmt: skip
