@@ -51,5 +51,5 @@ def test_every_promise_has_a_test(name, heading):
     for promise in promises:
         # What no test can show is said, with who has to look instead.
         assert "tests/" in promise or (
-            name == "how-to/privacy-officer.md" and "No test: " in promise
+            name == "how-to/privacy-officer.md" and "No test:" in promise
         ), promise
