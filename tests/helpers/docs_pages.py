@@ -85,15 +85,17 @@ THREE = ("north", "south", "west")
 
 
 def three_hospitals_with_databases():
-    """Put there databases of OMOP tables, all keys, and an export of a laboratory."""
+    """Put there databases of OMOP tables, all keys, and a table of a laboratory."""
+    import duckdb
+
     from range_rounds import three_hospitals
 
     for name, cdm in three_hospitals(20_000).items():
         cdm.into_duckdb(f"{name}.duckdb")
         do(f"round keygen {name} --cap 2 --persons 1")
     do("round keygen lead")
-    lines = ["1,K,4.1,mmol/L,2026-01-02", "1,K,4.4,mmol/L,2026-03-02", "2,GLU,99,mg/dL,2026-01-05"]
-    Path("labs.csv").write_text("\n".join(["patient,test,value,unit,taken", *lines]) + "\n")
+    with duckdb.connect("labs.duckdb") as connection:
+        connection.execute("CREATE TABLE latest AS SELECT 4.4 AS potassium, 99 AS glucose, NULL AS glucose_mmol")
 
 
 def the_others_know_their_rows():
@@ -330,6 +332,8 @@ def a_lake_and_its_hours():
 
 ROUNDS = ("opendp", "cryptography")
 LOOKS = ("jinja2", "matplotlib")
+#: The part of the page on OMOP that needs no PostgreSQL server.
+RANGES = "Plausible ranges from several hospitals"
 
 #: By the name of a page; a section by "PAGE: SECTION", where sections need different libraries.
 PAGES = {
@@ -374,35 +378,18 @@ PAGES = {
     ),
     "docs/how-to/carriers.md": Page(
         needs=ROUNDS,
-        folders=("north", "south", "west", "lead", "rounds"),
+        folders=("north", "lead", "rounds"),
         before={
             "hushtable plan draw": partial(
-                do, *(f"round keygen {name}" for name in ("south", "west", "lead"))
+                do, *(f"round keygen {name}" for name in ("north", "south", "lead"))
             )
         },
-    ),
-    "docs/how-to/use-a-result.md": Page(
-        slow=True,
-        needs=("pandas", *ROUNDS),
-        before={"hushtable round compare": a_round_of_which_one_invents},
     ),
     "docs/install.md": Page(),
-    "docs/how-to/federation.md": Page(
-        needs=ROUNDS,
-    ),
     "docs/explanation/maths.md": Page(needs=("opendp",)),
-    "docs/how-to/unattended.md": Page(
-        needs=(*ROUNDS, "sqlcipher3"),
-        folders=("north", "lead"),
-        before={
-            "hushtable round protect": partial(
-                os.environ.update, NORTH_PASSPHRASE="five words drawn by dice"
-            )
-        },
-    ),
-    "docs/how-to/repeated-rounds.md": Page(
+    "docs/how-to/site.md": Page(
         slow=True,
-        needs=ROUNDS,
+        needs=(*ROUNDS, "sqlcipher3"),
         before={
             "hushtable round open schema.toml": three_months_of_patients,
             "hushtable round sync rounds --site north.toml": the_month_elsewhere,
@@ -410,6 +397,9 @@ PAGES = {
             "hushtable plan draw schema.toml --epsilon 1 --expected-rows 800": two_years_of_visits,
             "hushtable round open cohorts.plan.hush": the_year_ends,
             "hushtable merge": the_year_ends,
+            "hushtable round protect": partial(
+                os.environ.update, NORTH_PASSPHRASE="five words drawn by dice"
+            ),
         },
     ),
     "docs/how-to/privacy-officer.md": Page(
@@ -421,7 +411,7 @@ PAGES = {
             )
         },
     ),
-    "docs/how-to/ranges.md": Page(
+    f"docs/how-to/omop.md: {RANGES}": Page(
         slow=True,
         needs=(*ROUNDS, *LOOKS, "duckdb"),
         before={
@@ -430,11 +420,11 @@ PAGES = {
             "hushtable round ranges result.hush --omop": the_round_for_ranges_ends,
         },
     ),
-    "docs/project/privacy-records.md": Page(needs=("opendp",), names=a_release),
     "docs/how-to/releases.md": Page(
         slow=True,
-        needs=("opendp",),
+        needs=("pandas", *ROUNDS),
         before={
+            "hushtable round compare": a_round_of_which_one_invents,
             "hushtable merge north.hush": partial(do, *release_of("north"), *release_of("south")),
             "hushtable merge north-first.hush": partial(
                 do,
@@ -476,7 +466,6 @@ PAGES = {
 NETWORK = "needs the network"
 NVFLARE = "make test-nvflare does it, in an environment of its own"
 FLOWER = "make test-flower does it, in an environment of its own"
-VANTAGE6 = "make test-vantage6 does it, in an environment of its own"
 #: (page, first line of the block): why nobody runs it.
 HOME = "needs the result of a round: test_the_home_model_of_a_site makes one, and calls these"
 DESK = "it ends when its reader closes it: the package's tests serve it"
@@ -484,7 +473,7 @@ NOT_RUN = {
     ("docs/install.md", "pip wheel 'hushtable[federation,report]' -w wheels"): NETWORK,
     ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
         " scikit-learn numba pyarrow pip"): "needs conda",
-    ("docs/how-to/use-a-result.md", "hushtable round model result.hush --site north.toml"
+    ("docs/how-to/releases.md", "hushtable round model result.hush --site north.toml"
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
     ("docs/how-to/export.md", "uvicorn service:app --host 127.0.0.1"):
@@ -493,16 +482,10 @@ NOT_RUN = {
     ("docs/how-to/carriers.md", "import json"): NVFLARE,
     ("docs/how-to/carriers.md", "hushtable round verify rounds/spring.result.hush"
         " --book north.book"): NVFLARE,
-    ("docs/how-to/carriers.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
-    ("docs/how-to/carriers.md", "flwr supernode register north.node.pub here"): FLOWER,
     ("docs/how-to/carriers.md", "python -m hushtable_federation.flower"
         " --superlink coordinator.example:8000 \\"): FLOWER,
     ("docs/how-to/carriers.md", "flwr run flower here --run-config"
         " 'round=\"/srv/round.hush\" key=\"/srv/lead.key\" output=\"/srv/result.hush\"'"
         " --stream"): FLOWER,
     ("docs/how-to/desk.md", "pip install 'hushtable[desk]'"): DESK,
-    ("docs/how-to/carriers.md", "task = client.task.create("): "needs a server of vantage6's",
-    ("docs/how-to/carriers.md", "import base64"): VANTAGE6,
-    ("docs/how-to/carriers.md", "hushtable score patients.csv --model scores.hush"
-        " --ranks ranks.hush -o outliers.csv"): VANTAGE6,
 }  # fmt: skip

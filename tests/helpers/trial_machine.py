@@ -18,7 +18,7 @@ from pathlib import Path
 
 from places import ROOT
 
-EXAMPLE, PAGE = ROOT / "docs" / "example-federation", ROOT / "docs" / "how-to" / "federation.md"
+EXAMPLE, PAGE = ROOT / "docs" / "example-federation", ROOT / "docs" / "how-to" / "site.md"
 PLACE, SERVED, UNITS = (
     Path("/var/lib/hushtable"),
     Path("/srv/hushtable"),

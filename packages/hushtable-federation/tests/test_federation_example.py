@@ -131,4 +131,4 @@ def test_a_round_with_the_example_files(tmp_path, run):
 def test_the_old_command_names_what_replaces_it(run, more):
     done = run("round", "kit", *more)
     assert done.code == 2
-    assert "round kit was removed: adapt the example files of docs/how-to/federation.md" in done.err
+    assert "round kit was removed: adapt the example files of docs/how-to/site.md" in done.err

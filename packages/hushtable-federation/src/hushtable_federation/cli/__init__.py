@@ -9,7 +9,7 @@ round open      open_:open_  Open a round: sign what is counted, by whom, on whi
 round sync      sync:sync    Do whatever is next in a folder of rounds.
 round status    status       Show the state of a round: who has answered, and who has to do what.
 round book      book         Show a site's book: rounds answered, and the budget spent.
-round kit       !            adapt the example files of docs/how-to/federation.md
+round kit       !            adapt the example files of docs/how-to/site.md
 round policy    show:policy     Check the policy of a site, and show what it allows.
 round show      show:show       Show what a round counts, who takes part, and what it costs.
 round amend     sync:amend   Extend a round in a folder, or go on without a site.

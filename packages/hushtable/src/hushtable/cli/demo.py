@@ -230,7 +230,7 @@ def _blocks(facts: dict[str, Any]) -> Iterator[Block]:
     yield f"On its own, the {_SPLIT[-1][0]} takes its many outliers for normal. The others' counts"
     yield "show it what is common. The other hospitals lose a little with merged counts. Each"
     yield "hospital can combine its own rows with the others' counts, which is close to the better"
-    yield "of both (docs/how-to/use-a-result)."
+    yield "of both (docs/how-to/releases)."
     yield "(The hospitals share exact counts: these contain no row, but are not private either.)"
     if facts["report"] is not None:
         yield f"\nWrote {facts['report']}: what the {_SPLIT[-1][0]} learns about its rows."
