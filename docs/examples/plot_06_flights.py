@@ -61,4 +61,4 @@ print((first["carrier"] == "HA").sum(), "of the 100 fly to Honolulu with Hawaiia
 # %%
 # What it cannot know: whether rare is bad. Flights to Honolulu are rare here, and most were on
 # time. If only delays matter, leave out the airline and the distance, or :doc:`teach the detector
-# </tutorials/verdicts>` which flights you are looking for.
+# </how-to/desk>` which flights you are looking for.
