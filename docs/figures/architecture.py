@@ -56,7 +56,7 @@ def svg() -> str:
         y += 26
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 {y}" font-size="14">'
     style = (
-        "<style>rect { fill: #f4f6f8; stroke: #1f6fb2 } text { font-family: sans-serif }</style>"
+        "<style>rect { fill: #ffffff; stroke: #1f6fb2 } text { font-family: sans-serif }</style>"
     )
     return "\n".join([head, style, *shapes, "</svg>", ""])
 
