@@ -487,9 +487,6 @@ NOT_RUN = {
     ("docs/how-to/export.md", "uvicorn service:app --host 127.0.0.1"):
         "tests/serving asks the service",
     ("docs/how-to/carriers.md", "from hushtable_federation.nvflare import RoundRecipe"): NVFLARE,
-    ("docs/how-to/carriers.md", "import json"): NVFLARE,
-    ("docs/how-to/carriers.md", "hushtable round verify rounds/spring.result.hush"
-        " --book north.book"): NVFLARE,
     ("docs/how-to/carriers.md", "python -m hushtable_federation.flower"
         " --superlink coordinator.example:8000 \\"): FLOWER,
     ("docs/how-to/carriers.md", "flwr run flower here --run-config"
