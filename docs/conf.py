@@ -105,7 +105,7 @@ def command_help(group: Any, parent: Context) -> Iterator[str]:
         context = Context(command, info_name=name, parent=parent)
         about, _, example = inspect.cleandoc(command.help).partition("\nExample:\n")
         usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-        yield f"## {context.command_path}\n\n{plain(about)}\n\n`{usage}`\n"
+        yield f"### {context.command_path}\n\n{plain(about)}\n\n`{usage}`\n"
         if example:
             yield f"```text\n{inspect.cleandoc(example)}\n```\n"
         for record in (one.get_help_record(context) for one in command.get_params(context)):

@@ -1,7 +1,5 @@
 """The script of `make docs` that checks the words of pages and sources."""
 
-import re
-
 import pytest
 
 from places import ROOT, script
@@ -19,7 +17,7 @@ def pages(tmp_path):
     def build(**changed):
         texts = {
             "README.md": "Count the rows.\n",
-            "docs/how-to/messy-tables.md": "Rows. " * 1500,
+            "docs/how-to/files.md": "Rows. " * 1500,
             "docs/_build/left.md": "Nobody reads this. " * 1500,
             "packages/core/src/core/data.py": '"""Read `nobody` and data."""\n',
         }
@@ -101,19 +99,9 @@ def test_our_pages_and_sources_have_no_fault(words, capsys):
 
 #: The page of each figure.
 FIGURES = {
-    **dict.fromkeys(("schema", "plan", "sketch", "release", "round"), "concepts"),
-    **dict.fromkeys(("score", "reasons"), "score"),
+    **dict.fromkeys(("schema", "plan", "sketch", "release", "round", "score", "reasons"), "score"),
     "budget": "privacy",
 }
-
-
-def test_concepts_have_80_to_300_words_each(words):
-    """Without code and figures."""
-    page = (ROOT / "docs/explanation/concepts.md").read_text("utf-8")
-    sections = re.split(r"^## ", words.plain(page), flags=re.MULTILINE)[1:]
-    found = {text.split()[0].lower(): len(words.WORD.findall(text)) for text in sections}
-    assert list(found) == [name for name, page in FIGURES.items() if page == "concepts"]
-    assert all(80 <= count <= 300 for count in found.values()), found
 
 
 def test_figures_are_those_that_the_script_draws():
@@ -121,6 +109,11 @@ def test_figures_are_those_that_the_script_draws():
     kept = {path.stem: path.read_text() for path in drawn.HERE.glob("*.svg")}
     assert kept == {name: draw().svg() for name, draw in drawn.FIGURES.items()}
     assert set(FIGURES) == set(drawn.FIGURES)
+
+
+def test_the_architecture_is_that_of_the_imports():
+    drawn = script(ROOT / "docs/figures/architecture.py")
+    assert (drawn.HERE / "architecture.svg").read_text() == drawn.svg()
 
 
 @pytest.mark.parametrize("figure", FIGURES)

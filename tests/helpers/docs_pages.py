@@ -47,8 +47,6 @@ class Page:
         Called in the folder; returns what Python on the page takes for granted.
     slow : bool
         Takes more than a few seconds.
-    section : str
-        The heading ``##`` of the only part to follow; by default, all is followed.
     """
 
     needs: tuple[str, ...] = ()
@@ -56,10 +54,9 @@ class Page:
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     names: Callable[[], dict] = dict
     slow: bool = False
-    section: str = ""
 
-    def follow(self, name, here):
-        """Do what the page, or its section, says in an empty folder."""
+    def follow(self, name, here, section=""):
+        """Do what the page, or a section of it, says in an empty folder."""
         for folder in (".", *self.folders):
             (here / folder).mkdir(parents=True, exist_ok=True)
             if not folder.startswith("server"):
@@ -67,7 +64,7 @@ class Page:
         but_not = frozenset(line for page, line in NOT_RUN if page == name)
         terminal = sys.stdin
         try:
-            return Reader(ROOT / name, here, self.before, self.names, but_not, self.section).follow()
+            return Reader(ROOT / name, here, self.before, self.names, but_not, section).follow()
         finally:
             sys.stdin = terminal
 
@@ -342,6 +339,7 @@ LOOKS = ("jinja2", "matplotlib")
 #: The part of the page on OMOP that needs no PostgreSQL server.
 RANGES = "Plausible ranges from several hospitals"
 
+#: By the name of a page; a section by "PAGE: SECTION", where sections need different libraries.
 PAGES = {
     "README.md": Page(
         slow=True,
@@ -354,12 +352,15 @@ PAGES = {
     "docs/benchmarks/accuracy.md": Page(),
     "docs/tutorials/one-table.md": Page(needs=("pandas", *LOOKS), slow=True),
     "docs/reference/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
-    "docs/benchmarks/index.md": Page(),
     "docs/benchmarks/privacy.md": Page(),
     "docs/explanation/privacy.md": Page(needs=("opendp",)),
-    "docs/explanation/concepts.md": Page(needs=("opendp",)),
     "docs/tutorials/context.md": Page(needs=("pandas",)),
-    "docs/how-to/databases.md": Page(needs=("duckdb",)),
+    "docs/how-to/data.md: Databases": Page(needs=("duckdb",)),
+    "docs/how-to/data.md: Large data": Page(
+        slow=True, needs=("pandas", "dask.dataframe", "pyspark"), names=a_lake_and_its_hours
+    ),
+    "docs/how-to/data.md: Streams and drift": Page(names=a_lake_and_its_hours),
+    "docs/how-to/data.md: Features of another table": Page(needs=("duckdb",)),
     "docs/explanation/score.md": Page(
         slow=True,
         needs=("pandas", "opendp"),
@@ -370,9 +371,14 @@ PAGES = {
             ),
         },
     ),
-    "docs/how-to/export.md": Page(
-        slow=True,
-        needs=("pandas", "onnx", "onnxruntime", "skl2onnx", "duckdb", "mlflow"),
+    "docs/how-to/export.md: Data frames and scikit-learn": Page(
+        needs=("pandas", "polars", "duckdb", "pyod"), slow=True
+    ),
+    "docs/how-to/export.md: In a service": Page(
+        needs=("pandas", "mlflow"), names=a_lake_and_its_hours, slow=True
+    ),
+    "docs/how-to/export.md: Export a model": Page(
+        needs=("pandas", "onnx", "onnxruntime", "skl2onnx", "duckdb"), slow=True
     ),
     "docs/how-to/carriers.md": Page(
         needs=ROUNDS,
@@ -383,11 +389,8 @@ PAGES = {
             )
         },
     ),
-    "docs/how-to/python.md": Page(needs=("pandas", "polars", "duckdb"), slow=True),
-    "docs/how-to/linked-tables.md": Page(needs=("pandas", "duckdb")),
     "docs/install.md": Page(),
     "docs/explanation/maths.md": Page(needs=("opendp",)),
-    "docs/benchmarks/paper.md": Page(),
     "docs/how-to/site.md": Page(
         slow=True,
         needs=(*ROUNDS, "sqlcipher3"),
@@ -413,9 +416,8 @@ PAGES = {
             )
         },
     ),
-    "docs/how-to/omop.md": Page(
+    f"docs/how-to/omop.md: {RANGES}": Page(
         slow=True,
-        section=RANGES,
         needs=(*ROUNDS, *LOOKS, "duckdb"),
         before={
             "hushtable plan draft": three_hospitals_with_databases,
@@ -451,7 +453,7 @@ PAGES = {
             ),
         },
     ),
-    "docs/how-to/report.md": Page(
+    "docs/how-to/watch.md: Write a report": Page(
         slow=True,
         needs=ROUNDS + LOOKS,
         before={
@@ -460,15 +462,10 @@ PAGES = {
         },
         names=a_release,
     ),
-    "docs/how-to/large-data.md": Page(
-        slow=True, needs=("pandas", "dask.dataframe", "pyspark"), names=a_lake_and_its_hours
-    ),
     "docs/benchmarks/speed.md": Page(),
-    "docs/how-to/messy-tables.md": Page(),
-    "docs/tutorials/verdicts.md": Page(
-        slow=True, before={"hushtable review payments.csv": answers}
-    ),
-    "docs/how-to/watch.md": Page(),
+    "docs/how-to/files.md": Page(),
+    "docs/how-to/desk.md": Page(slow=True, before={"hushtable review payments.csv": answers}),
+    "docs/how-to/watch.md: Watch a folder": Page(),
 }  # fmt: skip
 
 NETWORK = "needs the network"

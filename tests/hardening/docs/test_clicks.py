@@ -9,7 +9,7 @@ from docs_reader import ROOT
 
 #: A question: the page, and its heading, that answers it.
 ANSWERS = {
-    "My CSV is misread": ("docs/how-to/messy-tables.md", "Your CSV is misread"),
+    "My CSV is misread": ("docs/how-to/files.md", "Your CSV is misread"),
     "I want only one ward": ("docs/tutorials/context.md", "Unusual for its ward"),
     "We are three hospitals": ("docs/tutorials/several-hospitals.md", "A round of three hospitals"),
     "What is epsilon?": ("docs/explanation/privacy.md", "What epsilon means"),

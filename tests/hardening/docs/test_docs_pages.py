@@ -23,7 +23,10 @@ ALL = [
 ]
 #: The tutorial has a test file of its own, which looks at what came out. Of the page on OMOP, all
 #: but the section on ranges is followed where a PostgreSQL server is, in tests/databases.
-FOLLOWED = {*PAGES, "docs/tutorials/several-hospitals.md"}
+FOLLOWED = {"docs/tutorials/several-hospitals.md", "docs/how-to/omop.md"}
+SECTIONS = {}
+for one in (*PAGES, *FOLLOWED):
+    SECTIONS.setdefault(one.partition(": ")[0], []).append(one.partition(": ")[2])
 
 
 @pytest.mark.parametrize(
@@ -31,18 +34,19 @@ FOLLOWED = {*PAGES, "docs/tutorials/several-hospitals.md"}
 )
 def test_the_page_can_be_followed(name, tmp_path, monkeypatch):
     page = PAGES[name]
+    path, _, section = name.partition(": ")
     for library in page.needs:
         pytest.importorskip(library, reason=f"{name} needs {library}")
     if "pyspark" in page.needs and shutil.which("java") is None:
         pytest.skip("Spark needs Java, which is not here")
-    of_node = any(block.language == "js" for block in blocks(ROOT / name))
+    of_node = any(block.language == "js" for block in blocks(ROOT / path, section))
     if of_node and shutil.which("node") is None:
         pytest.skip("JavaScript runs in node, which is not here")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # the page sets it: only for this test
     with warnings.catch_warnings():
         if {"pyspark", "mlflow"} & {*page.needs}:
             warnings.simplefilter("ignore")  # their own
-        page.follow(name, tmp_path)
+        page.follow(path, tmp_path, section)
     if "matplotlib" in page.needs:
         import matplotlib.pyplot as plt
 
@@ -53,9 +57,12 @@ def test_every_block_is_run_or_listed():
     for name in ALL:
         listed = {line for page, line in NOT_RUN if page == name}
         code = [block for block in blocks(ROOT / name) if block.language in ("python", "sh")]
-        if name in FOLLOWED:
+        if name in SECTIONS:
             first = {block.first for block in code}
             assert listed <= first, f"{name}: listed as not run, and not on the page"
+            parts = [blocks(ROOT / name, section) for section in SECTIONS[name]]
+            followed = {block.line for part in parts for block in part}
+            assert {block.line for block in code} <= followed, f"{name}: in no section"
         else:
             assert {block.first for block in code} == listed, f"{name}: say why not"
 
@@ -82,7 +89,7 @@ def test_every_block_names_its_language():
 
 
 #: Pages for people who have a clone.
-CLONE = {"CONTRIBUTING.md", "docs/install.md", "docs/project/releasing.md"}
+CLONE = {"CONTRIBUTING.md", "docs/install.md"}
 
 
 def test_pages_install_by_name():

@@ -59,7 +59,7 @@ _KINDS = (ORDINARY, VISITOR, SYSTEMATIC, OUTLIER)
 LEAST_ROWS, _FEW_VERDICTS = 10, 3
 #: How rare a row is elsewhere: from a typical score (0) to the threshold (1). About exp(-2.75b)
 #: of the others' rows are at b or beyond: a seventh at .7, a fifteenth at 1. All numbers here
-#: were measured: see docs/benchmarks/index.md.
+#: were measured: see docs/benchmarks/accuracy.md.
 _SLOPE, _PLACE = 2.75, 0.7
 #: Among rows at that place that are not among the rarest three tenths here: the share up to which
 #: the others get no weight of their own, and the share from which on they get full weight.

@@ -388,14 +388,14 @@ def _refined(
 
 
 #: Cells of a drawn context, and its depths: from log2 of the cells minus 3 to that plus 4.
-#: Measured: see docs/tutorials/context.md.
+#: Measured: see docs/benchmarks/accuracy.md.
 CONTEXTS, SHALLOWER, DEEPER = 256, 3, 4
 #: Tables that share a drawn context if differences from its predictions are features; and one of
 #: how many tables is of differences within groups, if there are such. Measured: see
-#: docs/tutorials/context.md; of two to four, all are alike on public panels.
+#: docs/benchmarks/accuracy.md; of two to four, all are alike on public panels.
 SHARED, POOLED = 4, 3
 #: Tables for counts of pairs that will have noise, and contexts in each. Measured: see
-#: docs/tutorials/context.md.
+#: docs/benchmarks/accuracy.md.
 PRIVATE_PAIRS = {"n_tables": 25, "n_contexts": 64, "n_cells": 16, "min_depth": 3, "max_depth": 8}
 
 
@@ -621,7 +621,7 @@ __all__ = [
 #: docs.
 NOVELTY = ScoreRule("pseudocount_log2", 0.05)
 #: How counts of pairs become scores: 1% of a context's rows is far from no row. Measured: see
-#: docs/tutorials/context.md.
+#: docs/benchmarks/accuracy.md.
 IN_CONTEXT = ScoreRule("context_log2", 0.01)
 _LOG2, _SMOOTHED = ScoreRule("log2"), ScoreRule("smoothed_log2", 0.05)
 

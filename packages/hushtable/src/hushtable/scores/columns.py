@@ -40,7 +40,7 @@ Ints = NDArray[np.int64]
 
 #: Differences that count: at least this many times the scale of chance, and this share. For the
 #: largest difference of one column, chance exceeds 1.6 in one of a hundred cases (Kolmogorov).
-#: Measured: see docs/benchmarks/index.md.
+#: Measured: see docs/benchmarks/accuracy.md.
 _CHANCE, _LEAST = 1.6, 0.03
 #: Differences of all other columns' values: how rarely chance has larger ones, or which part.
 _RARELY, _PART = 0.001, 0.2

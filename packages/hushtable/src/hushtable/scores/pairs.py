@@ -4,7 +4,7 @@ A column of many numbers has up to eight cells by its quantiles; any other colum
 of its most frequent values, and one for the rest. Counts of pairs of cells show how many times
 rarer a pair is than it would be if the two columns were independent. They are read off the sample
 that a model keeps, and stay with it: releasing them would take a part of the budget, and reveal
-pairs only from tens of thousands of rows on (see docs/benchmarks/index.md).
+pairs only from tens of thousands of rows on (see docs/benchmarks/accuracy.md).
 """
 
 import math

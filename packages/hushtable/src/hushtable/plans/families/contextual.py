@@ -27,7 +27,7 @@ from hushtable.plans.families.random_feature import MAX_DEPTH, RandomFeature, su
 from hushtable.plans.score_rule import ScoreRule
 
 #: Number of rows by which shares within a context shrink towards those of all rows. Measured: see
-#: docs/tutorials/context.md.
+#: docs/benchmarks/accuracy.md.
 WEIGHT = 8.0
 
 
