@@ -54,8 +54,8 @@ ELSEWHERE = {
     "how-to/large-data.md": {"2.01"},  # epsilon of 201 periods of .01
     "how-to/linked-tables.md": {".9"},  # of data/followers.py
     "how-to/omop.md": {"1/64", "2.0"},  # how much of a range usual values fill; a version
-    # The sensitivity of samples of a fixed size; of comparison.py and detectors/home.py.
-    "how-to/releases.md": {"2.0", "0.3%", "3%", "8%", "30%"},
+    # The sensitivity of samples of a fixed size; of comparison.py.
+    "how-to/releases.md": {"2.0", "0.3%", "30%"},
     # Of its words; Python; test_far.py prints the last one.
     "tutorials/one-table.md": {"3.11", "99.75", "90%", "10%", "1%", "0.0008"},
     "tutorials/verdicts.md": {"1%", "2%"},  # shares that the example draws
