@@ -8,7 +8,7 @@ categories, comments and missing values.
 
 - *Data*: ``penguins-raw.csv`` of the package ``palmerpenguins``; collected by Kristen Gorman and
   the Palmer Station LTER, published by Horst, Hill and Gorman (2020) under CC0.
-- *How to*: :doc:`/how-to/messy-tables`, :doc:`/tutorials/one-table`.
+- *How to*: :doc:`/how-to/files`, :doc:`/tutorials/one-table`.
 - *API*: :class:`hushtable.HushTable`.
 """
 

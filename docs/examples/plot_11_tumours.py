@@ -8,7 +8,7 @@ nuclei.
 
 - *Data*: ``load_breast_cancer`` of scikit-learn; W. Wolberg and others, Breast Cancer Wisconsin
   (Diagnostic), UCI Machine Learning Repository, CC BY 4.0.
-- *How to*: :doc:`/how-to/python`.
+- *How to*: :doc:`/how-to/export`.
 - *API*: :class:`hushtable.HushTable`.
 """
 

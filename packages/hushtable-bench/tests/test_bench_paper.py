@@ -370,7 +370,7 @@ def test_means_and_mean_ranks_in_brackets_are_those_that_the_paper_prints(result
 
 def test_the_page_states_what_the_results_show_of_the_ranking():
     pages = Path(__file__).parents[3] / "docs" / "benchmarks"
-    text = " ".join((pages / "paper.md").read_text(encoding="utf-8").split())
+    text = " ".join((pages / "accuracy.md").read_text(encoding="utf-8").split())
     with (pages / "results" / "paper_accuracy.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if "±" in row["LSH iTables"]]
     here = np.array([[float(row[name].split(" ")[0]) for name in sets.SYSTEMS_OF_THE_PAPER]

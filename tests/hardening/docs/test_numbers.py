@@ -19,18 +19,14 @@ DEFINED = {
         "95%", "5%",  # of intervals, of Nemenyi's test
         "3%", "1%", "0%",  # of the rows have anomalies, are lowest, are as unusual
         "2602.03018", "2602.09329",  # papers
-    },
-    "index.md": {"0.1", "3.11", "1.9", "3.6"},  # an epsilon; versions
-    "paper.md": {
-        "2.5",  # how far from the paper's a figure may be
-        "90%",  # of the outliers are a participant's
-        "3.1", "0.01",  # a section, an epsilon
-        "2.18", "2.73", "2.55",  # printed in the paper, and what its printed figures give
-        "1.5", "0.5", "3.6",  # differences of figures in the table
+        "3.11", "1.9", "3.6",  # versions
+        # The paper: a tolerance, the outliers of a participant, a section, an epsilon; means that it
+        # prints, and what its printed figures give; differences of figures in the table.
+        "2.5", "90%", "3.1", "0.01", "2.18", "2.73", "2.55", "1.5", "0.5",
     },
     "privacy.md": {
         "95%", "99.9%",  # confidence
-        "0.1", "0.3",  # epsilons
+        "0.1",  # an epsilon
         "0.5",  # the AUC of guessing
         "0.014",  # standard error of an AUC of 800 plays with and 800 without
         "1%",  # false positives
@@ -50,21 +46,21 @@ ELSEWHERE = {
     "explanation/privacy.md": {"42.2"},
     "how-to/privacy-officer.md": {"0.1", "53.3%", "76.1%", "96.5%", *NIST},
     # Constants and definitions.
-    "explanation/score.md": {"99.9", "1.96", "3.1", "1/65"},  # a severity, an interval, a section
-    "how-to/large-data.md": {"2.01"},  # epsilon of 201 periods of .01
-    "how-to/linked-tables.md": {".9"},  # of data/followers.py
+    # A severity, an interval, a margin, a share of the rows; test_far.py prints the last one.
+    "explanation/score.md": {"99.9", "1.96", "1/65", "90%", "0.0008"},
+    "how-to/data.md": {"2.01"},  # the level of drift in standard deviations
+    "how-to/desk.md": {"1%", "2%"},  # shares that the example draws
     "how-to/omop.md": {"1/64", "2.0"},  # how much of a range usual values fill; a version
     # The sensitivity of samples of a fixed size; of comparison.py.
     "how-to/releases.md": {"2.0", "0.3%", "30%"},
-    # Of its words; Python; test_far.py prints the last one.
-    "tutorials/one-table.md": {"3.11", "99.75", "90%", "10%", "1%", "0.0008"},
-    "tutorials/verdicts.md": {"1%", "2%"},  # shares that the example draws
+    "tutorials/context.md": {".9"},  # of data/followers.py
+    "tutorials/one-table.md": {"3.11", "99.75", "90%", "10%"},  # Python; of its words
     # Versions, sections, and a paper.
     "how-to/carriers.md": {"1.42"},
     "how-to/export.md": {"1.15", "1.3", "1.32", "3.11"},
     "index.md": {"2201.06806"},
-    "install.md": {"1.0", "2.0", "3.11", "3.12", "3.14"},
-    "project/releasing.md": {"1.0"},
+    "install.md": {"1.0", "2.0", "3.14"},
+    "reference/comparison.md": {"1.42"},  # a version of Flower
     "reference/file-format.md": {"0.1", "0.2"},
 }  # fmt: skip
 
