@@ -70,7 +70,7 @@ def test_every_block_is_run_or_listed():
 @pytest.mark.parametrize(
     ("name", "section", "first", "last"),
     [
-        ("carriers", "NVFlare", "api_version: 3", "hushtable round verify rounds/spring.result"),
+        ("carriers", "NVFlare", "hushtable plan draw", "from hushtable_federation.nvflare"),
         ("omop", RANGES, "[[concept]]", "hushtable round ranges result.hush -o later.toml"),
     ],
 )

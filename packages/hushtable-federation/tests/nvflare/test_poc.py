@@ -20,7 +20,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from docs_reader import ROOT, blocks
 from place_helpers import SCHEMA, Places
 
 pytest.importorskip("nvflare.apis", reason="NVFlare is not installed: make test-nvflare")
@@ -36,8 +35,24 @@ pytestmark = pytest.mark.slow
 
 SITES, STEPS = ("east", "north", "south"), ("marginals", "tables", "ranks")
 ADMIN = "lead@hospital.example"
-PAGE = ROOT / "docs/how-to/carriers.md"
-[PROJECT] = [one.text for one in blocks(PAGE, "NVFlare") if one.language == "yaml"]
+#: What NVFlare provisions: one server and two hospitals.
+PROJECT = """
+api_version: 3
+name: consortium
+description: one server and two hospitals
+participants:
+  - {name: flare.hospital.example, type: server, org: hospitals, fed_learn_port: 8002}
+  - {name: north, type: client, org: hospitals}
+  - {name: south, type: client, org: hospitals}
+  - {name: lead@hospital.example, type: admin, org: hospitals, role: project_admin}
+builders:
+  - path: nvflare.lighter.impl.workspace.WorkspaceBuilder
+    args: {template_file: [master_template.yml]}
+  - path: nvflare.lighter.impl.static_file.StaticFileBuilder
+    args: {config_folder: config}
+  - path: nvflare.lighter.impl.cert.CertBuilder
+  - path: nvflare.lighter.impl.signature.SignatureBuilder
+"""
 #: What an administrator does, in a process of its own: NVFlare's threads end with it.
 SUBMIT = """
 import os, sys, time
