@@ -57,7 +57,7 @@ ELSEWHERE = {
     "tutorials/one-table.md": {"3.11", "99.75", "90%", "10%"},  # Python; of its words
     # Versions, sections, and a paper.
     "how-to/carriers.md": {"1.42"},
-    "how-to/export.md": {"1.15", "1.3", "1.32", "3.11"},
+    "how-to/export.md": {"1.15", "1.3", "1.32"},
     "index.md": {"2201.06806"},
     "install.md": {"1.0", "2.0", "3.14"},
     "reference/comparison.md": {"1.42"},  # a version of Flower
