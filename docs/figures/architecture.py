@@ -1,12 +1,11 @@
 """Draw the files and folders of the packages in the order of their imports: architecture.svg."""
 
 import ast
-import textwrap
 from pathlib import Path
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "packages"
-ORDER = ("bench", "desk", "federation", "connect", "")  # the core has no name of its own
+PACKAGES = ("bench", "desk", "federation", "connect", "")  # the core has no name of its own
 
 
 def imports(folder: Path) -> dict[str, set[str]]:
@@ -35,30 +34,26 @@ def floors(package: str, found: dict[str, set[str]]) -> list[list[str]]:
         lower = (one for one in below[room] if room not in below[one])
         return max((1 + height(one) for one in lower), default=0)
 
-    by_height = {room: height(room) for room in found}
-    return [[r for r in found if by_height[r] == h] for h in sorted({*by_height.values()})[::-1]]
+    tops = sorted({height(room) for room in found}, reverse=True)
+    return [[room for room in found if height(room) == top] for top in tops]
 
 
 def svg() -> str:
     """Return the picture."""
-    shapes, y = [], 10
-    for package in (f"hushtable_{name}".rstrip("_") for name in ORDER):
+    style = "rect { fill: #ffffff; stroke: #1f6fb2 } text { font: 14px sans-serif }"
+    shapes, y = [f"<style>{style}</style>"], 10
+    for package in (f"hushtable_{name}".rstrip("_") for name in PACKAGES):
         found = imports(SOURCES / package.replace("_", "-") / "src" / package)
         used = {one.split(".")[0] for names in found.values() for one in names} - {package}
         others = ", ".join(sorted(one for one in used if one.startswith("hushtable"))) or "none"
-        rows = [f"{package}: imports {others}"]
-        for number, rooms in enumerate(floors(package, found), 1):
-            rows += textwrap.wrap(f"{number}: " + ", ".join(rooms), 100, subsequent_indent="— ")
+        lines = [f"{n}: {', '.join(one)}" for n, one in enumerate(floors(package, found), 1)]
+        rows = [f"{package}: imports {others}", *lines]
         shapes.append(f'<rect x="10" y="{y}" width="780" height="{19 * len(rows) + 14}" rx="6"/>')
-        for row in rows:
-            y += 19
-            shapes.append(f'<text x="24" y="{y + 3}">{row}</text>')
-        y += 26
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 {y}" font-size="14">'
-    style = (
-        "<style>rect { fill: #f4f6f8; stroke: #1f6fb2 } text { font-family: sans-serif }</style>"
-    )
-    return "\n".join([head, style, *shapes, "</svg>", ""])
+        for n, row in enumerate(rows, 1):
+            shapes.append(f'<text x="24" y="{y + 19 * n + 3}">{row}</text>')
+        y += 19 * len(rows) + 26
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 {y}">'
+    return "\n".join([head, *shapes, "</svg>", ""])
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ DEFINED = {
         "3%", "1%", "0%",  # of the rows have anomalies, are lowest, are as unusual
         "2602.03018", "2602.09329",  # papers
         "3.11", "1.9", "3.6",  # versions
-        # The paper: a tolerance, the outliers of a participant, a section, an epsilon; means that it
-        # prints, and what its printed figures give; differences of figures in the table.
+        # The paper: a tolerance, the outliers of a participant, a section, an epsilon; means that
+        # it prints, and what its printed figures give; differences of figures in the table.
         "2.5", "90%", "3.1", "0.01", "2.18", "2.73", "2.55", "1.5", "0.5",
     },
     "privacy.md": {
