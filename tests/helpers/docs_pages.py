@@ -95,7 +95,9 @@ def three_hospitals_with_databases():
         do(f"round keygen {name} --cap 2 --persons 1")
     do("round keygen lead")
     with duckdb.connect("labs.duckdb") as connection:
-        connection.execute("CREATE TABLE latest AS SELECT 4.4 AS potassium, 99 AS glucose, NULL AS glucose_mmol")
+        connection.execute(
+            "CREATE TABLE latest AS SELECT 4.4 AS potassium, 99 AS glucose, NULL AS glucose_mmol"
+        )
 
 
 def the_others_know_their_rows():
