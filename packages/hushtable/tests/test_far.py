@@ -84,6 +84,25 @@ def limits(rows, **options):
     return HushTable(random_state=0, n_tables=2).fit(rows, **options)._usual_values().values[0].far
 
 
+@pytest.mark.parametrize(("share", "value"), [(0.02, 900.0), (0.02, -900.0), (0.96, 900.0)])
+def test_in_a_column_that_is_nearly_constant(share, value, rng):
+    rows = pd.DataFrame(rng.gamma(2, 1, (450, 40))).add_prefix("x")
+    rows["flag"] = (rng.random(450) < share).astype(float)
+    rows.loc[FAR] = rows.median()
+    rows.loc[FAR, "flag"] = value
+    listed = HushTable(random_state=0).fit(rows).outliers(rows, n=1)
+    assert listed["row"].tolist() == [FAR]
+    assert ": far " in listed["words"].iloc[0]
+
+
+def test_a_rare_number_is_not_far_if_hardly_any_other_differs(rng):
+    rows = pd.DataFrame(rng.normal(size=(450, 3)), columns=[*"abc"])
+    rows["flag"] = 0.0
+    rows.loc[:2, "flag"] = 1.0
+    words = HushTable(random_state=0).fit(rows).outliers(rows, n=3)["words"]
+    assert not words.str.contains(": far ").any()
+
+
 def test_limits_are_twice_as_far_as_all_fitted_values_but_three(rng):
     """Also as those that are not in the sample from which other usual values are read."""
     values = rng.normal(size=2 * MOST + 1)

@@ -164,10 +164,9 @@ def test_a_number_is_compared_with_the_median_of_its_group():
     assert found[1] == 0.0
     assert np.isnan(found[3])
     assert of({"g": ["b"] * 2, "x": [10.0, 40.0]}).tolist() == [[0.0, FAR]]
-    # The median of all rows is 7.5; a group of one row, and a missing or unseen one, are unknown.
-    spread = 1.4826 * np.median(np.abs(table["x"].dropna() - 7.5))
-    unknown = of({"g": ["alone", None, "unseen"], "x": [8.5] * 3})
-    np.testing.assert_allclose(unknown, [[1.0 / spread] * 3], rtol=1e-8)
+    # A group of one row, and a missing or unseen one, are unknown.
+    unknown = of({"g": ["alone", None, "unseen", "unseen"], "x": [8.5, -9.0, 8.5, None]})[0]
+    np.testing.assert_array_equal(unknown, [0.0, 0.0, 0.0, np.nan])
 
 
 def test_a_category_is_compared_with_the_usual_one_of_its_group():
@@ -181,7 +180,7 @@ def test_a_category_is_compared_with_the_usual_one_of_its_group():
     assert np.isnan(found[4])
     assert of({"g": ["b"] * 2, "kind": ["z", "y"]}).tolist() == [[0.0, -FAR]]
     unknown = of({"g": ["alone", None, "unseen"] * 3, "kind": ["x"] * 3 + ["y"] * 3 + ["z"] * 3})
-    assert np.abs(unknown).max() < 1e-3
+    assert not unknown.any()
 
 
 def test_a_constant_within_groups_is_compared_by_its_spread_over_all_rows():
@@ -251,6 +250,22 @@ def test_an_unseen_group_is_compared_with_all_rows(rows, model):
     assert "person unseen: no rows counted, so compared with all rows" in words
     far = new.assign(a=9.0)
     assert model.score_samples(far).mean() < model.score_samples(new).mean() - 0.2
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1])
+def test_a_row_without_its_group_is_no_outlier(rows, share, rng):
+    gaps = rng.random(len(rows)) < share
+    new = rows.assign(person=rows["person"].mask(gaps))
+    ranks = HushTable(context="person", random_state=0).fit(new).score_samples(new)
+    ranks = ranks.argsort().argsort() / len(new)
+    assert (ranks[gaps] < 0.03).mean() < 0.06
+
+
+def test_rows_of_an_unseen_group_are_no_outliers(rows, model):
+    fitted = np.sort(model.score_samples(rows))
+    ranks = np.searchsorted(fitted, model.score_samples(rows.assign(person="unseen"))) / len(rows)
+    assert np.median(ranks) > 0.3
+    assert (ranks < 0.03).mean() < 0.06
 
 
 def test_they_do_not_leave_the_site(rows, model):

@@ -523,5 +523,5 @@ def test_residuals_are_added_in_the_order_of_the_columns(rng, order, missing):
             expected += np.nan_to_num(centred[:, i : i + 1]) * weights[i]
         expected[np.isnan(X)] = np.nan
         found = np.empty((k, n))
-        kernels.take_residuals(X, centre, weights, found)
+        kernels.take_residuals(X, centre, weights, 0, found)
         np.testing.assert_array_equal(found.T, expected)

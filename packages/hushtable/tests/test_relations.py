@@ -57,6 +57,42 @@ def test_residuals_are_those_of_regressions():
         assert np.corrcoef(error, found[fits][:, j])[0, 1] > 0.98
 
 
+def test_missing_values_are_what_the_others_predict(rng):
+    A = rng.normal(size=(6, 6))
+    precision = A @ A.T + np.eye(6)
+    centre, weights = rng.normal(size=6), precision / np.diag(precision)
+    relations = Relations((0, 1, 2, 3, 4, 5), centre, weights, *np.full((3, 6), 1.0))
+    X = rng.normal(size=(300, 6))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    found = relations.residuals(X)
+    for row, residuals in zip(X - centre, found, strict=True):
+        gaps = np.isnan(row)
+        given = precision[np.ix_(gaps, ~gaps)] @ row[~gaps]
+        row[gaps] = -np.linalg.solve(precision[np.ix_(gaps, gaps)], given)
+        np.testing.assert_allclose(residuals[~gaps], (row @ weights)[~gaps], atol=0.05)
+        assert np.isnan(residuals[gaps]).all()
+
+
+def test_a_gap_is_no_broken_relation(rng):
+    X = rng.normal(size=(3000, 2))
+    X = np.column_stack([X, X.sum(axis=1) + rng.normal(0, 0.1, 3000)])
+    broken, gaps = np.arange(30), np.arange(30, 90)
+    X[broken, 2] = rng.permutation(X[1000:1030, 2])
+    X[gaps, gaps % 3] = np.nan
+    ranks = HushTable(relations=True, random_state=0).fit(X).score_samples(X).argsort().argsort()
+    assert (ranks[gaps] < 90).mean() < 0.1  # 3% of the rows: 92% were among them
+    assert (ranks[broken] < 40).mean() > 0.8
+
+
+def test_relations_of_an_old_file_take_missing_values_to_be_the_centre():
+    weights = np.array([[1.0, -2.0], [-0.5, 1.0]])
+    content = Relations((0, 1), np.zeros(2), weights, *np.full((3, 2), 1.0)).to_dict()
+    del content["filled"]
+    old = Relations.from_dict(content)
+    assert old.to_dict() == content
+    np.testing.assert_array_equal(old.residuals(np.array([[3.0, np.nan]])), [[3.0, np.nan]])
+
+
 def test_a_row_has_its_bits_whatever_rows_come_with_it():
     X, _, _ = bound(n=900)
     X[5, 3] = np.nan

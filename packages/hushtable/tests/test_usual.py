@@ -37,6 +37,9 @@ def test_limits_of_far_values_are_as_defined(rng):
     assert usual.is_far(30.0)
     assert not usual.is_far(float(ordered[-2]))
     flat = np.append(np.zeros(480), np.arange(20.0))[:, np.newaxis]
+    assert UsualValues.of(feature, 0, [flat], np.ones(500, np.int64)).far == (-32.0, 32.0)
+    flat[:] = 0.0
+    flat[:3] = 7.0
     assert UsualValues.of(feature, 0, [flat], np.ones(500, np.int64)).far is None
 
 

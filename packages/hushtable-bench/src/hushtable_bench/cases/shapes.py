@@ -2,10 +2,10 @@
 
 The shapes are files from the command line and in Python, columns of texts, wide rows, few rows,
 many rows, sparse rows, rows with missing values and values outside, columns with relations,
-histories, explanations, many releases, and a first fit. Rows that are scored were not fitted, unless
-the shape names fitted ones. The contestants of a shape take turns in one process, or in separate
-processes if the start is part of the measure. Figures are ratios of medians of CPU seconds, which
-the machine's other work changes little.
+histories, explanations, many releases, and a first fit. Rows that are scored were not fitted,
+unless the shape names fitted ones. The contestants of a shape take turns in one process, or in
+separate processes if the start is part of the measure. Figures are ratios of medians of CPU
+seconds, which the machine's other work changes little.
 """
 
 import os

@@ -50,8 +50,6 @@ FEW_ROWS = 50
 #: Largest ratio of distances within groups to those between them, for whole numbers to be names,
 #: and the least number of these. Names of 11 public panels have .08 to .57, ages .92 or more.
 _NAME, _LEAST_NAMES = 0.8, 3
-#: Usual size of the difference between categories in an unknown group: no category is unusual.
-_UNKNOWN = 1e6
 #: Suffix of a column's name in the name of its differences.
 _GIVEN = " given context"
 
@@ -62,8 +60,9 @@ class Differences:
 
     The prediction is additive: a constant, a function of each number that is linear between some
     points and constant beyond, and a level of each category. Its size, the usual difference in a
-    context, is predicted in the same way. A context that is missing or unknown adds nothing. It is
-    a regression (`learned_differences`) or, for groups, their medians (`differences_in_groups`).
+    context, is predicted in the same way. A context that is missing or unknown adds nothing; a
+    value in an unknown group differs by 0. The prediction is a regression (`learned_differences`)
+    or, for groups, their medians (`differences_in_groups`).
     A category is predicted by its place in the list of its feature; only groups predict categories.
 
     Attributes
@@ -125,8 +124,9 @@ class Differences:
         left, share = self._places(batch, features, start)
         found = np.empty(values.shape)
         kernels.take_differences(values, left, share, self._padded, self.least, found)
-        if self.in_groups:  # a value that is its group's median differs by 0, not by its rounding
-            np.round(found, 9, out=found)
+        if self.in_groups:
+            np.round(found, 9, out=found)  # the group's median differs by 0, not by its rounding
+            found[:, left[0] == len(self.weights)] *= 0.0  # missing values stay missing
         return np.clip(found, -FAR, FAR, out=found)
 
     def renewed(self, batch: Any, features: Sequence[Any], start: int = 0) -> Any:
@@ -408,8 +408,8 @@ def differences_in_groups(
 
     A number is compared with the median of its group, and its usual difference is the median one of
     the group, shrunk to that of all groups with the weight of five rows. A category is compared
-    with the most frequent one of its group. A group of one row is unknown: its rows, like those of
-    a missing or unseen group, are compared with the median of all rows.
+    with the most frequent one of its group. A group of one row is unknown: the values of its rows,
+    like those of a missing or unseen group, count as those that are usual in a group.
 
     Parameters
     ----------
@@ -504,9 +504,10 @@ def _own_or_beside(names: Floats, y: Floats, weights: Floats) -> float:
 def _number_in_groups(
     y: Floats, group: NDArray[np.int64], weights: Floats, n: int
 ) -> tuple[Floats, Floats, float] | None:
-    """Return the level and the usual size (1 + n,) of all rows and of each group, and the least.
+    """Return the level of all rows and of each group, the groups' usual sizes, and the least.
 
-    Rows of no group have the number n. A group of one row has neither (NaN).
+    Levels and sizes are of shape (1 + n,). Rows of no group have the number n. A group of one row
+    has neither (NaN).
     """
     all_rows = np.zeros_like(group)
     rows = np.bincount(group, weights, n + 1)
@@ -524,10 +525,9 @@ def _number_in_groups(
     pooled = _NORMAL_MEDIAN * _medians(left, all_rows[inside], weights_inside, 1)
     sizes = _NORMAL_MEDIAN * _medians(left, of_group, weights_inside, n + 1)
     sizes = (rows * sizes + _SHRUNK * pooled) / (rows + _SHRUNK) / wider
-    size = _NORMAL_MEDIAN * _medians(far, all_rows, weights, 1)
     least = pooled[0] or np.average(left, weights=weights_inside)
     least = _LEAST * (least or np.average(far, weights=weights))
-    return np.append(level, levels[:n]), np.append(size, sizes[:n]), float(least)
+    return np.append(level, levels[:n]), np.append(0.0, sizes[:n]), float(least)
 
 
 def _category_in_groups(
@@ -542,7 +542,7 @@ def _category_in_groups(
     levels = np.zeros(n + 1)
     levels[(pairs[rising] // width).astype(np.int64)] = pairs[rising] % width
     levels = np.where(rows > 1.0, levels[:n], np.nan)
-    return np.append(0.0, levels), np.append(_UNKNOWN, 0.0 * levels), 1.0 / FAR
+    return np.append(0.0, levels), np.append(0.0, 0.0 * levels), 1.0 / FAR
 
 
 def _medians(y: Floats, group: NDArray[np.int64], weights: Floats, n: int) -> Floats:

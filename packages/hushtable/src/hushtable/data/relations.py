@@ -21,6 +21,9 @@ Rows: TypeAlias = Callable[[], Iterable[tuple[Any, NDArray[np.int64] | None]]]
 RIDGE = 1e-3
 #: Standard deviations beyond which a residual takes its row out of the second pass.
 _FAR = 4.0
+#: Sweeps over the missing values of a row, each a prediction from all other values: of one missing
+#: value, the first gives the result.
+_SWEEPS = 20
 #: Complete rows that a column needs, for relations to say more than chance.
 _ROWS_OF_COLUMN = 3
 
@@ -31,7 +34,8 @@ class Relations:
 
     The residual of column j is sum_i (x_i - c_i) w_ij with w_jj = 1: the error of a ridge
     regression on all other columns, from the inverse of the correlations (Lauritzen, Graphical
-    Models, 1996, section 5.1). A missing value predicts nothing.
+    Models, 1996, section 5.1). A missing value is taken to be what the others predict, so that a
+    column that depends on it counts as usual.
 
     Attributes
     ----------
@@ -45,6 +49,8 @@ class Relations:
         Standard deviations of the residuals, in the units of the columns.
     low, high : ndarray of shape (k,), float64
         Ranges of the residuals, in the units of the columns.
+    filled : bool
+        Whether missing values are predicted; in files of version 1.0.0rc1, they are the centre.
     """
 
     columns: tuple[int, ...]
@@ -53,6 +59,7 @@ class Relations:
     spread: Floats
     low: Floats
     high: Floats
+    filled: bool = True
 
     def __post_init__(self) -> None:
         k = len(self.columns)
@@ -76,7 +83,8 @@ class Relations:
         Additions have a fixed order, whatever the number of rows: the same row has the same bits.
         """
         found = np.empty(X.shape[::-1])
-        kernels.take_residuals(X, self.centre, self.weights, found)
+        sweeps = _SWEEPS if self.filled else 0
+        kernels.take_residuals(X, self.centre, self.weights, sweeps, found)
         return found.T
 
     def applied(self, batch: Any, names: Sequence[str], start: int = 0) -> Any:
@@ -111,19 +119,21 @@ class Relations:
     def to_dict(self) -> dict[str, Any]:
         """Return the relations as JSON carries them."""
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
-        return {"columns": list(self.columns), **arrays}
+        rule = {"filled": True} if self.filled else {}
+        return {"columns": list(self.columns), **arrays, **rule}
 
     @classmethod
     def from_dict(cls, content: Any) -> Self:
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        said = entries(content, "relations", {"columns": list, **dict.fromkeys(_ARRAYS, list)})
+        needed = {"columns": list, **dict.fromkeys(_ARRAYS, list)}
+        given = entries(content, "relations", needed, {"filled": bool})
         try:
-            arrays = {name: np.array(said[name], np.float64) for name in _ARRAYS}
+            arrays = {name: np.array(given[name], np.float64) for name in _ARRAYS}
         except (TypeError, ValueError):
             raise PlanError("relations: needs arrays of numbers") from None
-        if not all(type(j) is int and j >= 0 for j in said["columns"]):
+        if not all(type(j) is int and j >= 0 for j in given["columns"]):
             raise PlanError("relations: needs the places of columns")
-        return cls(tuple(said["columns"]), **arrays)
+        return cls(tuple(given["columns"]), **arrays, filled=given.get("filled", False))
 
 
 _ARRAYS = ("centre", "weights", "spread", "low", "high")

@@ -65,7 +65,7 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{_INTS}, {_INTS}, {_FLOATS}, {_INTS}, {_TABLE}, {_STATE}, {_CUBE}, {_FLOATS}",
         ("",),
     ),
-    "take_residuals": (f"{{}}, {_FLOATS}, {_TABLE}, {_TABLE}", _X[3:]),
+    "take_residuals": (f"{{}}, {_FLOATS}, {_TABLE}, int64, {_TABLE}", _X[3:]),
     "count_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_WEIGHED}", ("",)),
     "count_numbers_equi_width": (
         f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INTS}, {_WEIGHED}, int64[:, ::1]",

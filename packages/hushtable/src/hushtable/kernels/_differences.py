@@ -3,6 +3,7 @@
 import numpy as np
 
 from hushtable.kernels._cache import kernel
+from hushtable.kernels._common import inlined
 
 #: Rows that `take_residuals` processes at once.
 _ROWS = 256
@@ -34,9 +35,27 @@ def take_differences(values, left, share, weights, least, differences):
             differences[j, i] = (values[j, i] - found[j]) / max(found[k + j], least[j])
 
 
+@inlined
+def _fill(row, weights, sweeps, known):
+    """Replace the missing values of a row by those that have no residual (Gauss-Seidel)."""
+    for _ in range(sweeps):
+        done = True
+        for j in range(len(row)):
+            if row[j] != row[j]:
+                residual = 0.0
+                for i in range(len(row)):
+                    residual += known[i] * weights[i, j]
+                known[j] -= residual
+                done = False
+        if done:
+            return
+
+
 @kernel
-def take_residuals(X, centre, weights, residuals):
+def take_residuals(X, centre, weights, sweeps, residuals):
     """Write the residuals (k, n) of rows ``X`` (n, k): see `hushtable.data.relations.Relations`.
+
+    In ``sweeps`` over a row, each missing value becomes the one that the others predict.
 
     Rows fill the vectors, so that a row's additions are in the order of its columns: the same row
     gives the same bits.
@@ -49,6 +68,9 @@ def take_residuals(X, centre, weights, residuals):
             for i in range(stop - start):
                 x = X[start + i, j] - centre[j]
                 known[j, i] = x if x == x else 0.0
+        if sweeps > 0:
+            for i in range(stop - start):
+                _fill(X[start + i], weights, sweeps, known[:, i])
         for j in range(k):
             found = residuals[j, start:stop]
             for i in range(len(found)):

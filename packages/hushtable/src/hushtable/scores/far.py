@@ -31,7 +31,8 @@ def far_limits(
     They are four times as far from the median as the end of the middle 90%, or eight times if the
     column has ``few`` different numbers, and twice as far as all values except three on the same
     side. With four times for all columns, lists of labelled sets are worse. ``ends`` are these
-    outermost values, if the numbers are a sample. None if there are too few, or they hardly vary.
+    outermost values, if the numbers are a sample. None if there are too few, or if
+    too few differ from the median.
     """
     if len(values) < _LEAST_VALUES:
         return None
@@ -44,11 +45,17 @@ def far_limits(
 def limits(
     middle: Middle, ends: tuple[float, float], times: float = _FAR
 ) -> tuple[float, float] | None:
-    """Return the limits of far values, given the middle 90% and the ends of all but a few."""
-    if not middle[0] < middle[2]:
-        return None
+    """Return the limits of far values, given the middle 90% and the ends of all but a few.
+
+    If the middle 90% are one number, only the ends show how far values usually are; there is no
+    limit if these are the same number, too.
+    """
     median = middle[1]
-    low = max(times * spread(middle, False), 2.0 * (median - ends[0]))
-    high = max(times * spread(middle, True), 2.0 * (ends[1] - median))
+    low, high = 2.0 * (median - ends[0]), 2.0 * (ends[1] - median)
+    if middle[0] < middle[2]:
+        low = max(times * spread(middle, False), low)
+        high = max(times * spread(middle, True), high)
+    else:
+        low = high = max(low, high)
     found = median - low, median + high
-    return found if all(map(math.isfinite, found)) else None
+    return found if low > 0.0 and all(map(math.isfinite, found)) else None

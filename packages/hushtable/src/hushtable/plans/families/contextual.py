@@ -24,7 +24,7 @@ from hushtable.plans.families.family import (
     whole_number,
 )
 from hushtable.plans.families.random_feature import MAX_DEPTH, RandomFeature, subset_sizes
-from hushtable.plans.score_rule import ScoreRule
+from hushtable.plans.score_rule import ScoreRule, exact
 
 #: Number of rows by which shares within a context shrink towards those of all rows. Measured: see
 #: docs/benchmarks/accuracy.md.
@@ -249,9 +249,22 @@ class Contextual(Concatenated):
     def cell_scores(self, rule: ScoreRule, counts: Ints, noise_sd: float) -> Floats:
         """Return the score of every cell (n_cells,) by a rule that takes shares.
 
-        Under noise, the weight is at least twice its standard deviation.
+        Under noise, the weight is at least twice its standard deviation. In a missing or unseen
+        group, a cell has the score that it has among all rows, plus what the group adds on average.
         """
-        return rule.values_in_context(*self.shares(counts, max(WEIGHT, 2.0 * noise_sd)))
+        p, q = self.shares(counts, max(WEIGHT, 2.0 * noise_sd))
+        found = rule.values_in_context(p, q)
+        if not (self.pooled and self.own):
+            return found
+        shape = self.n_tables, self.contexts, self.cells
+        found, of_all = (one.reshape(shape) for one in (found, rule.values_in_context(q, q)))
+        known = slice(1, -1)  # the first is missing, the last is unseen
+        rows = counts.reshape(shape)[:, known]
+        added = (rows * (found - of_all)[:, known]).sum(axis=(1, 2), keepdims=True)
+        added = exact(added / np.maximum(rows.sum(axis=(1, 2), keepdims=True), 1))
+        unknown = [0, -1]
+        found[:, unknown] = of_all[:, unknown] + added
+        return found.ravel()
 
     def slopes(self, rule: ScoreRule, counts: Ints, noise_sd: float) -> Floats:
         """Return the derivative of `cell_scores` by the cell's count, with fixed sums of counts."""
