@@ -36,7 +36,7 @@ VERSIONS := $(addprefix packages/hushtable/tests/,test_same_bits.py test_files.p
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)) $(PYTHON))
 
 .PHONY: nightly demo desk test test-slow test-attacks test-flower test-nvflare test-vantage6 test-oldest test-newest test-nightly
-.PHONY: test-all mutants fuzz kernels lint format docs check-pages check-extras wheel rehearse lock audit sbom coverage clean
+.PHONY: test-all mutants fuzz kernels lint format docs check-pages wheel lock audit sbom coverage clean budgets
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
@@ -50,9 +50,9 @@ desk: .venv/.desk .cache/desk/weather.csv
 # A process for each core; most tests of a file stay in one process, and share its fixtures.
 PARALLEL := -n auto --dist worksteal
 
-# All everyday tests except those of make test-attacks.
+# All everyday tests except those of make test-attacks; EXAMPLES=nightly takes 200 examples of each property instead of 15.
 test: .venv/.group-test .venv/.kernels
-	$(BIN)/pytest -m "not slow" --ignore=tests/hardening/attacks --ignore=tests/hardening/faults $(or $(PYTEST_ARGS),$(PARALLEL) --durations=15)
+	$(BIN)/pytest -m "not slow" $(addprefix --hypothesis-profile=,$(EXAMPLES)) --ignore=tests/hardening/attacks --ignore=tests/hardening/faults $(or $(PYTEST_ARGS),$(PARALLEL) --durations=15)
 
 # Tests that measure time or memory come last, without others at the same time.
 test-slow: .venv/.group-test .venv/.kernels
@@ -108,7 +108,7 @@ test-nightly: .venv-supply/.uv
 
 kernels: .venv/.kernels
 
-# Takes hours. MUTANTS="--sample 75" judges a sample, MUTANTS=--show prints the known results.
+# Takes hours. MUTANTS="--sample 75" judges a sample.
 mutants: .venv/.group-mutants
 	nice $(BIN)/python .ci/mutants.py $(MUTANTS)
 
@@ -124,11 +124,17 @@ fuzz: .venv/.group-fuzz
 
 lint: .venv/.group-dev
 	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff check --quiet --preview --select DOC102,DOC202,DOC403 packages/*/src # parameters that are gone
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(call silently,$(BIN)/lint-imports --no-logo --cache-dir .cache/import_linter)
-	@$(BIN)/python .ci/check_house.py
+	@$(BIN)/codespell packages/*/src docs .ci *.md
+	@$(BIN)/python .ci/check_words.py
 	@$(BIN)/python .ci/catalogue.py
+
+# What is spent of the budget of each package.
+budgets: .venv/.group-test
+	@$(BIN)/pytest -q -s -p no:randomly tests/test_budgets.py
 
 format: .venv/.group-dev
 	@$(BIN)/ruff check --fix --quiet .
@@ -138,14 +144,13 @@ format: .venv/.group-dev
 docs: .venv/.group-dev
 	@rm -rf docs/_build docs/generated docs/reference/generated docs/gallery
 	@$(BIN)/sphinx-build -q -W -n --keep-going -d docs/_build/doctrees docs docs/_build/html
-	@$(BIN)/python .ci/check_links.py docs/_build/html
-	@$(BIN)/python .ci/check_words.py
 
 # The pages of make docs, each opened in a desktop window and in a telephone's window.
 check-pages: .venv/.group-dev
 	@$(BIN)/python .ci/check_pages.py docs/_build/html
 
-# One wheel of each package for every platform, and one of the core for this platform with built kernels; TWICE=1 builds both again elsewhere.
+# One wheel of each package for every platform, and one of the core for this platform with built kernels. TWICE=1 builds
+# them again elsewhere and compares the bytes; EXTRAS=1 uses each extra alone in an empty environment.
 wheel: .venv/.group-dev .venv-supply/.created
 	@rm -rf dist
 	@for name in $(NAMES); do \
@@ -153,15 +158,7 @@ wheel: .venv/.group-dev .venv-supply/.created
 	done
 	@$(call silently,HUSHTABLE_BUILD_KERNELS=1 $(BIN)/python -m build --wheel --outdir dist --no-isolation packages/hushtable)
 	@$(call silently,.venv-supply/bin/twine check --strict dist/hushtable*)
-	@$(BIN)/python .ci/check_wheel.py dist $(if $(TWICE),--twice)
-
-# The wheels in dist go to an index on this machine; the README is followed with the packages from that index.
-rehearse: .venv/.group-dev .venv-supply/.created
-	@$(BIN)/python .ci/rehearse.py dist
-
-# Each extra alone, in an empty environment, with the wheel that make wheel built.
-check-extras: .venv/.created .venv-supply/.created
-	@$(BIN)/python .ci/check_extras.py dist
+	@$(BIN)/python .ci/check_wheel.py dist $(if $(TWICE),--twice) $(if $(EXTRAS),--extras)
 
 resolved = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	$(addprefix --no-emit-package ,$(NAMES)) $(UPGRADE) $(2) --output-file .ci/locks/$(1).txt
@@ -192,7 +189,6 @@ sbom: .venv-supply/.created
 	@$(call locked,-sbom,dev) --find-links dist ./packages/hushtable-federation "$(or $(wildcard dist/hushtable-[0-9]*-any.whl),./packages/hushtable)[federation,private,report]"
 	@.venv-supply/bin/cyclonedx-py environment --pyproject packages/hushtable/pyproject.toml --output-reproducible --of JSON \
 		--output-file dist/hushtable.cdx.json .venv-sbom/bin/python
-	@.venv-sbom/bin/python .ci/check_sbom.py dist/hushtable.cdx.json
 	@rm -rf .venv-sbom
 
 clean: # keeps the environments
@@ -243,10 +239,9 @@ clean: # keeps the environments
 	@$(call locked,-$*,$*) $(CORE) --editable ./packages/hushtable-federation --group $*
 	@touch $@
 
-# Kernels as in a wheel for this platform, and those that no wheel has; a change of their sources builds them again.
+# Kernels as in a wheel for this platform; a change of their sources builds them again.
 .venv/.kernels: $(wildcard packages/hushtable/src/hushtable/kernels/*.py) .venv/.group-test
 	@$(BIN)/python -m hushtable.kernels._build
-	@$(BIN)/python .ci/warm_kernels.py
 	@touch $@
 
 # Tests judge mutants, so they need the kernels, too.

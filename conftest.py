@@ -30,20 +30,17 @@ from postgres_server import postgres  # noqa: F401
 
 # The first example of a run may compile a kernel, which no deadline should judge. The examples are
 # the same everywhere and each time, so that a test that turns red does so because of a change.
-hypothesis.settings.register_profile(
-    "hushtable", deadline=None, max_examples=50, derandomize=True, database=None
-)
+everyday = hypothesis.settings(deadline=None, max_examples=15, derandomize=True, database=None)
+hypothesis.settings.register_profile("everyday", everyday)
+hypothesis.settings.register_profile("nightly", everyday, max_examples=200)
 # For mutation testing: that a test fails is all that counts, not the smallest example of it.
 hypothesis.settings.register_profile(
     "mutants",
-    deadline=None,
-    max_examples=15,
-    derandomize=True,
-    database=None,
+    everyday,
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
     report_multiple_bugs=False,
 )
-hypothesis.settings.load_profile("hushtable")
+hypothesis.settings.load_profile("everyday")
 
 
 class _Hasty(sqlite3.Connection):
@@ -74,6 +71,16 @@ def pytest_collection_finish():
 def pytest_unconfigure():
     """Let the modules go as ever: some complain of what is left of them."""
     gc.unfreeze()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session, exitstatus):
+    """State at the very end that a run was interrupted, because its counts look like success."""
+    result = yield
+    if exitstatus == pytest.ExitCode.INTERRUPTED and not hasattr(session.config, "workerinput"):
+        message = "The run was interrupted: not every test ran."
+        session.config.get_terminal_writer().line(message, red=True)
+    return result
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """Keep the catalogues of the packages: every text of their pages, in each language.
 
-    python .ci/catalogue.py            print missing and superfluous texts; exit code 1 if any
+    python .ci/catalogue.py            print faults; exit code 1 if there are any
     python .ci/catalogue.py --update   bring the catalogues up to date, and compile them
 
 A package has catalogues if it has a folder locale/CODE/LC_MESSAGES. A new language needs one more
 file in each of these, and a line in hushtable/language.py.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,30 +22,13 @@ OPTIONS = {"**.html": {"trimmed": "true", "trim_blocks": "true", "lstrip_blocks"
 KEYWORDS = {"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}
 
 
-def sources() -> list[Path]:
-    """Return the folders of the code that has catalogues."""
-    return sorted(path.parent for path in PACKAGES.glob("*/src/*/locale"))
-
-
 def template(source: Path) -> Catalog:
     """Return all texts of a package's pages, each with its place."""
-    found = Catalog(project=source.parents[1].name, charset="utf-8")
+    found = Catalog(charset="utf-8")
     texts = extract_from_dir(source, METHODS, OPTIONS, keywords=KEYWORDS)
     for name, _, message, comments, context in sorted(texts, key=lambda one: (one[0], one[1])):
-        found.add(message, None, [(name, 1)], auto_comments=comments, context=context)
+        found.add(message, "", [(name, 1)], auto_comments=comments, context=context)
     return found
-
-
-def catalogues(source: Path) -> Iterator[tuple[Path, Catalog]]:
-    """Yield each catalogue of a package with its path."""
-    for path in sorted(source.glob("locale/*/LC_MESSAGES/*.po")):
-        with path.open("rb") as file:
-            yield path, read_po(file, locale=path.parts[-3])
-
-
-def translations(catalogue: Catalog) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """Return each text, with its plural if any, and its translation, without the header."""
-    return {forms(one.id): forms(one.string) for one in catalogue if one.id}
 
 
 def forms(text: str | Sequence[str]) -> tuple[str, ...]:
@@ -54,52 +36,42 @@ def forms(text: str | Sequence[str]) -> tuple[str, ...]:
     return (text,) if isinstance(text, str) else tuple(text)
 
 
-def faults(source: Path) -> Iterator[str]:
-    """Yield the faults of the catalogues of a package."""
-    needed = {message.id for message in template(source) if message.id}
-    for path, catalogue in catalogues(source):
-        name = f"{path.stem}, {path.parts[-3]}"
-        there = {message.id for message in catalogue if message.id}
-        yield from (f"{name} lacks {text!r}" for text in sorted(map(str, needed - there)))
-        yield from (
-            f"{name} has {text!r}, which is on no page" for text in sorted(map(str, there - needed))
-        )
-        for message in catalogue:
-            if message.id and (message.fuzzy or not all(forms(message.string))):
-                yield f"{name} does not translate {message.id!r}"
-            yield from (f"{name}: {message.id!r}: {error}" for error in message.check(catalogue))
-        # Not the bytes, which another version of Babel writes differently.
-        with path.with_suffix(".mo").open("rb") as file:
-            compiled = translations(read_mo(file))
-        if compiled != translations(catalogue):
-            yield f"{name} is not compiled: python .ci/catalogue.py --update"
+def texts(catalogue: Catalog) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Return each text and its translation, without the header."""
+    return {forms(one.id): forms(one.string) for one in catalogue if one.id}
 
 
-def update(source: Path) -> None:
-    """Bring all catalogues of a package up to date, and compile them."""
-    needed = template(source)
-    for path, catalogue in list(catalogues(source)):
-        catalogue.update(needed, no_fuzzy_matching=True)
-        catalogue.obsolete.clear()
-        with path.open("wb") as file:
-            write_po(
-                file, catalogue, omit_header=False, no_location=True, width=98, sort_output=True
-            )
-        with path.with_suffix(".mo").open("wb") as file:
-            write_mo(file, catalogue)
+def faults(catalogue: Catalog, compiled: Catalog, needed: Catalog) -> Iterator[str]:
+    """Yield the faults of a catalogue, and of its compiled form."""
+    on_pages, here = texts(needed).keys(), texts(catalogue)
+    yield from (f"lacks {text}" for text in on_pages - here.keys())
+    yield from (f"has {text}, which is on no page" for text in here.keys() - on_pages)
+    for message in catalogue:
+        if message.id and (message.fuzzy or not all(forms(message.string))):
+            yield f"does not translate {message.id!r}"
+        yield from (f"{message.id!r}: {error}" for error in message.check(catalogue))
+    # Not the bytes, which another version of Babel writes differently.
+    if texts(compiled) != here:
+        yield "is not compiled: python .ci/catalogue.py --update"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Keep the catalogues of the packages.")
-    parser.add_argument("--update", action="store_true", help="bring them up to date")
-    if parser.parse_args().update:
-        for source in sources():
-            update(source)
-    wrong = [fault for source in sources() for fault in faults(source)]
-    for fault in wrong:
-        print(fault, file=sys.stderr)
-    return int(bool(wrong))
+def main(packages: Path = PACKAGES) -> list[str]:
+    """Update the catalogues if that was requested; return their faults."""
+    found = []
+    for path in sorted(packages.glob("*/src/*/locale/*/LC_MESSAGES/*.po")):
+        needed = template(path.parents[3])
+        with path.open("rb") as file, path.with_suffix(".mo").open("rb") as compiled:
+            catalogue, kept = read_po(file, locale=path.parts[-3]), read_mo(compiled)
+        if "--update" in sys.argv:
+            catalogue.update(needed, no_fuzzy_matching=True)
+            catalogue.obsolete.clear()
+            with path.open("wb") as file, path.with_suffix(".mo").open("wb") as compiled:
+                write_po(file, catalogue, no_location=True, width=98, sort_output=True)
+                write_mo(compiled, catalogue)
+        else:
+            found += [f"{path.name}: {fault}" for fault in faults(catalogue, kept, needed)]
+    return found
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit("\n".join(main()) or 0)

@@ -1,45 +1,29 @@
-"""Check the wheels in a folder, and use them in an empty environment.
+"""Check the wheels in a folder, and use them in empty environments.
 
-With --twice, they are built again elsewhere and have to be the same bytes. They are used without a
-network if the system allows that (unshare), with dependencies in the locked versions. For another
-Python: --python /path/to/python.
+    python .ci/check_wheel.py dist            check their content, install and use them
+    python .ci/check_wheel.py dist --twice    build the last commit elsewhere, too: the same bytes
+    python .ci/check_wheel.py dist --extras   install each extra alone, too, and use it
+
+They are used without a network if the system allows that (unshare), with dependencies in the locked
+versions.
 """
 
-import argparse
 import functools
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
-from packaging.metadata import Metadata
-
-from hushtable.kernels._built import levels_here
+from hushtable.kernels._built import levels_here, path_of
 
 ROOT = Path(__file__).parents[1]
-LOCK = ROOT / ".ci" / "locks" / "dev.txt"
-#: All sources of the wheels and the source distributions.
-SOURCES = (".gitignore", "pyproject.toml", "packages")
-#: For each package, files that its wheel needs besides py.typed.
-NEEDED = {
-    "hushtable": ("data/known_columns.toml", "report/page.html"),
-    "hushtable_bench": ("paper/published.toml", "known.toml"),
-    "hushtable_connect": ("omop/concepts.toml",),
-    "hushtable_desk": (
-        "templates/base.html",
-        "static/desk.js",
-        "static/desk.css",
-        "locale/de/LC_MESSAGES/desk.mo",
-    ),
-    "hushtable_federation": ("policy.toml", "site.toml"),
-}
-
+LOCKS = ROOT / ".ci" / "locks"
 FIT = """
-import sys, time
-start = time.perf_counter()
+import sys
 import numpy as np
 from hushtable import HushTable
 
@@ -48,52 +32,70 @@ X[7] = 9.0
 detector = HushTable(random_state=0).fit(X)
 assert detector.score_samples(X).argmin() == 7
 detector.explain(X[:2])
-print("numba" in sys.modules, time.perf_counter() - start)
+print("numba" in sys.modules)
 """
+ROWS = """
+import numpy as np
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
+import hushtable.cli as command
+X = np.random.default_rng(0).normal(size=(300, 2))
+detector = HushTable(n_tables=20, random_state=0).fit(X)
+plan = Plan.draw(Schema([Feature.numeric(name, low=-9, high=9) for name in "ab"]), random_state=0)
+"""
+RELEASE = ROWS + "Sketch.from_data(plan, X).release(epsilon=1.0, delta=1e-6)"
+EXPORT = ROWS + "from hushtable_connect.exports import export\nexport(detector, 'm.%s')"
+#: For each extra, a program that uses it.
+USES = {
+    "connect": EXPORT % "json",
+    "bench": "import hushtable_bench, matplotlib, pooch, pyod",
+    "dask": "import dask.array, dask.dataframe, distributed, hushtable_connect.engines.dask",
+    "databases": "import duckdb, adbc_driver_postgresql",
+    "desk": "from hushtable_desk import Access, Desk, build_app\nbuild_app(Desk('.'), Access(1))",
+    "federation": RELEASE + "\ncommand.main(['round', 'keygen', 'lead'])",
+    "files": "import duckdb, pyreadstat, rdata, hushtable_connect.files.frames",
+    "flower": "import hushtable_federation.flower",
+    "keyring": "import keyring, hushtable_federation.credentials",
+    "metrics": "import prometheus_client, hushtable_federation.reports",
+    "mlflow": ROWS + "from hushtable_connect.serving import mlflow\n"
+    "mlflow.save_model(detector, 'model')\nmlflow.load_model('model')",
+    "nvflare": "import hushtable_federation.nvflare",
+    "onnx": EXPORT % "onnx",
+    "private": RELEASE,
+    "remote": "from hushtable import far\nprint(far.connect('memory://x'))",
+    "report": ROWS + "detector.save('m.hush')\ncommand.main(['report', 'm.hush', '-o', 'r.html'])",
+    "sealed": "import sqlcipher3, hushtable_federation.at_rest",
+    "spark": "import hushtable_connect.engines.spark, pyspark, pandas",
+    "vantage6": "import hushtable_federation.vantage6, vantage6.algorithm.client",
+}
 
 
 def check_content(wheel: Path) -> None:
-    """Check that a wheel is typed and licensed, holds only the package, and has valid metadata."""
+    """Check that a wheel has its licence, all files of its package, and no others but kernels."""
     with ZipFile(wheel) as archive:
-        names = archive.namelist()
-        info = next(name.split("/")[0] for name in names if ".dist-info/" in name)
-        metadata = Metadata.from_email(archive.read(f"{info}/METADATA"), validate=True)
-    package = info.partition("-")[0]
-    assert {name.split("/")[0] for name in names} == {package, info}, names
-    for name in ("py.typed", *NEEDED[package]):
-        assert f"{package}/{name}" in names, f"{wheel.name}: {name} is missing"
-    assert f"{info}/licenses/LICENSE" in names, "LICENSE is missing"
-    assert metadata.description, "the README is missing"
-    built = [name for name in names if name.startswith("hushtable/kernels/built/")]
-    levels = 0 if wheel.name.endswith("-any.whl") else len(levels_here())
-    assert len(built) == levels, f"{wheel.name} has {built}"
+        names = set(archive.namelist())
+    package = wheel.name.partition("-")[0]
+    source = ROOT / "packages" / package.replace("_", "-") / "src"
+    listed = subprocess.check_output(["git", "ls-files", package], cwd=source, text=True).split()
+    kernels = {f"hushtable/kernels/built/{path_of(level).name}" for level in levels_here()}
+    expected = {*listed} | (set() if wheel.name.endswith("-any.whl") else kernels)
+    found = {name for name in names if ".dist-info/" not in name}
+    assert found == expected, f"{wheel.name}: missing or foreign: {sorted(found ^ expected)}"
+    assert any(name.endswith("/licenses/LICENSE") for name in names), "LICENSE is missing"
 
 
-def build_again(built: Path, folder: Path) -> None:
-    """Build a copy elsewhere, later, under another umask and time zone; compare the bytes."""
-    there = folder / "elsewhere" / "sources"
-    for path in (Path(name) for name in SOURCES):
-        target = there / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Copies without the files' times.
-        if path.is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "built")
-            shutil.copytree(path, target, ignore=ignored, copy_function=shutil.copy)
-        else:
-            shutil.copyfile(path, target)
+def build_again(dist: Path, there: Path) -> None:
+    """Build the last commit elsewhere, later, under another umask and time zone; compare."""
+    subprocess.run(["git", "clone", "--quiet", ROOT, there], umask=0o077, check=True)
     env = os.environ | {"TZ": "Pacific/Kiritimati", "PYTHONHASHSEED": "7"}
-    for package in sorted((there / "packages").iterdir()):
-        core = package.name == "hushtable"
-        for options, more in [([], {})] + [(["--wheel"], {"HUSHTABLE_BUILD_KERNELS": "1"})] * core:
-            build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", there / "dist"]
-            subprocess.run(
-                [*build, package, *options],
-                env=env | more, umask=0o077, check=True, stdout=subprocess.DEVNULL,
-            )  # fmt: skip
-    for file in sorted(built.glob("hushtable*")):
-        assert file.read_bytes() == (there / "dist" / file.name).read_bytes(), (
-            f"{file.name} is not the same when it is built again"
-        )
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", there / "dist"]
+    run = functools.partial(subprocess.run, umask=0o077, check=True, stdout=subprocess.DEVNULL)
+    for package in (there / "packages").iterdir():
+        run([*build, package], env=env)
+    kernels = {"HUSHTABLE_BUILD_KERNELS": "1"}
+    run([*build, "--wheel", there / "packages" / "hushtable"], env=env | kernels)
+    for file in sorted(dist.glob("hushtable*")):
+        same = file.read_bytes() == (there / "dist" / file.name).read_bytes()
+        assert same, f"{file.name} is not the same when it is built again"
 
 
 @functools.cache
@@ -106,57 +108,77 @@ def offline() -> list[str]:
     return without
 
 
-def use(pure: Path, platform: Path, folder: Path, base: str) -> None:
-    """Install the wheels and the sources in empty environments; run the demo and fit a detector."""
-    # Without the developer's variables: a user has neither our cache nor our path.
-    ours = ("NUMBA_CACHE_DIR", "PYTHONPATH")
-    env = {k: v for k, v in os.environ.items() if k not in ours} | {"HOME": str(folder)}
-    python = folder / "env" / "bin" / "python"
-    uv = ROOT / ".venv-supply" / "bin" / "uv"
-    install = [uv, "pip", "install", "--quiet", "--python", python]
-    again = [*install, "--no-deps", "--reinstall-package", "hushtable"]
-    for command in (
-        [base, "-m", "venv", "env"],
-        [*install, "--constraint", LOCK, pure],
-        [uv, "pip", "check", "--quiet", "--python", python],
-        [*offline(), python.with_name("hushtable"), "demo"],
-    ):
-        subprocess.run(command, cwd=folder, env=env, check=True)
-    empty = env | {"XDG_CACHE_HOME": str(folder / "empty")}
-    first_use("compiled on use", python, empty | {"HUSHTABLE_JIT": "1"}, True)
-    first_use("in plain NumPy", python, empty, False)
-    subprocess.run([*again, platform], cwd=folder, env=env, check=True)
-    if base == sys.executable:  # the version that the kernels are for
-        first_use("with built kernels", python, env, False)
-    sources = next(pure.parent.glob("hushtable-*.tar.gz"))
-    subprocess.run([*again, "--build-constraint", LOCK, sources], cwd=folder, env=env, check=True)
-    first_use("from the sources", python, env | {"XDG_CACHE_HOME": str(folder / "new")}, False)
+class Environment:
+    """An empty environment in a new folder, without the developer's caches and paths."""
+
+    def __init__(self, folder: Path, dist: Path, lock: str = "dev") -> None:
+        self.folder, self.python = folder, folder / "env" / "bin" / "python"
+        ours = ("NUMBA_CACHE_DIR", "PYTHONPATH")
+        self.env = {k: v for k, v in os.environ.items() if k not in ours} | {"HOME": str(folder)}
+        self._uv = ROOT / ".venv-supply" / "bin" / "uv"
+        self._versions = ["--find-links", dist, "--constraint", LOCKS / f"{lock}.txt"]
+        self._versions += ["--build-constraint", LOCKS / "dev.txt"]
+        folder.mkdir()
+        self.run(sys.executable, "-m", "venv", "--without-pip", "env")
+
+    def run(self, *command: object) -> None:
+        """Run a command in the folder."""
+        subprocess.run([*command], cwd=self.folder, env=self.env, check=True)
+
+    def install(self, *what: object) -> None:
+        """Install wheels or sources; check that everything fits together."""
+        command = [self._uv, "pip", "install", "--quiet", "--python", self.python]
+        self.run(*command, *self._versions, *what)
+        self.run(self._uv, "pip", "check", "--quiet", "--python", self.python)
+
+    def first_use(self, kind: str, compiles: bool, **more: str) -> None:
+        """Fit in a separate process, without the network."""
+        command = [*offline(), self.python, "-W", "error", "-c", FIT]
+        env = self.env | {"XDG_CACHE_HOME": str(self.folder / kind)} | more
+        numba = subprocess.check_output(command, env=env, text=True).strip()
+        assert numba == str(compiles), f"{kind}: Numba imported: {numba}"
 
 
-def first_use(kind: str, python: Path, env: dict[str, str], compiles: bool) -> None:
-    """Fit in a separate process; print the seconds from import to scores and reasons."""
-    command = [*offline(), python, "-W", "error", "-c", FIT]
-    done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
-    numba, seconds = done.stdout.split()
-    assert (numba == "True") == compiles, f"{kind}: Numba imported: {numba}"
-    print(f"first use {kind}: {float(seconds):.1f} s")
+def use(here: Environment, pure: Path, platform: Path, sources: Path) -> None:
+    """Run the demo, and fit a detector with each kind of kernels."""
+    again = ("--no-deps", "--reinstall-package", "hushtable")
+    here.install(pure)
+    here.run(*offline(), here.python.with_name("hushtable"), "demo")
+    here.first_use("compiled on use", True, HUSHTABLE_JIT="1")
+    here.first_use("in plain NumPy", False)
+    here.install(*again, platform)
+    here.first_use("with built kernels", False)
+    here.install(*again, sources)
+    here.first_use("from the sources", False)
+
+
+def check_extras(folder: Path, pure: Path) -> None:
+    """Use each extra in an environment with the core, that extra, and nothing else."""
+    project = tomllib.loads((ROOT / "packages/hushtable/pyproject.toml").read_text())["project"]
+    unlike = project["optional-dependencies"].keys() ^ USES.keys()
+    assert not unlike, f"USES and the extras of the package differ in {unlike}"
+    for extra, program in sorted(USES.items()):
+        lock = extra if (LOCKS / f"{extra}.txt").exists() else "dev"
+        here = Environment(folder / extra, pure.parent, lock)
+        here.install(f"{pure}[{extra}]")
+        here.run(here.python, "-c", program)
+
+
+def main() -> None:
+    """Check the wheels of the named folder."""
+    dist = Path(sys.argv[1]).resolve()
+    [sources] = dist.glob("hushtable-*.tar.gz")
+    [pure] = dist.glob("hushtable-*-any.whl")
+    [platform] = {*dist.glob("hushtable-*.whl")} - {pure}
+    for wheel in sorted(dist.glob("*.whl")):
+        check_content(wheel)
+    with tempfile.TemporaryDirectory() as name:
+        if "--twice" in sys.argv:
+            build_again(dist, Path(name) / "elsewhere")
+        use(Environment(Path(name) / "used", dist), pure, platform, sources)
+        if "--extras" in sys.argv:
+            check_extras(Path(name), pure)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--python", default=sys.executable, help="default: this one")
-    parser.add_argument("--twice", action="store_true", help="build them again, and compare")
-    options = parser.parse_args()
-    wheels = sorted(options.folder.resolve().glob("*.whl"))
-    core = [wheel for wheel in wheels if wheel.name.startswith("hushtable-")]
-    pure, for_platform = sorted(core, key=lambda wheel: not wheel.name.endswith("-any.whl"))
-    for wheel in wheels:
-        check_content(wheel)
-    with tempfile.TemporaryDirectory() as folder:
-        if options.twice:
-            build_again(pure.parent, Path(folder))
-        use(pure, for_platform, Path(folder), options.python)
-    for wheel in wheels:
-        done = "built twice identically, and used" if options.twice else "used"
-        print(f"{wheel.name}: {wheel.stat().st_size / 1000:.0f} kB, {done}")
+    main()

@@ -1,8 +1,7 @@
 """Run mutation testing: make one change in the code at a time, and check whether a test fails.
 
-    python .ci/mutants.py                       judge all mutants, which takes many hours
-    python .ci/mutants.py --sample 75           judge 75 of each group, the same ones each time
-    python .ci/mutants.py --sample 75 --seed 2  judge 75 others
+    python .ci/mutants.py                        judge all mutants, which takes many hours
+    python .ci/mutants.py --sample 75 [--seed 2] judge 75 of each group; the same of a seed
 
 pyproject.toml names the mutated code and the tests that judge it; tests/mutants.md lists accepted
 survivors with the reasons. Results stay in mutants/, so that an interrupted run continues where it
@@ -18,7 +17,7 @@ import tomllib
 from collections import Counter, defaultdict
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[1]
 #: mutmut names a module by its path below one `src`, so it works in a folder that has one, with
 #: links to the sources of the packages and to what their tests need.
 HERE = ROOT / "mutants"
@@ -32,7 +31,6 @@ GROUPS = {
     "protocol": ("hushtable_federation.online.", "hushtable_federation.folder."),
     "rest": ("hushtable_federation.",),
 }
-NOTICED = ("killed", "timeout", "segfault", "suspicious")
 #: A cheap mutant. mutmut has to judge one before there are mutants to choose from.
 FIRST = "hushtable_federation.masks.x_decode__mutmut_1"
 
@@ -49,21 +47,21 @@ def lay_out() -> None:
     for name in settings()["source_paths"]:
         links[name] = next(ROOT.glob(f"packages/*/{name}"))
     for name, path in links.items():
-        link = HERE / name
-        if not link.is_symlink():
-            link.symlink_to(path)
+        if not (HERE / name).is_symlink():
+            (HERE / name).symlink_to(path)
 
 
-def mutmut(*args: str, **options: object) -> subprocess.CompletedProcess[str]:
+def mutmut(*args: str) -> str:
     """Run mutmut without `PYTHONPATH`, which could give the tests the unchanged code."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    command = [str(Path(sys.executable).with_name("mutmut")), *args]
-    return subprocess.run(command, cwd=HERE, env=env, text=True, check=True, **options)
+    command = [Path(sys.executable).with_name("mutmut"), *args]
+    output = subprocess.PIPE if args[0] == "results" else None
+    return subprocess.run(command, cwd=HERE, env=env, text=True, check=True, stdout=output).stdout
 
 
 def verdicts() -> dict[str, str]:
     """Return the result of each mutant, by name."""
-    lines = mutmut("results", "--all", "True", stdout=subprocess.PIPE).stdout.splitlines()
+    lines = mutmut("results", "--all", "True").splitlines()
     return dict(line.strip().split(": ") for line in lines)
 
 
@@ -78,49 +76,33 @@ def chosen(names: list[str], sample: int | None, seed: int) -> list[str]:
     for name in sorted(names):
         of_group[group(name)].append(name)
     found = []
-    for part in GROUPS:
-        of_part = of_group[part]
+    for part, of_part in of_group.items():
         size = len(of_part) if sample is None else min(sample, len(of_part))
         found += random.Random(f"{part} {seed}").sample(of_part, size)
     return found
-
-
-def interval(share: float, n: int, of: int) -> float:
-    """Return half the width of a 95% interval (normal, with the finite population's factor)."""
-    rest = (of - n) / max(of - 1, 1)
-    return float(1.96 * (share * (1 - share) / n * rest) ** 0.5)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, help="mutants of each group at most")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
-    parser.add_argument("--show", action="store_true", help="print known results, judge none")
     options = parser.parse_args()
-    if not options.show:
-        lay_out()
-        if not (HERE / "mutants" / "mutmut-stats.json").exists():
-            mutmut("run", "--max-children", "1", FIRST)
-        todo = verdicts()
-        wanted = chosen(list(todo), options.sample, options.seed)
-        names = [name for name in wanted if todo[name] == "not checked"]
-        if names:
-            mutmut("run", "--max-children", "1", *names)
+    lay_out()
+    if not (HERE / "mutants" / "mutmut-stats.json").exists():
+        mutmut("run", "--max-children", "1", FIRST)
     found = verdicts()
-    wanted = chosen(list(found), options.sample, options.seed)
-    totals, tally = Counter(map(group, found)), defaultdict(Counter)
+    wanted = chosen([*found], options.sample, options.seed)
+    if names := [name for name in wanted if found[name] == "not checked"]:
+        mutmut("run", "--max-children", "1", *names)
+        found = verdicts()
+    tally = defaultdict(Counter)
     for name in wanted:
-        tally[group(name)][found[name]] += 1
-        if found[name] not in (*NOTICED, "not checked"):
+        noticed = found[name] in ("killed", "timeout", "segfault", "suspicious")
+        tally[group(name)][noticed] += 1
+        if not noticed:
             print(f"{found[name]:12} {name}")
-    print(f"\n{'group':12}{'killed':>8}{'judged':>8}{'mutants':>9}   share")
     for part, seen in tally.items():
-        judged = seen.total() - seen["not checked"]
-        killed = sum(seen[verdict] for verdict in NOTICED)
-        if judged:
-            share, of = killed / judged, totals[part]
-            error = interval(share, judged, of)
-            print(f"{part:12}{killed:>8}{judged:>8}{of:>9}   {share:.1%} +- {error:.1%}")
+        print(f"{part}: {seen[True]} killed of {seen.total()} judged")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""The Containerfile: all that goes in has a hash, and what runs has no rights.
-
-Building needs a builder and a base image; ``.ci/check_image.py`` uses what was built.
-"""
+"""The Containerfile: all that goes in has a hash, and what runs has no rights."""
 
 import re
 import tomllib

@@ -78,15 +78,15 @@ SOUND = """<!doctype html><html lang="en"><head><title>Sound</title>
 FAULTS = {
     "wide": ("<pre>" + "x" * 200 + "</pre>", "at 360 px, dark: is "),
     "wide-desk": ("<div style='width:1300px'>Wide</div>", "at 1280 px, light: is "),
-    "console": ("<script>console.warn('oh')</script>", "says to the console: oh"),
-    "broken-script": ("<script>nothing.at.all</script>", "says to the console: {"),
+    "console": ("<script>console.warn('oh')</script>", "writes to the console: oh"),
+    "broken-script": ("<script>nothing.at.all</script>", "writes to the console: {"),
     "gone": ("<img src='gone.png' alt='A cat'>", "cannot show the image gone.png"),
     "outside": ("<img src='http://127.0.0.1:9/a.gif' alt='A cat'>", "asks for http://127.0.0.1:9/"),
     "above": ("<script src='../elsewhere.js'></script>", "/elsewhere.js"),
     "no-words": ("<img src='a.svg' alt=''>", "has no words for the image a.svg"),
     "no-alt": ("<img src='a.svg'>", "[image-alt]"),
     "file-name": ("<img src='a.svg' alt='figures/a.svg'>", "has a file's name as the words"),
-    "two-heads": ("<h1>Another</h1>", "has 2 headings of the first level"),
+    "two-heads": ("<h1>Another</h1>", "has two first headings"),
     "order": ("<h4>Deep</h4>", "[heading-order]"),
     "no-name": ("<a href='sound.html'></a>", "[link-name]"),
     "pale": ("<p style='color:#999'>Pale</p>", "at 1280 px, light: Elements must have sufficient"),
@@ -99,7 +99,6 @@ FAULTS = {
         "[scrollable-region-focusable]",
     ),
     "no-language": ((' lang="en"', ""), "[html-has-lang]"),
-    "no-viewport": (("<meta", "<br"), "sets no viewport"),
 }
 
 

@@ -1,11 +1,11 @@
-"""What is published with the package: workflows, citation, conduct, the list of contents."""
+"""What is published with the package: workflows, citation, conduct."""
 
 import re
 import tomllib
 
 import pytest
 
-from places import ROOT, script
+from places import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 if not WORKFLOWS:
@@ -54,25 +54,3 @@ def test_the_code_of_conduct_says_whom_to_tell():
     assert "INSERT" not in text
     assert "SECURITY.md" in text
     assert "version 2.1" in text
-
-
-@pytest.fixture
-def check_sbom():
-    return script(ROOT / ".ci" / "check_sbom.py")
-
-
-def test_a_list_of_contents_is_held_against_what_is_installed(check_sbom):
-    bill = {
-        "metadata": {"component": {"name": "hushtable", "version": "0.1.0"}},
-        "components": [{"name": "typing_extensions", "version": "4.1"}],
-    }
-    here = {"hushtable": "0.1.0", "typing-extensions": "4.1"}
-    assert check_sbom.differences(bill, here) == []
-    assert check_sbom.differences(bill, here | {"numpy": "2.0"}) == [
-        "numpy: installed 2.0, listed not at all"
-    ]
-    assert check_sbom.differences(bill, {"hushtable": "0.1.0"}) == [
-        "typing-extensions: installed not at all, listed 4.1"
-    ]
-    assert check_sbom.differences(bill, here | {"hushtable": "0.2.0"})
-    assert check_sbom.installed()["hushtable"] == PROJECT["version"]

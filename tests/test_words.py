@@ -1,4 +1,4 @@
-"""The script of `make docs` that checks the words of pages and sources."""
+"""The script of `make lint` that checks words, links, and names of classes; figures of concepts."""
 
 import pytest
 
@@ -6,33 +6,30 @@ from places import ROOT, script
 
 
 @pytest.fixture
-def words():
-    return script(ROOT / ".ci" / "check_words.py")
+def faults(tmp_path):
+    """Return a function that checks a small project with these files."""
+    words = script(ROOT / ".ci" / "check_words.py")
 
-
-@pytest.fixture
-def pages(tmp_path):
-    """Write a small project; return how to change one file."""
-
-    def build(**changed):
-        texts = {
-            "README.md": "Count the rows.\n",
-            "docs/how-to/files.md": "Rows. " * 1500,
-            "docs/_build/left.md": "Nobody reads this. " * 1500,
-            "packages/core/src/core/data.py": '"""Read `nobody` and data."""\n',
-        }
-        for name, text in {**texts, **changed}.items():
+    def check(**files):
+        for name, text in files.items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        return tmp_path
+        return [*words.faults(tmp_path)]
 
-    return build
+    return check
 
 
-def test_a_project_without_a_fault(words, pages, capsys):
-    assert words.main(pages(), []) == 0
-    assert capsys.readouterr() == ("", "")
+SOUND = {
+    "README.md": "Count the [rows](docs/a.md#all-rows).\n",
+    "docs/a.md": "# All rows\nRows.",
+    "docs/_build/left.md": "Nobody reads this. ",
+    "packages/core/src/core/data.py": '"""Read `nobody` and data."""\nnobody = told = 1\n',
+}
+
+
+def test_a_project_without_a_fault(faults):
+    assert faults(**SOUND) == []
 
 
 @pytest.mark.parametrize(
@@ -49,9 +46,9 @@ def test_a_project_without_a_fault(words, pages, capsys):
         ("for rows (e.g. patients)", 1, "e.g.", "for example, that is"),
     ],
 )
-def test_a_banned_construction_is_refused(words, pages, capsys, text, line, found, instead):
-    assert words.main(pages(**{"docs/index.md": text}), []) == 1
-    assert capsys.readouterr().err == f"docs/index.md:{line}: {found!r}: write {instead}\n"
+def test_a_banned_construction_is_refused(faults, text, line, found, instead):
+    wrong = faults(**SOUND, **{"docs/index.md": text})
+    assert wrong == [f"docs/index.md:{line}: {found!r}: write {instead}"]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +58,8 @@ def test_a_banned_construction_is_refused(words, pages, capsys, text, line, foun
         "Anyone who signs", "<!-- told -->", "The untoldness of it", "{{ told['x'] }}",
     ],
 )  # fmt: skip
-def test_code_and_questions_are_not_refused(words, pages, capsys, text):
-    assert words.main(pages(**{"docs/index.md": text}), []) == 0, capsys.readouterr().err
+def test_code_and_questions_are_not_refused(faults, text):
+    assert faults(**SOUND, **{"docs/index.md": text}) == []
 
 
 @pytest.mark.parametrize(
@@ -75,26 +72,34 @@ def test_code_and_questions_are_not_refused(words, pages, capsys, text):
         ("a.toml", "# Nobody reads this.\n", 1),
     ],
 )
-def test_sources_are_read_too(words, pages, capsys, name, text, line):
-    assert words.main(pages(**{f"packages/core/src/core/{name}": text}), []) == 1
-    said = capsys.readouterr().err
-    assert said.startswith(f"packages/core/src/core/{name}:{line}: ")
-    assert said.endswith("write no one, someone, everyone, anyone\n")
+def test_sources_are_read_too(faults, name, text, line):
+    (wrong,) = faults(**{f"packages/core/src/core/{name}": text})
+    assert wrong.startswith(f"packages/core/src/core/{name}:{line}: ")
+    assert wrong.endswith("write no one, someone, everyone, anyone")
 
 
-def test_names_in_code_are_free(words, pages, capsys):
-    assert words.main(pages(**{"packages/core/src/core/a.py": "nobody = told = 1\n"}), []) == 0
+@pytest.mark.parametrize(
+    ("name", "text", "wrong"),
+    [
+        ("a.py", '"""What is cut."""\n', "write a docstring that does not begin with What"),
+        ("a.py", "class A:\n    pass\nclass A:\n    pass\n", "rename one"),
+        (
+            "a.py",
+            'import_module("hushtable.data")\n',
+            "imports hushtable.data by name",
+        ),
+    ],
+)
+def test_sources_have_rules_of_their_own(faults, name, text, wrong):
+    (found,) = faults(**{f"packages/core/src/core/{name}": text})
+    assert wrong in found
 
 
-def test_the_words_of_every_page(words, pages, capsys):
-    words.main(pages(), ["--all"])
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2
-    assert lines[0].split() == ["README.md", "3", "words,", "3", "with", "code"]
-
-
-def test_our_pages_and_sources_have_no_fault(words, capsys):
-    assert words.main(ROOT, []) == 0, capsys.readouterr().err
+@pytest.mark.parametrize("link", ["docs/gone.md", "docs/a.md#no-rows"])
+def test_a_dead_link_is_refused(faults, link):
+    wrong = faults(**{**SOUND, "SECURITY.md": f"See [this]({link})."})
+    assert len(wrong) == 1
+    assert wrong[0].startswith(f"SECURITY.md: no such file or place: {link}")
 
 
 #: The page of each figure.

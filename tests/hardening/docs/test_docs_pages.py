@@ -93,7 +93,6 @@ CLONE = {"CONTRIBUTING.md", "docs/install.md"}
 
 
 def test_pages_install_by_name():
-    """A release is rehearsed with these commands: see .ci/rehearse.py."""
     for name in {*ALL} - CLONE:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert not re.search(r"install .*\./packages", text), name

@@ -28,7 +28,9 @@ def build_app(desk: Desk, access: Access) -> Starlette:
     Parameters
     ----------
     desk : Desk
+        The folder whose tables and rounds the pages show.
     access : Access
+        Decides which requests are answered.
 
     Returns
     -------

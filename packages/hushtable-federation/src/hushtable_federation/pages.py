@@ -13,7 +13,6 @@ from hushtable.errors import HushTableError, UsageError
 from hushtable.files import read
 from hushtable.report.content import Check, ReportedSite, Sites, same_sum
 from hushtable.report.page import check_extra, template
-from hushtable_federation.cli._common import read_round
 from hushtable_federation.clock import shown_time
 from hushtable_federation.describe import (
     ANSWERED,
@@ -30,6 +29,7 @@ from hushtable_federation.folder.progress import Progress
 from hushtable_federation.language import _, ngettext
 from hushtable_federation.plausibility import implausible
 from hushtable_federation.result import Collection
+from hushtable_federation.round import Round
 from hushtable_federation.todo import todos, who_words
 
 #: By state of a site, the class of its cell.
@@ -114,7 +114,7 @@ def of_files(round_: Path, parts: Sequence[Path], counts: Counts, name: str) -> 
     """Return the sites of a round by its file and those of its submissions, for ``report``."""
     if not isinstance(counts, Noised):
         raise UsageError(f"{name} contains exact counts, which no round has as its result")
-    collection = Collection(read_round(round_))
+    collection = Collection(Round.from_bytes(round_.read_bytes(), round_))
     for path in parts:
         if not _is_beside(path, counts):
             # Names without folders: not everyone who may read the report may know the folders.

@@ -54,7 +54,7 @@ class Refusal(StrEnum):
     SITES = "sites"
     """The list names sites that did not take part so far, or too few sites."""
     SHARES = "shares"
-    """What the request presents as sent by another site is not valid."""
+    """The request presents something invalid as sent by another site."""
     UNAVAILABLE = "unavailable"
     """The site cannot answer, for a reason of its own."""
     SILENT = "silent"

@@ -146,7 +146,7 @@ class Pairs:
     ----------
     bare : mapping of str to ndarray of shape (n_tables,), uint64
         For each site on the list, its totals under only these masks.
-    said : mapping of str to ndarray of shape (n_sites, n_tables), uint64
+    claims : mapping of str to ndarray of shape (n_sites, n_tables), uint64
         As for `OpenedTotals.of`.
 
     Attributes

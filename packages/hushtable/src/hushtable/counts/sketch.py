@@ -342,6 +342,7 @@ class Sketch(Counts):
             of the plan. At most ``rows_per_person`` rows of each are counted, the same in any
             order.
         rows_per_person : int, default=1
+            The number of rows of each person that count at most.
         key, known : bytes, and ndarray of shape (n,), uint64; optional
             Secret of 16 bytes or more, with which ``person`` is hashed, by default the plan's id;
             and persons not to count, as sorted digests under it

@@ -231,11 +231,13 @@ class History:
         Parameters
         ----------
         entities : array of n texts or whole numbers
+            The entity of each reading.
         seconds : ndarray of shape (n,), float64
             Since 1970 UTC; NaN where missing.
         hours : ndarray of shape (n,), int64
             Hours of the day, from 0 to 23.
         values : sequence of d ndarrays of shape (n,), float64
+            The readings of each column; NaN where missing.
         where : callable
             Returns the place of a row, for messages.
 

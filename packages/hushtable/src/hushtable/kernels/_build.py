@@ -2,6 +2,7 @@
 
 Numba is the compiler, but the result does not need it. The build runs once for each level of
 processor, as if on such a processor, so the result is bit-identical to what it would compile there.
+Without a level, it builds for those that these sources have no object for.
 """
 
 import os
@@ -16,7 +17,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from hushtable import kernels
-from hushtable.kernels._built import levels_here, write
+from hushtable.kernels._built import levels_here, path_of, write
 
 _INTS, _FLOATS, _CODES = "int64[::1]", "float64[::1]", "uint16[:, ::1]"
 _WEIGHED = f"{_INTS}, {_INTS}"  # weights, counts
@@ -247,4 +248,4 @@ def main(levels: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or list(levels_here()))
+    main(sys.argv[1:] or [level for level in levels_here() if not path_of(level).is_file()])

@@ -1,6 +1,6 @@
 """Words of dates, clocks, durations and money in the languages of the Unicode CLDR.
 
-``.ci/cldr_words.py`` writes the JSON file in this folder.
+``tools/cldr_words.py`` writes the JSON file in this folder.
 """
 
 import json

@@ -226,6 +226,7 @@ class Contextual(Concatenated):
         Parameters
         ----------
         counts : ndarray of shape (n_cells,), int64
+            The counts of all tables.
         weight : float
             Number of rows.
 

@@ -1,6 +1,6 @@
 """Write the words of dates, clocks, durations, and currencies for reading tables.
 
-    python .ci/cldr_words.py
+    python packages/hushtable/tools/cldr_words.py
 
 The words are those of the Unicode CLDR in Babel, in the languages below. A new language needs only
 its code. ``hushtable.data.texts.words`` reads the file.
@@ -18,10 +18,7 @@ from babel.core import get_global
 from babel.localedata import Alias, load
 from babel.numbers import get_territory_currencies
 
-FILE = (
-    Path(__file__).parents[1]
-    / "packages/hushtable/src/hushtable/data/texts/cldr_words.json"
-)  # fmt: skip
+FILE = Path(__file__).parents[1] / "src/hushtable/data/texts/cldr_words.json"
 #: The first language that knows all words of a column is used, so common ones come first.
 _CODES = (
     "en de fr es pt it nl pl ru tr sv da no fi cs sk hu ro bg el uk hr sl sr sr_Latn bs mk sq et "
