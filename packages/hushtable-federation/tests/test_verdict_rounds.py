@@ -16,10 +16,10 @@ from hushtable import (
     Verdicts,
     load,
 )
-from hushtable.audit import audit_canaries
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.scores import Scorer
+from hushtable_bench.systems import audit_canaries
 from hushtable_federation.plausibility import implausible
 from round_helpers import SCHEMA, Consortium
 

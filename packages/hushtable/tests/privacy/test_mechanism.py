@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.audit.bounds import Residuals
 from hushtable.errors import MissingExtraError, PrivacyError
 from hushtable.privacy import mechanisms as mechanism
 from hushtable.privacy.mechanisms import Sensitivity, add_noise, library, named
+from hushtable_bench.systems.bounds import Residuals
 
 GAUSSIAN, LAPLACE = "discrete-gaussian", "discrete-laplace"
 #: A correct sampler fails one of the tests of fit once in a million runs.

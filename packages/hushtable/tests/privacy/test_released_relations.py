@@ -6,11 +6,11 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, load
-from hushtable.audit.audit import audit_neighbours
 from hushtable.cli import main
 from hushtable.data.relations import Relations
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose
+from hushtable_bench.systems.audit import audit_neighbours
 
 TERMS = {"epsilon": 1.0, "delta": 1e-6, "expected_rows": 6000}
 #: A correct release fails a test at this confidence once in ten million runs.

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch, load
-from hushtable.audit.audit import audit_noise
 from hushtable.describe import describe_ledger
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy import Ledger, Pool, ReleaseTerms
 from hushtable.privacy.mechanisms import MECHANISMS, register
+from hushtable_bench.systems.audit import audit_noise
 from toy_mechanism import Geometric
 
 SCHEMA = Schema([Feature.numeric("a", low=0, high=1), Feature.numeric("b", low=0, high=1)])
