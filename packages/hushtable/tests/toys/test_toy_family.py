@@ -51,7 +51,7 @@ def test_it_is_known_by_its_registration(toy):
     with pytest.raises(UsageError, match="registered already"):
         register(type("Other", (toy.Stripes,), {}))
     with pytest.raises(UsageError, match="registered already"):
-        register_draw(DRAWS["ace"].__class__("stripes", toy.Stripes, toy.STRIPES.score))
+        register_draw(DRAWS["hushtable"].__class__("stripes", toy.Stripes, toy.STRIPES.score))
 
 
 def test_it_merges_and_scores(plan, X):

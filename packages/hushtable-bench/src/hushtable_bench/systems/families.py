@@ -77,9 +77,9 @@ class Projection(Concatenated):
 
     A number's coordinate is twice the distance of its level from the middle of its feature's range,
     in levels; a missing value's is 0. A category's coordinates are 16 numbers, each plus or minus
-    `hushtable_bench.systems.kernels.CORNER`: the bits of MurmurHash3's fmix32 of its code and the feature's
-    ``salt``, combined by exclusive or. All are whole numbers, as the weights are, and every
-    product is below 2**53, so it is exact in float64 in any order of addition.
+    `hushtable_bench.systems.kernels.CORNER`: the bits of MurmurHash3's fmix32 of its code and the
+    feature's ``salt``, combined by exclusive or. All are whole numbers, as the weights are, and
+    every product is below 2**53, so it is exact in float64 in any order of addition.
     """
 
     _kernels: ClassVar[Any] = kernels

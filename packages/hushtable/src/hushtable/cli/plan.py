@@ -245,7 +245,8 @@ def draw(
         features, counts = _related(features, relations, marginals), None
     terms: dict[str, Any] = {
         "detector": draw_spelled(detector).name, "marginals": counts,
-        "epsilon": epsilon, "delta": delta, "expected_rows": expected_rows, "sites": sites, "passes": passes,
+        "epsilon": epsilon, "delta": delta, "expected_rows": expected_rows,
+        "sites": sites, "passes": passes,
         "horizon": _periods(horizon, participations, apart),
     }  # fmt: skip
     if novelty:
