@@ -412,7 +412,7 @@ def set_in(*keys, value):
         (set_in("kind", value="model"), True, "'model' is not among"),
         (set_in("kind", value={}), True, "{} is not among"),
         (set_in("kind", value="release"), True, "holds no release"),
-        (set_in("kind", value="detector"), True, "detector None is none of"),
+        (set_in("kind", value="detector"), True, "detector None is unknown"),
         (set_in("sampled", value=True), False, "edited"),
         (set_in("plan", "schema", "features", 0, "high", value=99.0), False, "edited"),
         # An edit that makes the digests fit still has another plan id.
