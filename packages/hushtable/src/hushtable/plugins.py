@@ -97,7 +97,9 @@ def unknown(what: str, name: Any, known: Iterable[str]) -> str:
             f"{what} {name!r} needs the package {_OURS}bench, which is not installed: pip install "
             f"{_OURS}bench"
         )
-    return f"{what} {name!r} is unknown: needs one of {sorted(known)}"
+    return (
+        f"{what} {name!r} is unknown: needs one of {sorted(known)}, or a later version of hushtable"
+    )
 
 
 def extension(name: str, what: str, package: str) -> Any:

@@ -98,7 +98,7 @@ def _detector(content: files.Content) -> Any:
     name = content.manifest.get("detector")
     draw = plugins.registered(ESTIMATORS, name)
     if draw is None:
-        raise PlanError(f"{plugins.unknown('detector', name, ESTIMATORS)}, or upgrade hushtable")
+        raise PlanError(plugins.unknown("detector", name, ESTIMATORS))
     return draw.estimator_class().from_file(content)
 
 
