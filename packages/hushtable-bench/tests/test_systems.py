@@ -579,6 +579,15 @@ def test_commands_refuse_what_these_tables_cannot_do(site, refused, tmp_path):
     refused(*unknown, code=2, says="'forest' is unknown")
 
 
+def test_benchmarks_name_the_extra_that_they_need(run, monkeypatch):
+    monkeypatch.delitem(sys.modules, "hushtable_bench.commands", raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    asked = run("bench", "paper")
+    needed = "hushtable-federation, which is not installed: pip install 'hushtable[bench]'"
+    assert (asked.code, asked.out) == (1, "")
+    assert asked.err == f"hushtable: error: hushtable bench needs {needed}\n"
+
+
 def test_every_draw_is_covered():
     mine = [n for n, d in draws.DRAWS.items() if d.family.__module__.startswith("hushtable_bench")]
     assert sorted(mine) == sorted(DRAWS)
