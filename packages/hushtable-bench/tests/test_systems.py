@@ -528,9 +528,21 @@ def test_the_old_import_names_the_new_one(name):
         ImportError, match=f"install hushtable-bench, .*hushtable_bench import {name}"
     ):
         exec(f"from hushtable import {name}")
-    code = "import hushtable; from hushtable import Plan, load; import sys; print(*sys.modules)"
+
+
+def modules_after(statement):
+    code = f"{statement}; import sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "hushtable_bench" not in run.stdout.split()
+    return set(run.stdout.split())
+
+
+def test_the_core_does_without_this_package_and_this_package_with_the_core_alone():
+    assert "hushtable_bench" not in modules_after("from hushtable import HushTable, Plan, load")
+    fitted = "ACE(n_tables=2).fit([[0.0, 1.0], [2.0, 3.0], [1.0, 1.0]])"
+    found = modules_after(f"from hushtable_bench.systems import ACE, audit_canaries; {fitted}")
+    others = {"hushtable_connect", "hushtable_federation", "matplotlib", "pooch", "pyod"}
+    assert "numba" in found
+    assert not others & found
 
 
 def test_draws_that_do_not_load_are_reported(monkeypatch):
