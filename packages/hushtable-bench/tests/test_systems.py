@@ -552,6 +552,9 @@ def test_draws_that_do_not_load_are_reported(monkeypatch):
     monkeypatch.setattr(plugins, "each", broken)
     with pytest.raises(PluginError, match="'x' does not load"):
         Plan.draw(SCHEMA, detector="another")
+    monkeypatch.delitem(FAMILIES, "SimHash", raising=False)
+    with pytest.raises(FileError, match=r"ace.plan.hush: the plug-in 'x' does not load"):
+        load(GOLDEN / "ace.plan.hush")
 
 
 # --- commands -------------------------------------------------------------------------------------
