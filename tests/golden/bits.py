@@ -14,12 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
-from hushtable.detectors.load import by_draw
-from hushtable.plans.draws import DRAWS
+from hushtable.plans.draws import draw_of
 from hushtable.plans.families import HashFamily
 
-OPTIONS = {"ace": {"n_bits": 10}}  # fewer cells are quicker
-EXPLAINED = [n for n, d in DRAWS.items() if d.family.gaining is not HashFamily.gaining]
+#: The detectors of this package.
+DETECTORS = ("hushtable", "lsh_itables")
 SCHEMA = Schema(
     (
         Feature.numeric("age", low=0, high=120, unit="year"),
@@ -52,8 +51,9 @@ def digest(array):
     return hashlib.sha256(array.astype(array.dtype.newbyteorder("<")).tobytes()).hexdigest()
 
 
-def of_detector(detector, X, explained):
+def of_detector(detector, X):
     """Return what a fitted detector says of rows."""
+    explained = type(detector.plan_.family).gaining is not HashFamily.gaining
     facts = {
         "plan": detector.plan_.plan_id,
         "counts": digest(detector.sketch_.counts),
@@ -66,24 +66,27 @@ def of_detector(detector, X, explained):
 def of_plan(plan, X, n_jobs):
     """Return what rows become under a plan."""
     sketch = Sketch.from_data(plan, X, n_jobs=n_jobs)
-    detector = by_draw()[plan.detector].from_counts(sketch, n_jobs=n_jobs)
-    return of_detector(detector, X, plan.detector in EXPLAINED)
+    detector = draw_of(plan.detector).estimator_class().from_counts(sketch, n_jobs=n_jobs)
+    return of_detector(detector, X)
+
+
+def of_draw(name, X, n_jobs=1, **options):
+    """Return what rows become with the usual settings of a detector, by name."""
+    plan = Plan.draw(SCHEMA, detector=name, random_state=5, **options)
+    fitted = draw_of(name).estimator_class()(random_state=5, n_jobs=n_jobs, **options).fit(X)
+    return {f"{name} by a plan": of_plan(plan, X, n_jobs), f"{name} fitted": of_detector(fitted, X)}
 
 
 def facts(n_jobs=1):
     """Return digests of everything, by name."""
     X, found = rows(), {}
-    for name, detector in by_draw().items():
-        options = OPTIONS.get(name, {})
-        plan = Plan.draw(SCHEMA, detector=name, random_state=5, **options)
-        found[f"{name} by a plan"] = of_plan(plan, X, n_jobs)
-        fitted = detector(random_state=5, n_jobs=n_jobs, **options).fit(X)
-        found[f"{name} fitted"] = of_detector(fitted, X, name in EXPLAINED)
+    for name in DETECTORS:
+        found |= of_draw(name, X, n_jobs)
     for one, settings in {"in one pass": {"passes": 1}, "for novelty": {"novelty": True}}.items():
         fitted = HushTable(random_state=5, n_jobs=n_jobs, **settings).fit(X)
-        found[f"hushtable fitted {one}"] = of_detector(fitted, X, explained=True)
+        found[f"hushtable fitted {one}"] = of_detector(fitted, X)
     complete = HushTable(random_state=5, n_jobs=n_jobs).fit(X.drop_null())
-    found["hushtable fitted to complete rows"] = of_detector(complete, X.drop_null(), True)
+    found["hushtable fitted to complete rows"] = of_detector(complete, X.drop_null())
     del found["hushtable fitted to complete rows"]["plan"]  # as before plans noted rules of gaps
     marginals = Sketch.from_data(Plan.marginals(SCHEMA), X, n_jobs=n_jobs)
     drawn = {"marginals": marginals, "random_state": 5}
@@ -96,7 +99,7 @@ def facts(n_jobs=1):
         detector = HushTable.from_counts(release, n_jobs=n_jobs)
         names = dict(zip(release.plan.schema.names, ("age", "ward", "pulse"), strict=True))
         alike = pa.table({name: X[column] for name, column in names.items()})
-        found[f"release {name}"] = of_detector(detector, alike, explained=True)
+        found[f"release {name}"] = of_detector(detector, alike)
     return found
 
 

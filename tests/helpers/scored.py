@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hushtable import ACE, Feature, HushTable, LSHiTables, RotatedRSHash, RSHash, Schema
+from hushtable import Feature, HushTable, LSHiTables, Schema
 from hushtable.data.calendar import parts_of
 from hushtable.data.history import history_names
 from hushtable.history import history_columns
-from hushtable_bench import data
+from hushtable_bench import ACE, RotatedRSHash, RSHash, data
 
 #: By the name of what they fit.
 DETECTORS: dict[str, Any] = {

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from hushtable import Plan, Sketch
-from hushtable.audit.bounds import Finding
 from hushtable.cli import main
 from hushtable_bench import attacks
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.mistakes import MISTAKES
+from hushtable_bench.systems.bounds import Finding
 
 #: A correct release fails a test at this confidence once in ten million runs.
 SURE = 1 - 1e-7

@@ -155,7 +155,7 @@ def test_two_passes_are_drawn_only_where_they_pay():
     with pytest.raises(UsageError, match=r"passes=2 with novelty=True.*one pass"):
         Plan.draw(SCHEMA, **TWICE, novelty=True)
     with pytest.raises(UsageError, match="one layout"):
-        Plan.draw(SCHEMA, detector="ace", **TWICE)
+        Plan.draw(SCHEMA, detector="lsh_itables", **TWICE)
     with pytest.raises(PlanError, match="design"):
         Design.from_dict(Design(1.0, 1e-6, 9_999).to_dict() | {"passes": 3})
 

@@ -15,21 +15,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from estimator_checks import some_checks
 from hushtable import (
-    ACE,
     Feature,
     HushTable,
     LSHiTables,
     Plan,
     PyODAdapter,
-    RotatedRSHash,
-    RSHash,
     Schema,
     Sketch,
 )
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.scores.scorer import Scorer
 
-DETECTORS = [ACE, HushTable, LSHiTables, RotatedRSHash, RSHash]
+DETECTORS = [HushTable, LSHiTables]
 
 
 def other_labels(estimator):
@@ -47,23 +44,18 @@ def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-@some_checks(
-    ACE(), LSHiTables(), RotatedRSHash(max_samples=10, contamination=0.1), RSHash()
-)  # fmt: skip
-def test_scikit_learns_checks_of_the_papers_detectors(estimator, check):
+@some_checks(LSHiTables())
+def test_scikit_learns_checks_of_lsh_itables(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:contamination=")
 @parametrize_with_checks([
-    ACE(n_bits=4, contamination=0.1),
     HushTable(),
     HushTable(passes=1),
     HushTable(novelty=True, contamination=0.01),
     LSHiTables(max_samples=10, contamination=0.1),
-    RotatedRSHash(),
-    RSHash(max_samples=10, contamination=0.1),
     PyODAdapter(HushTable(novelty=True, random_state=0), contamination=0.01),
     PyODAdapter(LSHiTables(random_state=0)),
 ], expected_failed_checks=other_labels)  # fmt: skip
@@ -71,7 +63,7 @@ def test_scikit_learns_checks_of_other_settings(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("make", [d for d in DETECTORS if d is not ACE])
+@pytest.mark.parametrize("make", DETECTORS)
 def test_the_outlier_is_lowest_and_flagged(make, X):
     detector = make(random_state=0).fit(X)
     scores = detector.score_samples(X)
@@ -81,17 +73,7 @@ def test_the_outlier_is_lowest_and_flagged(make, X):
     np.testing.assert_array_equal(detector.fit_predict(X), detector.predict(X))
 
 
-def test_ace_sees_angles_not_lengths(rng):
-    X = rng.normal(loc=5.0, size=(500, 4))
-    X[0], X[1] = -5.0, 500.0
-    detector = ACE(random_state=0).fit(X)
-    scores = detector.score_samples(X)
-    assert scores.argmin() == 0
-    assert detector.predict(X[:1]) == [-1]
-    assert scores[1] > np.median(scores)
-
-
-@pytest.mark.parametrize("make", [d for d in DETECTORS if d is not ACE])
+@pytest.mark.parametrize("make", DETECTORS)
 def test_more_columns_than_a_byte_counts(make, rng):
     X = rng.normal(size=(200, 300))
     X[7] += 20.0
@@ -283,9 +265,6 @@ def test_not_fitted(make, X):
         (HushTable(n_tables=0), "n_tables=0"),
         (HushTable(n_jobs=0), "n_jobs=0"),
         (LSHiTables(max_samples=0), "max_samples=0"),
-        (RSHash(max_samples=0), "max_samples=0"),
-        (RotatedRSHash(n_tables=0), "n_tables=0"),
-        (ACE(n_bits=17), "n_bits=17"),
         (PyODAdapter(contamination=0.0), "above 0"),
     ],
 )

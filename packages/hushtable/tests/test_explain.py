@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 
 import naive
 from hushtable import (
-    ACE,
     Feature,
     HushTable,
     LocalModel,
     LSHiTables,
     Plan,
-    RSHash,
     Schema,
     Sketch,
 )
 from hushtable.data.encoding import Encoder
-from hushtable.errors import DataError, UsageError
+from hushtable.errors import DataError
 from hushtable.kernels import _gains
 from hushtable.scores.explain import RARE, Explainer
 from hushtable.scores.scorer import Scorer
@@ -240,15 +238,6 @@ def test_importances_are_the_mean_sizes_of_the_shares():
 
 
 # --- bad input ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", ["explain", "importances"])
-@pytest.mark.parametrize("make", [ACE, RSHash])
-def test_tables_that_do_not_tell_features_apart(rng, make, method):
-    X = rng.normal(size=(100, 3))
-    detector = make(n_tables=5, random_state=0).fit(X)
-    with pytest.raises(UsageError, match="need HushTable or LSHiTables"):
-        getattr(detector, method)(X)
 
 
 @pytest.mark.parametrize("method", ["explain", "importances"])

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 import places
 from hushtable import (
-    ACE,
     Feature,
     HushTable,
     Increment,
@@ -26,8 +25,6 @@ from hushtable import (
     Periods,
     Plan,
     Release,
-    RotatedRSHash,
-    RSHash,
     Schema,
     Sketch,
     Verdicts,
@@ -37,9 +34,8 @@ from hushtable import (
 )
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data import read
-from hushtable.detectors.load import by_draw
 from hushtable.errors import FileError, HushTableError
-from hushtable.plans.draws import Purpose
+from hushtable.plans.draws import ESTIMATORS, Purpose
 from hushtable.privacy import Horizon
 from places import DOCS
 
@@ -89,13 +85,8 @@ def plans():
         "novelty": golden("novelty"),
         "marginals": marginals,
         "hushtable": refined,
-        "ace": Plan.draw(SCHEMA, detector="ace", n_tables=3, n_bits=4, random_state=1),
         "lsh-itables": Plan.draw(SCHEMA, detector="lsh_itables", n_tables=3, random_state=1),
-        "rotated-rs-hash": Plan.draw(
-            SCHEMA, detector="rotated_rs_hash", n_tables=3, random_state=1
-        ),
         "ranks": Plan.ranks(Sketch.from_data(refined, table())),
-        "rs-hash": Plan.draw(SCHEMA, detector="rs_hash", n_tables=3, random_state=1),
         "second-pass": refined.second_pass(Sketch.from_data(refined, table())),
     }
 
@@ -215,9 +206,6 @@ def test_plans_and_sketches_come_back(tmp_path, name):
         HushTable(n_tables=7, passes=2, random_state=3),
         HushTable(random_state=np.random.RandomState(0), n_jobs=2),
         LSHiTables(n_tables=np.int64(6), max_samples=100, random_state=3),
-        RSHash(n_tables=6, random_state=3),
-        RotatedRSHash(n_tables=6, random_state=3),
-        ACE(n_tables=6, n_bits=5, random_state=3),
     ],
 )
 def test_detectors_come_back(tmp_path, detector, X):
@@ -276,8 +264,8 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
     weights.save(tmp_path / "w.hush")
     Sketch.from_data(plan, table(), max_samples=2).save(tmp_path / "fresh.hush")
     HushTable().fit(X).save(tmp_path / "d.hush")
-    for detector in by_draw().values():
-        detector(n_tables=3).fit(X).save(tmp_path / f"{detector.__name__}.hush")
+    for name, draw in ESTIMATORS.items():
+        draw.estimator_class()(n_tables=3).fit(X).save(tmp_path / f"{name}.hush")
     texts = pa.table({"a": ["1,5", "ERR", "2,5"], "b": ["5.11.2026"] * 3, "c": ["x"] * 3})
     said = {"missing": ["ERR"], "kinds": {"c": "id"}, "dates": "dmy", "decimal": ","}
     HushTable(n_tables=3).fit(read(texts, drop=["b"], **said)).save(tmp_path / "read.hush")
@@ -424,7 +412,7 @@ def set_in(*keys, value):
         (set_in("kind", value="model"), True, "'model' is not among"),
         (set_in("kind", value={}), True, "{} is not among"),
         (set_in("kind", value="release"), True, "holds no release"),
-        (set_in("kind", value="detector"), True, "detector None is none of"),
+        (set_in("kind", value="detector"), True, "detector None is unknown"),
         (set_in("sampled", value=True), False, "edited"),
         (set_in("plan", "schema", "features", 0, "high", value=99.0), False, "edited"),
         # An edit that makes the digests fit still has another plan id.

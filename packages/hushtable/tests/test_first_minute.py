@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from hushtable import Feature, HushTable, LSHiTables, Plan, PyODAdapter, RSHash, Schema, load
+from hushtable import Feature, HushTable, LSHiTables, Plan, PyODAdapter, Schema, load
 from hushtable.errors import FileError, UsageError
 
 
@@ -76,8 +76,8 @@ def test_a_row_of_a_frame_is_plotted(fitted, people):
         (HushTable, "seed", "random_state"),
         (HushTable, "n_table", "n_tables"),
         (HushTable, "contamintion", "contamination"),
-        (RSHash, "n_estimators", "n_tables"),
-        (RSHash, "max_sample", "max_samples"),
+        (LSHiTables, "n_estimators", "n_tables"),
+        (LSHiTables, "max_sample", "max_samples"),
         (LSHiTables, "groups", ""),  # it has no context
         (HushTable, "n_neighbors", ""),
     ],

@@ -230,11 +230,6 @@ def test_sets_of_categories_have_two_sides():
         ({"detector": "lsh_itables", "max_samples": 0}, "max_samples=0"),
         ({"detector": "lsh_itables", "max_samples": 65_537}, "max_samples=65537"),
         ({"detector": "lsh_itables", "n_cells": 64}, "n_cells"),
-        ({"detector": "ace", "n_bits": 0}, "n_bits=0"),
-        ({"detector": "ace", "n_bits": 17}, "n_bits=17"),
-        ({"detector": "ace", "max_samples": 10}, "max_samples"),
-        ({"detector": "rs_hash", "max_samples": 65_537}, "max_samples=65537"),
-        ({"detector": "rotated_rs_hash", "n_tables": 0}, "n_tables=0"),
     ],
 )
 def test_wrong_parameters_are_named(parameters, message):

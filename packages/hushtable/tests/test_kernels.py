@@ -24,9 +24,6 @@ DRAWS = {
     "shallow": {"n_tables": 6, "min_depth": 1, "max_depth": 5, "n_cells": 64},
     "folded": {"n_tables": 5, "n_cells": 16},
     "deep": {"n_tables": 3, "min_depth": 17, "max_depth": 32, "n_cells": 2},
-    "rs_hash": {"detector": "rs_hash", "n_tables": 5},
-    "rotated_rs_hash": {"detector": "rotated_rs_hash", "n_tables": 5},
-    "ace": {"detector": "ace", "n_tables": 5, "n_bits": 6},
 }
 
 
@@ -43,9 +40,6 @@ SCORES = {
     "shallow": smoothed,
     "folded": smoothed,
     "deep": smoothed,
-    "rs_hash": papers,
-    "rotated_rs_hash": papers,
-    "ace": lambda c, n: c,
 }
 
 
@@ -111,13 +105,9 @@ def test_second_pass_counts_the_denser_rows(data, seed):
     assert 0 < second.n_rows <= len(rows)
 
 
-@pytest.mark.parametrize(
-    "detector", ["ace", "hushtable", "lsh_itables", "rotated_rs_hash", "rs_hash"]
-)
-def test_blocks_of_any_length(rng, detector, each_build):
+@pytest.mark.parametrize("detector", ["hushtable", "lsh_itables"])
+def test_blocks_of_any_length(rng, detector):
     # Lengths around the block's and the batches' sizes, where loops have their ends.
-    if each_build != "compiled" and detector in ("ace", "rotated_rs_hash"):
-        pytest.skip("these kernels need BLAS, and are not built")
     schema = Schema((Feature.numeric("x", low=0, high=1), Feature.numeric("y", low=0, high=1)))
     plan = Plan.draw(schema, detector=detector, n_tables=7, random_state=1)
     X = rng.random((2 * BLOCK + 1, 2))

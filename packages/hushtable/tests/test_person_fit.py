@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from hushtable import ACE, HushTable, LSHiTables
+from hushtable import HushTable, LSHiTables
 from hushtable.errors import DataError, UsageError
 
 
@@ -32,14 +32,14 @@ def test_who_comes_often_stays_unusual(visits, detector):
 
 @pytest.mark.parametrize("most", [1, 3])
 def test_at_most_so_many_rows_of_each_are_used(visits, most):
-    model = ACE(random_state=0).fit(visits, person="patient", rows_per_person=most)
+    model = HushTable(passes=1, random_state=0).fit(visits, person="patient", rows_per_person=most)
     expected = visits.groupby("patient").size().clip(upper=most).sum()
     assert model.sketch_.n_rows == expected
     seen = model.persons_
     assert (seen.n_rows, seen.left_out, seen.most) == (3_000, 3_000 - expected, most)
     assert seen.n_persons == visits["patient"].nunique()
     assert list(model.feature_names_in_) == ["a", "b"]
-    assert ACE(random_state=0).fit(visits[["a", "b"]]).persons_ is None
+    assert HushTable(passes=1, random_state=0).fit(visits[["a", "b"]]).persons_ is None
 
 
 def test_each_of_a_person_s_rows_may_be_the_one(visits):
@@ -48,7 +48,9 @@ def test_each_of_a_person_s_rows_may_be_the_one(visits):
     ranges = []
     for shift in range(3):
         rows = visits.iloc[np.roll(np.arange(len(visits)), shift)]
-        model = ACE(random_state=0).fit(rows[rows["patient"] != "often"], person="patient")
+        model = HushTable(passes=1, random_state=0).fit(
+            rows[rows["patient"] != "often"], person="patient"
+        )
         ranges.append(model.plan_.schema.features[0])
     assert len({(one.low, one.high) for one in ranges}) > 1
 

@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 from hushtable import (
-    ACE,
     Feature,
     HushTable,
     LSHiTables,
@@ -358,8 +357,6 @@ def test_the_end_of_the_rows(rows):
 
 
 def test_what_cannot_learn_is_not_reviewed(rows):
-    with pytest.raises(UsageError, match="use HushTable or LSHiTables"):
-        ACE(random_state=0).fit(rows[FEATURES]).review(rows[FEATURES])
     with pytest.raises(UsageError, match="needs a list of columns"):
         HushTable(random_state=0).fit(rows[FEATURES]).review(rows, keep="id")
 

@@ -43,7 +43,7 @@ def test_on_this_machine():
 def test_with_threads(monkeypatch):
     monkeypatch.setattr(reader, "BATCH_ROWS", 64)  # so that each thread gets many batches
     X = bits.rows(2000)
-    for name in bits.by_draw():
+    for name in bits.DETECTORS:
         plan = Plan.draw(bits.SCHEMA, detector=name, n_tables=10, random_state=5)
         one = bits.of_plan(plan, X, 1)
         for threads in (2, 7):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable import ACE, Feature, HushTable, LSHiTables, Plan, RSHash, Schema, Sketch
+from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.plans.score_rule import ScoreRule
 
 RULES = ScoreRule("log2"), ScoreRule("smoothed_log2", 0.2), ScoreRule("pseudocount_log2", 0.05)
@@ -52,7 +52,6 @@ def test_two_passes_take_more_than_one_bit():
         (lambda: HushTable(random_state=0, n_tables=20, passes=1), 1),
         (lambda: HushTable(random_state=0, n_tables=20, novelty=True), 1),
         (lambda: LSHiTables(random_state=0, n_tables=20), 1),
-        (lambda: RSHash(random_state=0, n_tables=20), 1),
     ],
 )
 def test_each_model_says_how_many_passes_it_has(make, bits, X):
@@ -60,12 +59,6 @@ def test_each_model_says_how_many_passes_it_has(make, bits, X):
     words = detector._lowest(X, 3).meaning
     assert bits_in(words) == bits
     assert ("in two passes" in words) == (bits == 2)
-
-
-def test_a_model_in_rows_says_no_bits(X):
-    words = ACE(random_state=0, n_tables=20).fit(X)._lowest(X, 3).meaning
-    assert "bit" not in words
-    assert "mean number of rows" in words
 
 
 def test_a_release_of_two_passes_says_two_bits(X):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import IsolationForest
 
-from hushtable import Feature, HushTable, LSHiTables, Plan, RSHash, Schema, Sketch
+from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.data.readers.stored import OfSparse, stored_batches
 from hushtable.errors import DataError
@@ -60,7 +60,6 @@ DETECTORS = {
     "novelty": lambda: HushTable(n_tables=20, novelty=True, random_state=0),
     "contamination": lambda: HushTable(n_tables=20, contamination=0.1, random_state=0),
     "samples": lambda: LSHiTables(n_tables=20, max_samples=100, random_state=0),
-    "dense tables": lambda: RSHash(n_tables=20, random_state=0),
 }
 
 

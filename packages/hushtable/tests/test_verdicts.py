@@ -16,12 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable import (
-    ACE,
     Feature,
     HushTable,
     LSHiTables,
     Plan,
-    RSHash,
     Schema,
     Sketch,
     Verdicts,
@@ -352,13 +350,6 @@ def test_what_was_not_learned_cannot_be_forgotten(detector):
     with pytest.raises(UsageError, match="needs both"):
         detector.forget(X)
     assert detector.verdicts_.n_rows == len(y)
-
-
-@pytest.mark.parametrize("make", [ACE, RSHash])
-def test_detectors_of_other_scores_do_not_learn(make):
-    detector = make(random_state=0).fit(rows())
-    with pytest.raises(UsageError, match="use HushTable or LSHiTables"):
-        detector.learn(*some())
 
 
 def test_thousands_of_one_kind_and_rows_never_counted_are_welcome(detector):

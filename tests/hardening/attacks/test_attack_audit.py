@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from hushtable import Feature, Plan, Release, Schema, Sketch, load
-from hushtable.audit.audit import apart, audit_neighbours
-from hushtable.audit.bounds import judge_ratios
 from hushtable.cli import main
 from hushtable.errors import PrivacyError
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Sensitivity
 from hushtable_bench import outside
 from hushtable_bench.mistakes import BROKEN, a_third_of_the_noise
+from hushtable_bench.systems.audit import apart, audit_neighbours
+from hushtable_bench.systems.bounds import judge_ratios
 
 #: A correct release fails a test at this confidence once in ten million runs.
 SURE = 1 - 1e-7

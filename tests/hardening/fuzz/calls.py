@@ -11,18 +11,16 @@ import seeds
 from edits import ODD, Program
 
 from hushtable import (
-    ACE,
     Feature,
     HushTable,
     LSHiTables,
     Plan,
     PyODAdapter,
-    RotatedRSHash,
-    RSHash,
     Schema,
     Sketch,
 )
 from hushtable.streams import SlidingWindow, drift
+from hushtable_bench import ACE, RotatedRSHash, RSHash
 from hushtable_federation.round import Round
 
 __all__ = ["CALLS", "called"]

@@ -61,7 +61,7 @@ def test_half_a_character_in_an_approval(tmp_path):
 def test_the_name_of_a_detector(tmp_path):
     content = with_change(seeds.detector(), lambda m: m.update(detector=["HushTable"]))
     (tmp_path / "a.hush").write_bytes(content)
-    with pytest.raises(FileError, match=r"detector \['HushTable'\] is none of"):
+    with pytest.raises(FileError, match=r"detector \['HushTable'\] is unknown"):
         load(tmp_path / "a.hush")
 
 

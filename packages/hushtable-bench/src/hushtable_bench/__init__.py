@@ -1,4 +1,19 @@
-"""Measure the project's claims: the commands of ``hushtable bench`` and the cases of `runner`."""
+"""The paper's other systems, and what measures the project's claims.
+
+`RSHash`, `RotatedRSHash` and `ACE` come from `systems`. The commands of ``hushtable bench`` and the
+cases of `runner` need the extra ``cases``. Names load on first use.
+"""
+
+from typing import TYPE_CHECKING
+
+from hushtable.lazy import exports
+
+if TYPE_CHECKING:
+    from hushtable_bench.systems import ACE, RotatedRSHash, RSHash
+
+__all__ = ["ACE", "RSHash", "RotatedRSHash"]
+
+__getattr__, __dir__ = exports(__name__, dict.fromkeys(__all__, "systems"))
 
 #: The commands that this package adds.
 COMMANDS = """

@@ -15,7 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from hushtable.detectors import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
+from hushtable.detectors import HushTable, LSHiTables
 from hushtable.errors import DataError, HushTableError, MissingExtraError
 from hushtable_bench.comparison import (
     RESAMPLES,
@@ -26,6 +26,7 @@ from hushtable_bench.comparison import (
 )
 from hushtable_bench.data import LabelledSet, auc_and_ap
 from hushtable_bench.results import Page, Promise, Results, ResultTable, Row, Step, cell
+from hushtable_bench.systems import ACE, RotatedRSHash, RSHash
 
 Protocol = Literal["unsupervised", "novelty"]
 Floats: TypeAlias = NDArray[np.float64]

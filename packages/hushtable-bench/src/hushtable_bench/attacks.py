@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse, stats
 
-from hushtable.audit.audit import audit_canaries, audit_neighbours
-from hushtable.audit.bounds import Finding, area, canary_bound, judge, most_area, most_true
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
@@ -22,6 +20,8 @@ from hushtable.privacy.mechanisms import add_noise
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.mistakes import EXACT
 from hushtable_bench.results import Page, Promise, ResultTable, judged
+from hushtable_bench.systems.audit import audit_canaries, audit_neighbours
+from hushtable_bench.systems.bounds import Finding, area, canary_bound, judge, most_area, most_true
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
 from hushtable_federation.result import total

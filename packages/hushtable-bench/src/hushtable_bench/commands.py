@@ -5,6 +5,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -14,9 +15,12 @@ import typer
 from hushtable.cli.options import option
 from hushtable.cli.progress import bar_of_steps
 from hushtable.cli.result import CommandResult, for_machines
-from hushtable.errors import DataError, UsageError
+from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.privacy import mechanisms
 from hushtable_bench.data import VARIABLE, LabelledSet, data_folder, find_sets, load
+
+if find_spec("hushtable_federation") is None:  # it was installed for the paper's systems alone
+    raise MissingExtraError("hushtable bench", "hushtable-federation", "bench")
 
 #: Where results are kept by default.
 FOLDER = Path("hushtable-bench")

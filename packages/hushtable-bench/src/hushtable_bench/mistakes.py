@@ -10,8 +10,6 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.audit.audit import audit_canaries, audit_noise, audit_replay
-from hushtable.audit.bounds import Finding
 from hushtable.counts.periods import Increment, Periods
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
@@ -22,6 +20,8 @@ from hushtable.privacy.budget import calibrated_scale, part_scale
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity, add_noise
 from hushtable_bench.data import LabelledSet
+from hushtable_bench.systems.audit import audit_canaries, audit_noise, audit_replay
+from hushtable_bench.systems.bounds import Finding
 
 #: The claim of every release in this module.
 EPSILON, DELTA = 1.0, 1e-6

@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.audit.audit import apart, audit_neighbours, audit_periods
-from hushtable.audit.bounds import Finding
 from hushtable.counts.base import Noised
 from hushtable.counts.periods import Increment, Periods
 from hushtable.counts.release import Release
@@ -31,6 +29,8 @@ from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import MAX_EPSILON
 from hushtable_bench.mistakes import BROKEN, Plant, a_third_of_the_noise
 from hushtable_bench.results import Page, Promise, ResultTable, judged
+from hushtable_bench.systems.audit import apart, audit_neighbours, audit_periods
+from hushtable_bench.systems.bounds import Finding
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.audit.bounds import Finding
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
@@ -23,6 +22,7 @@ from hushtable.scores.scorer import Scorer
 from hushtable_bench.data import LabelledSet, auc, auc_and_ap
 from hushtable_bench.mistakes import MISTAKES, audit_all
 from hushtable_bench.results import Page, Promise, ResultTable, judged, spread
+from hushtable_bench.systems.bounds import Finding
 
 DELTA = 1e-6
 #: Rows that a set needs to count in the means, and rows taken from it at most.

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
-from hushtable.audit.bounds import Finding
 from hushtable.errors import DataError
 from hushtable.files import replacing
+from hushtable_bench.systems.bounds import Finding
 
 #: One figure of one run, by the names of the columns.
 Row = dict[str, Any]

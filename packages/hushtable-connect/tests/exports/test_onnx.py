@@ -12,9 +12,10 @@ import onnx
 import pyarrow as pa
 
 import scored
-from hushtable import Feature, HushTable, Plan, RSHash, Schema, Sketch
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.labels import fold
 from hushtable.errors import MissingExtraError, UsageError
+from hushtable_bench import RSHash
 from hushtable_connect.exports import Model, export
 from hushtable_connect.exports.onnx import onnx_model, to_onnx
 from onnx_runs import fed, session

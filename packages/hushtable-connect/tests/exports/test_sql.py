@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 import scored
-from hushtable import Feature, HushTable, LSHiTables, Plan, RSHash, Schema, Sketch
+from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.errors import UsageError
+from hushtable_bench import RSHash
 from hushtable_connect.exports import Model
 from hushtable_connect.exports.sql import COLUMNS, DIALECTS, written
 

@@ -14,22 +14,13 @@ if TYPE_CHECKING:
     from hushtable.counts.sketch import Sketch
     from hushtable.counts.verdicts import Verdicts
     from hushtable.data.schema import Feature, Schema
-    from hushtable.detectors import (
-        ACE,
-        HomeModel,
-        HushTable,
-        LSHiTables,
-        PyODAdapter,
-        RotatedRSHash,
-        RSHash,
-    )
+    from hushtable.detectors import HomeModel, HushTable, LSHiTables, PyODAdapter
     from hushtable.detectors.load import load
     from hushtable.errors import HushTableError
     from hushtable.plans.plan import Plan
     from hushtable.streams import SlidingWindow, drift
 
 __all__ = [
-    "ACE",
     "Feature",
     "HomeModel",
     "HushTable",
@@ -40,9 +31,7 @@ __all__ = [
     "Periods",
     "Plan",
     "PyODAdapter",
-    "RSHash",
     "Release",
-    "RotatedRSHash",
     "Schema",
     "Sketch",
     "SlidingWindow",
@@ -55,7 +44,6 @@ __all__ = [
 _from_home, _ = exports(
     __name__,
     {
-        "ACE": "detectors",
         "Feature": "data.schema",
         "HomeModel": "detectors",
         "HushTable": "detectors",
@@ -66,9 +54,7 @@ _from_home, _ = exports(
         "Periods": "counts.periods",
         "Plan": "plans.plan",
         "PyODAdapter": "detectors",
-        "RSHash": "detectors",
         "Release": "counts.release",
-        "RotatedRSHash": "detectors",
         "Schema": "data.schema",
         "Sketch": "counts.sketch",
         "SlidingWindow": "streams",
@@ -94,6 +80,12 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version  # importing it takes longer than all of --help
 
         return version("hushtable")
+    if name in ("ACE", "RSHash", "RotatedRSHash"):
+        # No AttributeError, whose words an import statement would replace by its own.
+        raise ImportError(
+            f"{name} is in the package hushtable-bench: pip install hushtable-bench, then from "
+            f"hushtable_bench import {name}"
+        )
     return _from_home(name)
 
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from hushtable import plugins
 from hushtable.arguments import Kinds, entries
-from hushtable.errors import NO_HIDDEN, FileError, PlanError
+from hushtable.errors import NO_HIDDEN, FileError, PlanError, PluginError
 
 #: Key of the manifest in safetensors metadata.
 KEY = "hushtable"
@@ -329,7 +329,7 @@ class Content:
         """Return ``make(self)``; turn refusals into a `FileError` that names the file."""
         try:
             return make(self)
-        except PlanError as error:
+        except (PlanError, PluginError) as error:
             raise FileError(f"{self.path}: {error}") from None
 
 

@@ -1,13 +1,13 @@
-"""Plug-ins of other packages: commands, kinds of files, readers, views, exports and extensions.
+"""Plug-ins of other packages: commands, kinds of files, draws, readers, views, exports, extensions.
 
 Each is an entry point of an installed package, in a group named below, and is imported when it is
 used. The packages of this repository add theirs in the same way. May import errors alone; tested
 by ``tests/test_plugins.py``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hushtable.errors import HushTableError, PluginError
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 COMMANDS = "hushtable.commands"
 #: By the kind's name, a `hushtable.files.Kind`.
 KINDS = "hushtable.kinds"
+#: Modules that register draws and hash families when they are imported.
+DRAWS = "hushtable.draws"
 #: Functions without parameters, which call `hushtable.data.register_format` or `register_source`.
 READERS = "hushtable.readers"
 #: By the name of a class, a function that takes an instance and returns a `hushtable.display.View`.
@@ -28,6 +30,13 @@ EXPORTS = "hushtable.exports"
 EXTENSIONS = "hushtable.extensions"
 #: What this distribution's own packages are called; they have one version.
 _OURS = "hushtable-"
+#: Names of detectors, their classes and their hash families that hushtable-bench registers.
+_OF_BENCH = frozenset({
+    "ACE", "RSHash", "RandomProjection", "RotatedRSHash", "SimHash", "SubspaceGrid", "ace",
+    "rotated_rs_hash", "rs_hash",
+})  # fmt: skip
+
+T = TypeVar("T")
 
 
 @cache
@@ -65,6 +74,32 @@ def each(group: str) -> "Iterator[tuple[EntryPoint, Any | PluginError]]":
             yield point, _loaded(point)
         except PluginError as error:
             yield point, error
+
+
+def registered(among: Mapping[str, T], name: Any) -> T | None:
+    """Return what is registered under a name, if necessary after packages have added draws.
+
+    Raises `PluginError` if the draws of a package do not load.
+    """
+    if not isinstance(name, str):
+        return None
+    if name not in among:
+        for _, found in each(DRAWS):  # importing a package's draws registers them
+            if isinstance(found, PluginError):
+                raise found
+    return among.get(name)
+
+
+def unknown(what: str, name: Any, known: Iterable[str]) -> str:
+    """Return the words for an error about a name that `registered` did not find."""
+    if isinstance(name, str) and name in _OF_BENCH:
+        return (
+            f"{what} {name!r} needs the package {_OURS}bench, which is not installed: pip install "
+            f"{_OURS}bench"
+        )
+    return (
+        f"{what} {name!r} is unknown: needs one of {sorted(known)}, or a later version of hushtable"
+    )
 
 
 def extension(name: str, what: str, package: str) -> Any:

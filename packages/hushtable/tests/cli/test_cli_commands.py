@@ -17,14 +17,11 @@ import pytest
 import hushtable
 from cli_helpers import contents
 from hushtable import (
-    ACE,
     Feature,
     HushTable,
     HushTableError,
     LSHiTables,
     Plan,
-    RotatedRSHash,
-    RSHash,
     Schema,
     Sketch,
     files,
@@ -67,9 +64,6 @@ def test_fit_is_the_estimator(run, site, tmp_path):
         (["--contamination", 0.05], HushTable, {"contamination": 0.05}),
         (["--detector", "lsh-itables"], LSHiTables, {"n_tables": 100, "max_samples": 1000}),
         (["--detector", "lsh-itables", "--contamination", 0.1], LSHiTables, {}),
-        (["--detector", "rs-hash"], RSHash, {"max_samples": 1000}),
-        (["--detector", "rotated-rs-hash"], RotatedRSHash, {"max_samples": 1000}),
-        (["--detector", "ace", "--contamination", 0.1], ACE, {"n_bits": 15}),
         (["--threads", 1, "--columns", "income,age"], HushTable, {"n_jobs": 1}),
     ],
 )

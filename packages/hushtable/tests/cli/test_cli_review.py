@@ -402,15 +402,6 @@ def test_other_columns_and_models_are_refused(refused, here, site, tmp_path):
     refused(*learn, "-o", here / "model.hush", code=2, says="both read and written")
 
 
-def test_detectors_of_other_scores_do_not_learn(refused, here, tmp_path):
-    do("fit", here / "plain.csv", "--detector", "ace", "-o", tmp_path / "ace.hush")
-    (tmp_path / "v.csv").write_text(BY_NUMBER)
-    words = "use HushTable or LSHiTables"
-    rows = ("--rows", here / "rows.csv")
-    files = ("learn", tmp_path / "ace.hush", tmp_path / "v.csv")
-    refused(*files, *rows, "-o", tmp_path / "m.hush", code=2, says=words)
-
-
 def test_thousands_of_one_kind(learn, here):
     text = "row,verdict\n" + "".join(f"{i},fine\n" for i in range(400))
     assert "Learned 0 outliers and 400 fine." in learn(text, "--rows", here / "rows.csv").out

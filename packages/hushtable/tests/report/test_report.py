@@ -179,20 +179,6 @@ def test_crowding_is_shown_where_it_is_true(of_rows, of_everything):
     assert f"{of_everything.scores.lowest.reasons[0].shortfall:.2f} bits below a typical" in html
 
 
-def test_detectors_without_reasons_say_so(schema, X):
-    plan = Plan.draw(schema, detector="ace", n_tables=20, n_bits=8, random_state=0)
-    sketch = Sketch.from_data(plan, np.nan_to_num(X))
-    offset = Scorer(sketch).auto_offset()
-    scores = score_rows(Scorer(sketch), offset, as_reader(np.nan_to_num(X)), shown=RowsToShow(3))
-    report = gather(Subject("a.hush", "sketch", sketch), threshold=offset, scores=scores)
-    assert scores.lowest.headers == ["row", "score", "standard error"]
-    assert [len(row) for row in scores.lowest.rows] == [3, 3, 3]
-    (line,) = [line for line in report.left_out if line.startswith("Reasons for the lowest")]
-    assert "need HushTable or LSHiTables" in line
-    assert line in Parsed(page(report)).text
-    assert "Behind a feature" not in page(report)
-
-
 @pytest.mark.parametrize("private", [False, True])
 def test_ranks_are_those_among_all_rows(sketch, releases, X, private):
     model = releases["<i>north</i>"] + releases["<i>south</i>"] if private else sketch

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import sys
+from importlib.metadata import EntryPoint
 
 import jsonschema
 import numpy as np
@@ -10,9 +11,9 @@ import pytest
 import rfc8785
 
 import places
-from hushtable import Feature, Plan, Release, Schema, Sketch, files, load
+from hushtable import Feature, Plan, Release, Schema, Sketch, files, load, plugins
 from hushtable.errors import FileError, UsageError
-from hushtable.plans.draws import DRAWS, detectors
+from hushtable.plans.draws import DRAWS, detectors, draw_of
 from hushtable.plans.draws import register as register_draw
 from hushtable.plans.families import FAMILIES, register
 from hushtable.scores.scorer import Ranks, Scorer
@@ -24,9 +25,12 @@ SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=-5, high=5) for j in range(3)
 
 @pytest.fixture(scope="module", autouse=True)
 def toy():
-    import toy_family
-
-    yield toy_family
+    """Let a plan's unknown name find the family, as if its package were installed."""
+    point = EntryPoint("toy", "toy_family", plugins.DRAWS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plugins, "points", lambda group: {"toy": point})
+        assert draw_of("stripes").family.name == "Stripes"
+    yield sys.modules["toy_family"]
     del FAMILIES["Stripes"], DRAWS["stripes"], sys.modules["toy_family"]
 
 
@@ -51,7 +55,7 @@ def test_it_is_known_by_its_registration(toy):
     with pytest.raises(UsageError, match="registered already"):
         register(type("Other", (toy.Stripes,), {}))
     with pytest.raises(UsageError, match="registered already"):
-        register_draw(DRAWS["ace"].__class__("stripes", toy.Stripes, toy.STRIPES.score))
+        register_draw(DRAWS["hushtable"].__class__("stripes", toy.Stripes, toy.STRIPES.score))
 
 
 def test_it_merges_and_scores(plan, X):

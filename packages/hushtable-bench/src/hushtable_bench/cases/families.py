@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from hushtable import ACE, LSHiTables, RotatedRSHash, RSHash, Sketch
-from hushtable.plans.families import RandomProjection, SimHash
+from hushtable import LSHiTables, Sketch
 from hushtable_bench.results import Promise, ResultTable
 from hushtable_bench.runner import CaseRun, RowSource, progress, seconds
+from hushtable_bench.systems import ACE, RotatedRSHash, RSHash
+from hushtable_bench.systems.families import RandomProjection, SimHash
 
 CASES = (RowSource.normal(100_000, 10), RowSource.normal(100_000, 100))
 DETECTORS = (LSHiTables, RSHash, RotatedRSHash, ACE)

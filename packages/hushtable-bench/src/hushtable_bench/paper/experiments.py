@@ -14,12 +14,13 @@ from threadpoolctl import threadpool_limits
 
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
-from hushtable.detectors import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
+from hushtable.detectors import HushTable, LSHiTables
 from hushtable.plans.plan import Plan
 from hushtable.privacy.mechanisms import add_noise
 from hushtable_bench.baselines import LODA, EnsembleKNN, EnsembleLOF, LSHiForest
 from hushtable_bench.data import LabelledSet, auc, auc_and_ap
 from hushtable_bench.results import Row, Step
+from hushtable_bench.systems import ACE, RotatedRSHash, RSHash
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from hushtable.data.encoding import FARTHEST, Encoder
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import MissingExtraError, UsageError
 from hushtable.kernels import LEVELS
-from hushtable.plans.families import HashFamily, RandomFeature, SubspaceGrid
+from hushtable.plans.families import HashFamily, RandomFeature
 from hushtable_connect.exports.formats import Format, Model
 
 if TYPE_CHECKING:
@@ -275,8 +275,8 @@ def _times(graph: Graph, number: str, factor: int) -> str:
     )
 
 
-def subspace_grid(graph: Graph, family: SubspaceGrid, codes: OnnxCodes) -> str:
-    """Add the cells (m, R, n) of rows: the arithmetic of `hushtable.kernels._subspace_grid`."""
+def subspace_grid(graph: Graph, family: Any, codes: OnnxCodes) -> str:
+    """Add the cells (m, R, n) of rows in grids: the arithmetic of `hushtable_bench.systems`."""
     seeds = family.seed.astype(np.int64).reshape(-1, family.sketch_rows)
     first = family.offsets[:-1].reshape(seeds.shape)
     key = graph.add("Unsqueeze", _keys(graph, family, codes), np.array([1]))
@@ -293,7 +293,7 @@ def subspace_grid(graph: Graph, family: SubspaceGrid, codes: OnnxCodes) -> str:
     return graph.add("Concat", *parts, axis=1)
 
 
-def _keys(graph: Graph, family: SubspaceGrid, codes: OnnxCodes) -> str:
+def _keys(graph: Graph, family: Any, codes: OnnxCodes) -> str:
     """Add the keys (m, n) of rows in the tables."""
     depth = family.depth.astype(np.int64)
     # Column t has the functions of table t; entries below the last function have no effect.
@@ -344,7 +344,7 @@ def totals(graph: Graph, family: HashFamily, codes: OnnxCodes, values: NDArray[n
     """
     if isinstance(family, RandomFeature):
         found = graph.add("Gather", values, _random_feature(graph, family, codes))
-    elif isinstance(family, SubspaceGrid):
+    elif family.name == "SubspaceGrid":  # of another package
         found = graph.add("Gather", values, subspace_grid(graph, family, codes))
         found = graph.add("ReduceMin", found, np.array([1]), keepdims=0)
     else:

@@ -15,7 +15,6 @@ import rfc8785
 from numpy.typing import NDArray
 
 from hushtable.errors import UsageError
-from hushtable.plans.families import RandomFeature, RandomProjection, SimHash, SubspaceGrid
 from hushtable_connect.exports.formats import Format, Model
 
 NAME = "hushtable-model"
@@ -23,8 +22,8 @@ NAME = "hushtable-model"
 #: ``javascript/hushtable.mjs`` read both; publish the new JSON Schema beside the old one. Models
 #: whose texts are not folded (see `hushtable.data.labels`) are still written in version 1.
 PROTOCOL = 2
-#: The families whose rules the format describes.
-FAMILIES = (RandomFeature, RandomProjection, SimHash, SubspaceGrid)
+#: The families whose rules the format describes, by name: some are of other packages.
+FAMILIES = ("RandomFeature", "RandomProjection", "SimHash", "SubspaceGrid")
 
 
 def written(model: Model) -> bytes:
@@ -57,11 +56,10 @@ def written(model: Model) -> bytes:
 def _content(model: Model) -> dict[str, Any]:
     """Return everything that determines scores."""
     plan, family = model.plan, model.plan.family
-    if type(family) not in FAMILIES:
-        known = ", ".join(one.name for one in FAMILIES)
+    if family.name not in FAMILIES:
         raise UsageError(
             f"the model's tables are of the family {family.name!r}, which {NAME} {PROTOCOL} does "
-            f"not describe (it describes {known}): score with hushtable itself"
+            f"not describe (it describes {', '.join(FAMILIES)}): score with hushtable itself"
         )
     folds = plan.schema.labels if plan.schema.categorical_names else 0
     return {

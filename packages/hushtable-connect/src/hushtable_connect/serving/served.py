@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from hushtable.counts.base import Counts
 from hushtable.detectors.fitted import frame_like
-from hushtable.detectors.load import by_draw, load
+from hushtable.detectors.load import load
 from hushtable.errors import DataError
+from hushtable.plans.draws import draw_of
 from hushtable.scores.outliers import AMONG, reasons_of
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.usual import SCORED
@@ -54,7 +55,7 @@ class Served:
     def __init__(self, model: Any) -> None:
         counts = counts_of(model)
         if isinstance(model, Counts):
-            model = by_draw()[counts.plan.detector].from_counts(counts)
+            model = draw_of(counts.plan.detector).estimator_class().from_counts(counts)
         self.detector = model
         self._made: tuple[Any, Reasons | None] | None = None
 

@@ -1,10 +1,11 @@
-"""The choices of ``--detector``: the registered draws, as the command line spells them."""
+"""The option ``--detector``, and files of counts."""
 
 import os
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
+
+import typer
 
 from hushtable import files
 from hushtable.cli.output import shown
@@ -15,22 +16,27 @@ from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import Verdicts
 from hushtable.describe.content import signed_by
 from hushtable.errors import FileError, PrivacyError, UsageError
-from hushtable.plans.draws import detectors
+from hushtable.plans.draws import Draw, detectors, draw_of
 
 
-class _Spelled(StrEnum):
-    @property
-    def draw(self) -> str:
-        """The detector's name in plans."""
-        return self.value.replace("-", "_")
+def _spelled() -> list[str]:
+    return [name.replace("_", "-") for name in detectors()]
 
 
-if TYPE_CHECKING:
-    Detector = _Spelled
-else:
-    Detector = _Spelled("Detector", [(n.upper(), n.replace("_", "-")) for n in detectors()])
+Detector = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=_spelled,
+        help=f"Detector: {' or '.join(_spelled())}, or one of another package.",
+    ),
+]
+HUSHTABLE = "hushtable"
 
-HUSHTABLE = Detector("hushtable")
+
+def draw_spelled(spelled: str) -> Draw:
+    """Return the draw of a detector as the command line spells it."""
+    return draw_of(spelled.replace("-", "_"))
 
 
 def read_counts(path: Path, *more: str) -> Counts:

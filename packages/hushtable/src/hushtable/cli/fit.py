@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
-import typer
-
 from hushtable.cli import options
-from hushtable.cli.counts import HUSHTABLE, Detector
+from hushtable.cli.counts import HUSHTABLE, Detector, draw_spelled
 from hushtable.cli.options import flag, number, option
 from hushtable.cli.output import Target, shown, tally, tally_blocks
 from hushtable.cli.progress import watched
@@ -30,8 +28,8 @@ from hushtable.data.table_shape import shape_words
 from hushtable.data.understanding import refuse, understood
 from hushtable.describe.plan import texts_of_rows, values_of_rows
 from hushtable.errors import UsageError
+from hushtable.plans.draws import Draw
 
-_Detector = Annotated[Detector, typer.Option(help="Detector to fit.")]
 _Passes = Annotated[
     str,
     option(
@@ -73,7 +71,7 @@ _Most = Annotated[
 def fit(
     data: options.Data,
     output: options.Output,
-    detector: _Detector = HUSHTABLE,
+    detector: Detector = HUSHTABLE,
     tables: options.Tables = 100,
     passes: _Passes = "auto",
     novelty: _Novelty = False,
@@ -100,14 +98,15 @@ def fit(
     """
     settings: dict[str, Any] = {"n_tables": tables, "n_jobs": threads, "random_state": seed}
     settings["contamination"] = _contamination(contamination)
-    settings |= _settings(detector, passes, novelty, context, relations)
+    draw = draw_spelled(detector)
+    settings |= _settings(draw, passes, novelty, context, relations)
     persons = _persons(person, rows_per_person)
     target = Target(output, [data])
     reader = _keeping(reads.open(data, [person] if person else []), names_in(keep_text or ""))
     if table and not for_machines():  # before anything is refused
         reader = reader.repeatable()
         show(*understanding_blocks(understood(reader, None, threads)[0]))
-    model, n_rows, of_omop = fit_rows(data, reads, reader, detector, settings, persons)
+    model, n_rows, of_omop = fit_rows(data, reads, reader, draw, settings, persons)
     with target.writing():
         model.save(output)
     facts = {"command": "fit", "model": str(output), **_facts(model, n_rows), **of_omop}
@@ -118,7 +117,7 @@ def fit_rows(
     data: str,
     reads: RowOptions,
     reader: Reader,
-    detector: Detector,
+    detector: Draw,
     settings: dict[str, Any],
     persons: dict[str, Any],
 ) -> tuple[Any, int, dict[str, Any]]:
@@ -167,12 +166,12 @@ def _columns_words(few: list[str], schema: Any, named: bool) -> str:
 
 
 def _settings(
-    detector: Detector, passes: str, novelty: bool, context: str | None, relations: bool
+    detector: Draw, passes: str, novelty: bool, context: str | None, relations: bool
 ) -> dict[str, Any]:
     """Return the settings that the detector has."""
     if passes not in ("auto", "1", "2"):
         raise UsageError(f"--passes {passes}: needs auto, 1 or 2")
-    if detector is HUSHTABLE:
+    if detector.name == HUSHTABLE:
         times = passes if passes == "auto" else int(passes)
         names = None if context is None else names_in(context)
         return {"passes": times, "novelty": novelty, "context": names, "relations": relations}
@@ -201,16 +200,13 @@ def _keeping(reader: Reader, names: list[str]) -> Reader:
 
 
 def _fitted(
-    detector: Detector,
+    detector: Draw,
     settings: dict[str, Any],
     reader: Reader,
     given: dict[str, Any],
 ) -> tuple[Any, int]:
     """Return a detector fitted to the rows, and their number; ``given`` is what `fit` takes."""
-    # Imported only after the files are known to exist.
-    from hushtable.detectors.load import by_draw
-
-    model = by_draw()[detector.draw]().set_params(**settings)
+    model = detector.estimator_class()().set_params(**settings)
     with watched(reader) as watch, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # such rows are refused below
         model.fit(watch.reader, **given)

@@ -5,11 +5,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from hushtable import files
 from hushtable.cli import options
-from hushtable.cli.counts import HUSHTABLE, Detector, read_counts, read_release
+from hushtable.cli.counts import HUSHTABLE, Detector, draw_spelled, read_counts, read_release
 from hushtable.cli.options import argument, flag, option
 from hushtable.cli.output import Target
 from hushtable.cli.result import Block, CommandResult, Paragraph
@@ -138,7 +136,7 @@ def _at_the_end(plan: Plan) -> str:
 
 def _second_round(plan: Plan) -> list[str]:
     """Report the benefit and cost of a second round; nothing for plans that have none."""
-    if plan.detector != HUSHTABLE.draw or plan.score == NOVELTY or plan.first_counts is not None:
+    if plan.detector != HUSHTABLE or plan.score == NOVELTY or plan.first_counts is not None:
         return []
     if plan.horizon is not None:
         return []
@@ -164,7 +162,6 @@ _Relations = Annotated[
     ),
 ]
 _Merged = Annotated[Path, argument("MARGINALS", "Merged release under hushtable plan marginals.")]
-_Detector = Annotated[Detector, typer.Option(help="Detector to draw tables for.")]
 _Tables = Annotated[
     int | None,
     option(
@@ -217,7 +214,7 @@ _Gate = Annotated[
 def draw(
     schema: _SchemaFile,
     output: options.Output,
-    detector: _Detector = HUSHTABLE,
+    detector: Detector = HUSHTABLE,
     tables: _Tables = None,
     seed: options.Seed = None,
     marginals: _Marginals = None,
@@ -247,8 +244,9 @@ def draw(
     if relations is not None:
         features, counts = _related(features, relations, marginals), None
     terms: dict[str, Any] = {
-        "detector": detector.draw, "marginals": counts, "epsilon": epsilon, "delta": delta,
-        "expected_rows": expected_rows, "sites": sites, "passes": passes,
+        "detector": draw_spelled(detector).name, "marginals": counts,
+        "epsilon": epsilon, "delta": delta, "expected_rows": expected_rows,
+        "sites": sites, "passes": passes,
         "horizon": _periods(horizon, participations, apart),
     }  # fmt: skip
     if novelty:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli.counts import HUSHTABLE, standing
+from hushtable.cli.counts import HUSHTABLE, draw_spelled, standing
 from hushtable.cli.home import is_home, score_home
 from hushtable.cli.options import Data, Language, Threads, flag, option
 from hushtable.cli.output import OutputFolder, Target, tally, tally_blocks
@@ -127,7 +127,7 @@ def score(
     """Score rows and write the scores.
 
     The output has a row for each row of DATA: its number from 0 (starting again for each file, if
-    the output is a folder), its score (low is abnormal; in bits, or in rows with ACE), and whether
+    the output is a folder), its score (low is abnormal; in bits), and whether
     it is an outlier. --ranks adds each row's rank among all sites' rows, with a 95% interval.
     --explain adds the three features that lower the score most, and by how much. --top writes a
     list for people instead: the lowest rows with severity (100 times one minus the share of rows
@@ -202,7 +202,8 @@ def _opened(
         quoted = id_.replace('"', '""')
         reads = replace(reads, as_=[*(reads.as_ or ()), f'"{quoted}=id"'])
     settings = {"n_jobs": threads, "random_state": 0}
-    fitted, n_rows, of_omop = fit_rows(data, reads, reads.open(data), HUSHTABLE, settings, {})
+    draw, reader = draw_spelled(HUSHTABLE), reads.open(data)
+    fitted, n_rows, of_omop = fit_rows(data, reads, reader, draw, settings, {})
     n_features = len(fitted.plan_.schema.of_rows)
     notes.append(
         f"No --model: fitted {type(fitted).__name__} to these {n_rows:,} rows ({n_features:,} "

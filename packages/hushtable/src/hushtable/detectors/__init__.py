@@ -11,17 +11,13 @@ from hushtable.lazy import exports
 if TYPE_CHECKING:
     from hushtable.detectors.base import TableDetector
     from hushtable.detectors.home import HomeModel
-    from hushtable.detectors.hushtable import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
+    from hushtable.detectors.hushtable import HushTable, LSHiTables
     from hushtable.detectors.pyod import PyODAdapter
 
-__all__ = [
-    "ACE", "HomeModel", "HushTable", "LSHiTables", "PyODAdapter", "RSHash", "RotatedRSHash",
-    "TableDetector",
-]  # fmt: skip
+__all__ = ["HomeModel", "HushTable", "LSHiTables", "PyODAdapter", "TableDetector"]
 
 _HOMES = {
-    "ACE": "hushtable", "HomeModel": "home", "HushTable": "hushtable", "LSHiTables": "hushtable",
-    "PyODAdapter": "pyod", "RSHash": "hushtable", "RotatedRSHash": "hushtable",
-    "TableDetector": "base",
+    "HomeModel": "home", "HushTable": "hushtable", "LSHiTables": "hushtable",
+    "PyODAdapter": "pyod", "TableDetector": "base",
 }  # fmt: skip
 __getattr__, __dir__ = exports(__name__, _HOMES)

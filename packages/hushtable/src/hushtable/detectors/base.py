@@ -368,7 +368,7 @@ class TableDetector(FittedTables, ABC):
         fifth of the rows of a call or more are outside in a column, beyond what chance explains, a
         warning names the share, and the row from which on this is so: the level has moved, or the
         first rows were too few, and the model does not distinguish such values. ``outside_`` holds
-        these shares for the last call. It stays empty for samples (`LSHiTables`, `RSHash`).
+        these shares for the last call. It stays empty for samples (`LSHiTables`).
 
         Parameters
         ----------

@@ -3,13 +3,13 @@
 import os
 from typing import TYPE_CHECKING, Any, Union
 
-from hushtable import files
+from hushtable import files, plugins
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import READERS, counts_from_file, reader_of
 from hushtable.counts.release import LocalModel, Release
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import FileError, PlanError
-from hushtable.plans.draws import DRAWS
+from hushtable.plans.draws import ESTIMATORS, draw_of
 from hushtable.plans.plan import Plan
 from hushtable.scores.models import OpenedModel
 
@@ -57,15 +57,6 @@ def load(
     return content.build(reader)  # type: ignore[no-any-return] # the type depends on its kind
 
 
-def by_draw() -> dict[str, type["TableDetector"]]:
-    """Return the estimators by the names of their draws in plans."""
-    from hushtable import detectors  # imported only when needed
-
-    return {
-        name: getattr(detectors, draw.estimator) for name, draw in DRAWS.items() if draw.estimator
-    }
-
-
 def opened(detector: "TableDetector") -> OpenedModel:
     """Return what scores rows of a fitted detector, as if it had been saved and read."""
     usual = detector._usual_values()
@@ -96,7 +87,7 @@ def learned_detector(model: str | os.PathLike[str], verdicts: Counts) -> Any:
         detector: Any = load(model)
     else:
         counts = content.build(counts_from_file)
-        detector = by_draw()[counts.plan.detector].from_counts(counts)
+        detector = draw_of(counts.plan.detector).estimator_class().from_counts(counts)
     detector.forget()
     if verdicts.ledger is not None or verdicts.n_rows:
         detector.learn_from(verdicts)
@@ -105,10 +96,10 @@ def learned_detector(model: str | os.PathLike[str], verdicts: Counts) -> Any:
 
 def _detector(content: files.Content) -> Any:
     name = content.manifest.get("detector")
-    known = {detector.__name__: detector for detector in by_draw().values()}
-    if not isinstance(name, str) or name not in known:
-        raise PlanError(f"detector {name!r} is none of {sorted(known)}: upgrade hushtable")
-    return known[name].from_file(content)
+    draw = plugins.registered(ESTIMATORS, name)
+    if draw is None:
+        raise PlanError(plugins.unknown("detector", name, ESTIMATORS))
+    return draw.estimator_class().from_file(content)
 
 
 def _home(content: files.Content) -> Any:

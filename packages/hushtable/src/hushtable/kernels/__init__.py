@@ -33,10 +33,6 @@ LEVELS = 65_280
 MISSING_LOW = 0
 MISSING_HIGH = 65_535
 
-CORNER_BITS = 16
-#: Half an edge of the cube whose corners stand for categories in `RandomProjection`: two random
-#: corners differ in half of 16 edges, and sqrt(8) (2 CORNER) is the range, 2 LEVELS.
-CORNER = 23_080
 #: A missing value among the words of a row, for every bit pattern of NaN.
 MISSING_WORD = 0x7FF8_0000_0000_0000
 
@@ -60,16 +56,8 @@ _BUILT = {
         *("count_contextual", "count_pairs_contextual", "sum_contextual"),
     ],
     "_row_hash": ["finish_hashes", "fold_words"],
-    "_subspace_grid": ["count_subspace_grid", "count_pairs_subspace_grid", "sum_subspace_grid"],
 }
-_COMPILED = {
-    "_cache": ["KEPT", "kernel"],
-    "_common": ["BLOCK"],
-    "_projection": [  # these need BLAS
-        *("count_random_projection", "count_pairs_random_projection", "sum_random_projection"),
-        *("count_sim_hash", "count_pairs_sim_hash", "sum_sim_hash"),
-    ],
-}
+_COMPILED = {"_cache": ["KEPT", "kernel"], "_common": ["BLOCK"]}
 _HOMES = {name: home for home, names in (_BUILT | _COMPILED).items() for name in names}
 
 

@@ -42,8 +42,6 @@ _COMPARED = tuple(f"{_CODES}, {functions}" for functions in _FUNCTIONS) + tuple(
 _PAIRED = tuple(f"{_FUNCTIONS[1]}, {context}" for context in (_FUNCTIONS[1], "none"))
 _PLACE = "UniTuple(int64, 4)"
 _REACHABLE = f"Tuple(({_INTS}, {_INTS}, uint32[::1], {_INTS}, uint32[::1]))"
-_U = "uint32[::1]"
-_GRID = f"Tuple(({_INTS}, {_INTS}, {_U}, {_U}, {_U}, uint8[::1], uint32[:, ::1], int64))"
 #: Of entities over time: see `hushtable.data.history._State`.
 _STATE = f"Tuple(({_FLOATS}, {', '.join([_TABLE] * 3 + [_CUBE] * 2 + [_TABLE] * 4)}, {_CUBE}))"
 
@@ -87,9 +85,6 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "count_contextual": (f"{_CODES}, {{}}, {_PLACE}, {_WEIGHED}", _PAIRED),
     "count_pairs_contextual": (f"{_CODES}, {{}}, {_PLACE}, {_PAIRS}", _PAIRED),
     "sum_contextual": (f"{_CODES}, {{}}, {_PLACE}, {_FLOATS}, {_FLOATS}", _PAIRED),
-    "count_subspace_grid": (f"{_CODES}, {_GRID}, {_WEIGHED}", ("",)),
-    "count_pairs_subspace_grid": (f"{_CODES}, {_GRID}, {_PAIRS}", ("",)),
-    "sum_subspace_grid": (f"{_CODES}, {_GRID}, {_FLOATS}, {_FLOATS}", ("",)),
     "fold_words": (f"{{}}, {_INTS}, uint64[::1]", _WORDS),
     "finish_hashes": ("uint64[::1]", ("",)),
 }

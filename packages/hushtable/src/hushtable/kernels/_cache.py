@@ -50,7 +50,7 @@ class _Compiling(event.Listener):
 
 
 def _is_ours(found: Any) -> bool:
-    return str(found.data["dispatcher"].__module__).startswith("hushtable.")
+    return str(found.data["dispatcher"].__module__).startswith("hushtable")
 
 
 if not KEPT:

@@ -1,8 +1,10 @@
 """The draws: how each detector's hash functions are drawn from a schema (and marginals).
 
-To add a draw, write a function and call `register` once, here or anywhere else.
+To add a draw, write a function and call `register` once, here or in another package, which names
+the module in the entry points of the group ``hushtable.draws``.
 """
 
+import importlib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -14,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable import kernels
+from hushtable import kernels, plugins
 from hushtable.arguments import whole
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, UsageError
@@ -24,11 +26,7 @@ from hushtable.plans.families import (
     Contextual,
     HashFamily,
     RandomFeature,
-    RandomProjection,
-    SimHash,
-    SubspaceGrid,
     context_columns,
-    n_dimensions,
     own_cells,
 )
 from hushtable.plans.families import register as register_family
@@ -106,7 +104,7 @@ class Draw:
     #: Takes a schema, a generator and, by name, the draw's parameters; returns the family. None if
     #: a method of `Plan` makes the plan instead.
     function: Callable[..., HashFamily] | None = None
-    #: The class in `hushtable.detectors` that fits such a plan, by its name in files.
+    #: The class that fits such a plan, as MODULE:NAME; files contain its name.
     estimator: str = ""
     purpose: Purpose = Purpose.SCORES
     #: Score rules that replace ``score``, by the parameter that selects each.
@@ -142,6 +140,11 @@ class Draw:
             raise UsageError(f"detector {self.name!r} has one layout: leave epsilon out")
         return {**layout, **parameters}
 
+    def estimator_class(self) -> Any:
+        """Return the detector that fits such a plan, a subclass of `hushtable.TableDetector`."""
+        module, _, name = self.estimator.partition(":")
+        return getattr(importlib.import_module(module), name)
+
     @cached_property
     def parameters(self) -> list[str]:
         """Names of the parameters that `draw` takes."""
@@ -159,6 +162,8 @@ class Draw:
 
 #: Every kind of plan. Commands, estimators, files, the JSON Schema and tests use this list.
 DRAWS: dict[str, Draw] = {}
+#: Those that an estimator fits, by the name of its class.
+ESTIMATORS: dict[str, Draw] = {}
 
 
 def register(draw: Draw) -> Draw:
@@ -170,6 +175,8 @@ def register(draw: Draw) -> Draw:
         register_family(family)
     if DRAWS.setdefault(draw.name, draw) is not draw:
         raise UsageError(f"a draw {draw.name!r} is registered already: rename one")
+    if draw.estimator:
+        ESTIMATORS[draw.estimator.partition(":")[2]] = draw
     return draw
 
 
@@ -180,9 +187,10 @@ def detectors() -> list[str]:
 
 def draw_of(detector: Any) -> Draw:
     """Return the draw of a detector; raise `UsageError` if there is none."""
-    if not isinstance(detector, str) or detector not in detectors():
-        raise UsageError(f"detector {detector!r} is unknown: needs one of {detectors()}")
-    return DRAWS[detector]
+    draw = plugins.registered(DRAWS, detector)
+    if draw is None or draw.function is None:
+        raise UsageError(plugins.unknown("detector", detector, detectors()))
+    return draw
 
 
 def purpose_of(detector: str, family: HashFamily | None = None) -> Purpose:
@@ -191,12 +199,12 @@ def purpose_of(detector: str, family: HashFamily | None = None) -> Purpose:
     Budgets, and the use of the counts, depend on the name: `PlanError` is raised if the name is
     unknown or the tables do not belong to its family.
     """
-    draw = DRAWS.get(detector) if isinstance(detector, str) else None
+    if family is None:  # an unknown name is of another package, or of a later version
+        return DRAWS[detector].purpose if detector in DRAWS else Purpose.SCORES
+    draw = plugins.registered(DRAWS, detector)
     if draw is None:
-        if family is None:  # written by a later version
-            return Purpose.SCORES
-        raise PlanError(f"a plan of {detector!r} is unknown: needs one of {sorted(DRAWS)}")
-    if family is not None and type(family) not in (draw.family, *draw.others):
+        raise PlanError(plugins.unknown("a plan of", detector, DRAWS))
+    if type(family) not in (draw.family, *draw.others):
         raise PlanError(
             f"a plan of {detector!r} needs the hash family {draw.family.name}, but this one has "
             f"{family.name}: get the plan again from the person who drew it"
@@ -440,10 +448,6 @@ def _drawn_context(
     return _refined(schema, rng, depth, profile, profile.weights_of(inside), contexts, OWN_SIDES)
 
 
-#: Histograms of a CountMin sketch, and cells of each (paper, section 4).
-SKETCH_ROWS, SKETCH_CELLS = 4, 1000
-
-
 def draw_lsh_itables(
     schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, max_samples: int = 1000
 ) -> RandomFeature:
@@ -478,143 +482,9 @@ def papers_depths(
     return f, np.maximum(depth, 1).astype(np.uint8)
 
 
-def draw_rs_hash(
-    schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, max_samples: int = 1000
-) -> SubspaceGrid:
-    """Draw like RS-Hash: a grid of side f, shifted by U(0, f), on l distinct features.
-
-    Rows are counted in CountMin sketches of 4 x 1000 cells (paper, section 4). Constant features
-    are left out if there are others; a table uses at most as many features as the data has.
-    """
-    m = whole("n_tables", n_tables, 1, 10_000)
-    s = whole("max_samples", max_samples, 1, 1 << 16)
-    f, depth = papers_depths(rng, m, s)
-    usable = np.array([j for j, x in enumerate(schema.features) if not x.constant], np.int64)
-    if not len(usable):
-        usable = np.arange(len(schema))
-    depth = np.minimum(depth, min(len(usable), 255)).astype(np.uint8)
-    feature = np.concatenate(
-        [usable[np.argsort(rng.random(len(usable)), kind="stable")[:length]] for length in depth]
-    )
-    functions = len(feature)
-    width = np.maximum(2, np.rint(np.repeat(f, depth) * kernels.LEVELS)).astype(np.uint32)
-    shift = (rng.random(functions) * width).astype(np.uint32)
-    return SubspaceGrid(
-        schema=schema,
-        depth=depth,
-        feature=feature.astype(np.uint16),
-        width=width,
-        shift=np.minimum(shift, width - 1),
-        **count_min(rng, functions, m),
-    )
-
-
-def count_min(rng: "np.random.Generator", functions: int, tables: int) -> dict[str, Any]:
-    """Draw the hash functions from places into CountMin sketches."""
-    return {
-        "multiplier": 2 * (rng.random(functions) * 2.0**31).astype(np.uint32) + 1,
-        "seed": (rng.random(SKETCH_ROWS * tables) * 2.0**32).astype(np.uint32),
-        "sketch_rows": SKETCH_ROWS,
-        "cells": SKETCH_CELLS,
-    }
-
-
-def draw_rotated_rs_hash(
-    schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, max_samples: int = 1000
-) -> RandomProjection:
-    """Draw RS-Hash's grids over random rotations: p-stable LSH of widths f R (section 3.1).
-
-    Rows are points of the unit cube, each feature scaled to its range; normal weights a rotate
-    them. R = sqrt(sum_j a_j^2) replaces the range of the projected rows, which is not known before
-    the rows are: for a single feature it is the range itself, for many features it is 3.5 standard
-    deviations of their sum. Everything else is as in `draw_rs_hash`.
-    """
-    m = whole("n_tables", n_tables, 1, 10_000)
-    s = whole("max_samples", max_samples, 1, 1 << 16)
-    f, depth = papers_depths(rng, m, s)
-    functions = int(depth.sum())
-    varying = np.array([0.0 if feature.constant else 1.0 for feature in schema.features])
-    normal = _normal(rng, functions, schema)
-    weight, _ = _whole_weights(normal * np.repeat(varying, n_dimensions(schema)))
-    # A coordinate's extent: a range of levels, or an edge of the cube of categories.
-    edges = [kernels.LEVELS if f.kind == "numeric" else kernels.CORNER for f in schema.features]
-    extent = 2.0 * np.repeat(np.array(edges), n_dimensions(schema))
-    projected = np.sqrt(((weight * extent) ** 2).sum(axis=1))
-    width = np.maximum(1, np.rint(np.repeat(f, depth) * projected)).astype(np.int64)
-    reach = np.abs(weight.astype(np.int64)).sum(axis=1) * kernels.LEVELS
-    shift = (rng.random(functions) * width).astype(np.int64)
-    return RandomProjection(
-        schema=schema,
-        depth=depth,
-        weight=weight,
-        salt=_salt(rng, schema),
-        shift=shift - (-reach // width) * width,
-        width=width,
-        **count_min(rng, functions, m),
-    )
-
-
-def draw_ace(
-    schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, n_bits: int = 15
-) -> SimHash:
-    """Draw like ACE: signs of products with normal vectors, 2**n_bits cells in a table.
-
-    Rows are used unscaled, in their own units and from their own origin. Categories, which have
-    neither, have a mean distance of 1.
-    """
-    m = whole("n_tables", n_tables, 1, 10_000)
-    bits = whole("n_bits", n_bits, 1, 16)
-    dimensions = n_dimensions(schema)
-    numeric = np.array([feature.kind == "numeric" for feature in schema.features])
-    low = np.array([feature.low for feature in schema.features])
-    extent = np.where(numeric, np.array([f.high for f in schema.features]) - low, 1.0)
-    # In units of the widest feature: no product of a weight and a range overflows then.
-    widest = extent.max() or 1.0
-    with np.errstate(over="ignore"):
-        middle = np.where(numeric, low / widest + 0.5 * extent / widest, 0.0).clip(-1e300, 1e300)
-    normal = _normal(rng, m * bits, schema)
-    # Two units of a row's vector correspond to one level of a feature's range.
-    per_unit = np.repeat(0.5 * extent / widest / kernels.LEVELS, dimensions)
-    weight, scale = _whole_weights(normal * per_unit)
-    # Not with @: BLAS adds in an order that depends on the processor.
-    origin = -scale * (normal * np.repeat(middle, dimensions)).sum(axis=1)
-    return SimHash(
-        schema=schema,
-        depth=np.full(m, bits, np.uint8),
-        weight=weight,
-        salt=_salt(rng, schema),
-        cut=np.ceil(origin.clip(-(2.0**53), 2.0**53)).astype(np.int64),
-    )
-
-
-def _normal(rng: "np.random.Generator", functions: int, schema: Schema) -> Floats:
-    """Draw standard normal vectors (functions, n_dimensions), by inversion."""
-    from scipy.special import ndtri  # takes a while to import
-
-    uniform = rng.random((functions, int(n_dimensions(schema).sum())))
-    normal: Floats = ndtri(uniform.clip(2.0**-54, 1.0 - 2.0**-53))
-    return normal
-
-
-def _whole_weights(weights: Floats) -> tuple[NDArray[np.int32], Floats]:
-    """Round each function's weights to whole numbers with as many bits as the products allow.
-
-    Returns them, and how many units of each function make one.
-    """
-    bits = min(30, 34 - math.ceil(math.log2(weights.shape[1])))
-    largest = np.abs(weights).max(axis=1)
-    scale = 2.0**bits / np.where(largest > 0.0, largest, 1.0)
-    return np.rint(weights * scale[:, np.newaxis]).astype(np.int32), scale
-
-
-def _salt(rng: "np.random.Generator", schema: Schema) -> NDArray[np.uint32]:
-    """Draw the salt that is mixed into each feature's categories."""
-    return (rng.random(len(schema)) * 2.0**32).astype(np.uint32)
-
-
 __all__ = [
-    "DRAWS", "IN_CONTEXT", "MARGINAL_BINS", "NOVELTY", "Draw", "Marginals", "Purpose", "detectors",
-    "draw_of", "purpose_of", "register",
+    "DRAWS", "ESTIMATORS", "IN_CONTEXT", "MARGINAL_BINS", "NOVELTY", "Draw", "Marginals", "Purpose",
+    "detectors", "draw_of", "purpose_of", "register",
 ]  # fmt: skip
 
 #: How counts of clean rows become scores: one row in a cell is far from no row. Measured: see the
@@ -623,29 +493,25 @@ NOVELTY = ScoreRule("pseudocount_log2", 0.05)
 #: How counts of pairs become scores: 1% of a context's rows is far from no row. Measured: see
 #: docs/benchmarks/accuracy.md.
 IN_CONTEXT = ScoreRule("context_log2", 0.01)
+_HOME = "hushtable.detectors:"
 _LOG2, _SMOOTHED = ScoreRule("log2"), ScoreRule("smoothed_log2", 0.05)
 
 for _draw in (
-    Draw("ace", families.SimHash, ScoreRule("count"), draw_ace, "ACE"),
     Draw("gate", families.ScoreHistogram, _LOG2, purpose=Purpose.GATE),
     Draw(
         "hushtable",
         families.RandomFeature,
         _SMOOTHED,
         draw_hushtable,
-        "HushTable",
+        _HOME + "HushTable",
         variants={"novelty": NOVELTY, "context": IN_CONTEXT},
         others=(families.Contextual,),
     ),
-    Draw("lsh_itables", families.RandomFeature, _LOG2, draw_lsh_itables, "LSHiTables"),
+    Draw("lsh_itables", families.RandomFeature, _LOG2, draw_lsh_itables, _HOME + "LSHiTables"),
     Draw("marginals", families.EquiWidth, _LOG2, purpose=Purpose.MARGINALS),
     Draw("ranges", families.EquiWidth, _LOG2, purpose=Purpose.RANGES),
     Draw("relations", families.RandomFeature, _LOG2, purpose=Purpose.RELATIONS),
     Draw("ranks", families.ScoreHistogram, _LOG2, purpose=Purpose.RANKS),
-    Draw(
-        "rotated_rs_hash", families.RandomProjection, _LOG2, draw_rotated_rs_hash, "RotatedRSHash"
-    ),
-    Draw("rs_hash", families.SubspaceGrid, _LOG2, draw_rs_hash, "RSHash"),
     Draw("verdicts", families.Labelled, _LOG2, purpose=Purpose.VERDICTS),
 ):
     register(_draw)

@@ -248,8 +248,9 @@ class Plan(Displayed):
         schema : Schema
             The features. With a public schema and no marginals, the plan does not depend on
             any data.
-        detector : {"ace", "hushtable", "lsh_itables", "rotated_rs_hash", "rs_hash"}
-            Which detector's tables to draw.
+        detector : {"hushtable", "lsh_itables"} or the name of another package's draw
+            Which detector's tables to draw. The package hushtable-bench adds ``"ace"``,
+            ``"rs_hash"`` and ``"rotated_rs_hash"``.
         marginals : Sketch or Release, optional
             Merged counts under ``Plan.marginals(schema)``; they refine the cuts and weights of the
             features (``"hushtable"`` only). Counts may be released under a plan drawn from a
@@ -274,11 +275,11 @@ class Plan(Displayed):
             With ``epsilon``: the periods in which rows arrive, or their number, with one total
             budget for all (see `hushtable.Periods`). ``expected_rows`` then covers all periods.
         **parameters
-            ``n_tables`` for all detectors; ``n_bits`` for ``"ace"``; ``n_cells``, ``min_depth``,
-            ``max_depth``, ``novelty``, ``tails`` and ``context`` for ``"hushtable"``;
-            ``max_samples``, which sets the depths, for the others. ``novelty=True`` draws deep
-            tables for rows that are known to be clean, ``context=["ward"]`` pairs of context and
-            behaviour (see `HushTable`); ``tails=False`` draws like version 0.1.
+            ``n_tables`` for all detectors; ``n_cells``, ``min_depth``, ``max_depth``, ``novelty``,
+            ``tails`` and ``context`` for ``"hushtable"``; ``max_samples``, which sets the depths,
+            for ``"lsh_itables"``. ``novelty=True`` draws deep tables for rows that are known to be
+            clean, ``context=["ward"]`` pairs of context and behaviour (see `HushTable`);
+            ``tails=False`` draws like version 0.1.
 
         Returns
         -------

@@ -3,7 +3,7 @@
 A family lays its tables end to end in one vector of cells. Everything above (sketches, files,
 noise, scores) sees only that vector and ``offsets``, never which family it is. A new family is
 one file: a subclass of `HashFamily` that declares its arrays by `drawn` and its parameters by
-`whole_number`, with the decorator `register`.
+`whole_number`, with the decorator `register`. Other packages add theirs in the same way.
 """
 
 from hushtable.plans.families.contextual import WEIGHT, Contextual, context_columns, own_cells
@@ -27,17 +27,11 @@ from hushtable.plans.families.histograms import (
     ScoreHistogram,
     labelled,
 )
-from hushtable.plans.families.projection import (
-    RandomProjection,
-    SimHash,
-    SubspaceGrid,
-    n_dimensions,
-)
 from hushtable.plans.families.random_feature import RandomFeature
 
 __all__ = [
     "FAMILIES", "FINE", "MAX_CELLS", "OUTLIER", "TOTALS", "VERDICT", "WEIGHT", "Contextual",
-    "EquiWidth", "HashFamily", "Labelled", "RandomFeature", "RandomProjection", "ScoreHistogram",
-    "SimHash", "SubspaceGrid", "Summing", "context_columns", "drawn", "family_from_content",
-    "labelled", "n_dimensions", "own_cells", "register", "whole_number",
+    "EquiWidth", "HashFamily", "Labelled", "RandomFeature", "ScoreHistogram", "Summing",
+    "context_columns", "drawn", "family_from_content", "labelled", "own_cells", "register",
+    "whole_number",
 ]  # fmt: skip

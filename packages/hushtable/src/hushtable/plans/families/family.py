@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hushtable import kernels
+from hushtable import kernels, plugins
 from hushtable.data.encoding import Codes, NumbersLoop
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
@@ -324,16 +324,17 @@ class HashFamily(ABC):
 
 
 class KernelFamily(HashFamily):
-    """A family whose loops are compiled: count_NAME, count_pairs_NAME, sum_NAME of `kernels`."""
+    """A family whose loops are compiled: count_NAME, count_pairs_NAME, sum_NAME of a module."""
 
     _loops: ClassVar[str]
+    _kernels: ClassVar[Any] = kernels
 
     @abstractmethod
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         """Return what the kernels take between the codes of these rows and their own arguments."""
 
     def _run(self, loop: str, codes: Codes, *rest: Any) -> None:
-        kernel = getattr(kernels, f"{loop}_{self._loops}")
+        kernel = getattr(self._kernels, f"{loop}_{self._loops}")
         kernel(codes.codes, *self._arguments(codes), *rest)
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
@@ -370,9 +371,10 @@ def family_from_content(name: Any, parameters: Any, arrays: Arrays, schema: Sche
 
     Raises `PlanError` if the name is unknown, or if parameters or arrays do not fit that family.
     """
-    if not isinstance(name, str) or name not in FAMILIES:
-        raise PlanError(f"hash family {name!r} is unknown: needs one of {sorted(FAMILIES)}")
-    return FAMILIES[name].from_content(schema, parameters, arrays)
+    family = plugins.registered(FAMILIES, name)
+    if family is None:
+        raise PlanError(plugins.unknown("hash family", name, FAMILIES))
+    return family.from_content(schema, parameters, arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,35 +397,3 @@ class Concatenated(KernelFamily):
     def _first(self) -> NDArray[np.int64]:
         """First hash function of each table, and the end of the last."""
         return np.concatenate([[0], np.cumsum(self.depth, dtype=np.int64)])
-
-
-@dataclass(frozen=True, eq=False)
-class CountMin(Concatenated):
-    """Tables whose vectors of places are counted in CountMin sketches: the smallest cell counts.
-
-    A row's key in a table adds up each function's place times its odd ``multiplier``. ``seed``
-    (R per table) mixes the key into one cell in each of R = ``sketch_rows`` histograms of ``cells``
-    cells (Cormode and Muthukrishnan, 2005). The smallest of a row's R values is its table's value.
-    """
-
-    multiplier: NDArray[np.uint32] = drawn(np.uint32, "n_functions")
-    seed: NDArray[np.uint32] = drawn(np.uint32, "n_histograms")
-    sketch_rows: int = whole_number(1, 16)
-    cells: int = whole_number(2, MAX_CELLS)
-
-    @property
-    def n_histograms(self) -> int:
-        return self.n_tables * self.sketch_rows
-
-    @cached_property
-    def offsets(self) -> NDArray[np.int64]:
-        return np.arange(self.n_histograms + 1, dtype=np.int64) * self.cells
-
-    def _check(self) -> None:
-        super()._check()
-        if not (self.multiplier & 1).all():
-            raise PlanError("hash functions: a multiplier is even: needs an odd number")
-
-    @property
-    def _sketches(self) -> tuple[Any, ...]:
-        return self.multiplier, self.seed.reshape(-1, self.sketch_rows), self.cells

@@ -181,7 +181,7 @@ class Finding:
     #: The closer it is to the claim, the smaller the errors that the audit can find.
     ideal: float | None = None
     #: Probability that the stated noise is as unusual as the observed noise, if it is visible:
-    #: see `hushtable.audit.bounds`.
+    #: see `hushtable_bench.systems.bounds`.
     p_noise: float | None = None
 
     @property

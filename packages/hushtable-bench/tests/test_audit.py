@@ -9,14 +9,19 @@ from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score
 
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.audit import bounds
-from hushtable.audit.audit import audit_canaries, audit_neighbours, audit_noise, audit_replay
-from hushtable.audit.bounds import Finding
 from hushtable.errors import UsageError
 from hushtable.privacy.accounting import rho_from_epsilon
 from hushtable.privacy.budget import calibrated_scale
 from hushtable.privacy.mechanisms import Sensitivity, add_noise
 from hushtable_bench.mistakes import DELTA, EPSILON, EXACT, MISTAKES, audit_all
+from hushtable_bench.systems import bounds
+from hushtable_bench.systems.audit import (
+    audit_canaries,
+    audit_neighbours,
+    audit_noise,
+    audit_replay,
+)
+from hushtable_bench.systems.bounds import Finding
 
 CORRECT, *WRONG = MISTAKES
 #: A correct release fails a test at this confidence once in ten million runs.

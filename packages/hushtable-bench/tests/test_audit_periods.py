@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from hushtable import Feature, Periods, Plan, Schema, Sketch, load
-from hushtable.audit.audit import _mixed, apart, audit_periods
 from hushtable.errors import UsageError
 from hushtable.privacy import Horizon
 from hushtable_bench.mistakes import noise_again, one_period
+from hushtable_bench.systems.audit import _mixed, apart, audit_periods
 
 #: A correct stream fails a test at this confidence once in ten million runs.
 SURE = 1 - 1e-7

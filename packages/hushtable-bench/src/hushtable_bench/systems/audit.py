@@ -8,7 +8,18 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.arguments import generator, whole
-from hushtable.audit.bounds import (
+from hushtable.counts.base import Noised
+from hushtable.counts.periods import Increment
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.data.encoding import Encoder
+from hushtable.data.schema import Feature
+from hushtable.data.typed import open_rows
+from hushtable.errors import UsageError
+from hushtable.plans.plan import Plan
+from hushtable.privacy.accounting import Horizon
+from hushtable.privacy.mechanisms import DEFAULT, add_noise, named
+from hushtable_bench.systems.bounds import (
     Claim,
     Finding,
     Floats,
@@ -22,17 +33,6 @@ from hushtable.audit.bounds import (
     p_of_release,
     stated_scale,
 )
-from hushtable.counts.base import Noised
-from hushtable.counts.periods import Increment
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
-from hushtable.data.encoding import Encoder
-from hushtable.data.schema import Feature
-from hushtable.data.typed import open_rows
-from hushtable.errors import UsageError
-from hushtable.plans.plan import Plan
-from hushtable.privacy.accounting import Horizon
-from hushtable.privacy.mechanisms import DEFAULT, add_noise, named
 
 
 def audit_neighbours(
@@ -57,7 +57,7 @@ def audit_neighbours(
     with them and ten without are 3,000 trials.
 
     All other cells are examined too: their counts are known, and therefore the noise on them, which
-    must be neither smaller than stated nor shared (`hushtable.audit.bounds`).
+    must be neither smaller than stated nor shared (`hushtable_bench.systems.bounds`).
 
     ``publish`` is the function to audit: it takes rows (n, d) and returns a release, or all
     releases of these rows in succession. It must always use the same plan, unless that is drawn
@@ -210,7 +210,7 @@ def audit_noise(
     noise is also compared with its own trade-off of errors, which needs far fewer draws: noise of a
     third of the scale is found in more than 999 of 1,000 audits of 1,000 draws, at an epsilon of 1
     and 95% confidence. All cells of all draws together also show whether the noise is as large as
-    stated, and separate for each cell: see `hushtable.audit.bounds`.
+    stated, and separate for each cell: see `hushtable_bench.systems.bounds`.
 
     ``noise`` is the function to audit: it takes counts (draws, m), int64, and returns them with
     noise; by default it is the sampler of every release. ``mechanism`` and ``scale`` are those that
@@ -258,7 +258,7 @@ def audit_canaries(
     canaries there are expected to add. The highest third are guessed to be in, the lowest third to
     be out; the number of right guesses bounds epsilon (Steinke, Nasr and Jagielski, *Privacy
     Auditing with One (1) Training Run*, 2023, theorem 5.2). The noise on all cells, whose counts
-    are known here, is examined too: see `hushtable.audit.bounds`.
+    are known here, is examined too: see `hushtable_bench.systems.bounds`.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def audit_canaries(
     Examples
     --------
     >>> from hushtable import Feature, Plan, Schema
-    >>> from hushtable.audit import audit_canaries
+    >>> from hushtable_bench.systems import audit_canaries
     >>> schema = Schema([Feature.numeric(name, low=0, high=1) for name in "abcdef"])
     >>> plan = Plan.draw(schema, n_tables=20, random_state=0)
     >>> claim = {"epsilon": 1.0, "delta": 1e-6, "canaries": 100}
