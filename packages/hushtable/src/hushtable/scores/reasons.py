@@ -84,8 +84,8 @@ def crowding_words(bits: float) -> str:
     return _("about %(n)s times as many similar rows", n=numerals(f"{about:,}"))
 
 
-#: Number of rows of a context that are few: a row is also compared with all rows, and at this number
-#: both have the same weight.
+#: Number of rows of a context below which these are few: its rows are also compared with all rows.
+#: At this number, both have the same weight.
 FEW_OF_CONTEXT = WEIGHT
 
 
@@ -113,7 +113,7 @@ class ContextRows:
         return np.asarray(self._sum(codes) < FEW_OF_CONTEXT * self._n_tables)
 
     def words(self, rows: Batch, i: int, codes: Codes) -> str:
-        """Return it in words for row i, the only one of ``codes``; empty if it is not worth a note."""
+        """Return a note on row i, the only one of ``codes``; empty if it is not worth one."""
         counted = float(self._sum(codes)[0]) / self._n_tables
         if counted >= self._noted_below:
             return ""
@@ -458,14 +458,13 @@ class RowPairs:
         usual = self._pairs.cells[pair.column].words(rows, one, kind, own)
         numeric = other.kind == "numeric"
         such = _("that %(name)s", name=other.name) if numeric else partner.named(other)
+        what = _("%(name)s with %(partner)s", name=value.named(one), partner=partner.named(other))
+        if usual:
+            what = _("%(what)s: usually %(usual)s for %(such)s", what=what, usual=usual, such=such)
         words = _(
-            "%(value)s with %(partner)s: usually %(usual)s for %(such)s (each usual, together "
-            "%(times)s times rarer than expected)",
-            value=value.named(one),
-            partner=partner.named(other),
+            "%(what)s (each usual, together %(times)s times rarer than expected)",
+            what=what,
             times=number_words(pair.times, 2),
-            usual=usual,
-            such=such,
         )
         direction = _("with %(partner)s", partner=partner.named(other))
         return replace(value, usual=usual, direction=direction, words=words, share=None)

@@ -512,12 +512,9 @@ def with_name(feature: Feature, text: str) -> str:
     return f"{feature.name} {text}{unit}"
 
 
-def range_text(
-    low: float, high: float, feature: Feature, kind: pa.DataType, digits: int = _USUAL_DIGITS
-) -> str:
+def range_text(low: float, high: float, feature: Feature, kind: pa.DataType) -> str:
     """Return two numbers of a column of type ``kind`` as a range in words."""
-    ends = [number_text(x, feature, kind, digits) for x in (low, high)]
-    low_text, high_text = ends
+    low_text, high_text = (number_text(x, feature, kind, _USUAL_DIGITS) for x in (low, high))
     return (
         low_text
         if low_text == high_text
