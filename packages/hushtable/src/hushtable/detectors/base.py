@@ -255,6 +255,7 @@ class TableDetector(FittedTables, ABC):
         """Return the columns of numbers that follow from the others, the best predicted first.
 
         Rows that break what binds such columns are found with `HushTable`'s ``relations=True``.
+        A column is judged if it has at least 20 values more than there are columns of numbers.
         Derived from a sample of the rows of `fit`, and known only before the model is saved.
 
         Returns
