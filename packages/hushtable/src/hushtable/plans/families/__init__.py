@@ -6,7 +6,13 @@ one file: a subclass of `HashFamily` that declares its arrays by `drawn` and its
 `whole_number`, with the decorator `register`.
 """
 
-from hushtable.plans.families.contextual import WEIGHT, Contextual, context_columns, own_cells
+from hushtable.plans.families.contextual import (
+    WEIGHT,
+    Contextual,
+    context_columns,
+    only_one_value,
+    own_cells,
+)
 from hushtable.plans.families.family import (
     FAMILIES,
     MAX_CELLS,
@@ -39,5 +45,5 @@ __all__ = [
     "FAMILIES", "FINE", "MAX_CELLS", "OUTLIER", "TOTALS", "VERDICT", "WEIGHT", "Contextual",
     "EquiWidth", "HashFamily", "Labelled", "RandomFeature", "RandomProjection", "ScoreHistogram",
     "SimHash", "SubspaceGrid", "Summing", "context_columns", "drawn", "family_from_content",
-    "labelled", "n_dimensions", "own_cells", "register", "whole_number",
+    "labelled", "n_dimensions", "only_one_value", "own_cells", "register", "whole_number",
 ]  # fmt: skip
