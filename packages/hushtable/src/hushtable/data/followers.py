@@ -65,7 +65,7 @@ def followers(columns: Mapping[str, Floats]) -> list[Follower]:
     if not usable.all():
         return followers({name: chosen[name] for name, ok in zip(names, usable, strict=True) if ok})
     Z = np.where(missing, 0.0, (X - np.nanmean(X, axis=0)) / spread)
-    variance, inverse = _filled(Z, missing)
+    variance, inverse = _inverse(_filled(Z, missing) if missing.any() else Z)
     partial = np.abs(inverse) / np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
     np.fill_diagonal(partial, -1.0)
     free = rows - k
@@ -80,21 +80,21 @@ def followers(columns: Mapping[str, Floats]) -> list[Follower]:
     return found
 
 
-def _filled(Z: Floats, missing: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return variances (k,) and inverse covariances (k, k) of standard scores, 0 where missing.
-
-    The missing ones are replaced by the predictions of a ridge regression on the others.
-    """
-    for fill in range(_FILLS + 1):
-        covariance = Z.T @ Z / len(Z)
-        variance = np.diag(covariance)
-        inverse = np.linalg.inv(covariance + RIDGE * np.diag(variance))
-        if fill == _FILLS:
-            break
+def _filled(Z: Floats, missing: NDArray[np.bool_]) -> Floats:
+    """Return standard scores (n, k) with predictions of a ridge regression where one is missing."""
+    for _fill in range(_FILLS):
+        _variance, inverse = _inverse(Z)
         for j in np.flatnonzero(missing.any(axis=0)).tolist():
             gap = missing[:, j]
             Z[gap, j] -= Z[gap] @ inverse[:, j] / inverse[j, j]
-    return variance, inverse
+    return Z
+
+
+def _inverse(Z: Floats) -> tuple[Floats, Floats]:
+    """Return the variances (k,) and the inverse covariances (k, k) of standard scores (n, k)."""
+    covariance = Z.T @ Z / len(Z)
+    variance = np.diag(covariance)
+    return variance, np.asarray(np.linalg.inv(covariance + RIDGE * np.diag(variance)), np.float64)
 
 
 def followers_words(found: Sequence[Follower]) -> str:

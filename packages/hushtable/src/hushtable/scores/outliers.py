@@ -124,13 +124,12 @@ REPAIR_MEANS = N_(
     "the severity that the row would then have."
 )
 INCIDENT_MEANS = N_("Rows with the same number have the same strongest reason.")
-#: What a list has about each reason of a row, and the names of all its columns except kept ones.
-_OF_REASON = ("reason", "value", "usual", "direction")
+#: Names of the columns of a list, except kept ones.
 LISTED = (
-    *("rank", "file", "row", "severity", "score", "error", "outside"),
-    *(f"{name}_{k + 1}" for k in range(TOP) for name in _OF_REASON),
-    *("words", "repair", "incident"),
-)
+    "rank", "file", "row", "severity", "score", "error", "outside", "reason_1", "value_1",
+    "usual_1", "direction_1", "reason_2", "value_2", "usual_2", "direction_2", "reason_3",
+    "value_3", "usual_3", "direction_3", "words", "repair", "incident",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -267,7 +266,7 @@ class Outliers:
         columns = {}
         for k in range(TOP):
             found = [reason_facts(self.reasons(row), k) for row in self.rows]
-            names = [f"{name}_{k + 1}" for name in _OF_REASON]
+            names = (f"reason_{k + 1}", f"value_{k + 1}", f"usual_{k + 1}", f"direction_{k + 1}")
             for name, values in zip(names, zip(*found, strict=True), strict=True):
                 columns[name] = texts_column(values)
         columns["words"] = texts_column([self.sentence(row) for row in self.rows])

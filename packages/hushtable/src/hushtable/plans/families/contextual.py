@@ -54,7 +54,7 @@ def context_columns(schema: Schema, names: Sequence[str]) -> NDArray[np.bool_]:
 def only_one_value(names: Sequence[str]) -> UsageError:
     """Return the error of a context that does not vary."""
     return UsageError(
-        f"context={[*names]}: the column has only one value, so it does not distinguish rows: "
+        f"context={list(names)}: the column has only one value, so it does not distinguish rows: "
         "leave it out"
     )
 
