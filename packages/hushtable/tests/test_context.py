@@ -381,6 +381,17 @@ def test_contexts_that_say_nothing_are_refused(patients, context, words):
         HushTable(context=context, random_state=0).fit(table)
 
 
+@pytest.mark.parametrize("n", [40, 600])
+def test_one_value_and_missing_ones_are_a_context(n):
+    rng = np.random.default_rng(0)
+    marked = np.arange(n) % 4 == 0
+    age = rng.normal(np.where(marked, 80.0, 20.0), 3.0)
+    age[8] = 21.0  # usual for most rows, but not for ward A
+    rows = pa.table({"ward": pa.array(["A"] * n, mask=~marked), "age": age})
+    listed = HushTable(context="ward", random_state=0).fit(rows).outliers(rows, n=1)
+    assert listed["row"].to_pylist() == [8]
+
+
 @pytest.mark.parametrize("other", [{"passes": 2}, {"novelty": True}])
 def test_a_context_takes_one_pass_over_all_rows(patients, schema, other):
     with pytest.raises(UsageError, match="leave one of the two out"):

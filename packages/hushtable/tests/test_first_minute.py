@@ -96,6 +96,8 @@ def test_saving_into_a_folder_that_does_not_exist_says_what_to_do(fitted, tmp_pa
     for one in (fitted, fitted.plan_, fitted.sketch_):
         with pytest.raises(FileError, match=r"no folder .*nowhere: create it, or save to another"):
             one.save(tmp_path / "nowhere" / "x.hush")
+        with pytest.raises(FileError, match="it is a folder: save to a file in it, such as"):
+            one.save(tmp_path)
 
 
 def _schemas():

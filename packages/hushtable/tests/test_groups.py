@@ -330,3 +330,25 @@ def test_medians_are_those_of_sorting(rng):
                     some = np.repeat(y[of == g], weights[of == g].astype(int))
                     expected = np.median(some) if len(some) else np.nan
                     np.testing.assert_equal(found[g], expected)
+
+
+def test_a_category_that_differs_within_its_group_is_a_reason():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({
+        "person": [f"p{i // 6}" for i in range(1800)],
+        "sex": np.repeat(rng.choice(["M", "F"], 300), 6),
+        "pulse": rng.normal(70.0, 8.0, 1800),
+    })  # fmt: skip
+    usual = rows.loc[10, "sex"]
+    other = rows.loc[10, "sex"] = "F" if usual == "M" else "M"
+    listed = HushTable(context="person", random_state=0).fit(rows).outliers(rows, n=1).loc[10]
+    assert listed["words"] == f"sex {other}, where by person it would be {usual}"
+    assert list(listed[["reason_1", "usual_1", "direction_1"]]) == ["sex", usual, "rare"]
+
+
+def test_few_rows_of_a_group_are_noted_only_if_most_groups_have_more():
+    rows, _ = panel(groups=100, each=6)
+    shorter = rows.drop(index=[595, 596, 597, 598])  # two of the last six remain
+    listed = HushTable(context="person", random_state=0).fit(shorter).outliers(shorter, n=596)
+    noted = listed["words"].str.contains("counted, so also compared with all rows")
+    assert list(noted[noted].index.sort_values()) == [594, 599]

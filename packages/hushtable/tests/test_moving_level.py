@@ -22,7 +22,7 @@ def test_a_moving_level_is_warned_of_with_share_and_row(rng):
     detector = HushTable(n_tables=10, random_state=0).partial_fit(_moved(rng, 1000))
     detector.partial_fit(_moved(rng, 500))
     assert detector.outside_ == {}
-    words = r"x \(\d+%\)\. It does not distinguish such values: fit it again.*since row 1,500"
+    words = r"x since row 1,500 \(\d+%\)\. It does not distinguish such values: fit it again"
     for _ in range(3):  # it goes on, and the row stays
         with pytest.warns(UserWarning, match=words):
             detector.partial_fit(_moved(rng, 500, level=4.0))
@@ -30,6 +30,17 @@ def test_a_moving_level_is_warned_of_with_share_and_row(rng):
     assert 0.5 < detector.outside_["x"] <= 1.0
     detector.partial_fit(_moved(rng, 500))
     assert detector.outside_ == {}
+
+
+def test_each_column_has_the_row_from_which_on_it_moved(rng):
+    detector = HushTable(n_tables=5, random_state=0).partial_fit(_moved(rng, 1000))
+    for _ in range(2):
+        with pytest.warns(UserWarning, match=r"x since row 1,000 \("):
+            detector.partial_fit(_moved(rng, 500, level=6.0))
+    with pytest.warns(UserWarning, match=r": ward since row 2,000 \(100%\)\. "):
+        detector.partial_fit(_moved(rng, 500, ward="c"))
+    with pytest.warns(UserWarning, match=r": (?=.*x since row 2,500)(?=.*ward since row 2,000)"):
+        detector.partial_fit(_moved(rng, 500, level=6.0, ward="c"))
 
 
 def test_from_a_fifth_of_a_batch_on(rng):
@@ -46,7 +57,7 @@ def test_from_a_fifth_of_a_batch_on(rng):
 
 def test_a_new_category_is_a_moved_level(rng):
     detector = HushTable(n_tables=5, passes=1, random_state=0).fit(_moved(rng, 800))
-    with pytest.warns(UserWarning, match=r"ward \(\d\d%\)"):
+    with pytest.warns(UserWarning, match=r"ward since row 800 \(\d\d%\)"):
         detector.partial_fit(_moved(rng, 300, ward="abc"))
     assert detector.fit(_moved(rng, 100)).outside_ == {}
 

@@ -17,7 +17,7 @@ from hushtable.data.schema import number_words
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.details import Detail, Scored, lowest_rows
-from hushtable.scores.outliers import AMONG, Lowest, find_outliers
+from hushtable.scores.outliers import AMONG, LISTED, Lowest, find_outliers
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import UsualValues, describe_cell
 from hushtable.scores.usual import FEW, MOST, Sample
@@ -342,11 +342,17 @@ def test_one_table_has_no_standard_error(people):
         (2, "name", "needs a list of columns"),
         (2, ["nobody"], r"keep=\['nobody'\]: the data has no such column"),
         (2, ["ward", "ward"], "names a column twice"),
+        (2, ["row"], "its own column 'row': rename the column of the rows"),
     ],
 )
 def test_bad_wishes_are_refused(fitted, people, n, keep, says):
     with pytest.raises((DataError, UsageError), match=says):
         fitted.outliers(people, n=n, keep=keep)
+
+
+def test_a_list_has_the_columns_that_it_says(fitted, people):
+    found = fitted._lowest(people.reset_index(), 3, keep=["name"]).table().column_names
+    assert {*found} | {"file"} == {*LISTED, "name"}
 
 
 def test_further_columns_are_left_out_and_missing_ones_refused(fitted, people):

@@ -80,6 +80,32 @@ def test_a_planted_pair_is_named(people, values, words):
     assert table["direction_1"].item().startswith("with ")
 
 
+def test_a_usual_range_excludes_the_value_and_holds_what_it_claims(rng):
+    n = 3000
+    kind = rng.choice(["A", "B"], n)
+    rows = pd.DataFrame()
+    for k in range(6):
+        # Rows of type A have high numbers, or, in the last column, low or high ones.
+        own = rng.poisson(np.where(rng.random(n) < (0.5 if k == 5 else 0.0), 3.0, 26.0))
+        odd = rng.random(n) < 0.03
+        values = np.where((kind == "A") & ~odd, own, rng.poisson(12.0, n))
+        rows[f"x{k}"] = values.astype(float)
+    rows["kind"] = pd.Series(kind, dtype=object)
+    model = HushTable(random_state=0).fit(rows)
+    odd = rows[(kind == "A") & rows[["x0", "x5"]].isin(range(9, 15)).any(axis=1)]
+    listed = model.outliers(odd, n=len(odd))["words"]
+    pattern = r"(x\d) (\d+) with kind (\w): usually (below|at least) (\d+) for kind \3 \("
+    found = {one for words in listed for one in re.findall(pattern, words)}
+    assert len(found) >= 5
+    for name, value, of, side, end in found:
+        partners = rows.loc[rows["kind"] == of, name]
+        inside = partners < float(end) if side == "below" else partners >= float(end)
+        assert inside.mean() >= 0.9, (name, value, of, side, end)
+        assert (float(value) < float(end)) != (side == "below")
+        assert float(end) in set(rows[name])
+    assert listed.str.contains(r"x5 \d+ with kind A \(each usual, together").any()
+
+
 def test_independent_columns_have_no_pairs(rng):
     rows = rng.normal(size=(3000, 6))
     found = HushTable(random_state=0).fit(rows).outliers(rows[:300], n=300)

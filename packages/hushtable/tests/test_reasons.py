@@ -157,7 +157,7 @@ def test_a_value_that_many_rows_share_is_named_only_with_its_partner(rng):
     assert not listed["words"].str.contains(r"gender Female, in|gender Male, in").any()
     words = listed.set_index("row")["words"].loc[[0, 1, 2]]
     for year, said in zip((1790, 1795, 1800), words, strict=True):
-        assert said.startswith(f"born {year} with gender Female: usually 18")
+        assert said.startswith(f"born {year} with gender Female: usually at least 19")
         assert "for gender Female (each usual, together " in said
 
 

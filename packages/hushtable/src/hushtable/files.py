@@ -336,8 +336,14 @@ class Content:
 def write(path: str | os.PathLike[str], kind: str, entries: dict[str, Any], arrays: Arrays) -> None:
     """Write a file atomically: the path holds the whole new file, or the old one.
 
-    Unless it `travels`, only its owner may read it. Raises `FileError` if there is no such folder.
+    Unless it `travels`, only its owner may read it. Raises `FileError` if there is no such folder,
+    or if the path is one.
     """
+    if Path(path).is_dir():
+        raise FileError(
+            f"{path}: not written, because it is a folder: save to a file in it, such as "
+            f"{Path(path) / 'model.hush'}"
+        )
     if not Path(path).parent.is_dir():
         raise FileError(
             f"{path}: not written, because there is no folder {Path(path).parent}: create it, or "

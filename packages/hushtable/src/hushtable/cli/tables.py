@@ -20,7 +20,7 @@ from hushtable.errors import UsageError
 from hushtable.files import replacing
 from hushtable.language import _
 from hushtable.report.lists import LISTS, cut_words
-from hushtable.scores.outliers import AMONG, LowRow, Outliers, known_words, unjudged_words
+from hushtable.scores.outliers import AMONG, LISTED, LowRow, Outliers, known_words, unjudged_words
 
 
 def _parquet(file: BinaryIO, schema: pa.Schema) -> Any:
@@ -39,8 +39,6 @@ def _csv(file: BinaryIO, schema: pa.Schema) -> Any:
 SCORES: dict[str, Callable[[BinaryIO, pa.Schema], Any]] = {".parquet": _parquet, ".csv": _csv}
 #: Number of rows to print; the file has all.
 _SHOWN = 5
-#: Names of the columns in every file of the lowest rows.
-_TAKEN = ("rank", "file", "row", "severity", "score", "error", "outside", "words")
 
 
 def endings(writers: Iterable[str]) -> str:
@@ -53,8 +51,7 @@ def check_top(output: Path, keep: list[str]) -> None:
     """Refuse a format that --top cannot write, before any row is read."""
     if output.suffix not in LISTS:
         raise UsageError(f"-o {output}: with --top, the name must end in {endings(LISTS)}")
-    taken = [f"{name}_{k}" for name in ("reason", "value", "usual", "direction") for k in (1, 2, 3)]
-    check_names(keep, (*_TAKEN, *taken))
+    check_names(keep, LISTED)
     if output.suffix == ".html":
         from hushtable.report.page import check_extra
 

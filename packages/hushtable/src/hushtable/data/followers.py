@@ -14,9 +14,12 @@ Floats = NDArray[np.float64]
 
 #: Share of a column's variance that the others explain if it follows from them.
 FOLLOWS = 0.9
-#: Rows of a column needed to find what it follows from; most rows and columns to look at; different
-#: values that a column of measurements exceeds.
-_ROWS_TO_FOLLOW, _MOST_ROWS, _MOST_COLUMNS, _DIFFERENT = 20, 10_000, 100, 10
+#: Values that a follower needs besides one for each column; most rows and columns to look at;
+#: different values that a column of measurements exceeds.
+_LEAST_FREE, _MOST_ROWS, _MOST_COLUMNS, _DIFFERENT = 20, 10_000, 100, 10
+#: How often missing values are predicted: if more often, predictions confirm themselves. With half
+#: of the values missing, followers are named in 95 of 100 tables, and in none of 100 independent.
+_FILLS = 2
 
 
 class Follower(NamedTuple):
@@ -30,9 +33,9 @@ class Follower(NamedTuple):
 def followers(columns: Mapping[str, Floats]) -> list[Follower]:
     """Return the columns that linearly follow from the others, the best predicted first.
 
-    The ends of each column (1%, and at least three values) are clipped, so that no single row
-    decides. Columns of few different values, such as yes and no, are left out: each of the parts
-    of a code follows from the others.
+    The ends of each column (1%, and at least one value) are clipped, so that no single row decides.
+    A missing value is replaced by its prediction from the others. Columns of few different values,
+    such as yes and no, are left out: each of the parts of a code follows from the others.
 
     Parameters
     ----------
@@ -51,24 +54,23 @@ def followers(columns: Mapping[str, Floats]) -> list[Follower]:
     if k < 2:
         return []
     names, X = list(chosen), np.column_stack(list(chosen.values()))
-    X = X[np.isfinite(X).all(axis=1)]
-    n = len(X)
-    if n < _ROWS_TO_FOLLOW * k:
-        return []
-    least = max(3, n // 100)  # rows at each end
-    X = np.clip(X, *np.sort(X, axis=0)[[least, n - 1 - least]])
+    missing = ~np.isfinite(X)
+    X[missing] = np.nan
+    rows = len(X) - missing.sum(axis=0)
+    least = np.maximum(1, rows // 100)  # rows at each end
+    X = np.clip(X, *np.sort(X, axis=0)[[least, rows - 1 - least], range(k)])
     with np.errstate(over="ignore", invalid="ignore"):
-        spread = X.std(axis=0)
+        spread = np.nanstd(X, axis=0)
     usable = np.isfinite(spread) & (spread > 0.0)
     if not usable.all():
         return followers({name: chosen[name] for name, ok in zip(names, usable, strict=True) if ok})
-    Z = (X - X.mean(axis=0)) / spread
-    correlation = Z.T @ Z / n
-    np.fill_diagonal(correlation, 1.0 + RIDGE)
-    inverse = np.linalg.inv(correlation)
-    left = 1.0 / np.diag(inverse) * (n - 1) / (n - k)
+    Z = np.where(missing, 0.0, (X - np.nanmean(X, axis=0)) / spread)
+    variance, inverse = _inverse(_filled(Z, missing) if missing.any() else Z)
     partial = np.abs(inverse) / np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
     np.fill_diagonal(partial, -1.0)
+    free = rows - k
+    left = (rows - 1) / np.maximum(free, 1) / (np.diag(inverse) * variance)
+    left[free < _LEAST_FREE] = 1.0
     found = []
     for j in np.argsort(left, kind="stable").tolist():
         if 1.0 - left[j] < FOLLOWS:
@@ -76,6 +78,23 @@ def followers(columns: Mapping[str, Floats]) -> list[Follower]:
         strongest = np.argsort(-partial[:, j])[: min(2, k - 1)].tolist()
         found.append(Follower(names[j], tuple(names[i] for i in strongest), float(1.0 - left[j])))
     return found
+
+
+def _filled(Z: Floats, missing: NDArray[np.bool_]) -> Floats:
+    """Return standard scores (n, k) with predictions of a ridge regression where one is missing."""
+    for _fill in range(_FILLS):
+        _variance, inverse = _inverse(Z)
+        for j in np.flatnonzero(missing.any(axis=0)).tolist():
+            gap = missing[:, j]
+            Z[gap, j] -= Z[gap] @ inverse[:, j] / inverse[j, j]
+    return Z
+
+
+def _inverse(Z: Floats) -> tuple[Floats, Floats]:
+    """Return the variances (k,) and the inverse covariances (k, k) of standard scores (n, k)."""
+    covariance = Z.T @ Z / len(Z)
+    variance = np.diag(covariance)
+    return variance, np.asarray(np.linalg.inv(covariance + RIDGE * np.diag(variance)), np.float64)
 
 
 def followers_words(found: Sequence[Follower]) -> str:

@@ -159,8 +159,8 @@ class TableDetector(FittedTables, ABC):
     verdicts_: Counts
     #: Shares of the rows of the last `partial_fit` outside ranges or categories, where many are.
     outside_: dict[str, float]
-    #: The counts before a level moved; the attribute is missing if none has.
-    _quiet: Counts
+    #: For each column whose level moved, the counts before; set by `partial_fit`.
+    _quiet: dict[str, Counts]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -255,6 +255,7 @@ class TableDetector(FittedTables, ABC):
         """Return the columns of numbers that follow from the others, the best predicted first.
 
         Rows that break what binds such columns are found with `HushTable`'s ``relations=True``.
+        A column is judged if it has at least 20 values more than there are columns of numbers.
         Derived from a sample of the rows of `fit`, and known only before the model is saved.
 
         Returns
@@ -403,16 +404,23 @@ class TableDetector(FittedTables, ABC):
         return self._finish(after, reader, None)
 
     def _note_outside(self, before: Counts, more: Counts) -> None:
-        """Compare the latest rows with those before any level moved; warn if many are outside."""
-        quiet = getattr(self, "_quiet", before)
-        self.outside_ = outside_beyond(quiet, more)
-        if not self.outside_:
-            if hasattr(self, "_quiet"):
-                del self._quiet
-            return
-        self._quiet = quiet
-        since = f"(since row {quiet.n_rows:,} of those counted, numbered from 0)"
-        warnings.warn(f"{outside_words(self.outside_)} {since}", UserWarning, stacklevel=4)
+        """Compare the latest rows with those before each level moved; warn if many are outside."""
+        quiet = getattr(self, "_quiet", {})
+        found = {
+            name: share
+            for counts in {id(one): one for one in (before, *quiet.values())}.values()
+            for name, share in outside_beyond(counts, more).items()
+            if counts is quiet.get(name, before)
+        }
+        self.outside_ = dict(sorted(found.items(), key=lambda one: -one[1]))
+        self._quiet = {name: quiet.get(name, before) for name in self.outside_}
+        if self.outside_:
+            named = {
+                f"{name} since row {self._quiet[name].n_rows:,}": share
+                for name, share in self.outside_.items()
+            }
+            words = f"{outside_words(named)} Rows are those counted, numbered from 0."
+            warnings.warn(words, UserWarning, stacklevel=4)
 
     @classmethod
     def from_counts(cls, sketch: Counts, *, n_jobs: int | None = None) -> Self:

@@ -23,7 +23,7 @@ from hushtable.detectors.estimator import check_fitted, import_sklearn, join_skl
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.explain import Explainer
-from hushtable.scores.outliers import AMONG, Outliers, find_outliers
+from hushtable.scores.outliers import AMONG, LISTED, Outliers, find_outliers
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.usual import Sample, Usual
@@ -463,7 +463,8 @@ class FittedTables(_Base):
         n : int, default=20
             Number of rows to return.
         keep : sequence of str, optional
-            Columns whose values to include: features, or others such as an identifier.
+            Columns whose values to include: features, or others such as an identifier; none with
+            the name of a column of the list.
         only_counted : bool, default=False
             With a context: whether to leave out rows whose context has fewer than eight counted
             rows. By default such rows are compared with all rows.
@@ -499,7 +500,7 @@ class FittedTables(_Base):
         DataError
             If there are no rows, or the columns do not fit.
         UsageError
-            If n is not a whole number above 0.
+            If n is not a whole number above 0, or the list has its own column of a kept name.
 
         Examples
         --------
@@ -515,6 +516,11 @@ class FittedTables(_Base):
             raise UsageError(f"keep={keep!r}: needs a list of columns, such as [{keep!r}]")
         if len(set(keep)) < len(keep):
             raise UsageError(f"keep={list(keep)} names a column twice: name each once")
+        if taken := [name for name in keep if name in LISTED]:
+            raise UsageError(
+                f"keep={taken}: the list has its own column {taken[0]!r}: rename the column of the "
+                "rows"
+            )
         table = self._lowest(X, n, keep, only_counted=only_counted).table()
         first = [name for name in _READ_FIRST if name in table.column_names]
         first[first.index("severity") : first.index("severity")] = keep

@@ -30,7 +30,7 @@ from hushtable.detectors.base import TableDetector
 from hushtable.detectors.estimator import AvailableIf
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.draws import NOVELTY
-from hushtable.plans.families import context_columns
+from hushtable.plans.families import context_columns, only_one_value
 from hushtable.plans.plan import Plan
 
 #: Share of the width of a range by which both of its ends are moved outwards, for novelty.
@@ -267,7 +267,7 @@ class HushTable(TableDetector):
         drawn_by = {"marginals": marginals, "novelty": bool(self.novelty)}
         if self.context is None:
             return drawn_by
-        _check_contexts(schema, self._contexts, n_rows)
+        _check_contexts(schema, self._contexts, n_rows, marginals)
         return drawn_by | {"context": self._contexts}
 
     def _chosen_rows(self, n_rows: int, weights: Any) -> NDArray[np.int64] | None:
@@ -336,10 +336,12 @@ def _with_differences(schema: Schema, names: Sequence[str], rows: Rows, n_rows: 
     return schema if found is None else schema.with_differences(found)
 
 
-def _check_contexts(schema: Schema, names: Sequence[str], n_rows: int) -> None:
-    """Raise `UsageError` for a context whose values almost every row has to itself."""
-    for feature in schema.features:
+def _check_contexts(schema: Schema, names: Sequence[str], n_rows: int, counted: Sketch) -> None:
+    """Raise `UsageError` for a context that all rows share, or that almost every row has alone."""
+    for feature, missing in zip(schema.features, counted.tally[:, 0].tolist(), strict=True):
         n = len(feature.categories) if feature.name in names else 0
+        if n == 1 and not missing:
+            raise only_one_value([feature.name])
         if n * _ROWS_OF_CONTEXT > n_rows:
             raise UsageError(
                 f"context={feature.name!r} has {n:,} different values in {n_rows:,} rows: a row is "

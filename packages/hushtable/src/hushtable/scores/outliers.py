@@ -124,6 +124,12 @@ REPAIR_MEANS = N_(
     "the severity that the row would then have."
 )
 INCIDENT_MEANS = N_("Rows with the same number have the same strongest reason.")
+#: Names of the columns of a list, except kept ones.
+LISTED = (
+    "rank", "file", "row", "severity", "score", "error", "outside", "reason_1", "value_1",
+    "usual_1", "direction_1", "reason_2", "value_2", "usual_2", "direction_2", "reason_3",
+    "value_3", "usual_3", "direction_3", "words", "repair", "incident",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,9 @@ from hushtable.errors import PlanError
 from hushtable.files import Content
 from hushtable.language import _
 from hushtable.scores.typical import (
-    QUANTILES,
     UsualValues,
     number_text,
     numbers_of,
-    range_text,
     texts_of,
 )
 
@@ -43,9 +41,8 @@ MOST_COLUMNS = 64
 _LEAST_ROWS, _LEAST_EXPECTED = 100, 5.0
 #: Outer edges of the cells, as quantiles; values beyond them are in the outer cells too.
 _ENDS = (0.01, 0.99)
-#: Digits of a range that is read off cells; number of values named as the usual ones.
-_DIGITS = 3
-_NAMED = 2
+#: Share of a partner's rows that a usual range holds; number of values named as the usual ones.
+_MOST, _NAMED = 0.9, 2
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -97,16 +94,27 @@ class Cells:
         return np.where(missing, -1, found).astype(np.int64)
 
     def words(self, rows: Floats, feature: Feature, kind: pa.DataType, own: Any) -> str:
-        """Return the values of the middle 90% of some rows, or the most frequent, in words.
+        """Return what some rows usually have instead of a row's own value, in words.
+
+        The most frequent values; of many numbers, an edge below which, or from which on, 90% of
+        the rows are, but not the own value: it is a value that occurs. Empty if there is none.
 
         ``rows`` (8,) are the numbers of rows in each cell; the column has the type ``kind``, and
         ``own`` is the value that is compared with them.
         """
         if self.edges:
-            # Between edges, rows are assumed to be evenly spaced.
-            below = np.cumsum([0.0, *rows[: self.size]]) / max(float(rows.sum()), 1.0)
-            low, high = np.interp([QUANTILES[0], QUANTILES[2]], below, self.edges[: len(below)])
-            return range_text(float(low), float(high), feature, kind, _DIGITS)
+            place = int(np.searchsorted(self.edges[1:-1], own, side="right"))
+            below, least = np.cumsum(rows[: self.size]), _MOST * float(rows.sum())
+            # The cells up to k are below the edge k + 1.
+            lower = np.flatnonzero(below[:place] >= least)
+            higher = place + np.flatnonzero(below[-1] - below[place:-1] >= least)
+            if len(lower):
+                edge = self.edges[lower[0] + 1]
+                return _("below %(end)s", end=number_text(edge, feature, kind))
+            if len(higher):
+                edge = self.edges[higher[-1] + 1]
+                return _("at least %(end)s", end=number_text(edge, feature, kind))
+            return ""
         key = own if isinstance(own, str) else repr(float(own) + 0.0)
         most = np.argsort(-rows[: len(self.names)], kind="stable").tolist()
         names = [self.names[k] for k in most if rows[k] and self.names[k] != key][:_NAMED]

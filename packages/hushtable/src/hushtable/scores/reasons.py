@@ -84,13 +84,15 @@ def crowding_words(bits: float) -> str:
     return _("about %(n)s times as many similar rows", n=numerals(f"{about:,}"))
 
 
-#: Number of rows of a context below which the list states that a row is also compared with all
-#: rows. At this number, both have the same weight.
+#: Number of rows of a context below which these are few: its rows are also compared with all rows.
+#: At this number, both have the same weight.
 FEW_OF_CONTEXT = WEIGHT
 
 
 class ContextRows:
     """Reports how many rows of a row's context were counted, if these are few.
+
+    If most contexts have few rows, only those with less than half as many are worth a note.
 
     If the hash functions of the context are drawn, this is the mean over the tables of the rows in
     the same cell, which may include rows of other contexts. The counts must be exact.
@@ -101,6 +103,9 @@ class ContextRows:
         assert isinstance(family, Contextual)
         rows = family.rows_of_context(scorer.row_counts).astype(np.float64)
         self._sum, self._n_tables = family.summing(rows), family.n_tables
+        sizes = rows[: family.offsets[1] : family.cells]  # one for each context of the first table
+        usual = float(np.quantile(sizes, 0.5, weights=sizes, method="inverted_cdf"))
+        self._noted_below = min(FEW_OF_CONTEXT, 0.5 * usual)
         self._columns = [(j, scorer.plan.schema.features[j]) for j in family.context_features]
 
     def few(self, codes: Codes) -> NDArray[np.bool_]:
@@ -108,9 +113,9 @@ class ContextRows:
         return np.asarray(self._sum(codes) < FEW_OF_CONTEXT * self._n_tables)
 
     def words(self, rows: Batch, i: int, codes: Codes) -> str:
-        """Return it in words for row i of some rows, the only one of ``codes``; empty if many."""
+        """Return a note on row i, the only one of ``codes``; empty if it is not worth one."""
         counted = float(self._sum(codes)[0]) / self._n_tables
-        if counted >= FEW_OF_CONTEXT:
+        if counted >= self._noted_below:
             return ""
         missing = _("missing")
         names = [
@@ -338,13 +343,18 @@ class RowPhrases:
             columns=by,
             expected=expected,
         )
-        direction = ("high" if far > 0.0 else "low") if abs(far) > _FAR else ""
+        share, side = phrase.share, ""
+        if abs(far) > _FAR:
+            share = None  # the value is a reason here, even if many of all rows have it
+            side = "high" if far > 0.0 else "low"
+            side = "rare" if isinstance(value, str) else side
         return replace(
             phrase,
             words=words,
             usual=expected,
-            direction=direction,
+            direction=side,
             compared=True,
+            share=share,
             distance=abs(far),
         )
 
@@ -448,14 +458,13 @@ class RowPairs:
         usual = self._pairs.cells[pair.column].words(rows, one, kind, own)
         numeric = other.kind == "numeric"
         such = _("that %(name)s", name=other.name) if numeric else partner.named(other)
+        what = _("%(name)s with %(partner)s", name=value.named(one), partner=partner.named(other))
+        if usual:
+            what = _("%(what)s: usually %(usual)s for %(such)s", what=what, usual=usual, such=such)
         words = _(
-            "%(value)s with %(partner)s: usually %(usual)s for %(such)s (each usual, together "
-            "%(times)s times rarer than expected)",
-            value=value.named(one),
-            partner=partner.named(other),
+            "%(what)s (each usual, together %(times)s times rarer than expected)",
+            what=what,
             times=number_words(pair.times, 2),
-            usual=usual,
-            such=such,
         )
         direction = _("with %(partner)s", partner=partner.named(other))
         return replace(value, usual=usual, direction=direction, words=words, share=None)

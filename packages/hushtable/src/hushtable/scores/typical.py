@@ -34,9 +34,9 @@ RARE = 0.1
 USUAL_MEANS = N_("The middle %(middle)s%% of %(rows)s, or the most frequent values among them.")
 DIRECTION_MEANS = N_(
     "high or low: beyond the middle %(middle)s%%. rare: a value that fewer than %(rare)s%% of the "
-    "rows have. missing: no value. beyond: outside the model's range or categories. with: usual by "
-    "itself, rare together with that value. Empty: usual by itself, unusual together with other "
-    "columns."
+    "rows have, or not the one that the context predicts. missing: no value. beyond: outside the "
+    "model's range or categories. with: usual by itself, rare together with that value. Empty: "
+    "usual by itself, unusual together with other columns."
 )
 #: What they are in percent.
 MEANT = {"middle": f"{100.0 * (QUANTILES[2] - QUANTILES[0]):.0f}", "rare": f"{100.0 * RARE:.0f}"}
@@ -512,12 +512,9 @@ def with_name(feature: Feature, text: str) -> str:
     return f"{feature.name} {text}{unit}"
 
 
-def range_text(
-    low: float, high: float, feature: Feature, kind: pa.DataType, digits: int = _USUAL_DIGITS
-) -> str:
+def range_text(low: float, high: float, feature: Feature, kind: pa.DataType) -> str:
     """Return two numbers of a column of type ``kind`` as a range in words."""
-    ends = [number_text(x, feature, kind, digits) for x in (low, high)]
-    low_text, high_text = ends
+    low_text, high_text = (number_text(x, feature, kind, _USUAL_DIGITS) for x in (low, high))
     return (
         low_text
         if low_text == high_text

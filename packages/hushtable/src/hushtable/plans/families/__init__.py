@@ -6,7 +6,13 @@ one file: a subclass of `HashFamily` that declares its arrays by `drawn` and its
 `whole_number`, with the decorator `register`. Other packages add theirs in the same way.
 """
 
-from hushtable.plans.families.contextual import WEIGHT, Contextual, context_columns, own_cells
+from hushtable.plans.families.contextual import (
+    WEIGHT,
+    Contextual,
+    context_columns,
+    only_one_value,
+    own_cells,
+)
 from hushtable.plans.families.family import (
     FAMILIES,
     MAX_CELLS,
@@ -32,6 +38,6 @@ from hushtable.plans.families.random_feature import RandomFeature
 __all__ = [
     "FAMILIES", "FINE", "MAX_CELLS", "OUTLIER", "TOTALS", "VERDICT", "WEIGHT", "Contextual",
     "EquiWidth", "HashFamily", "Labelled", "RandomFeature", "ScoreHistogram", "Summing",
-    "context_columns", "drawn", "family_from_content", "labelled", "own_cells", "register",
-    "whole_number",
+    "context_columns", "drawn", "family_from_content", "labelled", "only_one_value", "own_cells",
+    "register", "whole_number",
 ]  # fmt: skip

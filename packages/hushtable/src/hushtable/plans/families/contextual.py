@@ -42,16 +42,21 @@ def context_columns(schema: Schema, names: Sequence[str]) -> NDArray[np.bool_]:
         )
     inside = np.isin(np.array(schema.names, object), list(names))
     constant = [name for name in names if schema.features[schema.names.index(name)].constant]
-    if constant:
-        raise UsageError(
-            f"context={constant}: the column has only one value, so it does not distinguish rows: "
-            "leave it out"
-        )
+    if constant and not own_cells(schema, inside, MAX_CELLS):  # which a missing value has, too
+        raise only_one_value(constant)
     if inside.all():
         raise UsageError(
             f"context={list(names)} are all columns: leave out at least one, which is then compared"
         )
     return inside
+
+
+def only_one_value(names: Sequence[str]) -> UsageError:
+    """Return the error of a context that does not vary."""
+    return UsageError(
+        f"context={list(names)}: the column has only one value, so it does not distinguish rows: "
+        "leave it out"
+    )
 
 
 def own_cells(schema: Schema, inside: NDArray[np.bool_], most: int) -> int:
