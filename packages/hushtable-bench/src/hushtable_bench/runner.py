@@ -36,21 +36,20 @@ ROOT = Path(__file__).parents[4]
 PACKAGES = ("numba", "numpy", "scikit-learn", "pyod", "coniferest", "isotree")
 #: By name: the module in `hushtable_bench.cases` that has a function of that name.
 CASES = {
-    "advice": "advice",
-    "beyond": "beyond",
+    "advice": "joining",
+    "beyond": "costs",
     "contexts": "contexts",
     "expectations": "costs",
-    "explain": "explain",
-    "faults": "faults",
+    "explain": "reasons",
+    "faults": "joining",
     "gaps": "gaps",
     "joining": "joining",
     "joining_released": "joining",
     "oddbench": "oddbench",
-    "ranks": "ranks",
+    "ranks": "costs",
     "reasons": "reasons",
     "rows": "costs",
     "speed": "speed",
-    "story": "story",
 }
 _HELP = {
     "quick": "small sizes, to see that it runs",
@@ -149,9 +148,7 @@ def _parser(name: str, do: Callable[..., None]) -> argparse.ArgumentParser:
         else:
             named["type"] = (lambda text: int(float(text))) if kind is int else kind  # 1e8 rows
         parser.add_argument(f"--{option.name.replace('_', '-')}", **named)
-    parser.add_argument(
-        "--output", type=Path, default=FOLDER, help="folder of results"
-    )
+    parser.add_argument("--output", type=Path, default=FOLDER, help="folder of results")
     return parser
 
 

@@ -1,21 +1,20 @@
 """The entries of the case `speed`: what is set up, what is called, and whom it is compared with.
 
-A set-up takes the divisor of its sizes and a stack of what is to be closed, and returns calls by the
-names of the contestants. A contestant whose library is missing is left out of the calls; a set-up
-that needs more than a library raises `Absent`. Every call that scores has rows that were not fitted,
-unless its name says so.
+A set-up takes the divisor of its sizes and a stack of what is to be closed, and returns calls by
+the names of the contestants. A contestant whose library is missing is left out of the calls; a
+set-up that needs more than a library raises `Absent`. Every call that scores has rows that were not
+fitted, unless its name says so.
 """
 
 import ctypes
 import gc
 import os
 import re
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
@@ -36,9 +35,19 @@ from pyod.models.loda import LODA
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import NearestNeighbors
 
-import hushtable
-from hushtable import ACE, Feature, HushTable, LSHiTables, Plan, RotatedRSHash, RSHash, Schema
-from hushtable import Sketch, SlidingWindow, load  # fmt: skip
+from hushtable import (  # fmt: skip
+    ACE,
+    Feature,
+    HushTable,
+    LSHiTables,
+    Plan,
+    RotatedRSHash,
+    RSHash,
+    Schema,
+    Sketch,
+    SlidingWindow,
+    load,
+)
 from hushtable.cli.merge import merge
 from hushtable.data import read
 from hushtable.data.quality import understood_with_quality
@@ -111,7 +120,8 @@ class Entry(NamedTuple):
 def normal_rows(n: int, d: int, seed: int = 0) -> Rows:
     """Return normal numbers (n, d); those of another seed are new rows.
 
-    Rows are float32 in C order: the one format that scikit-learn's trees read without converting it.
+    Rows are float32 in C order: the one format that scikit-learn's trees read without converting
+    it.
     """
     return np.random.default_rng(seed).standard_normal((n, d), dtype=np.float32)
 
@@ -253,7 +263,10 @@ def peers() -> dict[str, Callable[[], Any]]:
     # takes seven times as long.
     more = {
         "coniferest": ("coniferest.isoforest", {"n_trees": 100, "random_seed": 0, "n_jobs": 1}),
-        "isotree": ("isotree", {"ntrees": 100, "sample_size": 256, "random_seed": 1, "nthreads": 1}),
+        "isotree": (
+            "isotree",
+            {"ntrees": 100, "sample_size": 256, "random_seed": 1, "nthreads": 1},
+        ),
     }
     for name, (module, settings) in more.items():
         try:
@@ -448,7 +461,9 @@ def odd_values(scale: int, stack: ExitStack) -> Calls:
         "fit, 10% missing": partial(HushTable(random_state=0).fit, X_gaps),
         "fit, rising columns": partial(HushTable(random_state=0).fit, np.sort(X, axis=0)),
         "score": partial(HushTable(random_state=0).fit(X).score_samples, new),
-        "score, 10% missing": partial(HushTable(random_state=0).fit(X_gaps).score_samples, new_gaps),
+        "score, 10% missing": partial(
+            HushTable(random_state=0).fit(X_gaps).score_samples, new_gaps
+        ),
     }
 
 
@@ -613,6 +628,7 @@ def in_postgresql(stack: ExitStack, row: pa.Table, statement: str) -> Callable[[
     stack.callback(sys.path.remove, sys.path[0])
     try:
         import adbc_driver_postgresql  # noqa: F401 # whether it is there
+
         from postgres_server import programs, running
     except ImportError as error:
         raise Absent(str(error)) from None
@@ -694,7 +710,12 @@ def window(size: int, place: str) -> None:
 def write_releases(place: Path, sites: int) -> None:
     """Write a release of each site with a million counters, and the sum."""
     rng, schema = np.random.default_rng(0), numeric_schema(4, 5)
-    sizes: dict[str, Any] = {"n_tables": SITE_TABLES, "n_cells": 256, "min_depth": 8, "max_depth": 8}
+    sizes: dict[str, Any] = {
+        "n_tables": SITE_TABLES,
+        "n_cells": 256,
+        "min_depth": 8,
+        "max_depth": 8,
+    }
     plan, total = Plan.draw(schema, random_state=0, **sizes), np.int64(0)
 
     def add_noise(counts, kind, scale, *, progress=None):
@@ -761,8 +782,8 @@ def report(exact: bool) -> None:
 def secure_sum(scale: int, stack: ExitStack) -> Calls:
     """Sum 100,096 counters of 20 sites, with their books on disk, and without a carrier's cost.
 
-    A fast substitute draws the noise: OpenDP draws 100,000 counts in about a second, with or without
-    masks. Each sum has to equal the plain sum bit by bit.
+    A fast substitute draws the noise: OpenDP draws 100,000 counts in about a second, with or
+    without masks. Each sum has to equal the plain sum bit by bit.
     """
     folder, keys = folder_of(stack), {f"s{i:02d}": Keys.generate(f"s{i:02d}") for i in range(20)}
     lead, cards = Keys.generate("lead"), [one.card for one in keys.values()]
@@ -776,7 +797,10 @@ def secure_sum(scale: int, stack: ExitStack) -> Calls:
         books[name] = stack.enter_context(book)
         book.trust([lead.card], "coordinator")
         book.trust(cards)
-    policy, rng = Policy(unattended=True, persons=1, features=schema.features), np.random.default_rng(1)
+    policy, rng = (
+        Policy(unattended=True, persons=1, features=schema.features),
+        np.random.default_rng(1),
+    )
 
     def add_noise(counts, mechanism, scale, *, progress=None):
         return counts + np.rint(rng.normal(0.0, scale, len(counts))).astype(np.int64)
@@ -786,7 +810,13 @@ def secure_sum(scale: int, stack: ExitStack) -> Calls:
     def one_sum(lost: int, of_sites: bool) -> float:
         title, spent, asked = f"round {time.monotonic_ns()}", 0.0, dict.fromkeys(keys, 0)
         round_ = Round.open(
-            plan, cards, lead, epsilon=1.0, deadline=now() + timedelta(days=1), least=14, title=title
+            plan,
+            cards,
+            lead,
+            epsilon=1.0,
+            deadline=now() + timedelta(days=1),
+            least=14,
+            title=title,
         )
         agents = {
             name: OnlineSite(one, books[name], lambda _: sketch, policy=policy, data_set=title)
