@@ -75,7 +75,6 @@ TOGETHER, SITES, EPSILONS, ENOUGH = (
 )
 
 
-
 class SiteSplit(NamedTuple):
     """A kind of site, and its rows."""
 
@@ -124,7 +123,6 @@ def _less(y: NDArray[np.bool_], own: Floats, *others: Floats) -> list[float]:
     before = auc_and_ap(y, own)
     found = (auc_and_ap(y, scores) for scores in others)
     return [one[key] - before[key] for one in found for key in ("auc", "ap")]
-
 
 
 def joining(run: CaseRun, *, data: Path | None = None, seeds: int = 2, quick: bool = False) -> None:
@@ -232,7 +230,6 @@ def _report_released(
     run.figures |= {"gains": {str(line): gain for line, gain in found.items()}}
 
 
-
 # --- expected gains -------------------------------------------------------------------------------
 
 KINDS = ("alike", "many cases", "case mix")
@@ -241,7 +238,6 @@ ROUND_ROWS, ROUND_SITES, ROUND_EPSILONS = (500, 20_000), (3, 20), (0.1, 3.0)
 FEWEST, MOST, CASES = 25, 2_000, 0.3
 #: Limits of the classes of gains in which rounds are compared, and the accepted mean error.
 BINS, ERROR = (-1.0, 0.0025, 0.01, 0.03, 0.08, 1.0), 0.05
-
 
 
 class RandomRound(NamedTuple):
@@ -255,12 +251,20 @@ class RandomRound(NamedTuple):
 
 def random_round(files: list[Path], seed: int) -> RandomRound | None:
     """Draw a round; None if its set is too small, or its site has too few outliers."""
-    rng = np.random.default_rng(seed) found = load(files[int(rng.integers(len(files)))]) n, sites,
-    epsilon = ( float(np.exp(rng.uniform(*np.log(ends)))) for ends in (ROUND_ROWS, ROUND_SITES,
-    ROUND_EPSILONS) ) kind = KINDS[int(rng.integers(len(KINDS)))] if len(found.X) < n: return None
-    rows = rng.permutation(len(found.X))[: int(n)] data = complete(found.take(rows)) own =
-    _site(data, int(n / sites), kind, rng) if len(own) < FEWEST or not 3 <= data.y[own].sum() <
-    len(own): return None return RandomRound(data, own, kind, round(epsilon, 2))
+    rng = np.random.default_rng(seed)
+    found = load(files[int(rng.integers(len(files)))])
+    n, sites, epsilon = (
+        float(np.exp(rng.uniform(*np.log(ends))))
+        for ends in (ROUND_ROWS, ROUND_SITES, ROUND_EPSILONS)
+    )
+    kind = KINDS[int(rng.integers(len(KINDS)))]
+    if len(found.X) < n:
+        return None
+    data = complete(found.take(rng.permutation(len(found.X))[: int(n)]))
+    own = _site(data, int(n / sites), kind, rng)
+    if len(own) < FEWEST or not 3 <= data.y[own].sum() < len(own):
+        return None
+    return RandomRound(data, own, kind, round(epsilon, 2))
 
 
 def _site(data: LabelledSet, k: int, kind: str, rng: np.random.Generator) -> Rows:
@@ -299,7 +303,6 @@ def advice(
     _report_advice(run, found)
 
 
-
 def _report_advice(run: CaseRun, found: list[tuple[str, float, float, float, float]]) -> None:
     expected, spread, actual, result = (np.array([one[j] for one in found]) for j in (1, 2, 3, 4))
     lines = []
@@ -322,7 +325,6 @@ def _report_advice(run: CaseRun, found: list[tuple[str, float, float, float, flo
     run.hold("mean absolute error of the expected gain in ROC-AUC", off, "<=", ERROR)
     within = float((np.abs(actual - expected) <= 2.0 * spread).mean())
     run.hold("rounds within two expected standard deviations", within, ">=", 0.9)
-
 
 
 # --- faults ---------------------------------------------------------------------------------------
@@ -463,4 +465,3 @@ def _report_faults(
         alarms = found.get((kind, 0.0), [])
         share = float(np.mean(alarms)) if alarms else np.nan
         run.hold(f"{how}: {kind}, {len(alarms)} sites, false alarms", share, "<=", FALSE)
-
