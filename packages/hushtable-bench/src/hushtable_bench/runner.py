@@ -1,7 +1,7 @@
 """One runner for the cases of speed, memory and accuracy that the documentation quotes.
 
 ``python -m hushtable_bench`` lists the cases; ``python -m hushtable_bench speed --quick`` runs one.
-A case is a function that takes a `CaseRun` and its options, in a module of `hushtable_bench.cases`.
+A case is a function that takes a `CaseRun` and its options, in a module of `CASES`.
 It measures, and hands tables, targets and figures to the run, which prints and keeps them.
 """
 
@@ -34,22 +34,22 @@ FOLDER = Path("hushtable-bench")
 ROOT = Path(__file__).parents[4]
 #: Versions that the figures depend on, besides the package's own.
 PACKAGES = ("numba", "numpy", "scikit-learn", "pyod", "coniferest", "isotree")
-#: By name: the module in `hushtable_bench.cases` that has a function of that name.
+#: By name: the module of the package that has a function of that name.
 CASES = {
-    "advice": "joining",
-    "beyond": "costs",
-    "contexts": "contexts",
-    "expectations": "costs",
-    "explain": "reasons",
-    "faults": "joining",
-    "gaps": "gaps",
-    "joining": "joining",
-    "joining_released": "joining",
-    "oddbench": "oddbench",
-    "ranks": "costs",
-    "reasons": "reasons",
-    "rows": "costs",
-    "speed": "speed",
+    "advice": "cases.joining",
+    "beyond": "cases.costs",
+    "contexts": "cases.contexts",
+    "expectations": "cases.costs",
+    "explain": "cases.reasons",
+    "faults": "cases.joining",
+    "gaps": "cases.costs",
+    "joining": "cases.joining",
+    "joining_released": "cases.joining",
+    "oddbench": "adbench",
+    "ranks": "cases.costs",
+    "reasons": "cases.reasons",
+    "rows": "cases.costs",
+    "speed": "cases.speed",
 }
 _HELP = {
     "quick": "small sizes, to see that it runs",
@@ -101,9 +101,7 @@ class CaseRun:
 
 def case(name: str) -> Callable[..., None]:
     """Return the function of a case."""
-    found: Callable[..., None] = getattr(
-        import_module(f"hushtable_bench.cases.{CASES[name]}"), name
-    )
+    found: Callable[..., None] = getattr(import_module(f"hushtable_bench.{CASES[name]}"), name)
     return found
 
 

@@ -1,5 +1,4 @@
-"""Measure what a site gains by joining, what a round is expected to gain, and which faults it
-finds.
+"""Measure what a site gains by joining, forecasts of that gain, and which faults a site finds.
 
 `joining` divides each labelled set (at most 6,000 of its rows) into a site and all others, without
 noise: a site like the others (*alike*), a *referral* centre with three outliers in ten rows, a site
@@ -24,7 +23,7 @@ all.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 

@@ -576,7 +576,10 @@ def explanation_times(quick: bool) -> dict[str, tuple[int, dict[str, float]]]:
     calls: dict[str, tuple[int, dict[str, Callable[[], object]]]] = {}
     for make in (HushTable, LSHiTables):
         own = make(random_state=0, n_jobs=1).fit(X)
-        both = {"score": partial(own.score_samples, X), "explain": partial(own.explain, X)}
+        both: dict[str, Callable[[], object]] = {
+            "score": partial(own.score_samples, X),
+            "explain": partial(own.explain, X),
+        }
         calls[make.__name__] = len(X), both
     forest = IsolationForest(random_state=0, n_jobs=1).fit(X)
     try:
@@ -619,8 +622,8 @@ def explain(run: CaseRun, *, quick: bool = False) -> None:
         (name, *(f"{1e6 * both[what] / n:.3g}" for what in ("score", "explain")), f"{ratio:.1f}")
         for (name, (n, both)), ratio in zip(times.items(), ratios.values(), strict=True)
     ]
-    header = ("method", "score, µs a row", "explain, µs a row", "explain, times score")
-    run.say(ResultTable(header, rows))
+    costs = ("method", "score, µs a row", "explain, µs a row", "explain, times score")
+    run.say(ResultTable(costs, rows))
     on_top = {f.method: 100 * f.on_top for f in found if f.variant == "far"}
     for method, least in ((OURS, 95.0), (PRIVATE, 85.0)):
         claim = f"{method}: rows with all guilty features on top, %"

@@ -106,10 +106,9 @@ def compared(entry: Entry, scale: int) -> Iterator[Comparison]:
     """Yield the comparisons of an entry whose contestants are installed."""
     with ExitStack() as stack:
         calls = entry.set_up(scale, stack)
-        wanted = {name for bound in entry.bounds for name in (bound.ours, bound.other)}
-        absent = wanted - {*calls, None}
+        wanted = {name for bound in entry.bounds for name in (bound.ours, bound.other) if name}
         medians = in_turns(calls, ROUNDS * entry.rounds if scale == 1 else 1, entry.clock)
-    for name in sorted(absent - {None}):
+    for name in sorted(wanted - {*calls}):
         progress(f"{entry.name}: without {name}, which is not installed")
     for bound in entry.bounds:
         if bound.ours in medians and (bound.other is None or bound.other in medians):

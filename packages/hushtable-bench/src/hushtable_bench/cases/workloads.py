@@ -404,7 +404,8 @@ def families(d: int, scale: int, stack: ExitStack) -> Calls:
         calls[name] = lambda make=make: make(random_state=0).fit(X).score_samples(X)
         calls[f"{name}, score"] = partial(detector.score_samples, X)
         if make in (RotatedRSHash, ACE):
-            weights = detector.plan_.family.weight.astype(np.float64)
+            family: Any = detector.plan_.family
+            weights = family.weight.astype(np.float64)
             product = partial(np.matmul, weights, np.ascontiguousarray(X.T))
             calls[f"product of {name}'s vectors"] = product
     return calls
@@ -716,7 +717,8 @@ def write_releases(place: Path, sites: int) -> None:
         "min_depth": 8,
         "max_depth": 8,
     }
-    plan, total = Plan.draw(schema, random_state=0, **sizes), np.int64(0)
+    plan = Plan.draw(schema, random_state=0, **sizes)
+    total: Any = 0
 
     def add_noise(counts, kind, scale, *, progress=None):
         return counts + np.rint(rng.normal(0.0, scale, len(counts))).astype(np.int64)
