@@ -24,7 +24,7 @@ from hushtable_bench.results import ResultTable, environment_line
 from hushtable_bench.runner import PACKAGES, CaseRun, progress
 
 #: The divisor of sizes with --quick, and the rounds that count without it.
-QUICK_SCALE, ROUNDS = 100, 3
+QUICK_SCALE, ROUNDS = 100, 5
 #: CPU seconds after which an entry has had enough rounds.
 PATIENCE = 25.0
 #: How many times as much a doubled size may cost.
@@ -82,11 +82,12 @@ def cpu_seconds() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def in_turns(calls: Calls, rounds: int, clock: bool = False) -> dict[str, float]:
+def in_turns(calls: Calls, rounds: int, times: int = 1, clock: bool = False) -> dict[str, float]:
     """Return the median figure of each contestant, in turns, after a round that does not count.
 
-    A call that returns a float has measured itself; the figure of any other call is its CPU seconds
-    or, with ``clock``, the seconds of the clock. An entry that has taken long has fewer rounds.
+    A turn is several ``times`` the same call. A call that returns a float has measured itself; the
+    figure of any other call is its CPU seconds or, with ``clock``, the seconds of the clock. An
+    entry that has taken long has fewer rounds.
     """
     now = time.perf_counter if clock else cpu_seconds
     found: dict[str, list[float]] = {name: [] for name in calls}
@@ -96,8 +97,9 @@ def in_turns(calls: Calls, rounds: int, clock: bool = False) -> dict[str, float]
             break
         for name, call in calls.items():
             before = now()
-            result = call()
-            spent = now() - before
+            for _ in range(times):
+                result = call()
+            spent = (now() - before) / times
             found[name].append(result if isinstance(result, float) else spent)
     return {name: statistics.median(each[1:]) for name, each in found.items()}
 
@@ -107,7 +109,8 @@ def compared(entry: Entry, scale: int) -> Iterator[Comparison]:
     with ExitStack() as stack:
         calls = entry.set_up(scale, stack)
         wanted = {name for bound in entry.bounds for name in (bound.ours, bound.other) if name}
-        medians = in_turns(calls, ROUNDS * entry.rounds if scale == 1 else 1, entry.clock)
+        rounds, times = (ROUNDS, entry.times) if scale == 1 else (1, 1)
+        medians = in_turns(calls, rounds, times, entry.clock)
     for name in sorted(wanted - {*calls}):
         progress(f"{entry.name}: without {name}, which is not installed")
     for bound in entry.bounds:
