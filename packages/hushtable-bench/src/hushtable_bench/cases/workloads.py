@@ -126,6 +126,11 @@ def normal_rows(n: int, d: int, seed: int = 0) -> Rows:
     return np.random.default_rng(seed).standard_normal((n, d), dtype=np.float32)
 
 
+def scaled(n: int, scale: int) -> int:
+    """Return a number of rows by the divisor, as many as a fit needs at least."""
+    return max(20, n // scale)
+
+
 def numeric_schema(columns: int, end: float, named: bool = True) -> Schema:
     """Return a schema of numeric columns with the ranges -end to end."""
     features = (Feature.numeric(f"x{j}", low=-end, high=end) for j in range(columns))
@@ -320,7 +325,7 @@ def cover(names: Sequence[str], scale: int, stack: ExitStack) -> Calls:
 
 def normal(n: int, d: int, names: Sequence[str], scale: int, stack: ExitStack) -> Calls:
     """Fit normal rows, and score as many new ones."""
-    return detectors(normal_rows(n // scale, d), normal_rows(n // scale, d, 1), names)
+    return detectors(normal_rows(scaled(n, scale), d), normal_rows(scaled(n, scale), d, 1), names)
 
 
 def beside(peers: Iterable[str], limits: Mapping[str, float]) -> list[Bound]:
@@ -349,7 +354,7 @@ FIELD = (*OWN, *ALL)
 
 def fit_beside_forest(n: int, d: int, scale: int, stack: ExitStack, **settings: Any) -> Calls:
     """Fit the same rows as IsolationForest."""
-    return forest_fits(normal_rows(n // scale, d), **settings)
+    return forest_fits(normal_rows(scaled(n, scale), d), **settings)
 
 
 def forest_fits(rows: Any, **settings: Any) -> dict[str, Call]:
@@ -362,7 +367,7 @@ def forest_fits(rows: Any, **settings: Any) -> dict[str, Call]:
 
 def new_rows(n: int, d: int, scale: int, stack: ExitStack) -> Calls:
     """Score new rows and fitted ones, and new ones by IsolationForest."""
-    X, new = (normal_rows(n // scale, d, seed) for seed in (0, 1))
+    X, new = (normal_rows(scaled(n, scale), d, seed) for seed in (0, 1))
     score = HushTable(random_state=0).fit(X).score_samples
     forest = IsolationForest(random_state=0, n_jobs=1).fit(X)
     return {
@@ -376,7 +381,7 @@ def sparse(n: int, d: int, density: float, scale: int, stack: ExitStack) -> Call
     """Fit and score sparse rows beside IsolationForest."""
     X, new = (
         scipy.sparse.random(
-            n // scale, d, density=density, random_state=seed, format="csr", dtype=np.float32
+            scaled(n, scale), d, density=density, random_state=seed, format="csr", dtype=np.float32
         )
         for seed in (0, 1)
     )
