@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from scipy.stats import wilcoxon
 from sklearn.ensemble import IsolationForest
 
 from hushtable.cli import main
@@ -232,23 +231,6 @@ def test_critical_differences_are_demsars(systems, sets, q):
     assert found.critical_difference() == pytest.approx(expected, rel=1e-3)
 
 
-def test_tests_are_wilcoxons_with_holms_correction():
-    values = np.random.default_rng(1).random((12, 4)) + np.array([0.0, 0.9, 0.3, 0.05])
-    found = comparison(values).p_values("a")
-    raw = [wilcoxon(values[:, 0] - values[:, at]).pvalue for at in (1, 2, 3)]
-    order = np.argsort(raw)
-    times = [raw[at] * (3 - place) for place, at in enumerate(order)]
-    holm = np.minimum(1.0, np.maximum.accumulate(times))
-    assert [found["bcd"[at]] for at in order] == pytest.approx(holm.tolist())
-    # One that is equal everywhere takes no part in the correction of the others.
-    twice = comparison(np.column_stack([values[:, 0], values])).p_values("a")
-    assert math.isnan(twice.pop("b"))
-    assert list(twice.values()) == pytest.approx(list(found.values()))
-    same = comparison(np.column_stack([values[:, 0], values[:, 0]]))
-    assert math.isnan(same.p_values("a")["b"])
-    assert same.intervals("a") == {"b": (0.0, 0.0, 0.0)}
-
-
 def test_a_figure_that_is_missing_is_left_out_of_means_and_tests():
     nan = math.nan
     found = comparison([[0.9, 0.8, nan], [0.7, 0.9, nan], [0.6, nan, nan], [0.5, nan, 0.5]])
@@ -261,7 +243,6 @@ def test_a_figure_that_is_missing_is_left_out_of_means_and_tests():
     assert math.isnan(c[1])  # of one set
     never = comparison([[0.9, nan], [0.8, nan]])
     assert math.isnan(never.means()[1])
-    assert math.isnan(never.p_values("a")["b"])
     assert all(map(math.isnan, never.intervals("a")["b"]))
 
 

@@ -327,10 +327,7 @@ def page(
         parts += [f"\n## {title} x 100, mean of {seeds}\n", sets_table(comparison, runs.sets)]
     parts += [
         f"\n## Means over {len(runs.sets)} sets\n",
-        "± is the standard deviation over the seeds; rank is the mean over the sets; p is "
-        f"Wilcoxon's signed-rank test against {ours}, with Holm's correction.\n",
-        means_table(auc, ap),
-        f"\nMean ranks that are less than {auc.critical_difference():.1f} apart do not differ "
+        f"Mean ranks that are less than {auc.critical_difference():.1f} apart do not differ "
         "(Nemenyi's test at 5%).\n",
         _handling(runs.max_rows) + "\n",
         *failures(results, runs),
@@ -365,26 +362,6 @@ def sets_table(comparison: SystemComparison, sets: Sequence[LabelledSet]) -> Res
         figures = (cell(100 * value, ".1f") for value in (shapes[name].y.mean(), *values))
         rows.append((name, *shapes[name].X.shape, *figures))
     header = ("set", "rows", "columns", "outliers %", *comparison.systems)
-    return ResultTable(header, rows)
-
-
-def means_table(auc: SystemComparison, ap: SystemComparison) -> ResultTable:
-    """Lay out means ± spread over the seeds, mean ranks, and tests against the first system."""
-    tests = (auc.p_values(auc.systems[0]), ap.p_values(ap.systems[0]))
-    rows = []
-    for at in np.argsort(auc.ranks(), kind="stable"):
-        name = auc.systems[at]
-        row = [name]
-        for metric, p in zip((auc, ap), tests, strict=True):
-            done = metric.done()[at]
-            of = "" if done == len(metric.sets) else f" ({done} sets)"
-            row += [
-                f"{cell(metric.means()[at], '.4f')} ± {cell(metric.spread[at], '.4f')}{of}",
-                f"{metric.ranks()[at]:.1f}",
-                f"{p[name]:.2g}" if name in p else "",
-            ]
-        rows.append(row)
-    header = ("system", "ROC-AUC", "rank", "p", "AP", "rank", "p")
     return ResultTable(header, rows)
 
 

@@ -131,7 +131,7 @@ def adbench(
     """Compare our detectors with PyOD's and scikit-learn's.
 
     On every set of a folder: ROC-AUC and average precision, mean ranks, a critical-difference
-    diagram, differences from HushTable with intervals, Wilcoxon's tests, and published means.
+    diagram, differences from HushTable with intervals, and published means.
     Missing values (NaN) and categories (an array categorical, bool by column) are kept. A detector
     that fails on a set has no figure there. Results are kept in FOLDER as Parquet while it runs:
     called again, it goes on where it stopped. Exit code 1 says that a set was left out or a promise

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import bootstrap, rankdata, studentized_range, wilcoxon
+from scipy.stats import bootstrap, rankdata, studentized_range
 
 from hushtable_bench.results import Results
 
@@ -105,24 +105,6 @@ class SystemComparison:
             mean = float(difference.mean()) if len(difference) else math.nan
             found[other] = (mean, low, high)
         return found
-
-    def p_values(self, system: str) -> dict[str, float]:
-        """Return Wilcoxon's signed-rank test of ``system`` against each other one.
-
-        Two-sided over the sets, corrected for their number by Holm's method; NaN where the two
-        are equal on every set.
-        """
-        differences = self.differences(system)
-        raw = {
-            other: float(wilcoxon(difference).pvalue)
-            for other, difference in differences.items()
-            if difference.any()
-        }
-        corrected, largest = dict.fromkeys(differences, math.nan), 0.0
-        for place, other in enumerate(sorted(raw, key=lambda name: raw[name])):
-            largest = max(largest, min(1.0, raw[other] * (len(raw) - place)))
-            corrected[other] = largest
-        return corrected
 
 
 def _mean(values: Floats) -> Floats:

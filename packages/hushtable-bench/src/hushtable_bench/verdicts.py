@@ -412,8 +412,6 @@ def page(runs: VerdictRuns, results: Results, figures: Figures) -> Page:
         systems_table(runs, figures),
         f"\n## Differences from {DEFAULT}, paired by set\n",
         differences_table(runs, figures),
-        f"\n## Outliers found among {runs.budget} rows\n",
-        sets_table(runs, figures),
     ]
     if failed := failures(results, runs):
         parts.append("\nThese have no figure:\n")
@@ -460,17 +458,6 @@ def differences_table(runs: VerdictRuns, figures: Figures) -> ResultTable:
         if at
     ]
     return ResultTable((f"minus {DEFAULT}", *measured), rows)
-
-
-def sets_table(runs: VerdictRuns, figures: Figures) -> ResultTable:
-    """Lay out the outliers found with the whole budget, one row per set."""
-    counts = found(runs, figures, runs.budget)
-    rows = [
-        (data.name, *data.X.shape, int(data.y.sum()), *(cell(x, ".1f") for x in values))
-        for data, values in zip(runs.sets, counts, strict=True)
-    ]
-    header = ("set", "rows", "columns", "outliers", *(one.name for one in runs.systems))
-    return ResultTable(header, rows)
 
 
 def targets(runs: VerdictRuns, figures: Figures) -> list[Promise]:
