@@ -799,7 +799,7 @@ def secure_sum(scale: int, stack: ExitStack) -> Calls:
     """
     folder, keys = folder_of(stack), {f"s{i:02d}": Keys.generate(f"s{i:02d}") for i in range(20)}
     lead, cards = Keys.generate("lead"), [one.card for one in keys.values()]
-    schema, tables = numeric_schema(4, 5), 391 // scale
+    schema, tables = numeric_schema(4, 5), max(2, 391 // scale)
     depth = {"n_cells": 256, "min_depth": 8, "max_depth": 8}
     plan = Plan.draw(schema, n_tables=tables, random_state=0, **depth)
     sketch = Sketch.from_data(plan, normal_rows(100, 4))
