@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from threadpoolctl import threadpool_limits
 
 from hushtable_bench import figures
-from hushtable_bench.cases.workloads import ENTRIES, GROWTH, Absent, Bound, Calls, Entry
+from hushtable_bench.cases.workloads import ENTRIES, GROWTH, Absent, Calls, RatioBound, Workload
 from hushtable_bench.results import ResultTable, environment_line
 from hushtable_bench.runner import PACKAGES, CaseRun, progress
 
@@ -34,20 +34,20 @@ UNITS = {"s": (1.0, ".3g"), "ms": (1e3, ".3g"), "µs": (1e6, ".3g"), "MB": (1.0,
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MeasuredRatio:
     """Figures of two contestants, and the bound of their ratio.
 
     Without another contestant, the bound is for the figure itself, in its unit.
     """
 
-    entry: Entry
-    bound: Bound
+    entry: Workload
+    bound: RatioBound
     ours: float
     other: float | None
 
     @property
     def name(self) -> str:
-        """What is compared with what."""
+        """Names of both contestants, as the ratio divides them."""
         pair = [self.bound.ours, *([self.bound.other] if self.bound.other else [])]
         if self.bound.faster:
             pair.reverse()
@@ -104,7 +104,7 @@ def in_turns(calls: Calls, rounds: int, times: int = 1, clock: bool = False) -> 
     return {name: statistics.median(each[1:]) for name, each in found.items()}
 
 
-def compared(entry: Entry, scale: int) -> Iterator[Comparison]:
+def compared(entry: Workload, scale: int) -> Iterator[MeasuredRatio]:
     """Yield the comparisons of an entry whose contestants are installed."""
     with ExitStack() as stack:
         calls = entry.set_up(scale, stack)
@@ -116,13 +116,13 @@ def compared(entry: Entry, scale: int) -> Iterator[Comparison]:
     for bound in entry.bounds:
         if bound.ours in medians and (bound.other is None or bound.other in medians):
             other = None if bound.other is None else medians[bound.other]
-            yield Comparison(entry, bound, medians[bound.ours], other)
+            yield MeasuredRatio(entry, bound, medians[bound.ours], other)
 
 
-def measure(run: CaseRun, entries: Sequence[Entry], quick: bool) -> list[Comparison]:
+def measure(run: CaseRun, entries: Sequence[Workload], quick: bool) -> list[MeasuredRatio]:
     """Measure all entries; say which are left out, and why."""
     scale = QUICK_SCALE if quick else 1
-    found: list[Comparison] = []
+    found: list[MeasuredRatio] = []
     for entry in entries:
         try:
             for one in compared(entry, scale):

@@ -78,7 +78,7 @@ class Absent(Exception):
     """An entry that cannot be measured here, and the reason."""
 
 
-class Bound(NamedTuple):
+class RatioBound(NamedTuple):
     """A ratio of two contestants, and its limit, if it has one.
 
     The ratio is ours over the other's; if ``faster``, it is the other's over ours, and the limit is
@@ -96,17 +96,17 @@ class Bound(NamedTuple):
         return ">=" if self.faster else "<="
 
 
-def faster(ours: str, other: str, limit: float | None = None) -> Bound:
+def faster(ours: str, other: str, limit: float | None = None) -> RatioBound:
     """Return the bound for how many times as fast as another contestant ours is."""
-    return Bound(ours, other, limit, faster=True)
+    return RatioBound(ours, other, limit, faster=True)
 
 
-class Entry(NamedTuple):
+class Workload(NamedTuple):
     """One comparison of the case."""
 
     name: str
     set_up: Callable[[int, ExitStack], Calls]
-    bounds: Sequence[Bound]
+    bounds: Sequence[RatioBound]
     #: Calls in a turn: more of short calls.
     times: int = 1
     unit: str = "s"
@@ -328,7 +328,7 @@ def normal(n: int, d: int, names: Sequence[str], scale: int, stack: ExitStack) -
     return detectors(normal_rows(scaled(n, scale), d), normal_rows(scaled(n, scale), d, 1), names)
 
 
-def beside(peers: Iterable[str], limits: Mapping[str, float]) -> list[Bound]:
+def beside(peers: Iterable[str], limits: Mapping[str, float]) -> list[RatioBound]:
     """Return the bounds of HushTable's fit and score beside peers, and those of named pairs."""
     pairs = [(OURS, what, peer) for what in ("fit", "score") for peer in peers]
     pairs += [("LSHiTables", what, PEER) for what in ("fit", "score")]
@@ -342,11 +342,11 @@ def beside(peers: Iterable[str], limits: Mapping[str, float]) -> list[Bound]:
 
 #: How two passes compare with one, and novelty detection with two passes.
 PASSES = (
-    Bound("HushTable, fit", "one pass, fit", 1.7),
-    Bound("HushTable, score", "one pass, score", 1.03),
-    Bound("novelty, fit", "HushTable, fit"),
-    Bound("novelty, score", "HushTable, score", 1.6),
-    Bound("HushTable, score", "HushTable, score fitted rows"),
+    RatioBound("HushTable, fit", "one pass, fit", 1.7),
+    RatioBound("HushTable, score", "one pass, score", 1.03),
+    RatioBound("novelty, fit", "HushTable, fit"),
+    RatioBound("novelty, score", "HushTable, score", 1.6),
+    RatioBound("HushTable, score", "HushTable, score fitted rows"),
 )
 ALL = (PEER, "HBOS", "ECOD", "LODA", "coniferest", "isotree")
 FIELD = (*OWN, *ALL)
@@ -863,8 +863,8 @@ def secure_sum(scale: int, stack: ExitStack) -> Calls:
 
 # --- the table ------------------------------------------------------------------------------------
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry("cover, 143,024 x 10", partial(cover, FIELD), [
+ENTRIES: tuple[Workload, ...] = (
+    Workload("cover, 143,024 x 10", partial(cover, FIELD), [
         *beside(ALL, {"HushTable, score / IsolationForest": 24.0,
                       "LSHiTables, score / IsolationForest": 40.0,
                       "LSHiTables, fit / IsolationForest": 5.0}),
@@ -872,98 +872,98 @@ ENTRIES: tuple[Entry, ...] = (
         faster("LSHiTables, score", "coniferest, score", 40.0),
         *PASSES,
     ]),
-    Entry("1,000 x 10", partial(normal, 1_000, 10, FIELD), beside(ALL, {}), times=10),
-    Entry("10,000 x 10", partial(normal, 10_000, 10, FIELD), beside(ALL, {}), times=3),
-    Entry("1,000,000 x 100", partial(normal, 10**6, 100, (OURS, "one pass", "LSHiTables", PEER)), [
+    Workload("1,000 x 10", partial(normal, 1_000, 10, FIELD), beside(ALL, {}), times=10),
+    Workload("10,000 x 10", partial(normal, 10_000, 10, FIELD), beside(ALL, {}), times=3),
+    Workload("1,000,000 x 100", partial(normal, 10**6, 100, (OURS, "one pass", "LSHiTables", PEER)), [
         *beside((PEER,), {"LSHiTables, fit / IsolationForest": 4.0,
                           "HushTable, score / IsolationForest": 20.0,
                           "HushTable, fit / IsolationForest": 1.0}),
         faster("one pass, fit", f"{PEER}, fit", 1.3),
     ]),
-    Entry("1,000,000 x 100, max_rows=131,072",
+    Workload("1,000,000 x 100, max_rows=131,072",
           partial(fit_beside_forest, 10**6, 100, max_rows=1 << 17), [faster("fit", PEER, 3.0)]),
-    *(Entry(f"{n:,} x {d:,}", partial(fit_beside_forest, n, d), [faster("fit", PEER, least)])
+    *(Workload(f"{n:,} x {d:,}", partial(fit_beside_forest, n, d), [faster("fit", PEER, least)])
       for n, d, least in ((10_000, 1_000, 1.5), (100_000, 1_000, 0.5), (1_000, 5_000, 0.8),
                           (20_000, 500, 1.5))),
-    *(Entry(f"{n:,} x {d:,}, new rows", partial(new_rows, n, d), [
-        Bound("score", "score of fitted rows", most), faster("score", PEER, least),
+    *(Workload(f"{n:,} x {d:,}, new rows", partial(new_rows, n, d), [
+        RatioBound("score", "score of fitted rows", most), faster("score", PEER, least),
     ], times=3) for n, d, most, least in ((10**5, 10, 1.3, 33), (20_000, 100, 1.4, 15),
                                            (5_000, 1_000, 1.5, 9))),
-    *(Entry(f"{n:,} x 10, small", partial(normal, n, 10, (OURS, "ECOD")), [
+    *(Workload(f"{n:,} x 10, small", partial(normal, n, 10, (OURS, "ECOD")), [
         faster("HushTable, fit", "ECOD, fit", 0.5),
     ], times=20) for n in (100, 1_000)),
-    Entry("sparse 5,000 x 10,000, 0.2%", partial(sparse, 5_000, 10_000, 0.002), [
+    Workload("sparse 5,000 x 10,000, 0.2%", partial(sparse, 5_000, 10_000, 0.002), [
         faster("fit", PEER, 1.0), faster("score", f"{PEER}'s score", 2.0),
     ]),
-    *(Entry(f"sparse {n:,} x {d:,}, {density:.0%}", partial(sparse, n, d, density), [
+    *(Workload(f"sparse {n:,} x {d:,}, {density:.0%}", partial(sparse, n, d, density), [
         faster("fit", PEER), faster("score", f"{PEER}'s score"),
     ]) for n, d, density in ((20_000, 1_000, 0.01), (20_000, 100, 0.05))),
-    Entry("4,000 new rows after 100,000 x 10", nearest,
+    Workload("4,000 new rows after 100,000 x 10", nearest,
           [faster("novelty", "5 nearest neighbours", 20.0)]),
-    Entry("1,000,000 x 10", threads, [Bound("score, two threads", "one thread", 1.15)], times=3),
-    *(Entry(f"hash families, 100,000 x {d}", partial(families, d), [
-        Bound("RSHash", "LSHiTables", 4.0),
-        *(Bound(f"{name}, score", f"product of {name}'s vectors", 2.0)
+    Workload("1,000,000 x 10", threads, [RatioBound("score, two threads", "one thread", 1.15)], times=3),
+    *(Workload(f"hash families, 100,000 x {d}", partial(families, d), [
+        RatioBound("RSHash", "LSHiTables", 4.0),
+        *(RatioBound(f"{name}, score", f"product of {name}'s vectors", 2.0)
           for name in ("RotatedRSHash", "ACE")),
     ]) for d in (10, 100)),
-    Entry("CSV, 1,000,000 rows x 20", csv_file, [
-        Bound("fit and score by commands", "pandas and IsolationForest", 0.6),
-        Bound("fit in Python", "one reading by Arrow", 2.0),
-        Bound("check", "one reading by Arrow", 1.5),
+    Workload("CSV, 1,000,000 rows x 20", csv_file, [
+        RatioBound("fit and score by commands", "pandas and IsolationForest", 0.6),
+        RatioBound("fit in Python", "one reading by Arrow", 2.0),
+        RatioBound("check", "one reading by Arrow", 1.5),
     ]),
-    Entry("CSV with identifiers", csv_with_identifiers,
-          [Bound("check", "one reading by Arrow", 2.2)]),
-    Entry("fit of 100,000 rows of ten columns", texts, [
-        *(Bound(f"texts, {kind} of pandas", "whole numbers, pandas", 2.0)
+    Workload("CSV with identifiers", csv_with_identifiers,
+          [RatioBound("check", "one reading by Arrow", 2.2)]),
+    Workload("fit of 100,000 rows of ten columns", texts, [
+        *(RatioBound(f"texts, {kind} of pandas", "whole numbers, pandas", 2.0)
           for kind in ("objects", "str")),
-        Bound("texts, Arrow", "whole numbers, Arrow", 2.0),
+        RatioBound("texts, Arrow", "whole numbers, Arrow", 2.0),
     ], times=3),
-    Entry("score of 20,000 rows", power_of_two, [Bound("1,024 columns", "1,000 columns", 1.15)],
+    Workload("score of 20,000 rows", power_of_two, [RatioBound("1,024 columns", "1,000 columns", 1.15)],
           times=3),
-    Entry("20,000 x 100", odd_values, [
-        Bound("fit, 10% missing", "fit", 1.5), Bound("score, 10% missing", "score", 2.3),
-        Bound("fit, rising columns", "fit", 2.0),
+    Workload("20,000 x 100", odd_values, [
+        RatioBound("fit, 10% missing", "fit", 1.5), RatioBound("score, 10% missing", "score", 2.3),
+        RatioBound("fit, rising columns", "fit", 2.0),
     ], times=3),
-    Entry("count of 10,000 x 1,024 under ranges", values_outside,
-          [Bound("values outside", "none", 1.8)], times=3),
-    Entry("100,000 x 10", kinds_of_fit, [
-        Bound("relations=True, fit", "fit", 2.0), Bound("relations=True, score", "score", 1.7),
-        Bound("score by a release of 200 tables", "score", 1.4),
-        Bound("fit in 5,000 small groups", "fit of the same columns", 2.5),
-        *(Bound(f"context of {what}, fit", "one pass of ten categories", 1.3)
+    Workload("count of 10,000 x 1,024 under ranges", values_outside,
+          [RatioBound("values outside", "none", 1.8)], times=3),
+    Workload("100,000 x 10", kinds_of_fit, [
+        RatioBound("relations=True, fit", "fit", 2.0), RatioBound("relations=True, score", "score", 1.7),
+        RatioBound("score by a release of 200 tables", "score", 1.4),
+        RatioBound("fit in 5,000 small groups", "fit of the same columns", 2.5),
+        *(RatioBound(f"context of {what}, fit", "one pass of ten categories", 1.3)
           for what in ("categories", "a number", "both and a number")),
     ], times=2),
-    Entry("20,000 x 10", histories, [
-        Bound("fit with histories of two entities", "fit without", 10.0),
-        Bound("score with histories of two entities", "score without", 15.0),
+    Workload("20,000 x 10", histories, [
+        RatioBound("fit with histories of two entities", "fit without", 10.0),
+        RatioBound("score with histories of two entities", "score without", 15.0),
     ], times=3),
-    Entry("1,000 releases", merging, [Bound("merge", "loading them", 1.75)]),
-    Entry("one new row", partial(few_rows, 1), [
-        Bound("score", None, 50.0), Bound("score, float32", None, 50.0),
-        Bound("score, pandas", None, 150.0), Bound("Scorer", None), Bound("LSHiTables", None),
-        faster("score", PEER), Bound("explain", "score", 3.0),
+    Workload("1,000 releases", merging, [RatioBound("merge", "loading them", 1.75)]),
+    Workload("one new row", partial(few_rows, 1), [
+        RatioBound("score", None, 50.0), RatioBound("score, float32", None, 50.0),
+        RatioBound("score, pandas", None, 150.0), RatioBound("Scorer", None), RatioBound("LSHiTables", None),
+        faster("score", PEER), RatioBound("explain", "score", 3.0),
     ], times=100, unit="µs"),
-    *(Entry(f"{n} new rows", partial(few_rows, n), [
-        Bound("score", None, most), faster("score", PEER),
+    *(Workload(f"{n} new rows", partial(few_rows, n), [
+        RatioBound("score", None, most), faster("score", PEER),
     ], times=50, unit="µs") for n, most in ((10, 70.0), (100, 85.0), (1_000, None))),
-    Entry("one new row of 6 numbers and 4 texts", mixed_row, [
-        Bound("mixed, pandas", "numbers, NumPy", 4.0), Bound("mixed, Arrow", "numbers, NumPy", 2.0),
+    Workload("one new row of 6 numbers and 4 texts", mixed_row, [
+        RatioBound("mixed, pandas", "numbers, NumPy", 4.0), RatioBound("mixed, Arrow", "numbers, NumPy", 2.0),
     ], times=100, unit="µs"),
-    *(Entry(f"one new row in {name}", partial(row_in_sql, engine), [
-        faster("prepared", "plain"), Bound("prepared", "Python"),
+    *(Workload(f"one new row in {name}", partial(row_in_sql, engine), [
+        faster("prepared", "plain"), RatioBound("prepared", "Python"),
     ], times=7, unit="ms", clock=True)
       for engine, name in (("duckdb", "DuckDB"), ("postgresql", "PostgreSQL"))),
-    Entry("new process", starts, [
-        Bound("hushtable score", None, 0.45), Bound("hushtable fit", None, 0.9),
-        Bound("hushtable score --help", None), Bound("first fit and scores in Python", None, 0.8),
-        Bound("the same without built kernels", None, 1.5), Bound("import hushtable", None, 0.2),
-        Bound("hushtable score", "import numpy, pyarrow.compute"),
+    Workload("new process", starts, [
+        RatioBound("hushtable score", None, 0.45), RatioBound("hushtable fit", None, 0.9),
+        RatioBound("hushtable score --help", None), RatioBound("first fit and scores in Python", None, 0.8),
+        RatioBound("the same without built kernels", None, 1.5), RatioBound("import hushtable", None, 0.2),
+        RatioBound("hushtable score", "import numpy, pyarrow.compute"),
     ]),
-    Entry("secure sum of 20 sites", secure_sum, [
-        Bound("a site", None, 0.3), Bound("the coordinator", None, 3.0),
-        Bound("the coordinator, 6 sites lost", None, 3.0),
+    Workload("secure sum of 20 sites", secure_sum, [
+        RatioBound("a site", None, 0.3), RatioBound("the coordinator", None, 3.0),
+        RatioBound("the coordinator, 6 sites lost", None, 3.0),
     ]),
-    *(Entry(f"peak memory, {what}", set_up, [Bound("large", "small", most)], unit="MB")
+    *(Workload(f"peak memory, {what}", set_up, [RatioBound("large", "small", most)], unit="MB")
       for what, most, set_up in (
           ("20,000,000 / 2,000,000 rows streamed", 1.1,
            partial(loads, "stream", (2_000_000, 20_000_000))),
@@ -974,9 +974,9 @@ ENTRIES: tuple[Entry, ...] = (
           ("2,000 / 200 files of 100 rows", 1.2,
            partial(loads, "small_files", (200, 2_000), prepare=write_small_files)),
       )),
-    Entry("peak memory beyond the rows",
+    Workload("peak memory beyond the rows",
           partial(loads, "fit_and_score", (1_000_000, 10_000_000)),
-          [Bound("large", None, 100.0)], unit="MB"),
+          [RatioBound("large", None, 100.0)], unit="MB"),
 )  # fmt: skip
 
 
