@@ -11,7 +11,7 @@ import pytest
 
 from hushtable_bench import figures, runner
 from hushtable_bench.cases import costs, joining, reasons, speed, workloads
-from hushtable_bench.cases.workloads import Absent, RatioBound, Workload, faster
+from hushtable_bench.cases.workloads import Absent, Task, faster, within
 from hushtable_bench.results import Promise
 from hushtable_bench.runner import CaseRun
 
@@ -144,7 +144,7 @@ def test_a_case_runs_through(name, tmp_path, rng, capsys, monkeypatch):
 
 def entry(calls, *bounds, **settings):
     """Return an entry that calls these."""
-    return Workload("made up", lambda scale, stack: calls, bounds, **settings)
+    return Task("made up", lambda scale, stack: calls, bounds, **settings)
 
 
 def test_contestants_take_turns_and_the_first_round_does_not_count():
@@ -172,8 +172,8 @@ def test_an_entry_that_has_taken_long_has_fewer_rounds(monkeypatch):
 def test_ratios_are_judged_by_their_direction_and_figures_by_their_unit():
     calls = {"ours": lambda: 2e-6, "fast": lambda: 1e-6, "slow": lambda: 8e-6}
     bounds = (
-        RatioBound("ours", "fast", 1.5), faster("ours", "slow", 3.0), RatioBound("ours", None, 1.0),
-        RatioBound("ours", "fast"), faster("ours", "not installed", 2.0),
+        within("ours", "fast", 1.5), faster("ours", "slow", 3.0), within("ours", None, 1.0),
+        within("ours", "fast"), faster("ours", "not installed", 2.0),
     )  # fmt: skip
     found = list(speed.compared(entry(calls, *bounds, unit="µs"), 1))
     assert [one.judged for one in found] == pytest.approx([2.0, 4.0, 2.0, 2.0])
@@ -188,10 +188,8 @@ def test_targets_of_a_full_run_can_fail_and_what_is_absent_is_said(tmp_path, mon
     def absent(scale, stack):
         raise Absent("no server")
 
-    good = entry(
-        {"a": lambda: 1.0, "b": lambda: 3.0}, RatioBound("a", "b", 0.5), faster("a", "b", 9.0)
-    )
-    monkeypatch.setattr(speed, "ENTRIES", [good, Workload("database", absent, ())])
+    good = entry({"a": lambda: 1.0, "b": lambda: 3.0}, within("a", "b", 0.5), faster("a", "b", 9.0))
+    monkeypatch.setattr(speed, "ENTRIES", [good, Task("database", absent, ())])
     monkeypatch.setattr(speed, "GROWTH", {"rows": ((2, 4, 8), lambda n: {
         "fit": lambda: float(n), "score": lambda: float(n * n),
     })})  # fmt: skip

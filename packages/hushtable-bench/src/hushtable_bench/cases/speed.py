@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from threadpoolctl import threadpool_limits
 
 from hushtable_bench import figures
-from hushtable_bench.cases.workloads import ENTRIES, GROWTH, Absent, Calls, RatioBound, Workload
+from hushtable_bench.cases.workloads import ENTRIES, GROWTH, Absent, Calls, RatioBound, Task
 from hushtable_bench.results import ResultTable, environment_line
 from hushtable_bench.runner import PACKAGES, CaseRun, progress
 
@@ -40,7 +40,7 @@ class MeasuredRatio:
     Without another contestant, the bound is for the figure itself, in its unit.
     """
 
-    entry: Workload
+    entry: Task
     bound: RatioBound
     ours: float
     other: float | None
@@ -104,7 +104,7 @@ def in_turns(calls: Calls, rounds: int, times: int = 1, clock: bool = False) -> 
     return {name: statistics.median(each[1:]) for name, each in found.items()}
 
 
-def compared(entry: Workload, scale: int) -> Iterator[MeasuredRatio]:
+def compared(entry: Task, scale: int) -> Iterator[MeasuredRatio]:
     """Yield the comparisons of an entry whose contestants are installed."""
     with ExitStack() as stack:
         calls = entry.set_up(scale, stack)
@@ -119,7 +119,7 @@ def compared(entry: Workload, scale: int) -> Iterator[MeasuredRatio]:
             yield MeasuredRatio(entry, bound, medians[bound.ours], other)
 
 
-def measure(run: CaseRun, entries: Sequence[Workload], quick: bool) -> list[MeasuredRatio]:
+def measure(run: CaseRun, entries: Sequence[Task], quick: bool) -> list[MeasuredRatio]:
     """Measure all entries; say which are left out, and why."""
     scale = QUICK_SCALE if quick else 1
     found: list[MeasuredRatio] = []

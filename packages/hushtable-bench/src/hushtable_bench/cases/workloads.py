@@ -96,12 +96,17 @@ class RatioBound(NamedTuple):
         return ">=" if self.faster else "<="
 
 
+def within(ours: str, other: str | None, limit: float | None = None) -> RatioBound:
+    """Return the bound for how many times as long as another contestant ours may take."""
+    return RatioBound(ours, other, limit)
+
+
 def faster(ours: str, other: str, limit: float | None = None) -> RatioBound:
     """Return the bound for how many times as fast as another contestant ours is."""
     return RatioBound(ours, other, limit, faster=True)
 
 
-class Workload(NamedTuple):
+class Task(NamedTuple):
     """One comparison of the case."""
 
     name: str
@@ -342,11 +347,11 @@ def beside(peers: Iterable[str], limits: Mapping[str, float]) -> list[RatioBound
 
 #: How two passes compare with one, and novelty detection with two passes.
 PASSES = (
-    RatioBound("HushTable, fit", "one pass, fit", 1.7),
-    RatioBound("HushTable, score", "one pass, score", 1.03),
-    RatioBound("novelty, fit", "HushTable, fit"),
-    RatioBound("novelty, score", "HushTable, score", 1.6),
-    RatioBound("HushTable, score", "HushTable, score fitted rows"),
+    within("HushTable, fit", "one pass, fit", 1.7),
+    within("HushTable, score", "one pass, score", 1.03),
+    within("novelty, fit", "HushTable, fit"),
+    within("novelty, score", "HushTable, score", 1.6),
+    within("HushTable, score", "HushTable, score fitted rows"),
 )
 ALL = (PEER, "HBOS", "ECOD", "LODA", "coniferest", "isotree")
 FIELD = (*OWN, *ALL)
@@ -863,8 +868,8 @@ def secure_sum(scale: int, stack: ExitStack) -> Calls:
 
 # --- the table ------------------------------------------------------------------------------------
 
-ENTRIES: tuple[Workload, ...] = (
-    Workload("cover, 143,024 x 10", partial(cover, FIELD), [
+ENTRIES: tuple[Task, ...] = (
+    Task("cover, 143,024 x 10", partial(cover, FIELD), [
         *beside(ALL, {"HushTable, score / IsolationForest": 24.0,
                       "LSHiTables, score / IsolationForest": 40.0,
                       "LSHiTables, fit / IsolationForest": 5.0}),
@@ -872,98 +877,98 @@ ENTRIES: tuple[Workload, ...] = (
         faster("LSHiTables, score", "coniferest, score", 40.0),
         *PASSES,
     ]),
-    Workload("1,000 x 10", partial(normal, 1_000, 10, FIELD), beside(ALL, {}), times=10),
-    Workload("10,000 x 10", partial(normal, 10_000, 10, FIELD), beside(ALL, {}), times=3),
-    Workload("1,000,000 x 100", partial(normal, 10**6, 100, (OURS, "one pass", "LSHiTables", PEER)), [
+    Task("1,000 x 10", partial(normal, 1_000, 10, FIELD), beside(ALL, {}), times=10),
+    Task("10,000 x 10", partial(normal, 10_000, 10, FIELD), beside(ALL, {}), times=3),
+    Task("1,000,000 x 100", partial(normal, 10**6, 100, (OURS, "one pass", "LSHiTables", PEER)), [
         *beside((PEER,), {"LSHiTables, fit / IsolationForest": 4.0,
                           "HushTable, score / IsolationForest": 20.0,
                           "HushTable, fit / IsolationForest": 1.0}),
         faster("one pass, fit", f"{PEER}, fit", 1.3),
     ]),
-    Workload("1,000,000 x 100, max_rows=131,072",
+    Task("1,000,000 x 100, max_rows=131,072",
           partial(fit_beside_forest, 10**6, 100, max_rows=1 << 17), [faster("fit", PEER, 3.0)]),
-    *(Workload(f"{n:,} x {d:,}", partial(fit_beside_forest, n, d), [faster("fit", PEER, least)])
+    *(Task(f"{n:,} x {d:,}", partial(fit_beside_forest, n, d), [faster("fit", PEER, least)])
       for n, d, least in ((10_000, 1_000, 1.5), (100_000, 1_000, 0.5), (1_000, 5_000, 0.8),
                           (20_000, 500, 1.5))),
-    *(Workload(f"{n:,} x {d:,}, new rows", partial(new_rows, n, d), [
-        RatioBound("score", "score of fitted rows", most), faster("score", PEER, least),
+    *(Task(f"{n:,} x {d:,}, new rows", partial(new_rows, n, d), [
+        within("score", "score of fitted rows", most), faster("score", PEER, least),
     ], times=3) for n, d, most, least in ((10**5, 10, 1.3, 33), (20_000, 100, 1.4, 15),
                                            (5_000, 1_000, 1.5, 9))),
-    *(Workload(f"{n:,} x 10, small", partial(normal, n, 10, (OURS, "ECOD")), [
+    *(Task(f"{n:,} x 10, small", partial(normal, n, 10, (OURS, "ECOD")), [
         faster("HushTable, fit", "ECOD, fit", 0.5),
     ], times=20) for n in (100, 1_000)),
-    Workload("sparse 5,000 x 10,000, 0.2%", partial(sparse, 5_000, 10_000, 0.002), [
+    Task("sparse 5,000 x 10,000, 0.2%", partial(sparse, 5_000, 10_000, 0.002), [
         faster("fit", PEER, 1.0), faster("score", f"{PEER}'s score", 2.0),
     ]),
-    *(Workload(f"sparse {n:,} x {d:,}, {density:.0%}", partial(sparse, n, d, density), [
+    *(Task(f"sparse {n:,} x {d:,}, {density:.0%}", partial(sparse, n, d, density), [
         faster("fit", PEER), faster("score", f"{PEER}'s score"),
     ]) for n, d, density in ((20_000, 1_000, 0.01), (20_000, 100, 0.05))),
-    Workload("4,000 new rows after 100,000 x 10", nearest,
+    Task("4,000 new rows after 100,000 x 10", nearest,
           [faster("novelty", "5 nearest neighbours", 20.0)]),
-    Workload("1,000,000 x 10", threads, [RatioBound("score, two threads", "one thread", 1.15)], times=3),
-    *(Workload(f"hash families, 100,000 x {d}", partial(families, d), [
-        RatioBound("RSHash", "LSHiTables", 4.0),
-        *(RatioBound(f"{name}, score", f"product of {name}'s vectors", 2.0)
+    Task("1,000,000 x 10", threads, [within("score, two threads", "one thread", 1.15)], times=3),
+    *(Task(f"hash families, 100,000 x {d}", partial(families, d), [
+        within("RSHash", "LSHiTables", 4.0),
+        *(within(f"{name}, score", f"product of {name}'s vectors", 2.0)
           for name in ("RotatedRSHash", "ACE")),
     ]) for d in (10, 100)),
-    Workload("CSV, 1,000,000 rows x 20", csv_file, [
-        RatioBound("fit and score by commands", "pandas and IsolationForest", 0.6),
-        RatioBound("fit in Python", "one reading by Arrow", 2.0),
-        RatioBound("check", "one reading by Arrow", 1.5),
+    Task("CSV, 1,000,000 rows x 20", csv_file, [
+        within("fit and score by commands", "pandas and IsolationForest", 0.6),
+        within("fit in Python", "one reading by Arrow", 2.0),
+        within("check", "one reading by Arrow", 1.5),
     ]),
-    Workload("CSV with identifiers", csv_with_identifiers,
-          [RatioBound("check", "one reading by Arrow", 2.2)]),
-    Workload("fit of 100,000 rows of ten columns", texts, [
-        *(RatioBound(f"texts, {kind} of pandas", "whole numbers, pandas", 2.0)
+    Task("CSV with identifiers", csv_with_identifiers,
+          [within("check", "one reading by Arrow", 2.2)]),
+    Task("fit of 100,000 rows of ten columns", texts, [
+        *(within(f"texts, {kind} of pandas", "whole numbers, pandas", 2.0)
           for kind in ("objects", "str")),
-        RatioBound("texts, Arrow", "whole numbers, Arrow", 2.0),
+        within("texts, Arrow", "whole numbers, Arrow", 2.0),
     ], times=3),
-    Workload("score of 20,000 rows", power_of_two, [RatioBound("1,024 columns", "1,000 columns", 1.15)],
+    Task("score of 20,000 rows", power_of_two, [within("1,024 columns", "1,000 columns", 1.15)],
           times=3),
-    Workload("20,000 x 100", odd_values, [
-        RatioBound("fit, 10% missing", "fit", 1.5), RatioBound("score, 10% missing", "score", 2.3),
-        RatioBound("fit, rising columns", "fit", 2.0),
+    Task("20,000 x 100", odd_values, [
+        within("fit, 10% missing", "fit", 1.5), within("score, 10% missing", "score", 2.3),
+        within("fit, rising columns", "fit", 2.0),
     ], times=3),
-    Workload("count of 10,000 x 1,024 under ranges", values_outside,
-          [RatioBound("values outside", "none", 1.8)], times=3),
-    Workload("100,000 x 10", kinds_of_fit, [
-        RatioBound("relations=True, fit", "fit", 2.0), RatioBound("relations=True, score", "score", 1.7),
-        RatioBound("score by a release of 200 tables", "score", 1.4),
-        RatioBound("fit in 5,000 small groups", "fit of the same columns", 2.5),
-        *(RatioBound(f"context of {what}, fit", "one pass of ten categories", 1.3)
+    Task("count of 10,000 x 1,024 under ranges", values_outside,
+          [within("values outside", "none", 1.8)], times=3),
+    Task("100,000 x 10", kinds_of_fit, [
+        within("relations=True, fit", "fit", 2.0), within("relations=True, score", "score", 1.7),
+        within("score by a release of 200 tables", "score", 1.4),
+        within("fit in 5,000 small groups", "fit of the same columns", 2.5),
+        *(within(f"context of {what}, fit", "one pass of ten categories", 1.3)
           for what in ("categories", "a number", "both and a number")),
     ], times=2),
-    Workload("20,000 x 10", histories, [
-        RatioBound("fit with histories of two entities", "fit without", 10.0),
-        RatioBound("score with histories of two entities", "score without", 15.0),
+    Task("20,000 x 10", histories, [
+        within("fit with histories of two entities", "fit without", 10.0),
+        within("score with histories of two entities", "score without", 15.0),
     ], times=3),
-    Workload("1,000 releases", merging, [RatioBound("merge", "loading them", 1.75)]),
-    Workload("one new row", partial(few_rows, 1), [
-        RatioBound("score", None, 50.0), RatioBound("score, float32", None, 50.0),
-        RatioBound("score, pandas", None, 150.0), RatioBound("Scorer", None), RatioBound("LSHiTables", None),
-        faster("score", PEER), RatioBound("explain", "score", 3.0),
+    Task("1,000 releases", merging, [within("merge", "loading them", 1.75)]),
+    Task("one new row", partial(few_rows, 1), [
+        within("score", None, 50.0), within("score, float32", None, 50.0),
+        within("score, pandas", None, 150.0), within("Scorer", None), within("LSHiTables", None),
+        faster("score", PEER), within("explain", "score", 3.0),
     ], times=100, unit="µs"),
-    *(Workload(f"{n} new rows", partial(few_rows, n), [
-        RatioBound("score", None, most), faster("score", PEER),
+    *(Task(f"{n} new rows", partial(few_rows, n), [
+        within("score", None, most), faster("score", PEER),
     ], times=50, unit="µs") for n, most in ((10, 70.0), (100, 85.0), (1_000, None))),
-    Workload("one new row of 6 numbers and 4 texts", mixed_row, [
-        RatioBound("mixed, pandas", "numbers, NumPy", 4.0), RatioBound("mixed, Arrow", "numbers, NumPy", 2.0),
+    Task("one new row of 6 numbers and 4 texts", mixed_row, [
+        within("mixed, pandas", "numbers, NumPy", 4.0), within("mixed, Arrow", "numbers, NumPy", 2.0),
     ], times=100, unit="µs"),
-    *(Workload(f"one new row in {name}", partial(row_in_sql, engine), [
-        faster("prepared", "plain"), RatioBound("prepared", "Python"),
+    *(Task(f"one new row in {name}", partial(row_in_sql, engine), [
+        faster("prepared", "plain"), within("prepared", "Python"),
     ], times=7, unit="ms", clock=True)
       for engine, name in (("duckdb", "DuckDB"), ("postgresql", "PostgreSQL"))),
-    Workload("new process", starts, [
-        RatioBound("hushtable score", None, 0.45), RatioBound("hushtable fit", None, 0.9),
-        RatioBound("hushtable score --help", None), RatioBound("first fit and scores in Python", None, 0.8),
-        RatioBound("the same without built kernels", None, 1.5), RatioBound("import hushtable", None, 0.2),
-        RatioBound("hushtable score", "import numpy, pyarrow.compute"),
+    Task("new process", starts, [
+        within("hushtable score", None, 0.45), within("hushtable fit", None, 0.9),
+        within("hushtable score --help", None), within("first fit and scores in Python", None, 0.8),
+        within("the same without built kernels", None, 1.5), within("import hushtable", None, 0.2),
+        within("hushtable score", "import numpy, pyarrow.compute"),
     ]),
-    Workload("secure sum of 20 sites", secure_sum, [
-        RatioBound("a site", None, 0.3), RatioBound("the coordinator", None, 3.0),
-        RatioBound("the coordinator, 6 sites lost", None, 3.0),
+    Task("secure sum of 20 sites", secure_sum, [
+        within("a site", None, 0.3), within("the coordinator", None, 3.0),
+        within("the coordinator, 6 sites lost", None, 3.0),
     ]),
-    *(Workload(f"peak memory, {what}", set_up, [RatioBound("large", "small", most)], unit="MB")
+    *(Task(f"peak memory, {what}", set_up, [within("large", "small", most)], unit="MB")
       for what, most, set_up in (
           ("20,000,000 / 2,000,000 rows streamed", 1.1,
            partial(loads, "stream", (2_000_000, 20_000_000))),
@@ -974,9 +979,9 @@ ENTRIES: tuple[Workload, ...] = (
           ("2,000 / 200 files of 100 rows", 1.2,
            partial(loads, "small_files", (200, 2_000), prepare=write_small_files)),
       )),
-    Workload("peak memory beyond the rows",
+    Task("peak memory beyond the rows",
           partial(loads, "fit_and_score", (1_000_000, 10_000_000)),
-          [RatioBound("large", None, 100.0)], unit="MB"),
+          [within("large", None, 100.0)], unit="MB"),
 )  # fmt: skip
 
 
