@@ -952,7 +952,8 @@ ENTRIES: tuple[Task, ...] = (
         within("score", None, most), faster("score", PEER),
     ], times=50, unit="µs") for n, most in ((10, 70.0), (100, 85.0), (1_000, None))),
     Task("one new row of 6 numbers and 4 texts", mixed_row, [
-        within("mixed, pandas", "numbers, NumPy", 4.0), within("mixed, Arrow", "numbers, NumPy", 2.0),
+        within("mixed, pandas", "numbers, NumPy", 4.0),
+        within("mixed, Arrow", "numbers, NumPy", 2.0),
     ], times=100, unit="µs"),
     *(Task(f"one new row in {name}", partial(row_in_sql, engine), [
         faster("prepared", "plain"), within("prepared", "Python"),
