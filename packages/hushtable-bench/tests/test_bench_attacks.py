@@ -53,6 +53,28 @@ def test_the_same_noise_in_two_rounds_is_found_out(scene):
     assert len(list(attacks.outcomes(scene, (), 2))) == attacks.n_outcomes(())
 
 
+def test_two_rounds_share_one_epsilon(scene):
+    """What the attacks on two rounds are held to is what the ledger of the second states."""
+    pair = scene.pair(scene.plan())
+    first = attacks._release(pair[False], 1.0, share=0.5)
+    second = attacks._release(pair[True], 1.0, after=first)
+    assert second.ledger.epsilon <= 1.0
+    assert first.ledger.epsilon < 0.8
+    assert pair[True].n_rows == pair[False].n_rows + 1
+
+
+@pytest.mark.slow
+def test_attacks_are_as_good_as_the_noise_allows(scene, monkeypatch):
+    """A weak attack would show nothing: each gets what the likelihood ratio gets, to chance."""
+    monkeypatch.setattr(attacks, "CONFIDENCE", SURE)
+    for name, attack in attacks.ATTACKS.items():
+        if "canaries" in name or "joins" in name:  # those leave something unused
+            continue
+        one = attacks.AttackOutcome(name, 4.0, attack(scene, 4.0, 600))
+        # 5.3 standard errors either way: once in ten million runs.
+        assert abs(one.above_best) < 5.3, (name, one.finding.auc, one.best)
+
+
 def test_a_half_is_solved_for_exactly_without_noise(labelled):
     """And with noise, the attack is held by epsilon."""
     found = [one for trial in attacks.attack(labelled, (1.0,), 2) for one in trial]

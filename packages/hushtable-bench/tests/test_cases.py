@@ -262,6 +262,16 @@ def test_the_peak_of_a_load_is_that_of_its_process(load, monkeypatch, capsys):
         workloads.report(exact=False)
 
 
+@pytest.mark.serial
+@pytest.mark.slow
+@LINUX
+@pytest.mark.parametrize("load", ["stream", "window"])
+def test_memory_does_not_grow_with_the_rows(load):
+    """Two million rows more are 80 MB as they are read: nothing of them stays."""
+    few, many = (workloads.peak_of(load, size) for size in (2_000_000, 4_000_000))
+    assert many - few <= 40.0
+
+
 def test_the_figure_of_growth_has_a_panel_for_each_size(tmp_path):
     times = [{"fit": 1.0, "score": 0.5}, {"fit": 2.0, "score": 1.0}]
     curves = {"rows": ((10, 20), times), "tables": ((1, 2), times)}

@@ -30,7 +30,7 @@ DEFINED = {
     },
     "privacy.md": {
         "95%", "99.9%",  # confidence
-        "0.1", "0.3",  # epsilons
+        "0.1",  # an epsilon
         "0.5",  # the AUC of guessing
         "0.014",  # standard error of an AUC of 800 plays with and 800 without
         "1%",  # false positives

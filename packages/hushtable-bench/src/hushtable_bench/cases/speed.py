@@ -4,7 +4,7 @@ The comparisons are those of `hushtable_bench.cases.workloads`. The contestants 
 turns, in one process or, if the start of a process is part of the measure, in processes of their
 own. After one round that does not count, the figure of each is its median over the rounds. CPU
 seconds include those of child processes; what else the machine does changes their ratios little.
-Rows that are scored were not fitted, except where the name of a row says so.
+Rows that are scored were not fitted, except where the name of a row states it.
 
 The growth of the costs is measured at doubled sizes: rows, columns, tables, and months of history.
 """

@@ -3,7 +3,7 @@
 A set-up takes the divisor of its sizes and a stack of what is to be closed, and returns calls by
 the names of the contestants. A contestant whose library is missing is left out of the calls; a
 set-up that needs more than a library raises `Absent`. Every call that scores has rows that were not
-fitted, unless its name says so.
+fitted, unless its name states it.
 """
 
 import ctypes
