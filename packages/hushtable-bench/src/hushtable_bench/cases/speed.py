@@ -29,8 +29,8 @@ QUICK_SCALE, ROUNDS = 100, 5
 PATIENCE = 25.0
 #: How many times as much a doubled size may cost.
 DOUBLED = 2.4
-#: How a figure is written, by its unit: how many units a second has, and the format.
-UNITS = {"s": (1.0, ".3g"), "ms": (1e3, ".3g"), "µs": (1e6, ".3g"), "MB": (1.0, ".0f")}
+#: How many units a second has; a figure in MB is one already.
+UNITS = {"s": 1.0, "ms": 1e3, "µs": 1e6, "MB": 1.0}
 
 
 @dataclass(frozen=True)
@@ -64,16 +64,21 @@ class MeasuredRatio:
         """Return a figure in its unit, and its text."""
         if figure is None:
             return float("nan"), ""
-        units, form = UNITS[self.entry.unit]
-        return figure * units, f"{figure * units:{form}} {self.entry.unit}"
+        value = figure * UNITS[self.entry.unit]
+        return value, f"{rounded(value)} {self.entry.unit}"
 
     def cells(self) -> tuple[str, ...]:
         """Return the row of the table."""
-        ratio = "" if self.other is None else f"{self.judged:.3g}"
+        ratio = "" if self.other is None else rounded(self.judged)
         target = ""
         if self.bound.limit is not None:
             target = f"{self.bound.needs} {self.bound.limit:g}"
         return self.name, self.written(self.ours)[1], self.written(self.other)[1], ratio, target
+
+
+def rounded(value: float) -> str:
+    """Write a number with three digits, and large ones as whole numbers."""
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"
 
 
 def cpu_seconds() -> float:
