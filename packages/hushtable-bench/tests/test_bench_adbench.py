@@ -121,7 +121,7 @@ def test_a_failure_is_said_and_ranks_last(protocol, odd_folder, tmp_path, capsys
     assert main(arguments) == 0
     out = capsys.readouterr().out
     assert "- MCD on wide: 65 columns; it takes minutes for more than 64\n" in out
-    assert "(2 sets)" in next(line for line in out.splitlines() if line.startswith("| MCD"))
+    assert " (2) " in next(line for line in out.splitlines() if line.startswith("| MCD"))
     name = adbench.experiment(protocol, adbench.MAX_ROWS)
     names = [c.name for c in few(protocol)]
     sets = ("45_wine", "lone", "wide")

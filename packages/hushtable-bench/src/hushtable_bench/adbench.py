@@ -366,7 +366,10 @@ def sets_table(comparison: SystemComparison, sets: Sequence[LabelledSet]) -> Res
 
 
 def differences_table(auc: SystemComparison, ap: SystemComparison) -> ResultTable:
-    """Lay out means, and mean differences from the first system with their intervals."""
+    """Lay out means, and mean differences from the first system with their intervals.
+
+    A number in brackets is that of the sets that a system could do, if it failed on some.
+    """
     ours = auc.systems[0]
     found = [metric.intervals(ours) for metric in (auc, ap)]
     rows = []
@@ -376,8 +379,10 @@ def differences_table(auc: SystemComparison, ap: SystemComparison) -> ResultTabl
             f"{cell(mean, '+.4f')} ({cell(low, '+.4f')} to {cell(high, '+.4f')})"
             for mean, low, high in (one[name] for one in found if name in one)
         )
-        means = (cell(metric.means()[at], ".4f") for metric in (auc, ap))
-        rows.append([name, *means, *(differences if name != ours else ("", ""))])
+        done = int(auc.done()[at])
+        of = "" if done == len(auc.sets) else f" ({done})"
+        both = f"{cell(auc.means()[at], '.4f')}{of}", cell(ap.means()[at], ".4f")
+        rows.append([name, *both, *(differences if name != ours else ("", ""))])
     header = ("detector", "ROC-AUC", "AP", *(f"{m}, less {ours}'s" for m in _METRICS))
     return ResultTable(header, rows)
 
