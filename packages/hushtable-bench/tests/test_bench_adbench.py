@@ -218,7 +218,7 @@ def comparison(values):
     values = np.asarray(values, float)
     sets, systems = values.shape
     names = tuple("abcdefghijklmnop"[:systems])
-    return stats.SystemComparison(tuple(map(str, range(sets))), names, values, np.zeros(systems))
+    return stats.SystemComparison(tuple(map(str, range(sets))), names, values)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def judged(protocol, sets, auc, ap):
 
     def made(values):
         tiled = np.tile(list(values.values()), (len(sets), 1))
-        return stats.SystemComparison(tuple(sets), tuple(values), tiled, np.zeros(len(values)))
+        return stats.SystemComparison(tuple(sets), tuple(values), tiled)
 
     return [target.met for target in adbench.targets(protocol, made(auc), made(ap))]
 

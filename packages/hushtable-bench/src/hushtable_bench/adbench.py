@@ -544,9 +544,8 @@ def table_rows(benchmark: str, sets: Sequence[str], values: Floats) -> list[dict
     for at, regime in enumerate(FIELDS):
         known = KNOWN["oddbench"].get(benchmark, {}) if regime == INLIERS else {}
         published = {known["ours"].get(k, k): v for k, v in known["means"].items()} if known else {}
-        spread = np.full(len(SYSTEMS), np.nan)
         metrics = {
-            name: SystemComparison(tuple(sets), SYSTEMS, values[:, at, m], spread)
+            name: SystemComparison(tuple(sets), SYSTEMS, values[:, at, m])
             for m, name in enumerate(METRICS)
         }
         for system in [*SYSTEMS, *(name for name in published if name not in SYSTEMS)]:

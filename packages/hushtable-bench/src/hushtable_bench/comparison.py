@@ -26,7 +26,6 @@ class SystemComparison:
     sets: tuple[str, ...]
     systems: tuple[str, ...]
     values: Floats  # (n_sets, n_systems), mean over the seeds
-    spread: Floats  # (n_systems,), standard deviation over the seeds of the mean over the sets
 
     @classmethod
     def of(
@@ -47,14 +46,12 @@ class SystemComparison:
             found = [seeds[data, system] for data in sets]
             tables.append(np.array([row[: min(map(len, found))] for row in found]))
         values = np.column_stack([table.mean(axis=1) for table in tables])
-        spread = np.array([_mean(table).std() for table in tables])
-        return cls(tuple(sets), tuple(systems), values, spread)
+        return cls(tuple(sets), tuple(systems), values)
 
     def only(self, sets: Sequence[str]) -> "SystemComparison":
-        """Return the same on some of the sets, without the spread."""
+        """Return the same on some of the sets."""
         rows = [self.sets.index(name) for name in sets]
-        blank = np.full(len(self.systems), np.nan)
-        return SystemComparison(tuple(sets), self.systems, self.values[rows], blank)
+        return SystemComparison(tuple(sets), self.systems, self.values[rows])
 
     def of_system(self, system: str) -> Floats:
         """Return one system's figures (n_sets,)."""
