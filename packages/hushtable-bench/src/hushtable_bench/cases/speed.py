@@ -90,9 +90,9 @@ def cpu_seconds() -> float:
 def in_turns(calls: Calls, rounds: int, times: int = 1, clock: bool = False) -> dict[str, float]:
     """Return the median figure of each contestant, in turns, after a round that does not count.
 
-    A turn is several ``times`` the same call. A call that returns a float has measured itself; the
-    figure of any other call is its CPU seconds or, with ``clock``, the seconds of the clock. An
-    entry that has taken long has fewer rounds.
+    Without further rounds, the first one counts. A turn is several ``times`` the same call. A call
+    that returns a float has measured itself; the figure of any other call is its CPU seconds or,
+    with ``clock``, the seconds of the clock. An entry that has taken long has fewer rounds.
     """
     now = time.perf_counter if clock else cpu_seconds
     found: dict[str, list[float]] = {name: [] for name in calls}
@@ -106,7 +106,7 @@ def in_turns(calls: Calls, rounds: int, times: int = 1, clock: bool = False) -> 
                 result = call()
             spent = (now() - before) / times
             found[name].append(result if isinstance(result, float) else spent)
-    return {name: statistics.median(each[1:]) for name, each in found.items()}
+    return {name: statistics.median(each[1:] or each) for name, each in found.items()}
 
 
 def compared(entry: Task, scale: int) -> Iterator[MeasuredRatio]:
@@ -114,7 +114,7 @@ def compared(entry: Task, scale: int) -> Iterator[MeasuredRatio]:
     with ExitStack() as stack:
         calls = entry.set_up(scale, stack)
         wanted = {name for bound in entry.bounds for name in (bound.ours, bound.other) if name}
-        rounds, times = (ROUNDS, entry.times) if scale == 1 else (1, 1)
+        rounds, times = (ROUNDS, entry.times) if scale == 1 else (0, 1)
         medians = in_turns(calls, rounds, times, entry.clock)
     for name in sorted(wanted - {*calls}):
         progress(f"{entry.name}: without {name}, which is not installed")
@@ -146,7 +146,7 @@ def measure_growth(run: CaseRun, quick: bool) -> None:
         found = []
         for size in some:
             progress(f"growth: {size:,} {kind}")
-            found.append(in_turns(set_up(size), 1 if quick else ROUNDS))
+            found.append(in_turns(set_up(size), 0 if quick else ROUNDS))
         curves[kind] = some, found
         for at, (size, one) in enumerate(zip(some, found, strict=True)):
             before = found[at - 1] if at else {}
