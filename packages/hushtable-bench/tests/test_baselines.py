@@ -191,28 +191,6 @@ def test_scores_are_mean_log_densities(rng):
     assert detector.score_samples(np.full((1, 5), 1e9)) == pytest.approx(np.mean(floor))
 
 
-def test_sparse_projections_have_the_square_root_of_the_features(rng):
-    X = rng.normal(size=(50, 17))
-    assert LODA(random_state=0).fit(X)._features.shape == (100, 4)
-    assert LODA(max_features="all", random_state=0).fit(X)._features.shape == (100, 17)
-
-
-def test_fine_steps_lose_next_to_nothing(rng):
-    """Beyond 200 bins, steps of 2%: the best of all numbers is hardly better."""
-    from hushtable_bench import kernels
-
-    z = np.sort(np.round(rng.exponential(size=4000) * 300) / 300)  # spikes: many bins are best
-    unit = (z / z.max()).clip(0, np.nextafter(1.0, 0.0))
-
-    def objective(b):
-        return kernels.log_likelihood(unit, b) - (b - 1 + math.log(b) ** 2.5)
-
-    every = max(objective(b) for b in range(1, int(4000 / math.log(4000)) + 1))
-    tried = max(objective(b) for b in candidates(4000).tolist())
-    assert len(candidates(4000)) < 260
-    assert tried == pytest.approx(every, abs=0.01 * abs(every))
-
-
 def test_a_constant_projection_says_inside_or_outside():
     X = np.full((30, 2), 3.0)
     detector = LODA(random_state=0).fit(X)

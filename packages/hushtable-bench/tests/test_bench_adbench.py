@@ -1,4 +1,4 @@
-"""``hushtable bench adbench``: the whole way on made-up sets, and its statistics."""
+"""``hushtable bench adbench`` and the case ``oddbench``: on made-up sets, and their statistics."""
 
 import csv
 import json
@@ -7,13 +7,12 @@ import sys
 
 import numpy as np
 import pytest
-from scipy.stats import wilcoxon
+from sklearn.ensemble import IsolationForest
 
-from hushtable import HushTable
 from hushtable.cli import main
-from hushtable_bench import adbench, figures
+from hushtable_bench import adbench, runner
 from hushtable_bench import comparison as stats
-from hushtable_bench.data import LabelledSet, find_sets, load
+from hushtable_bench.data import LabelledSet, auc_and_ap, load
 from hushtable_bench.results import Results
 
 
@@ -69,33 +68,22 @@ def test_the_whole_way(protocol, folder, tmp_path, capsys, monkeypatch):
     assert main([*arguments, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     field = adbench.contestants(protocol)
-    assert facts["sets"] == ["set0", "set1", "set2"]
-    assert set(facts["means"]["auc"]) == set(facts["ranks"]["ap"]) == {c.name for c in field}
-    assert facts["protocol"] == protocol
-    assert facts["against"] == field[0].name
-    assert set(facts["differences"]["ap"]) == {c.name for c in field[1:]}
-    for one in facts["differences"]["auc"].values():
-        assert one["low"] <= one["mean"] <= one["high"]
-    assert facts["targets"] == []  # promises are made for the sets of the docs
-    assert facts["published"] == []
-    assert facts["failed"] == {}
-    name, suffix = (
-        ("adbench", "") if protocol == "unsupervised" else ("adbench-novelty", "-novelty")
-    )
-    found = Results(output / "adbench.parquet").select(name)
+    assert (facts["targets"], facts["left_out"]) == ([], {})  # promises are for the docs' sets
+    assert {row[0] for row in facts["tables"][0][1:]} == {"set0", "set1", "set2"}
+    suffix = "" if protocol == "unsupervised" else "-novelty"
+    found = Results(output / "adbench.parquet").select(f"adbench{suffix}")
     fixed = protocol == "unsupervised"
     assert len(found) == 3 * sum(1 if c.fixed and fixed else 2 for c in field)
     for kind, first in (("png", b"\x89PNG"), ("svg", b"<?xml")):
         assert (output / f"critical-difference{suffix}.{kind}").read_bytes().startswith(first)
-    header, *rows = csv.reader((output / f"{name}.csv").read_text("utf-8").splitlines())
+    header, *rows = csv.reader((output / f"adbench{suffix}.csv").read_text("utf-8").splitlines())
     assert header[:3] == ["detector", "ROC-AUC", "AP"]
     assert {row[0] for row in rows} == {c.name for c in field}
-    means = {row[0]: row[1] for row in rows}
-    assert means == {one: f"{mean:.4f}" for one, mean in facts["means"]["auc"].items()}
     # Called again, nothing is run.
     monkeypatch.setattr(adbench, "_run", lambda *_: pytest.fail("run again"))
     assert main(arguments) == 0
-    assert capsys.readouterr().out.startswith((output / f"{name}.md").read_text().rstrip("\n"))
+    page = (output / f"adbench{suffix}.md").read_text().rstrip("\n")
+    assert capsys.readouterr().out.startswith(page)
 
 
 @pytest.mark.slow
@@ -126,13 +114,14 @@ def test_a_failure_is_said_and_ranks_last(protocol, odd_folder, tmp_path, capsys
     arguments = ["bench", "adbench", "--seeds", "1", "--data", str(odd_folder), "-o", str(output)]
     arguments += ["--protocol", protocol]
     assert main([*arguments, "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["failed"] == {"MCD on wide": "65 columns; it takes minutes for more than 64"}
+    assert "ROC-AUC, published" in str(json.loads(capsys.readouterr().out)["tables"]) or (
+        protocol == "unsupervised"
+    )
     # From what was kept, too.
     assert main(arguments) == 0
     out = capsys.readouterr().out
     assert "- MCD on wide: 65 columns; it takes minutes for more than 64\n" in out
-    assert "(2 sets)" in next(line for line in out.splitlines() if line.startswith("| MCD"))
+    assert " (2) " in next(line for line in out.splitlines() if line.startswith("| MCD"))
     name = adbench.experiment(protocol, adbench.MAX_ROWS)
     names = [c.name for c in few(protocol)]
     sets = ("45_wine", "lone", "wide")
@@ -142,10 +131,6 @@ def test_a_failure_is_said_and_ranks_last(protocol, odd_folder, tmp_path, capsys
     mcd = names.index("MCD")
     assert found.means()[mcd] == pytest.approx(found.values[:2, mcd].mean())
     assert found.only(["wide"]).ranks()[mcd] == len(names)
-    # Of the sets, one has published figures.
-    assert [one["over"] for one in facts["published"]] == (
-        [] if protocol == "unsupervised" else ["1 of these 3"] * 12
-    )
 
 
 def test_a_peer_may_raise_anything_and_ours_only_our_own_errors(folder):
@@ -201,19 +186,6 @@ def test_a_seed_fixes_the_scores_and_high_is_abnormal(contestant, protocol, fold
         np.testing.assert_array_equal(a, contestant.outlying(data, 2, train)[0])
 
 
-def test_half_of_the_normal_rows_are_trained_on(folder):
-    data = load(folder / "set1.npz")  # 140 of 150 are normal
-    halves = [adbench.training_half(data, seed) for seed in (0, 0, 1)]
-    assert [half.sum() for half in halves] == [70, 70, 70]
-    assert not any((half & data.y).any() for half in halves)
-    np.testing.assert_array_equal(halves[0], halves[1])
-    assert (halves[0] != halves[2]).any()
-    # As numpy's generator shuffles them.
-    normal = np.flatnonzero(~data.y)
-    np.random.default_rng(0).shuffle(normal)
-    np.testing.assert_array_equal(np.flatnonzero(halves[0]), np.sort(normal[:70]))
-
-
 def test_peers_get_medians_and_scales_of_the_training_rows():
     seen = {}
 
@@ -239,38 +211,6 @@ def test_peers_get_medians_and_scales_of_the_training_rows():
     assert seen["judged"].tolist() == [[2.0, 5.0], [8.0, 5.0]]
 
 
-def test_ocsvm_trains_on_some_rows_and_judges_all(folder, monkeypatch):
-    data = load(folder / "set2.npz")
-    (svm,) = few(names=("OCSVM",))
-    whole, _ = svm.outlying(data, 0)
-    monkeypatch.setitem(adbench.MOST_ROWS, "OCSVM", 80)
-    some, _ = svm.outlying(data, 0)
-    assert some.shape == whole.shape
-    assert (some != whole).any()
-    assert (some != svm.outlying(data, 1)[0]).any()
-
-
-def test_the_first_contestant_is_held_against_and_novelty_leads_where_it_is_there():
-    assert adbench.contestants()[0].name == adbench.DEFAULT
-    there = "novelty" in HushTable().get_params()
-    assert adbench.contestants("novelty")[0].name == (adbench.NOVELTY if there else adbench.DEFAULT)
-
-
-def test_novelty_is_asked_for(monkeypatch):
-    class Detector:
-        def __init__(self, **given):
-            self.given = given
-
-        def get_params(self):
-            return {"novelty": False}
-
-    monkeypatch.setattr(adbench, "HushTable", Detector)
-    first, second = adbench.contestants("novelty")[:2]
-    assert (first.name, second.name) == (adbench.NOVELTY, adbench.DEFAULT)
-    assert first.make(3).given == {"novelty": True, "random_state": 3}
-    assert second.make(3).given == {"random_state": 3}
-
-
 # --- statistics -------------------------------------------------------------------------------
 
 
@@ -278,13 +218,7 @@ def comparison(values):
     values = np.asarray(values, float)
     sets, systems = values.shape
     names = tuple("abcdefghijklmnop"[:systems])
-    return stats.SystemComparison(tuple(map(str, range(sets))), names, values, np.zeros(systems))
-
-
-def test_ranks_share_ties():
-    found = comparison([[0.9, 0.8, 0.8], [0.7, 0.9, 0.1]])
-    assert found.ranks().tolist() == [1.5, 1.75, 2.75]
-    np.testing.assert_allclose(found.means(), [0.8, 0.85, 0.45])
+    return stats.SystemComparison(tuple(map(str, range(sets))), names, values)
 
 
 @pytest.mark.parametrize(
@@ -295,37 +229,6 @@ def test_critical_differences_are_demsars(systems, sets, q):
     found = comparison(np.random.default_rng(0).random((sets, systems)))
     expected = q * math.sqrt(systems * (systems + 1) / (6 * sets))
     assert found.critical_difference() == pytest.approx(expected, rel=1e-3)
-
-
-def test_tests_are_wilcoxons_with_holms_correction():
-    values = np.random.default_rng(1).random((12, 4)) + np.array([0.0, 0.9, 0.3, 0.05])
-    found = comparison(values).p_values("a")
-    raw = [wilcoxon(values[:, 0] - values[:, at]).pvalue for at in (1, 2, 3)]
-    order = np.argsort(raw)
-    times = [raw[at] * (3 - place) for place, at in enumerate(order)]
-    holm = np.minimum(1.0, np.maximum.accumulate(times))
-    assert [found["bcd"[at]] for at in order] == pytest.approx(holm.tolist())
-    # One that is equal everywhere takes no part in the correction of the others.
-    twice = comparison(np.column_stack([values[:, 0], values])).p_values("a")
-    assert math.isnan(twice.pop("b"))
-    assert list(twice.values()) == pytest.approx(list(found.values()))
-    same = comparison(np.column_stack([values[:, 0], values[:, 0]]))
-    assert math.isnan(same.p_values("a")["b"])
-    assert same.intervals("a") == {"b": (0.0, 0.0, 0.0)}
-
-
-def test_intervals_hold_the_mean_and_grow_with_the_spread():
-    rng = np.random.default_rng(0)
-    ours = rng.random(40)
-    noise = rng.normal(0.0, 0.1, 40)
-    found = comparison(np.column_stack([ours, ours - 0.5 + noise, ours + noise / 10]))
-    b, c = found.intervals("a").values()
-    # About 1.96 standard errors on both sides.
-    error = noise.std() / math.sqrt(40)
-    assert b == pytest.approx((b[0], b[0] - 1.96 * error, b[0] + 1.96 * error), abs=0.2 * error)
-    assert b[0] == pytest.approx(noise.mean() - 0.5)
-    assert c[2] - c[1] == pytest.approx((b[2] - b[1]) / 10)
-    assert found.intervals("a") == found.intervals("a")
 
 
 def test_a_figure_that_is_missing_is_left_out_of_means_and_tests():
@@ -340,15 +243,7 @@ def test_a_figure_that_is_missing_is_left_out_of_means_and_tests():
     assert math.isnan(c[1])  # of one set
     never = comparison([[0.9, nan], [0.8, nan]])
     assert math.isnan(never.means()[1])
-    assert math.isnan(never.p_values("a")["b"])
     assert all(map(math.isnan, never.intervals("a")["b"]))
-
-
-def test_bars_join_what_does_not_differ():
-    ranks = np.array([1.0, 1.5, 2.2, 4.0, 4.1])
-    assert figures._cliques(ranks, 0.8) == [(1.0, 1.5), (1.5, 2.2), (4.0, 4.1)]
-    assert figures._cliques(ranks, 5.0) == [(1.0, 4.1)]
-    assert figures._cliques(ranks, 0.01) == []
 
 
 # --- published figures and promises -----------------------------------------------------------
@@ -369,21 +264,12 @@ def test_published_means_are_for_known_names_only():
     assert found["KCM"].over == "2 of these 2"
 
 
-def test_published_means_are_those_of_the_source():
-    rows = {(one.system, one.over): one for one in stats.published("novelty", DATA)}
-    kcm = rows["KCM", "28 of these 29"]
-    assert (kcm.auc, kcm.ap) == pytest.approx((0.8750, 0.7146), abs=5e-4)
-    assert rows["KNN", "28 of ADBench"].auc == 0.862
-    assert stats.sets_published(DATA) == DATA[:-1]  # all but kdd99
-    assert max(stats.published("unsupervised", DATA), key=lambda one: one.auc).system == "MCD"
-
-
 def judged(protocol, sets, auc, ap):
     """Judge the same figures on every set; by system."""
 
     def made(values):
         tiled = np.tile(list(values.values()), (len(sets), 1))
-        return stats.SystemComparison(tuple(sets), tuple(values), tiled, np.zeros(len(values)))
+        return stats.SystemComparison(tuple(sets), tuple(values), tiled)
 
     return [target.met for target in adbench.targets(protocol, made(auc), made(ap))]
 
@@ -412,21 +298,198 @@ def test_promises_of_novelty_are_against_the_better_neighbours():
     ]  # fmt: skip
 
 
-# --- the promises themselves ------------------------------------------------------------------
+def test_the_first_contestant_is_what_others_are_compared_with():
+    assert adbench.contestants()[0].name == adbench.DEFAULT
+    first, second = adbench.contestants("novelty")[:2]
+    assert (first.name, second.name) == (adbench.NOVELTY, adbench.DEFAULT)
+    assert first.make(3).get_params()["novelty"]
+    assert not second.make(3).get_params()["novelty"]
 
 
-# From seed to seed, one pass varies by .005 in AP, more than it exceeds its promise by.
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "seeds"), [(adbench.DEFAULT, 10), (adbench.MANY, 3)])
-def test_hushtable_keeps_its_promise_and_is_ahead(name, seeds, data_dir, tmp_path):
-    results = Results(tmp_path / "r.parquet")
-    sets = [load(f).at_most(adbench.MAX_ROWS) for f in find_sets(data_dir)]
-    for system, count in ((name, seeds), ("iForest", 3)):
-        list(adbench.ComparisonRuns(few(names=(system,)), sets, count).run(results))
-    least = adbench.LEAST["unsupervised", "data"][name]
-    for metric, bound in zip(("auc", "ap"), least, strict=True):
-        names = [data.name for data in sets]
-        found = stats.SystemComparison.of(results, metric, names, (name, "iForest"))
-        means = found.means()
-        assert means[0] >= bound, metric
-        assert means[0] > means[1]
+# --- OddBench and OvRBench ----------------------------------------------------------------------
+
+INLIERS = 60
+
+
+def made_up_split(seed, rows=2 * INLIERS, outliers=6):
+    """Return rows of which the first half is for training, with outliers at the end."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 3))
+    X[rows - outliers :] += 4.0
+    return X, np.arange(rows) >= rows - outliers, np.arange(rows) < rows // 2
+
+
+def save_published(path, seed, **changed):
+    """Save a set as the repository has it, among facts that need pickle."""
+    X, y, train = made_up_split(seed)
+    arrays = {
+        "train": X[train], "train_labels": y[train].astype(int),
+        "test": X[~train], "test_labels": y[~train].astype(int),
+        "meta_info": np.array({"a": 1}, object),
+    }  # fmt: skip
+    arrays |= changed
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+
+
+def save_own(path, seed, **changed):
+    """Save a set as X, y and train."""
+    X, y, train = made_up_split(seed)
+    arrays = {"X": X.astype(np.float32), "y": y.astype(np.int8), "train": train} | changed
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+
+
+@pytest.fixture
+def split_folder(tmp_path):
+    """Two sets of each benchmark, one of each format, and one that settings were judged on."""
+    folder = tmp_path / "sets"
+    save_published(folder / "oddbench" / "Fresh.npz", 0)
+    save_published(folder / "oddbench" / "VoteResult.npz", 1)
+    save_published(folder / "OvRBench" / "fresh.npz", 2)
+    save_own(folder / "odd_Other.npz", 3)
+    save_own(folder / "ovr_other.npz", 4)
+    return folder
+
+
+@pytest.fixture
+def one_set(tmp_path):
+    save_own(tmp_path / "sets" / "odd_Other.npz", 3)
+    return tmp_path / "sets"
+
+
+def run(folder, output, *arguments):
+    return runner.main(["oddbench", "--data", str(folder), "--output", str(output), *arguments])
+
+
+def refused(folder, tmp_path, capsys):
+    with pytest.raises(SystemExit) as exit_of:
+        run(folder, tmp_path / "out")
+    assert exit_of.value.code == 2
+    return capsys.readouterr().err.splitlines()[-1]
+
+
+def read_figures(output):
+    """Return the figures of a run, and the rows of its table by their first three cells."""
+    figures = json.loads((output / "oddbench.json").read_text())
+    rows = {", ".join([*row.values()][:3]): row for row in figures["table"]}
+    assert len(rows) == len(figures["table"])
+    return figures, rows
+
+
+def test_both_regimes_are_measured_beside_published_means(split_folder, tmp_path, capsys):
+    assert run(split_folder, tmp_path / "out", "--seeds", "2") == 0
+    out = capsys.readouterr().out
+    assert "5 files, 2 sets of OddBench and 2 sets of OvRBench counted" in out
+    assert "Left out: 1 set that settings of HushTable were judged on" in out
+    figures, rows = read_figures(tmp_path / "out")
+    peer = rows["OddBench, inliers, IsolationForest"]
+    assert (peer["sets"], peer["ROC-AUC, published"]) == ("2", "0.7126")
+    assert peer["published in"].startswith("arXiv 2609.36968, Table 4")
+    assert float(peer["ROC-AUC"]) > 0.9
+    assert " ± " in peer["AP, less HushTable's"]
+    ours = rows["OddBench, inliers, HushTable"]
+    assert not any(ours[key] for key in ("AP, less HushTable's", "AP, published", "published in"))
+    # What others published alone has no figure of ours; the other cases have none published.
+    assert rows["OddBench, inliers, TaskBridge"]["ROC-AUC"] == ""
+    for other in ("OddBench, all rows", "OvRBench, inliers", "OvRBench, all rows"):
+        assert rows[f"{other}, HushTable"]["ROC-AUC"] != ""
+        assert f"{other}, TaskBridge" not in rows
+        assert rows[f"{other}, IsolationForest"]["ROC-AUC, published"] == ""
+    assert "| OvRBench  | all rows  | 5 nearest neighbours, mean |" in out
+    assert set(figures["sets"]) == {"odd_Fresh", "odd_Other", "ovr_fresh", "ovr_other"}
+
+
+def test_sets_that_were_seen_are_counted_if_asked_and_the_table_says_it(
+    split_folder, tmp_path, capsys
+):
+    assert run(split_folder, tmp_path / "out", "--seen") == 0
+    out = capsys.readouterr().out
+    assert "3 sets of OddBench and 2 sets of OvRBench counted" in out
+    assert "were judged on 1 of the counted sets, which flatters it" in out
+    assert "Left out" not in out
+
+
+def test_the_same_rows_give_the_same_figures_in_both_formats(tmp_path):
+    save_published(tmp_path / "oddbench" / "One.npz", 5)
+    save_own(tmp_path / "ovr_one.npz", 5, X=made_up_split(5)[0])
+    one, other = (
+        adbench.judge(*adbench.load_split(tmp_path / name, 5_000), 1)
+        for name in ("oddbench/One.npz", "ovr_one.npz")
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_the_regimes_fit_what_they_say_and_judge_the_test_rows(tmp_path):
+    save_own(tmp_path / "odd_one.npz", 6)
+    data, train = adbench.load_split(tmp_path / "odd_one.npz", 5_000)
+    found = adbench.judge(data, train, 1)
+    for at, fitted in enumerate((data.X[train], data.X)):
+        forest = IsolationForest(random_state=0).fit(fitted)
+        figures = auc_and_ap(data.y[~train], forest.score_samples(data.X[~train]))
+        np.testing.assert_allclose(found[at, :, 1], [*figures.values()])
+
+
+BAD = {
+    "few outliers": (save_published, {"test_labels": np.arange(INLIERS) == 3},
+                     "1 of the 60 test rows are outliers; needs 2"),
+    "no test rows": (save_published, {"test": None}, "needs arrays train, test and test_labels"),
+    "no labels": (save_published, {"test_labels": None}, "test_labels is not a file"),
+    "labels of fewer rows": (save_published, {"test_labels": np.ones(5, int)}, "needs X (n, d)"),
+    "other columns": (save_published, {"test": np.ones((INLIERS, 2))}, "of the same columns"),
+    "texts": (save_published, {"train": np.full((INLIERS, 3), "a")}, "could not convert"),
+    "objects": (save_published, {"train": np.full((INLIERS, 3), None)}, "allow_pickle"),
+    "infinity": (save_published, {"train": np.full((INLIERS, 3), np.inf)}, "holds infinity"),
+    "no split": (save_own, {"train": None}, "the published split is missing: needs train"),
+    "split by numbers": (save_own, {"train": np.ones(2 * INLIERS)}, "needs train, bool (n,)"),
+    "outliers by their labels": (save_published, {"train_labels": np.arange(INLIERS) == 3},
+                                 "1 of its 60 training rows are outliers"),
+    "nothing to train on": (save_own, {"train": np.zeros(2 * INLIERS, bool)}, "0 training rows"),
+    "outliers to train on": (save_own, {"train": np.ones(2 * INLIERS, bool)}, "6 of its 120"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_set_is_named_with_a_reason_and_not_counted(case, one_set, tmp_path, capsys):
+    save, changed, reason = BAD[case]
+    save(one_set / "oddbench" / "Bad.npz", 9, **changed)
+    assert run(one_set, tmp_path / "out") == 0
+    out = capsys.readouterr().out
+    line = next(line for line in out.splitlines() if line.startswith("Left out: "))
+    assert line.startswith("Left out: oddbench/Bad.npz: ")
+    assert reason in line
+    assert str(tmp_path) not in line
+    assert "1 set of OddBench counted" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("ovr_torn.npz", "not a .npz file"),
+        ("elsewhere/Set.npz", "neither OddBench nor OvRBench"),
+        ("oddbench/Other.npz", "the same set in another file is counted"),
+    ],
+)
+def test_other_files_are_named_with_a_reason(name, reason, one_set, tmp_path, capsys):
+    if "torn" in name:
+        whole = (one_set / "odd_Other.npz").read_bytes()
+        (one_set / name).write_bytes(whole[: len(whole) // 2])
+    else:
+        save_own(one_set / name, 10)
+    assert run(one_set, tmp_path / "out") == 0
+    line = next(one for one in capsys.readouterr().out.splitlines() if one.startswith("Left out"))
+    assert line.startswith(f"Left out: {name}: {reason}")
+
+
+def test_no_folder_an_empty_one_and_one_without_a_set_to_count_are_refused(tmp_path, capsys):
+    assert "gone is not a folder" in refused(tmp_path / "gone", tmp_path, capsys)
+    (tmp_path / "empty").mkdir()
+    assert "empty holds no .npz file: needs those of" in refused(
+        tmp_path / "empty", tmp_path, capsys
+    )
+    save_own(tmp_path / "bad" / "odd_a.npz", 1, train=None)
+    message = refused(tmp_path / "bad", tmp_path, capsys)
+    assert "no set is left to count" in message
+    assert "odd_a.npz: the published split is missing" in message
+    save_own(tmp_path / "seen" / "odd_VoteResult.npz", 1)
+    assert "--seen counts them" in refused(tmp_path / "seen", tmp_path, capsys)

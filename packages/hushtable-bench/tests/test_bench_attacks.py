@@ -1,7 +1,6 @@
 """``hushtable bench privacy --attacks``: each attack by itself, and the whole way."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -134,11 +133,11 @@ def test_the_whole_way(labelled, tmp_path, capsys):
     for heading in ("# Attacks", "# Membership", "# Planted mistakes", "Must show"):
         assert heading in out
     assert "FAIL" not in out
-    facts = json.loads((tmp_path / "out" / "attacks.json").read_text())
-    assert (
-        (tmp_path / "out" / "attacks-2.csv").read_text("utf-8").startswith('"set, total epsilon"')
+    table, membership, planted = (
+        (tmp_path / "out" / f"attacks{suffix}.csv").read_text("utf-8")
+        for suffix in ("", "-2", "-3")
     )
-    assert {one["attack"] for one in facts["attacks"]} == {*attacks.ATTACKS, attacks.PLANTED}
-    assert {one["epsilon"] for one in facts["membership"]} == {None, 0.1, 1.0}
-    assert set(facts["planted"]) == {mistake.name for mistake in MISTAKES}
-    assert not (tmp_path / "out" / "privacy.json").exists()
+    assert membership.startswith('"set, total epsilon"')
+    assert all(name.split(",")[0] in table for name in (*attacks.ATTACKS, attacks.PLANTED))
+    assert all(mistake.name.split(",")[0] in planted for mistake in MISTAKES)
+    assert not (tmp_path / "out" / "privacy.csv").exists()

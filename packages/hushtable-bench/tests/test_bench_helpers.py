@@ -1,7 +1,6 @@
 """The benchmarks read and print in one way: labelled sets, results, tables, targets."""
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from hushtable import HushTable
@@ -31,34 +30,12 @@ def folder(labelled, tmp_path):
     return tmp_path
 
 
-def test_distinct_keeps_the_first_of_equal_rows_in_order():
-    X = np.array([[2.0], [1.0], [2.0], [1.0], [1.0]])
-    once = LabelledSet("", X, np.array([0, 0, 0, 0, 1], bool)).distinct()
-    assert once.X.tolist() == [[2.0], [1.0], [1.0]]
-    assert once.y.tolist() == [False, False, True]
-
-
-def test_at_most_is_a_subset_that_the_seed_fixes(labelled):
-    some = labelled.at_most(50)
-    assert some.X.shape == (50, 3)
-    assert set(map(tuple, some.X)) <= set(map(tuple, labelled.X))
-    np.testing.assert_array_equal(some.X, labelled.at_most(50).X)
-    assert not np.array_equal(some.X, labelled.at_most(50, seed=1).X)
-    assert labelled.at_most(300) is labelled
-
-
 def test_load_reads_what_was_saved(folder, labelled):
     (path,) = find_sets(folder)
     loaded = load(path)
     assert loaded.name == "made-up"
     np.testing.assert_array_equal(loaded.X, labelled.X)
     np.testing.assert_array_equal(loaded.y, labelled.y)
-
-
-def test_a_folder_is_given_or_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("HUSHTABLE_DATA", str(tmp_path))
-    assert data_folder() == tmp_path
-    assert data_folder(tmp_path.parent) == tmp_path.parent
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path, monkeypatch):
@@ -132,15 +109,6 @@ def test_a_truncated_file_is_named(keep, folder):
         load(path)
 
 
-def test_a_flipped_byte_is_named(folder):
-    path = folder / "made-up.npz"
-    content = bytearray(path.read_bytes())
-    content[len(content) // 3] ^= 255
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=r"made-up\.npz: needs arrays"):
-        load(path)
-
-
 def test_a_file_that_is_no_npz_is_named(tmp_path):
     (tmp_path / "text.npz").write_text("nothing")
     with pytest.raises(DataError, match=r"text\.npz: needs arrays"):
@@ -210,16 +178,6 @@ def test_results_are_kept_and_read_as_curves(tmp_path):
     assert list(curve) == [2.0, 10.0]
     assert curve[10.0].tolist() == pytest.approx([85.0, 35.0])
     assert again.curve("e", "d", "b") == {}
-
-
-def test_results_of_before_have_no_notes(tmp_path):
-    name = {"experiment": "e", "data": "d", "step": "s", "seed": 0}
-    Results(tmp_path / "r.parquet").add(name, [{"system": "a", "auc": 0.5, "note": "why"}])
-    assert Results(tmp_path / "r.parquet").rows[0]["note"] == "why"
-    pq.write_table(pq.read_table(tmp_path / "r.parquet").drop(["note"]), tmp_path / "r.parquet")
-    again = Results(tmp_path / "r.parquet")
-    assert again.done(name)
-    assert again.rows[0]["note"] is None
 
 
 def test_a_spread_is_a_mean_and_a_deviation():

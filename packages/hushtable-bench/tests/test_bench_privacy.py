@@ -1,6 +1,6 @@
 """``hushtable bench privacy``: the whole way on small sets, and its pieces."""
 
-import json
+import re
 import sys
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 from hushtable.cli import main
 from hushtable_bench import outside
 from hushtable_bench import privacy as bench
-from hushtable_bench.data import LabelledSet, load
+from hushtable_bench.data import LabelledSet
 from hushtable_bench.mistakes import MISTAKES
 
 
@@ -39,18 +39,16 @@ def test_the_whole_way(folder, tmp_path, capsys):
     for heading in ("# Accuracy", "# Membership", "# Audits", "Must show"):
         assert heading in out
     assert "FAIL" not in out
-    facts = json.loads((output / "privacy.json").read_text())
-    assert (
-        (output / "privacy.csv").read_text("utf-8").startswith("total epsilon,HushTable: ROC-AUC")
+    csv = (output / "privacy.csv").read_text("utf-8")
+    assert csv.startswith("total epsilon,HushTable: ROC-AUC")
+    assert [line.split(",")[0] for line in csv.splitlines()[1:]] == ["0.1", "1", "no noise"]
+    assert {"4_breastw", "6_cardio"} <= set(
+        re.findall(r"\w+", (output / "privacy-2.csv").read_text())
     )
-    assert {run["system"] for run in facts["runs"]} == {
-        bench.OURS, bench.THEIRS, bench.PRIVATE, bench.PAPERS,
-    }  # fmt: skip
-    # 2 sets, 2 seeds; two systems without noise, two at each of two epsilons.
-    assert len(facts["runs"]) == 2 * 2 * (2 + 2 * 2)
-    assert set(facts["membership"]) == {"4_breastw", "6_cardio"}
-    assert set(facts["audits"]) == {mistake.name for mistake in MISTAKES}
-    assert set(facts["audits_from_outside"]) == set(outside.CASES)
+    audited = (output / "privacy-3.csv").read_text()
+    assert all(mistake.name.split(",")[0] in audited for mistake in MISTAKES)
+    published = (output / "privacy-4.csv").read_text()
+    assert all(name.split(",")[0] in published for name in outside.CASES)
     for kind, first in (("png", b"\x89PNG"), ("svg", b"<?xml")):
         content = (output / f"privacy.{kind}").read_bytes()
         assert content.startswith(first)
@@ -65,13 +63,6 @@ def test_a_missing_folder_is_refused(tmp_path, capsys, monkeypatch):
     assert "gone is not a folder" in capsys.readouterr().err
     assert main(["bench", "privacy", "--data", str(tmp_path)]) == 1
     assert "holds no .npz file" in capsys.readouterr().err
-
-
-def test_epsilons_that_are_no_numbers_are_wrong_usage(folder, tmp_path, capsys):
-    arguments = ["bench", "privacy", "--data", str(folder), "-o", str(tmp_path / "o")]
-    assert main([*arguments, "--epsilons", "one"]) == 2
-    assert "needs numbers with commas" in capsys.readouterr().err
-    assert not (tmp_path / "o").exists()
 
 
 def test_a_missing_matplotlib_names_the_extra(folder, tmp_path, capsys, monkeypatch):
@@ -123,16 +114,3 @@ def test_targets_judge_what_was_measured():
     runs += [run(bench.PAPERS, 0.1, 0.6, "4_breastw", 500)]
     verdicts = {t.claim: (round(t.measured, 6), t.met) for t in bench.accuracy_targets(runs)}
     assert list(verdicts.values()) == [(1.0, False), (2.0, True), (4.0, False), (-10.0, False)]
-
-
-@pytest.mark.slow
-def test_noise_costs_little_on_real_data(data_dir):
-    """Five sets, two seeds: the targets of ``hushtable bench privacy`` with room for chance."""
-    names = ("6_cardio", "27_PageBlocks", "28_pendigits", "32_shuttle", "38_thyroid")
-    sets = [load(data_dir / f"{name}.npz").at_most(bench.MAX_ROWS) for name in names]
-    runs = [run for runs in bench.accuracy(sets, (0.1, 1.0), 2) for run in runs]
-    auc = {key: values.mean() for key, values in bench.means(runs, "auc").items()}
-    print(auc)
-    assert auc[bench.PRIVATE, 1.0] > auc[bench.OURS, 0.0] - 1.5
-    assert auc[bench.PRIVATE, 0.1] > auc[bench.OURS, 0.0] - 4.0
-    assert auc[bench.PRIVATE, 0.1] > auc[bench.PAPERS, 0.1] + 5.0

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hushtable_bench.cases import contexts, contexts_panels, contexts_peers, contexts_tables
-from hushtable_bench.cases.contexts_tables import ContextTable, PublicFiles
+from hushtable_bench.cases import contexts
+from hushtable_bench.cases.contexts import ContextTable, PublicFiles
 from hushtable_bench.data import auc
 from hushtable_bench.runner import CaseRun
 
@@ -24,7 +24,7 @@ def wards():
 
 
 def test_swapped_rows_have_the_behaviour_of_another_context(wards):
-    rows, planted = contexts_tables.swap(wards, seed=1)
+    rows, planted = contexts.swap(wards, seed=1)
     assert planted.sum() == 10
     before, after = (table.frame[["x0", "x1", "x2"]].to_numpy() for table in (wards, rows))
     np.testing.assert_array_equal(before[~planted], after[~planted])
@@ -34,7 +34,7 @@ def test_swapped_rows_have_the_behaviour_of_another_context(wards):
 
 
 def test_farthest_behaviour_is_that_of_a_row(wards):
-    rows, planted = contexts_tables.song(wards, seed=1)
+    rows, planted = contexts.song(wards, seed=1)
     assert planted.sum() == 10
     before, after = (table.frame["x0"].to_numpy() for table in (wards, rows))
     np.testing.assert_array_equal(before[~planted], after[~planted])
@@ -42,42 +42,22 @@ def test_farthest_behaviour_is_that_of_a_row(wards):
     assert set(after) <= set(before)
 
 
-def test_contexts_are_categories_and_quarters_of_numbers(wards):
-    assert np.bincount(wards.groups()).tolist() == [80, 80, 80, 12]
-    frame = wards.frame.assign(age=np.arange(252.0), floor=np.arange(252) % 3)
-    numbers = ContextTable("numbers", frame, ["age"], ["x0"])
-    assert np.bincount(numbers.groups()).tolist() == [63] * 4
-    assert ContextTable("few", frame, ["floor"], ["x0"]).groups().max() == 2
-
-
-@pytest.mark.parametrize("name", [name for name in contexts_peers.METHODS if name != "QCAD-like"])
+@pytest.mark.parametrize("name", [name for name in contexts.METHODS if name != "QCAD-like"])
 def test_methods_give_each_row_a_score_and_ours_low_ones_where_planted(name, wards):
-    rows, planted = contexts_tables.swap(wards, seed=2)
-    scores = contexts_peers.METHODS[name](rows, 0)
+    rows, planted = contexts.swap(wards, seed=2)
+    scores = contexts.METHODS[name](rows, 0)
     assert scores.shape == (252,)
-    needed = 0.9 if name in (contexts_peers.OURS, contexts_peers.RESIDUAL) else 0.0
+    needed = 0.9 if name in (contexts.OURS, contexts.RESIDUAL) else 0.0
     assert auc(planted, scores) > needed
-
-
-def test_small_groups_are_judged_together(wards):
-    judged = []
-
-    def judge(rows):
-        judged.append(len(rows))
-        return np.full(len(rows), float(len(rows)))
-
-    scores = contexts_peers.by_group(wards, judge)
-    assert sorted(judged) == [12, 80, 80, 80]
-    assert scores[-1] == 12.0
 
 
 def test_a_missing_library_leaves_its_method_out(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "quantile_forest", None)
-    assert set(contexts_peers.METHODS) - set(contexts_peers.available_methods()) == {"QCAD-like"}
+    assert set(contexts.METHODS) - set(contexts.available_methods()) == {"QCAD-like"}
     assert "pip install quantile-forest" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "statsmodels", None)
     monkeypatch.setitem(sys.modules, "statsmodels.api", None)
-    (wine,) = contexts_tables.load_tables(PublicFiles(), 100, ["grunfeld", "wine"])
+    (wine,) = contexts.load_tables(PublicFiles(), 100, ["grunfeld", "wine"])
     assert (wine.name, wine.frame.shape, wine.behaviour[-1]) == ("wine", (100, 14), "x12")
     assert "without grunfeld" in capsys.readouterr().err
 
@@ -89,10 +69,10 @@ def test_files_come_from_the_folder_or_are_fetched(tmp_path, monkeypatch):
         "species,sex,bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g\n"
         "Adelie,MALE,39.1,18.7,181,3750\nAdelie,,39.5,17.4,186,3800\n"
     )
-    (table,) = contexts_tables.load_tables(PublicFiles(tmp_path), 100, ["penguins"])
+    (table,) = contexts.load_tables(PublicFiles(tmp_path), 100, ["penguins"])
     assert table.frame["body_mass_g"].tolist() == [3750.0]
     asked = []
-    monkeypatch.setattr(contexts_tables, "fetch", lambda *given: asked.append(given) or near)
+    monkeypatch.setattr(contexts, "fetch", lambda *given: asked.append(given) or near)
     PublicFiles(tmp_path).path("NAB", "labels/combined_windows.json")
     ((url, digest),) = asked
     assert url.startswith("https://raw.githubusercontent.com/numenta/NAB/")
@@ -101,15 +81,15 @@ def test_files_come_from_the_folder_or_are_fetched(tmp_path, monkeypatch):
 
 
 def test_anomalies_in_panels_are_apart_and_of_six_kinds():
-    panel = contexts_panels.synthetic_panel(0, entities=6)
-    injection = contexts_panels.PanelInjection(panel, 0)
+    panel = contexts.synthetic_panel(0, entities=6)
+    injection = contexts.PanelInjection(panel, 0)
     planted = injection.planted(often=3, long=2)
     kinds = dict(zip(*np.unique(planted.kind[planted.unusual], return_counts=True), strict=True))
     assert kinds == {
         "gap": 3, "other entity": 3, "shift": 16, "spike": 3, "stuck": 16, "wrong hour": 3,
     }  # fmt: skip
     assert len(planted.frame) == len(panel) - 3 * 4
-    history = contexts_panels.with_history(planted.frame)
+    history = contexts.with_history(planted.frame)
     assert (history["since"].diff().abs()[planted.kind == "gap"] > 1.0).all()
     stuck = planted.frame["v"][planted.kind == "stuck"].to_numpy().reshape(2, 8)
     assert (np.ptp(stuck, axis=1) == 0.0).all()
@@ -124,11 +104,11 @@ def test_windows_of_a_series_are_its_anomalies(tmp_path):
     (tmp_path / "NAB" / "labels" / "combined_windows.json").write_text(
         '{"a.csv": [["2026-01-01 03:00:00.000000", "2026-01-01 06:00:00.000000"]], "b.csv": []}'
     )
-    ((name, series),) = contexts_panels.windowed_series(PublicFiles(tmp_path))
+    ((name, series),) = contexts.windowed_series(PublicFiles(tmp_path))
     assert name == "a.csv"
     assert np.flatnonzero(series.unusual).tolist() == [3, 4, 5, 6]
-    history = contexts_panels.with_history(series.frame)
-    assert contexts_panels.CHOICES["columns of history"].scores(history, 0).shape == (60,)
+    history = contexts.with_history(series.frame)
+    assert contexts.panel_scores(history, "columns of history", 0).shape == (60,)
 
 
 def test_targets_are_held_only_by_full_runs(monkeypatch, capsys):

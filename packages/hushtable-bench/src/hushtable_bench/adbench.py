@@ -1,15 +1,26 @@
-"""Accuracy on a folder of labelled sets: the detectors compared, both protocols, runs, promises."""
+"""Accuracy on collections of labelled sets: ADBench's, and OddBench and OvRBench.
+
+`ComparisonRuns` compare detectors on a folder of sets under two protocols. `oddbench` takes the
+files of github.com/psorus/Outformer (``benchmarks/oddbench`` and ``benchmarks/ovrbench``), or the
+same sets as X, y and train in files ``odd_*.npz`` and ``ovr_*.npz``. Every detector scores the
+published test rows: fitted to the training rows, which are all inliers, and fitted to training and
+test rows together without labels. Sets that settings of HushTable were judged on are left out,
+unless --seen counts them.
+"""
 
 import math
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pyod.models.knn import KNN
 from sklearn.ensemble import IsolationForest
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -18,14 +29,23 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from hushtable.detectors import HushTable, LSHiTables
 from hushtable.errors import DataError, HushTableError, MissingExtraError
 from hushtable_bench.comparison import (
+    KNOWN,
     RESAMPLES,
     SystemComparison,
     collection,
     published,
     sets_published,
 )
-from hushtable_bench.data import LabelledSet, auc_and_ap
+from hushtable_bench.data import (
+    LabelledSet,
+    array_names,
+    auc_and_ap,
+    data_folder,
+    labelled_set,
+    read_arrays,
+)
 from hushtable_bench.results import Page, Promise, Results, ResultTable, Row, Step, cell
+from hushtable_bench.runner import CaseRun, progress
 from hushtable_bench.systems import ACE, RotatedRSHash, RSHash
 
 Protocol = Literal["unsupervised", "novelty"]
@@ -222,12 +242,6 @@ class ComparisonRuns:
                     do = partial(_run, one, data, seed, self.protocol)
                     yield Step(self.name, data.name, one.name, seed, do)
 
-    def run(self, results: Results) -> Iterator[None]:
-        """Do what is not done; yield after each step."""
-        for step in self.steps():
-            step.run(results)
-            yield
-
 
 def _run(contestant: Contestant, data: LabelledSet, seed: int, protocol: Protocol) -> list[Row]:
     train = training_half(data, seed) if protocol == "novelty" else None
@@ -314,10 +328,7 @@ def page(
         parts += [f"\n## {title} x 100, mean of {seeds}\n", sets_table(comparison, runs.sets)]
     parts += [
         f"\n## Means over {len(runs.sets)} sets\n",
-        "± is the standard deviation over the seeds; rank is the mean over the sets; p is "
-        f"Wilcoxon's signed-rank test against {ours}, with Holm's correction.\n",
-        means_table(auc, ap),
-        f"\nMean ranks that are less than {auc.critical_difference():.1f} apart do not differ "
+        f"Mean ranks that are less than {auc.critical_difference():.1f} apart do not differ "
         "(Nemenyi's test at 5%).\n",
         _handling(runs.max_rows) + "\n",
         *failures(results, runs),
@@ -355,28 +366,11 @@ def sets_table(comparison: SystemComparison, sets: Sequence[LabelledSet]) -> Res
     return ResultTable(header, rows)
 
 
-def means_table(auc: SystemComparison, ap: SystemComparison) -> ResultTable:
-    """Lay out means ± spread over the seeds, mean ranks, and tests against the first system."""
-    tests = (auc.p_values(auc.systems[0]), ap.p_values(ap.systems[0]))
-    rows = []
-    for at in np.argsort(auc.ranks(), kind="stable"):
-        name = auc.systems[at]
-        row = [name]
-        for metric, p in zip((auc, ap), tests, strict=True):
-            done = metric.done()[at]
-            of = "" if done == len(metric.sets) else f" ({done} sets)"
-            row += [
-                f"{cell(metric.means()[at], '.4f')} ± {cell(metric.spread[at], '.4f')}{of}",
-                f"{metric.ranks()[at]:.1f}",
-                f"{p[name]:.2g}" if name in p else "",
-            ]
-        rows.append(row)
-    header = ("system", "ROC-AUC", "rank", "p", "AP", "rank", "p")
-    return ResultTable(header, rows)
-
-
 def differences_table(auc: SystemComparison, ap: SystemComparison) -> ResultTable:
-    """Lay out means, and mean differences from the first system with their intervals."""
+    """Lay out means, and mean differences from the first system with their intervals.
+
+    A number in brackets is that of the sets that a system could do, if it failed on some.
+    """
     ours = auc.systems[0]
     found = [metric.intervals(ours) for metric in (auc, ap)]
     rows = []
@@ -386,8 +380,10 @@ def differences_table(auc: SystemComparison, ap: SystemComparison) -> ResultTabl
             f"{cell(mean, '+.4f')} ({cell(low, '+.4f')} to {cell(high, '+.4f')})"
             for mean, low, high in (one[name] for one in found if name in one)
         )
-        means = (cell(metric.means()[at], ".4f") for metric in (auc, ap))
-        rows.append([name, *means, *(differences if name != ours else ("", ""))])
+        done = int(auc.done()[at])
+        of = "" if done == len(auc.sets) else f" ({done})"
+        both = f"{cell(auc.means()[at], '.4f')}{of}", cell(ap.means()[at], ".4f")
+        rows.append([name, *both, *(differences if name != ours else ("", ""))])
     header = ("detector", "ROC-AUC", "AP", *(f"{m}, less {ours}'s" for m in _METRICS))
     return ResultTable(header, rows)
 
@@ -446,30 +442,227 @@ def flagged_table(results: Results, runs: ComparisonRuns) -> ResultTable:
     return ResultTable(("rows flagged, %", "mean", "median", "least", "most"), rows)
 
 
-def facts(
-    runs: ComparisonRuns, results: Results, auc: SystemComparison, ap: SystemComparison
-) -> dict[str, Any]:
-    """Return all figures, for machines."""
-    metrics, ours = (("auc", auc), ("ap", ap)), auc.systems[0]
-    return {
-        "command": "bench adbench",
-        "protocol": runs.protocol,
-        "max_rows": runs.max_rows,
-        "sets": list(auc.sets),
-        "means": {m: dict(zip(c.systems, c.means().tolist(), strict=True)) for m, c in metrics},
-        "ranks": {m: dict(zip(c.systems, c.ranks().tolist(), strict=True)) for m, c in metrics},
-        "against": ours,
-        "differences": {
-            m: {
-                system: {"mean": mean, "low": low, "high": high}
-                for system, (mean, low, high) in c.intervals(ours).items()
-            }
-            for m, c in metrics
+# --- OddBench and OvRBench ------------------------------------------------------------------------
+
+#: How the names of a benchmark's files begin where their folder does not name it.
+PREFIXES = {"OddBench": "odd_", "OvRBench": "ovr_"}
+SEEN = frozenset(KNOWN["collections"]["data-odd"]["sets"])
+INLIERS, ALL_ROWS = "inliers", "all rows"
+METRICS = {"ROC-AUC": "auc", "AP": "ap"}
+#: Outliers that a figure needs.
+FEWEST = 2
+
+
+def split_contestants(regime: str) -> list[Contestant]:
+    """Return HushTable as each regime asks for it, and its peers."""
+    novelty = regime == INLIERS
+    return [
+        Contestant(
+            "HushTable", lambda seed: HushTable(novelty=novelty, random_state=seed), ours=True
+        ),
+        Contestant("IsolationForest", lambda seed: IsolationForest(random_state=seed)),
+        # By the distance to the fifth neighbour, as PyOD has it; and by the mean of all five.
+        Contestant("5 nearest neighbours", lambda seed: KNN(), fixed=True, scale=StandardScaler),
+        Contestant(
+            "5 nearest neighbours, mean", lambda seed: KNN(method="mean"), fixed=True,
+            scale=StandardScaler,
+        ),
+    ]  # fmt: skip
+
+
+FIELDS = {regime: split_contestants(regime) for regime in (INLIERS, ALL_ROWS)}
+SYSTEMS = tuple(one.name for one in FIELDS[INLIERS])
+
+
+def identify(path: Path) -> tuple[str, str]:
+    """Return the benchmark of a file, and the set's name, which begins with the prefix."""
+    for benchmark, prefix in PREFIXES.items():
+        if path.name.startswith(prefix):
+            return benchmark, path.stem
+        if path.absolute().parent.name.lower() == benchmark.lower():
+            return benchmark, prefix + path.stem
+    raise DataError("neither OddBench nor OvRBench, by the name of the file or of its folder")
+
+
+def load_split(path: Path, rows: int) -> tuple[LabelledSet, Mask]:
+    """Read a set of ``rows`` training and test rows at most, and which ones are for training."""
+    if "X" in array_names(path):
+        X, y, mask = read_arrays(path, ("X", "y"), optional="train")
+        if mask is None or mask.dtype != np.bool_ or mask.shape != y.shape:
+            raise DataError("the published split is missing: needs train, bool (n,)")
+    else:
+        needed = ("train", "test", "test_labels")
+        train, test, labels, own = read_arrays(path, needed, optional="train_labels")
+        if not train.ndim == test.ndim == 2 or train.shape[1] != test.shape[1]:
+            raise DataError("needs train (n, d) and test (k, d) of the same columns")
+        X, mask = np.vstack([train, test]), np.arange(len(train) + len(test)) < len(train)
+        own = np.zeros(len(train)) if own is None else own
+        y = np.concatenate([own.ravel(), labels.ravel()])
+    data = labelled_set(path, X, y)
+    if data.y[mask].any() or not mask.any():
+        raise DataError(f"{data.y[mask].sum()} of its {mask.sum()} training rows are outliers")
+    # With seeds of their own, so that all systems and all runs have the same rows.
+    fitted, judged = data.take(mask).at_most(rows, 0), data.take(~mask).at_most(rows, 1)
+    if judged.y.sum() < FEWEST or judged.y.all():
+        raise DataError(
+            f"{judged.y.sum()} of the {len(judged.y)} test rows are outliers; needs {FEWEST}, and "
+            "an inlier"
+        )
+    both = LabelledSet(
+        data.name, np.vstack([fitted.X, judged.X]), np.concatenate([fitted.y, judged.y])
+    )
+    return both, np.arange(len(both.y)) < len(fitted.y)
+
+
+def judge(data: LabelledSet, train: Mask, seeds: int) -> Floats:
+    """Return the figures of one set, mean over the seeds: (regimes, metrics, systems)."""
+    return np.array([
+        np.transpose([
+            np.mean([
+                [*auc_and_ap(data.y[~train], -scores).values()]
+                for scores in _scores(one, data, train, regime, seeds)
+            ], axis=0)
+            for one in field
+        ])
+        for regime, field in FIELDS.items()
+    ])  # fmt: skip
+
+
+def _scores(
+    one: Contestant, data: LabelledSet, train: Mask, regime: str, seeds: int
+) -> Iterator[Floats]:
+    """Yield how outlying each test row is, seed by seed."""
+    for seed in range(1 if one.fixed else seeds):
+        if regime == INLIERS:
+            yield one.outlying(data, seed, train)[0]
+        else:
+            yield one.outlying(data, seed)[0][~train]
+
+
+def table_rows(benchmark: str, sets: Sequence[str], values: Floats) -> list[dict[str, str]]:
+    """Return the table of one benchmark; ``values`` are (sets, regimes, metrics, systems)."""
+    rows = []
+    for at, regime in enumerate(FIELDS):
+        known = KNOWN["oddbench"].get(benchmark, {}) if regime == INLIERS else {}
+        published = {known["ours"].get(k, k): v for k, v in known["means"].items()} if known else {}
+        metrics = {
+            name: SystemComparison(tuple(sets), SYSTEMS, values[:, at, m])
+            for m, name in enumerate(METRICS)
+        }
+        for system in [*SYSTEMS, *(name for name in published if name not in SYSTEMS)]:
+            row = {
+                "benchmark": benchmark, "fitted to": regime, "detector": system,
+                "sets": str(len(sets)) if system in SYSTEMS else "",
+            }  # fmt: skip
+            for name, metric in metrics.items():
+                mine = float(metric.of_system(system).mean()) if system in SYSTEMS else math.nan
+                row[name] = _figure(mine)
+            for name, metric in metrics.items():
+                row[f"{name}, less HushTable's"] = _difference(metric, system)
+            for m, name in enumerate(METRICS):
+                row[f"{name}, published"] = _figure(published.get(system, (math.nan,) * 2)[m])
+            row["published in"] = (
+                f"{known['source']}, {known['over']}" if system in published else ""
+            )
+            rows.append(row)
+    return rows
+
+
+def _figure(value: float, sign: str = "") -> str:
+    return "" if math.isnan(value) else f"{value:{sign}.4f}"
+
+
+def _difference(metric: SystemComparison, system: str) -> str:
+    """Write the mean difference from HushTable over the sets, ± its standard error."""
+    found = metric.differences(SYSTEMS[0]).get(system)
+    if found is None:
+        return ""
+    error = found.std(ddof=1) / math.sqrt(len(found)) if len(found) > 1 else math.nan
+    return f"{_figure(float(found.mean()), '+')} ± {_figure(float(error)) or '?'}"
+
+
+def oddbench(
+    run: CaseRun, *, data: Path | None = None, seeds: int = 1, rows: int = 5_000, seen: bool = False
+) -> None:
+    """--rows training rows and as many test rows of each set at most."""
+    folder = data_folder(data)
+    files = sorted(folder.rglob("*.npz"))
+    if not files:
+        raise DataError(
+            f"{folder} holds no .npz file: needs those of OddBench or OvRBench "
+            "(github.com/psorus/Outformer, benchmarks)"
+        )
+    found, left_out, judged_before = _judged(files, folder, seeds, rows, seen)
+    sets = {benchmark: [*by_name] for benchmark, by_name in found.items()}
+    run.say(_account(sets, len(files), judged_before, rows, seeds))
+    for name, why in left_out.items():
+        run.say(f"Left out: {name}: {why}.")
+    table = [
+        row
+        for benchmark, by_name in found.items()
+        for row in table_rows(benchmark, sets[benchmark], np.array([*by_name.values()]))
+    ]
+    run.say(ResultTable([*table[0]], [[cell or "-" for cell in row.values()] for row in table], 3))
+    run.figures |= {
+        "seeds": seeds, "rows": rows, "left_out": left_out, "table": table,
+        "axes": {"regime": [*FIELDS], "metric": [*METRICS], "detector": SYSTEMS},
+        "sets": {
+            name: values.round(5).tolist()
+            for by_name in found.values() for name, values in by_name.items()
         },
-        "failed": {
-            f"{row['system']} on {row['data']}": row["note"]
-            for row in results.select(runs.name)
-            if row["note"] and row["data"] in auc.sets
-        },
-        "published": [vars(one) for one in published(runs.protocol, auc.sets)],
-    }
+    }  # fmt: skip
+
+
+def _judged(
+    files: Sequence[Path], folder: Path, seeds: int, rows: int, seen: bool
+) -> tuple[dict[str, dict[str, Floats]], dict[str, str], int]:
+    """Return figures by benchmark and set, why other files do not count, and how many were seen."""
+    found: dict[str, dict[str, Floats]] = defaultdict(dict)
+    left_out: dict[str, str] = {}
+    judged_before = 0
+    for number, path in enumerate(files, 1):
+        progress(f"{number} of {len(files)}: {path.stem}")
+        try:
+            benchmark, name = identify(path)
+            if name in found[benchmark]:
+                raise DataError("the same set in another file is counted")
+            if name in SEEN and not seen:
+                judged_before += 1
+                continue
+            found[benchmark][name] = judge(*load_split(path, rows), seeds)
+        except (HushTableError, ValueError) as error:
+            reason = str(error).removeprefix(f"{path}: ").splitlines()[0]
+            left_out[str(path.relative_to(folder))] = reason
+    found = {benchmark: found[benchmark] for benchmark in PREFIXES if found[benchmark]}
+    if not found:
+        reasons = "".join(f"{name}: {why}. " for name, why in left_out.items())
+        if judged_before:
+            reasons += f"Settings were judged on {_sets(judged_before)}: --seen counts them"
+        raise DataError(f"{folder}: no set is left to count. {reasons}")
+    return found, left_out, judged_before
+
+
+def _account(
+    sets: dict[str, list[str]], files: int, judged_before: int, rows: int, seeds: int
+) -> str:
+    """Say what was read and counted, and what was seen before."""
+    counted = " and ".join(f"{_sets(len(names))} of {key}" for key, names in sets.items())
+    again = sum(name in SEEN for names in sets.values() for name in names)
+    parts = [
+        f"{files} files, {counted} counted; at most {rows:,} training and {rows:,} test rows of a "
+        f"set, {seeds} {'seeds' if seeds > 1 else 'seed'}; ± is the standard error over the sets."
+    ]
+    if judged_before:
+        parts.append(
+            f"Left out: {_sets(judged_before)} that settings of HushTable were judged on (--seen "
+            "counts them)."
+        )
+    if again:
+        parts.append(
+            f"Settings of HushTable were judged on {again} of the counted sets, which flatters it."
+        )
+    return " ".join(parts)
+
+
+def _sets(number: int) -> str:
+    return f"{number} {'set' if number == 1 else 'sets'}"

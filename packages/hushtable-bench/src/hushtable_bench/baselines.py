@@ -409,59 +409,7 @@ _Member: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Ensemble(Baseline):
-    """Members that each score rows by their neighbours in a sample."""
-
-    n_estimators: int = 100
-    n_neighbors: int = 5
-    max_samples: int | str = "auto"
-    contamination: float = 0.1
-    n_jobs: int | None = None
-    random_state: Any = None
-
-    def _fit(self, X: Floats, rng: np.random.Generator) -> None:
-        members = whole("n_estimators", self.n_estimators, 1)
-        k = whole("n_neighbors", self.n_neighbors, 1)
-        if self.max_samples == "auto":
-            size = min(len(X) // 10, 1000)
-        elif isinstance(self.max_samples, str):
-            raise UsageError(f"max_samples={self.max_samples!r}: needs 'auto' or a whole number")
-        else:
-            size = whole("max_samples", self.max_samples, 2)
-        # A row of the sample needs a neighbour besides itself.
-        size = min(len(X), max(2, size, k + 1))
-        self._k = min(k, size - 1)
-        samples = [rng.choice(len(X), size, replace=False) for _ in range(members)]
-        self._members = [self._member(X[rows]) for rows in samples]
-
-    def _score(self, rows: Floats) -> Floats:
-        total = np.zeros(len(rows))
-        for member in self._members:
-            total += self._score_by(member, *self._neighbours(rows, *member[:2]))
-        return total / len(self._members)
-
-    def _member(self, sample: Floats) -> _Member:
-        """Return what a member keeps of its sample."""
-        search = NearestNeighbors(n_neighbors=self._k + 1, algorithm="brute").fit(sample)
-        return sample, search
-
-    def _neighbours(
-        self, rows: Floats, sample: Floats, search: NearestNeighbors
-    ) -> tuple[Floats, NDArray[np.int64]]:
-        """Return distances and numbers (n, k) of each row's nearest sampled rows but itself.
-
-        A sampled row at distance 0 is taken for the row itself, and one of them left out.
-        """
-        found = search.kneighbors(rows, return_distance=False)
-        distances, numbers = kernels.exact_neighbours(rows, sample, found)
-        return distances, numbers
-
-    @abstractmethod
-    def _score_by(self, member: _Member, distances: Floats, numbers: NDArray[np.int64]) -> Floats:
-        """Score rows by their neighbours."""
-
-
-class EnsembleKNN(_Ensemble):
+class EnsembleKNN(Baseline):
     """Mean distance to the k nearest rows of a sample, mean over many samples.
 
     Parameters
@@ -507,13 +455,58 @@ class EnsembleKNN(_Ensemble):
     7
     """
 
+    n_estimators: int = 100
+    n_neighbors: int = 5
+    max_samples: int | str = "auto"
+    contamination: float = 0.1
+    n_jobs: int | None = None
+    random_state: Any = None
+
+    def _fit(self, X: Floats, rng: np.random.Generator) -> None:
+        members = whole("n_estimators", self.n_estimators, 1)
+        k = whole("n_neighbors", self.n_neighbors, 1)
+        if self.max_samples == "auto":
+            size = min(len(X) // 10, 1000)
+        elif isinstance(self.max_samples, str):
+            raise UsageError(f"max_samples={self.max_samples!r}: needs 'auto' or a whole number")
+        else:
+            size = whole("max_samples", self.max_samples, 2)
+        # A row of the sample needs a neighbour besides itself.
+        size = min(len(X), max(2, size, k + 1))
+        self._k = min(k, size - 1)
+        samples = [rng.choice(len(X), size, replace=False) for _ in range(members)]
+        self._members = [self._member(X[rows]) for rows in samples]
+
+    def _score(self, rows: Floats) -> Floats:
+        total = np.zeros(len(rows))
+        for member in self._members:
+            total += self._score_by(member, *self._neighbours(rows, *member[:2]))
+        return total / len(self._members)
+
+    def _member(self, sample: Floats) -> _Member:
+        """Return what a member keeps of its sample."""
+        search = NearestNeighbors(n_neighbors=self._k + 1, algorithm="brute").fit(sample)
+        return sample, search
+
+    def _neighbours(
+        self, rows: Floats, sample: Floats, search: NearestNeighbors
+    ) -> tuple[Floats, NDArray[np.int64]]:
+        """Return distances and numbers (n, k) of each row's nearest sampled rows but itself.
+
+        A sampled row at distance 0 is taken for the row itself, and one of them left out.
+        """
+        found = search.kneighbors(rows, return_distance=False)
+        distances, numbers = kernels.exact_neighbours(rows, sample, found)
+        return distances, numbers
+
     def _score_by(self, member: _Member, distances: Floats, numbers: NDArray[np.int64]) -> Floats:
+        """Score rows by their neighbours."""
         scores: Floats = -distances.mean(axis=1)
         return scores
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class EnsembleLOF(_Ensemble):
+class EnsembleLOF(EnsembleKNN):
     """Local outlier factor (Breunig et al., 2000) in a sample, mean over many samples.
 
     Parameters

@@ -1,8 +1,6 @@
 """The commands ``hushtable bench``: options, beginning, run and end of each."""
 
 import dataclasses
-import json
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
@@ -89,37 +87,39 @@ def _load_all(files: Iterable[Path], most: int | None = None) -> tuple[list[Labe
 
 
 def _concluded(
-    facts: dict[str, Any],
+    name: str,
     page: Iterable[Any],
     targets: Sequence[Any],
     files: Sequence[Path],
+    left_out: Mapping[str, str] | None = None,
     packages: Sequence[str] = _PACKAGES,
 ) -> CommandResult:
     """Return the outcome; its code is 1 if a set was left out or a promise missed."""
     from hushtable_bench import results
 
-    left_out: Mapping[str, str] = facts.get("left_out", {})
-    blocks = [*map(str, page), f"\n{results.environment_line(packages)}"]
+    parts, left_out = list(page), left_out or {}
+    tables = [part.cells for part in parts if isinstance(part, results.ResultTable)]
+    facts = {
+        "command": f"bench {name}",
+        "tables": tables,
+        "targets": [dataclasses.asdict(target) | {"met": target.met} for target in targets],
+        "left_out": dict(left_out),
+        "files": [str(file) for file in files],
+    }
+    blocks = [*map(str, parts), f"\n{results.environment_line(packages)}"]
     if targets:
         blocks.append(f"\n{results.verdict_table(targets)}")
-    blocks += [f"\nLeft out: {name}. {reason}" for name, reason in left_out.items()]
+    blocks += [f"\nLeft out: {set}. {reason}" for set, reason in left_out.items()]
     blocks.append(f"\nWrote {', '.join(map(str, files))}.")
     missed = left_out or not all(target.met for target in targets)
     return CommandResult(facts, blocks, 1 if missed else 0)
 
 
-def _verdicts(targets: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return promised figures and whether they are met, for machines."""
-    return [dataclasses.asdict(target) | {"met": target.met} for target in targets]
-
-
-def _without_nan(found: Any) -> Any:
-    """Replace NaN, which JSON has no word for, by null."""
-    if isinstance(found, dict):
-        return {key: _without_nan(value) for key, value in found.items()}
-    if isinstance(found, list):
-        return [_without_nan(value) for value in found]
-    return None if isinstance(found, float) and math.isnan(found) else found
+def _run(steps: Iterable[Any], results: Any, label: str) -> None:
+    """Do the steps that are not done yet."""
+    steps = list(steps)
+    for step in bar_of_steps(steps, len(steps), label, for_machines()):
+        step.run(results)
 
 
 # --- adbench --------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def adbench(
     """Compare our detectors with PyOD's and scikit-learn's.
 
     On every set of a folder: ROC-AUC and average precision, mean ranks, a critical-difference
-    diagram, differences from HushTable with intervals, Wilcoxon's tests, and published means.
+    diagram, differences from HushTable with intervals, and published means.
     Missing values (NaN) and categories (an array categorical, bool by column) are kept. A detector
     that fails on a set has no figure there. Results are kept in FOLDER as Parquet while it runs:
     called again, it goes on where it stopped. Exit code 1 says that a set was left out or a promise
@@ -145,7 +145,7 @@ def adbench(
       hushtable bench adbench --data labelled-sets -o results
       hushtable bench adbench --protocol novelty --data labelled-sets -o results
     """
-    from hushtable_bench.adbench import ComparisonRuns, contestants, facts, targets
+    from hushtable_bench.adbench import ComparisonRuns, contestants, targets
     from hushtable_bench.comparison import SystemComparison
     from hushtable_bench.figures import pyplot
     from hushtable_bench.results import Results
@@ -157,19 +157,12 @@ def adbench(
     results = Results(output / "adbench.parquet")
     sets, left_out = _load_all(files, max_rows)
     runs = ComparisonRuns(field, sets, seeds, protocol, max_rows)
-    for _ in bar_of_steps(runs.run(results), len(list(runs.steps())), "Detectors", for_machines()):
-        pass
+    _run(runs.steps(), results, "Detectors")
     names, systems = [one.name for one in sets], [one.name for one in field]
     auc, ap = (SystemComparison.of(results, m, names, systems, runs.name) for m in ("auc", "ap"))
     page, written = _write_adbench(runs, results, auc, ap, output)
-    held = targets(protocol, auc, ap)
-    found = facts(runs, results, auc, ap) | {
-        "left_out": left_out,
-        "targets": _verdicts(held),
-        "files": [str(one) for one in written],
-    }
     packages = ("numba", "numpy", "scikit-learn", "pyod")
-    return _concluded(_without_nan(found), page, held, written, packages)
+    return _concluded("adbench", page, targets(protocol, auc, ap), written, left_out, packages)
 
 
 def _write_adbench(
@@ -228,21 +221,12 @@ def paper(
     folder, results = _begin(data, output, "paper.parquet")
     loaded, left_out = load_sets(_QUICK["paper"] if quick else [one.name for one in SETS], folder)
     count = 2 if quick else seeds
-    steps = [step for _, one, _ in loaded for step in experiments.steps(one, names, count)]
-    for step in bar_of_steps(steps, len(steps), "Experiments", for_machines()):
-        step.run(results)
+    steps = (step for _, one, _ in loaded for step in experiments.steps(one, names, count))
+    _run(steps, results, "Experiments")
     page = tables.page(results, loaded)
     files = [output / "paper.parquet", *tables.write(page, results, output)]
     targets = [] if quick else tables.targets(results)
-    facts: dict[str, Any] = {
-        "command": "bench paper",
-        "sets": [one.name for _, one, _ in loaded],
-        "left_out": left_out,
-        "steps": len(steps),
-        "targets": _verdicts(targets),
-        "files": [str(file) for file in files],
-    }
-    return _concluded(facts, page, targets, files)
+    return _concluded("paper", page, targets, files, left_out)
 
 
 # --- sites ----------------------------------------------------------------------------------------
@@ -272,22 +256,13 @@ def sites(
     folder, results = _begin(data, output, "sites.parquet")
     found, left_out = load_sets(_QUICK["sites"] if quick else bench.SETS, folder)
     loaded = [data for _, data, _ in found]
-    steps = [step for one in loaded for step in bench.steps(one, 1 if quick else seeds)]
-    for step in bar_of_steps(steps, len(steps), "Sites", for_machines()):
-        step.run(results)
+    _run((s for one in loaded for s in bench.steps(one, 1 if quick else seeds)), results, "Sites")
     names = [one.name for one in loaded]
     page = bench.page(results, names)
     drawn = figures.sites_figure(results, names, output)
     files = [output / "sites.parquet", *write_page(output, "sites", page), *drawn]
     targets = [] if quick or not loaded else bench.targets(results, names)
-    facts: dict[str, Any] = {
-        "command": "bench sites",
-        "sets": names,
-        "left_out": left_out,
-        "targets": _verdicts(targets),
-        "files": [str(file) for file in files],
-    }
-    return _concluded(facts, page, targets, files)
+    return _concluded("sites", page, targets, files, left_out)
 
 
 # --- verdicts -------------------------------------------------------------------------------------
@@ -330,19 +305,12 @@ def verdicts(
     runs = bench.VerdictRuns(field, sets, seeds, rows, budget, wrong)
     output.mkdir(parents=True, exist_ok=True)
     results = Results(output / "verdicts.parquet")
-    for _ in bar_of_steps(runs.run(results), len(list(runs.steps())), "Systems", for_machines()):
-        pass
-
+    _run(runs.steps(), results, "Systems")
     figures = runs.figures(results)
-    page, held = bench.page(runs, results, figures), bench.targets(runs, figures)
+    page = bench.page(runs, results, figures)
     written = [output / "verdicts.parquet", *write_page(output, runs.looks, page)]
-    facts = bench.facts(runs, results, figures) | {
-        "left_out": left_out,
-        "targets": _verdicts(held),
-        "files": [str(one) for one in written],
-    }
     packages = bench.library_versions(field)
-    return _concluded(_without_nan(facts), page, held, written, packages)
+    return _concluded("verdicts", page, bench.targets(runs, figures), written, left_out, packages)
 
 
 # --- privacy --------------------------------------------------------------------------------------
@@ -366,8 +334,7 @@ def privacy(
 ) -> CommandResult:
     """Measure what privacy costs, and what adversaries and audits find.
 
-    Tables are printed as Markdown; the folder receives them as CSV and JSON, and a figure as SVG
-    and PNG.
+    Tables are printed as Markdown; the folder receives them as CSV, and a figure as SVG and PNG.
     Audits look at the noise itself, and from outside at what is published and written to files;
     each also has to find planted mistakes, such as noise of a third of what is claimed.
     The whole takes about eight minutes on two cores; with --attacks, less than three. Exit code 1
@@ -440,18 +407,8 @@ def _cost(
     drawn = figures.privacy_figure(runs, membership, output)
     targets = bench.audit_targets(audits) + outside.targets(published)
     targets += [] if quick else bench.accuracy_targets(runs)
-    facts: dict[str, Any] = {
-        "command": "bench privacy",
-        "runs": [dataclasses.asdict(run) for run in runs],
-        "membership": membership,
-        "audits": {name: [dataclasses.asdict(f) for f in found] for name, found in audits},
-        "audits_from_outside": {name: dataclasses.asdict(one) for name, one in published},
-        "targets": _verdicts(targets),
-    }
-    (output / "privacy.json").write_text(json.dumps(facts, indent=1) + "\n")
     page = [*bench.page(runs, membership, audits, seeds), *outside.page(published)]
-    files = [output / "privacy.json", *write_tables(output, "privacy", page), *drawn]
-    return _concluded(facts, page, targets, files)
+    return _concluded("privacy", page, targets, [*write_tables(output, "privacy", page), *drawn])
 
 
 def _attack(
@@ -477,15 +434,6 @@ def _attack(
     targets = [
         *bench.targets(played), *bench.membership_targets(solved), *audits.audit_targets(planted),
     ]  # fmt: skip
-    facts: dict[str, Any] = {
-        "command": "bench privacy --attacks",
-        "confidence": bench.CONFIDENCE,
-        "attacks": [dataclasses.asdict(one) | {"most": one.most} for one in played],
-        "membership": [dataclasses.asdict(one) for one in solved],
-        "planted": {name: [dataclasses.asdict(f) for f in found] for name, found in planted},
-        "targets": _verdicts(targets),
-    }
-    (output / "attacks.json").write_text(json.dumps(facts, indent=1) + "\n")
     sure = f"{100 * bench.CONFIDENCE:.4g}%"
     page = [
         *bench.page(sets[0].name, plays, halves, played, solved),
@@ -493,5 +441,5 @@ def _attack(
         audits.table_of_audits(planted),
     ]
     packages = ("opendp", "numba", "numpy", "scipy")
-    files = [output / "attacks.json", *write_tables(output, "attacks", page)]
-    return _concluded(facts, page, targets, files, packages)
+    files = write_tables(output, "attacks", page)
+    return _concluded("privacy --attacks", page, targets, files, None, packages)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import bootstrap, rankdata, studentized_range, wilcoxon
+from scipy.stats import bootstrap, rankdata, studentized_range
 
 from hushtable_bench.results import Results
 
@@ -26,7 +26,6 @@ class SystemComparison:
     sets: tuple[str, ...]
     systems: tuple[str, ...]
     values: Floats  # (n_sets, n_systems), mean over the seeds
-    spread: Floats  # (n_systems,), standard deviation over the seeds of the mean over the sets
 
     @classmethod
     def of(
@@ -47,14 +46,12 @@ class SystemComparison:
             found = [seeds[data, system] for data in sets]
             tables.append(np.array([row[: min(map(len, found))] for row in found]))
         values = np.column_stack([table.mean(axis=1) for table in tables])
-        spread = np.array([_mean(table).std() for table in tables])
-        return cls(tuple(sets), tuple(systems), values, spread)
+        return cls(tuple(sets), tuple(systems), values)
 
     def only(self, sets: Sequence[str]) -> "SystemComparison":
-        """Return the same on some of the sets, without the spread."""
+        """Return the same on some of the sets."""
         rows = [self.sets.index(name) for name in sets]
-        blank = np.full(len(self.systems), np.nan)
-        return SystemComparison(tuple(sets), self.systems, self.values[rows], blank)
+        return SystemComparison(tuple(sets), self.systems, self.values[rows])
 
     def of_system(self, system: str) -> Floats:
         """Return one system's figures (n_sets,)."""
@@ -105,24 +102,6 @@ class SystemComparison:
             mean = float(difference.mean()) if len(difference) else math.nan
             found[other] = (mean, low, high)
         return found
-
-    def p_values(self, system: str) -> dict[str, float]:
-        """Return Wilcoxon's signed-rank test of ``system`` against each other one.
-
-        Two-sided over the sets, corrected for their number by Holm's method; NaN where the two
-        are equal on every set.
-        """
-        differences = self.differences(system)
-        raw = {
-            other: float(wilcoxon(difference).pvalue)
-            for other, difference in differences.items()
-            if difference.any()
-        }
-        corrected, largest = dict.fromkeys(differences, math.nan), 0.0
-        for place, other in enumerate(sorted(raw, key=lambda name: raw[name])):
-            largest = max(largest, min(1.0, raw[other] * (len(raw) - place)))
-            corrected[other] = largest
-        return corrected
 
 
 def _mean(values: Floats) -> Floats:

@@ -92,6 +92,21 @@ def sites_figure(results: Results, sets: Sequence[str], folder: Path) -> list[Pa
     return save(figure, folder, "sites")
 
 
+def growth_figure(curves: Mapping[str, tuple[Sequence[int], Any]], folder: Path) -> list[Path]:
+    """Draw the CPU seconds of fit and score against each size; return the files."""
+    figure, found = panels([f"by {kind}" for kind in curves], 2.6, 2.8)
+    for axes, (sizes, times) in zip(found, curves.values(), strict=True):
+        for name, colour, marker in (("fit", ROWS, "o"), ("score", FLAG, "s")):
+            axes.plot(sizes, [one[name] for one in times], color=colour, marker=marker, label=name)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log", base=2)
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=7, rotation=45)
+        axes.yaxis.set_major_formatter("{x:.3g}")
+    found[0].set_ylabel("CPU seconds", fontsize=9)
+    found[0].legend(fontsize=8, frameon=False)
+    return save(figure, folder, "growth")
+
+
 def _accuracy(axes: Any, runs: Sequence[AccuracyRun], metric: str) -> None:
     found = means(runs, metric)
     epsilons = sorted({r.epsilon for r in runs if r.epsilon})

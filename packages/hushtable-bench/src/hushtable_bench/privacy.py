@@ -163,20 +163,6 @@ def _pair(epsilon: float) -> tuple[tuple[str, float], tuple[str, float]]:
     return (ours, epsilon), (papers, epsilon)
 
 
-def table_of_sets(runs: Sequence[AccuracyRun]) -> ResultTable:
-    """Lay out the AUC of each set against the total epsilon: HushTable / the paper's."""
-    epsilons = [0.0, *sorted({r.epsilon for r in runs if r.epsilon}, reverse=True)]
-    rows = []
-    for name, n_rows, features in dict.fromkeys((r.data, r.rows, r.features) for r in runs):
-        pairs = (
-            " / ".join(f"{_of_set(runs, name, *key).mean():.1f}" for key in _pair(epsilon))
-            for epsilon in epsilons
-        )
-        rows.append((name, f"{n_rows:,}", features, *pairs))
-    header = ["set", "rows", "features", "no noise", *(f"epsilon {e:g}" for e in epsilons[1:])]
-    return ResultTable(header, rows)
-
-
 def _of_set(runs: Sequence[AccuracyRun], name: str, system: str, epsilon: float) -> Floats:
     values: Floats = _values((r for r in runs if r.data == name), system, epsilon, "auc")[0]
     return values
@@ -289,8 +275,6 @@ def page(runs: list[AccuracyRun], membership: Any, audits: Any, seeds: int) -> P
         f"Mean over {large} sets of 1,000 rows and more, over {seeds} seeds ± their",
         "standard deviation, x 100. Ranges are the data's own, as if they were public.\n",
         table_of_means(runs),
-        "\nROC-AUC x 100 of each set, HushTable / the paper's mechanism:\n",
-        table_of_sets(runs),
         "\n# Membership\n",
         "AUC of separating counted rows from uncounted ones, mean over",
         f"{HALVES * seeds} random divisions of the rows into halves:\n",

@@ -53,11 +53,7 @@ class Results:
         self.rows: list[Row] = []
         if path.exists():
             try:
-                table = pq.read_table(path)
-                for name in {"note", "found"} - {*table.column_names}:  # files of before
-                    blank = pa.nulls(len(table), self.SCHEMA.field(name).type)
-                    table = table.append_column(name, blank)
-                table = table.select(self.SCHEMA.names)
+                table = pq.read_table(path).select(self.SCHEMA.names)
             except (pa.ArrowInvalid, KeyError) as error:
                 raise DataError(
                     f"{path} is not the result of this benchmark ({error}): name another folder"

@@ -1,7 +1,7 @@
 """One runner for the cases of speed, memory and accuracy that the documentation quotes.
 
 ``python -m hushtable_bench`` lists the cases; ``python -m hushtable_bench speed --quick`` runs one.
-A case is a function that takes a `CaseRun` and its options, in a module of `hushtable_bench.cases`.
+A case is a function that takes a `CaseRun` and its options, in a module of `CASES`.
 It measures, and hands tables, targets and figures to the run, which prints and keeps them.
 """
 
@@ -9,19 +9,13 @@ import argparse
 import dataclasses
 import inspect
 import json
-import re
-import statistics
 import sys
-import time
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from hushtable.errors import HushTableError
 from hushtable_bench import data
@@ -34,52 +28,28 @@ from hushtable_bench.results import (
     write_tables,
 )
 
-T = TypeVar("T")
-
+#: Where results are kept by default.
+FOLDER = Path("hushtable-bench")
 #: The repository that a clone's package lies in; some cases need its other files.
 ROOT = Path(__file__).parents[4]
 #: Versions that the figures depend on, besides the package's own.
 PACKAGES = ("numba", "numpy", "scikit-learn", "pyod", "coniferest", "isotree")
-#: By name: the module in `hushtable_bench.cases` that has a function of that name.
+#: By name: the module of the package that has a function of that name.
 CASES = {
-    "advice": "advice",
-    "beyond": "beyond",
-    "contexts": "contexts",
-    "databases": "reading",
-    "engines": "reading",
-    "expectations": "costs",
-    "explain": "explain",
-    "exports": "exports",
-    "exports_sql": "exports",
-    "families": "families",
-    "faults": "faults",
-    "first_use": "latency",
-    "folder": "sums",
-    "frames": "latency",
-    "gaps": "gaps",
-    "joining": "joining",
-    "joining_released": "joining",
-    "latency": "latency",
-    "load": "load",
-    "month": "journeys",
-    "oddbench": "oddbench",
-    "periods": "periods",
-    "persons": "persons",
-    "poison": "poison",
-    "ranks": "ranks",
-    "reading": "reading",
-    "reasons": "reasons",
-    "register": "persons",
-    "review": "streams",
-    "rows": "costs",
-    "scaling": "scaling",
-    "secure_sum": "sums",
-    "serving": "latency",
-    "shapes": "shapes",
-    "speed": "speed",
-    "starts": "shapes",
-    "story": "story",
-    "streams": "streams",
+    "advice": "cases.joining",
+    "beyond": "cases.costs",
+    "contexts": "cases.contexts",
+    "expectations": "cases.costs",
+    "explain": "cases.reasons",
+    "faults": "cases.joining",
+    "gaps": "cases.costs",
+    "joining": "cases.joining",
+    "joining_released": "cases.joining",
+    "oddbench": "adbench",
+    "ranks": "cases.costs",
+    "reasons": "cases.reasons",
+    "rows": "cases.costs",
+    "speed": "cases.speed",
 }
 _HELP = {
     "quick": "small sizes, to see that it runs",
@@ -95,6 +65,7 @@ class CaseRun:
     """One run of a case: prints its tables, and collects its targets and figures."""
 
     name: str
+    output: Path = FOLDER
     targets: list[Promise] = dataclasses.field(default_factory=list)
     figures: dict[str, Any] = dataclasses.field(default_factory=dict)
     tables: list[ResultTable] = dataclasses.field(default_factory=list)
@@ -116,23 +87,21 @@ class CaseRun:
         """Judge a figure by what is promised, as `Promise` does."""
         self.targets.append(Promise(claim, measured, needs, bound, form))
 
-    def finish(self, folder: Path) -> int:
+    def finish(self) -> int:
         """Keep tables as CSV and figures as JSON, print verdicts; return 1 if a target missed."""
         print(f"\n{environment_line(PACKAGES)}")
-        folder.mkdir(parents=True, exist_ok=True)
-        write_tables(folder, self.name, self.tables)
+        self.output.mkdir(parents=True, exist_ok=True)
+        write_tables(self.output, self.name, self.tables)
         if self.figures:
             kept = {"environment": environment(PACKAGES), **self.figures}
             text = json.dumps(kept, indent=1, default=dataclasses.asdict)
-            (folder / f"{self.name}.json").write_text(text + "\n")
+            (self.output / f"{self.name}.json").write_text(text + "\n")
         return print_targets(self.targets) if self.targets else 0
 
 
 def case(name: str) -> Callable[..., None]:
     """Return the function of a case."""
-    found: Callable[..., None] = getattr(
-        import_module(f"hushtable_bench.cases.{CASES[name]}"), name
-    )
+    found: Callable[..., None] = getattr(import_module(f"hushtable_bench.{CASES[name]}"), name)
     return found
 
 
@@ -149,12 +118,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     do = case(name)
     parser = _parser(name, do)
     options = vars(parser.parse_args(given[1:]))
-    folder, run = options.pop("output"), CaseRun(name)
+    run = CaseRun(name, options.pop("output"))
+    run.output.mkdir(parents=True, exist_ok=True)
     try:
         do(run, **options)
     except HushTableError as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
-    return run.finish(folder)
+    return run.finish()
 
 
 def _parser(name: str, do: Callable[..., None]) -> argparse.ArgumentParser:
@@ -176,13 +146,8 @@ def _parser(name: str, do: Callable[..., None]) -> argparse.ArgumentParser:
         else:
             named["type"] = (lambda text: int(float(text))) if kind is int else kind  # 1e8 rows
         parser.add_argument(f"--{option.name.replace('_', '-')}", **named)
-    parser.add_argument(
-        "--output", type=Path, default=Path("hushtable-bench"), help="folder of results"
-    )
+    parser.add_argument("--output", type=Path, default=FOLDER, help="folder of results")
     return parser
-
-
-# --- rows to time ---------------------------------------------------------------------------------
 
 
 def data_folder(given: Path | None = None) -> Path:
@@ -190,90 +155,6 @@ def data_folder(given: Path | None = None) -> Path:
     return data.data_folder(given, ROOT.parent / "shared" / "data")
 
 
-@dataclass(frozen=True)
-class RowSource:
-    """Unlabelled rows, of a file or drawn from the standard normal distribution.
-
-    They come as float32 in C order: the one format that scikit-learn's trees read without
-    converting it first.
-    """
-
-    name: str
-    rows: int
-    columns: int
-    path: Path | None = None
-
-    @classmethod
-    def of_file(cls, path: Path) -> "RowSource":
-        rows, columns = data.load(path).X.shape
-        return cls(path.stem, rows, columns, path)
-
-    @classmethod
-    def normal(cls, rows: int, columns: int) -> "RowSource":
-        return cls(f"normal {rows:.0e} x {columns}".replace("e+0", "e"), rows, columns)
-
-    @property
-    def values(self) -> int:
-        return self.rows * self.columns
-
-    def load(self) -> NDArray[np.float32]:
-        if self.path is not None:
-            return data.load(self.path).X.astype(np.float32)
-        return self._drawn(0)
-
-    def split(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return rows to fit, and as many new ones to score: of a file, every second row each."""
-        if self.path is not None:
-            X = self.load()
-            half = len(X) // 2
-            return X[: 2 * half : 2].copy(), X[1 : 2 * half : 2].copy()
-        return self._drawn(0), self._drawn(1)
-
-    def _drawn(self, seed: int) -> NDArray[np.float32]:
-        rng = np.random.default_rng(seed)
-        X = np.empty((self.rows, self.columns), np.float32)
-        for block in np.array_split(X, max(1, self.values // 10**7)):
-            # Into the array itself: what is drawn elsewhere first would show as memory.
-            rng.standard_normal(dtype=np.float32, out=block)
-        return X
-
-
-# --- clock and memory -----------------------------------------------------------------------------
-
-
 def progress(message: str) -> None:
     """Say on stderr how far the run is; stdout is for Markdown that can be pasted."""
     print(message, file=sys.stderr, flush=True)
-
-
-def timed(do: Callable[[], T]) -> tuple[float, T]:
-    """Return the seconds that a run takes, and its result."""
-    start = time.perf_counter()
-    result = do()
-    return time.perf_counter() - start, result
-
-
-def in_turns(
-    contestants: Mapping[str, Callable[[], object]], repeats: int, uncounted: int = 1
-) -> dict[str, list[float]]:
-    """Return the seconds of several runs of each, in turns, after some that do not count.
-
-    What else the machine does then meets all of them alike.
-    """
-    rounds = [
-        {name: timed(do)[0] for name, do in contestants.items()} for _ in range(uncounted + repeats)
-    ]
-    return {name: [times[name] for times in rounds[uncounted:]] for name in contestants}
-
-
-def seconds(do: Callable[[], object], repeats: int, uncounted: int = 1) -> float:
-    """Return the median of several runs, after some that do not count."""
-    return statistics.median(in_turns({"": do}, repeats, uncounted)[""])
-
-
-def process_memory(key: str = "VmHWM", status: str | None = None) -> int:
-    """Return bytes of this process: at its peak, or ``VmRSS`` now (Linux)."""
-    text = Path("/proc/self/status").read_text() if status is None else status
-    found = re.search(rf"{key}:\s+(\d+) kB", text)
-    assert found is not None
-    return int(found[1]) * 1024

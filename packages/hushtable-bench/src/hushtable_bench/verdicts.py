@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -295,12 +295,6 @@ class VerdictRuns:
                         run = partial(_caught, one, partial(do, one, data, seed))
                         yield Step(name, data.name, one.name, seed, run)
 
-    def run(self, results: Results) -> Iterator[None]:
-        """Do the steps that are not done yet; yield after each step."""
-        for step in self.steps():
-            step.run(results)
-            yield
-
     def _look(self, system: LearningSystem, data: LabelledSet, seed: int) -> Iterator[Row]:
         data = subset(data, self.rows, seed)
         before = without_feedback(data, seed)
@@ -418,8 +412,6 @@ def page(runs: VerdictRuns, results: Results, figures: Figures) -> Page:
         systems_table(runs, figures),
         f"\n## Differences from {DEFAULT}, paired by set\n",
         differences_table(runs, figures),
-        f"\n## Outliers found among {runs.budget} rows\n",
-        sets_table(runs, figures),
     ]
     if failed := failures(results, runs):
         parts.append("\nThese have no figure:\n")
@@ -466,41 +458,6 @@ def differences_table(runs: VerdictRuns, figures: Figures) -> ResultTable:
         if at
     ]
     return ResultTable((f"minus {DEFAULT}", *measured), rows)
-
-
-def sets_table(runs: VerdictRuns, figures: Figures) -> ResultTable:
-    """Lay out the outliers found with the whole budget, one row per set."""
-    counts = found(runs, figures, runs.budget)
-    rows = [
-        (data.name, *data.X.shape, int(data.y.sum()), *(cell(x, ".1f") for x in values))
-        for data, values in zip(runs.sets, counts, strict=True)
-    ]
-    header = ("set", "rows", "columns", "outliers", *(one.name for one in runs.systems))
-    return ResultTable(header, rows)
-
-
-def facts(runs: VerdictRuns, results: Results, figures: Figures) -> dict[str, Any]:
-    """Return all means and standard errors, for machines."""
-    measured = {f"found in {b}": found(runs, figures, b) for b in runs.budgets}
-    for what in ("ap", "auc"):
-        measured[f"rest {what}"] = points(runs, figures, what)
-        measured |= {f"k={k} {what}": points(runs, figures, what, k) for k in GIVEN}
-    return {
-        "command": "bench verdicts",
-        "rows": runs.rows,
-        "budget": runs.budget,
-        "wrong": runs.wrong,
-        "seeds": runs.seeds,
-        "sets": [data.name for data in runs.sets],
-        "systems": {
-            one.name: {
-                name: {"mean": float(mean(v)[at]), "error": float(error(v)[at])}
-                for name, v in measured.items()
-            }
-            for at, one in enumerate(runs.systems)
-        },
-        "failed": failures(results, runs),
-    }
 
 
 def targets(runs: VerdictRuns, figures: Figures) -> list[Promise]:

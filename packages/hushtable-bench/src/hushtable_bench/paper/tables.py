@@ -18,7 +18,6 @@ from hushtable_bench.paper.experiments import (
     OURS,
     PARTICIPANT_SETS,
     PARTICIPANTS,
-    SHARE_OF_OUTLIERS,
 )
 from hushtable_bench.paper.sets import PUBLISHED, SETS, SYSTEMS_OF_THE_PAPER, PaperSet
 from hushtable_bench.results import Page, Promise, Results, ResultTable, spread, write_page
@@ -127,16 +126,6 @@ def time_table(results: Results) -> ResultTable:
 
 
 # --- decentralised ------------------------------------------------------------------------------
-
-
-def local_table(results: Results) -> ResultTable:
-    """Lay out Figure 1's figures: ROC-AUC against the rows of the participant."""
-    rows = []
-    for data in LOCAL_SETS:
-        curves = [results.curve("local", data, name) for name in ("iForest", "LODA", "LSH iTables")]
-        rows += [(data, f"{n:.0f}", *(spread(curve[n]) for curve in curves)) for n in curves[0]]
-    header = ("set", "local rows", "iForest, local", "LODA, local", "LSH iTables, merged")
-    return ResultTable(header, rows, text=2)
 
 
 def true_total(results: Results, data: str, system: str) -> float:
@@ -371,16 +360,8 @@ TIME = (
     "Seconds to fit and score with one thread for LSH iTables, and ratios to these; the "
     "paper's in brackets."
 )
-#: The last three sections: experiment, title, what the table shows, table.
+#: The last two sections: experiment, title, what the table shows, table.
 SECTIONS = (
-    (
-        "local",
-        "Figure 1: local detectors",
-        f"A participant holds {SHARE_OF_OUTLIERS:.0%} of the outliers and some of the inliers; "
-        "iForest and LODA learn only from its rows, LSH iTables from the merged tables. All "
-        "rows are scored.",
-        local_table,
-    ),
     (
         "epsilon",
         "Figure 2: two participants with noise",
