@@ -299,6 +299,7 @@ def test_the_next_row_is_the_next_of_those_chosen(client, at):
 # --- the log --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_desk_and_review_on_one_log_give_the_same_model_to_the_bit(client, at, folder, monkeypatch):
     monkeypatch.chdir(folder)
     verdicts = ["outlier", "fine", "outlier", "skip", "outlier", "fine", "outlier", "outlier"]
