@@ -284,6 +284,14 @@ def test_a_folder_that_was_renamed(visit, here):
     finish(visit, *SITES)
 
 
+def test_keys_that_others_may_read(visit, here):
+    for name in ("north", "lead"):
+        (here / f"{name}.key").chmod(0o644)
+        assert visit(name) == ("failed", 1)
+        (here / f"{name}.key").chmod(0o600)
+        assert visit(name) == ("waiting", 0)
+
+
 @pytest.mark.parametrize("entry", ["log", "metrics"])
 @pytest.mark.parametrize("where", ["/dev/full", "nowhere/file"])
 def test_what_cannot_be_written_does_not_stop_a_visit(here, run, entry, where):
