@@ -12,7 +12,6 @@ import pytest
 
 from hushtable import HushTable
 from hushtable.cli.app import app
-from hushtable_bench.cases import speed, workloads
 
 PROGRAM = [sys.executable, "-m", "hushtable.cli"]
 
@@ -69,6 +68,7 @@ def test_a_command_loads_what_it_runs_alone(site, tmp_path):
     score = ["score", rows, "--model", model, "--threads", 1, "-o", tmp_path / "scores.csv"]
     (scored,) = loaded(score)
     assert not scored & never
+    assert "hushtable.kernels._built" in scored
     assert not scored & {"pyarrow.parquet", "tomllib", "importlib.metadata", "numpy.random"}
     assert not scored & {"hushtable.detectors.base", "hushtable.data.understanding"}
     (listed,) = loaded([*score[:-1], tmp_path / "top.csv", "--top", 3])
@@ -86,6 +86,7 @@ def test_help_loads_no_command():
         assert not group & heavy
 
 
+@pytest.mark.slow
 def test_help_of_a_command_loads_nothing_slow():
     slow = {"numba", "sklearn", "scipy", "pandas", "matplotlib", "opendp"}
     commands = ["fit", "score", "report", "demo", "plan draw", "round sync"]
@@ -113,13 +114,7 @@ def test_the_table_has_the_first_line_of_every_docstring():
         assert f"\n  {path} " in text + " "
 
 
-def test_score_loads_no_scikit_learn(site, tmp_path):
-    arguments = ["score", site / "rows.csv", "--model", site / "model.hush"]
-    (names,) = loaded([*arguments, "-o", tmp_path / "s.parquet"])
-    assert "hushtable.kernels._built" in names
-    assert "sklearn" not in names
-
-
+@pytest.mark.slow
 def test_scoring_numbers_does_not_load_pandas(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("a,b\n" + "1,2\n3,\n5,6\n" * 20)
@@ -130,6 +125,7 @@ def test_scoring_numbers_does_not_load_pandas(tmp_path, monkeypatch):
         assert "pandas" not in names
 
 
+@pytest.mark.slow
 def test_bytecode_that_cannot_be_written(site, tmp_path):
     """Modules are compiled again then, and nothing is said of it."""
     (tmp_path / "file").touch()
@@ -168,6 +164,8 @@ def test_a_thousand_rows_are_scored_at_once(site, tmp_path):
 @pytest.mark.serial
 @pytest.mark.slow
 def test_starts_take_a_few_times_what_numpy_and_arrow_take():
+    from hushtable_bench.cases import speed, workloads
+
     with contextlib.ExitStack() as stack:
         found = speed.in_turns(workloads.starts(1, stack), 5)
     least = found["import numpy, pyarrow.compute"]

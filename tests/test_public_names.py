@@ -14,6 +14,10 @@ from places import ROOT
 FROZEN = (ROOT / "tests/public_names.txt").read_text().split()
 
 
+#: Words of names whose examples start another engine, or fit the detectors of comparisons.
+AT_NIGHT = ("spark", "dask", "mlflow", "hushtable_bench")
+
+
 def named(dotted):
     module, _, name = dotted.rpartition(".")
     return getattr(importlib.import_module(module), name)
@@ -41,7 +45,7 @@ def on_the_api_page():
 @pytest.mark.parametrize(
     "dotted",
     [
-        pytest.param(dotted, marks=[pytest.mark.slow] if "spark" in dotted else [])
+        pytest.param(dotted, marks=[pytest.mark.slow] * any(word in dotted for word in AT_NIGHT))
         for dotted in sorted(f"{m}.{n}" for m, n in on_the_api_page())
     ],
 )

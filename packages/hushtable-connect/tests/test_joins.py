@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import load
@@ -174,7 +174,6 @@ def two_tables(draw):
     return keys, visits
 
 
-@settings(max_examples=60, deadline=None)
 @given(two_tables())
 def test_features_are_those_of_pandas(tables):
     keys, visits = tables

@@ -299,6 +299,7 @@ def test_the_next_row_is_the_next_of_those_chosen(client, at):
 # --- the log --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_desk_and_review_on_one_log_give_the_same_model_to_the_bit(client, at, folder, monkeypatch):
     monkeypatch.chdir(folder)
     verdicts = ["outlier", "fine", "outlier", "skip", "outlier", "fine", "outlier", "outlier"]
@@ -400,8 +401,14 @@ for k in range(5):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("n", [1, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 4, 5))])
+@pytest.mark.parametrize(
+    ("when", "n"),
+    [
+        pytest.param(when, n, marks=[pytest.mark.slow] * ((when, n) != ("after", 3)))
+        for when in ("before", "after")
+        for n in range(1, 6)
+    ],
+)
 def test_no_verdict_is_lost_when_the_desk_is_killed(client, at, folder, when, n):
     """Killed at a write, each verdict that was answered is there; so may be the one under way."""
     client.desk.close()

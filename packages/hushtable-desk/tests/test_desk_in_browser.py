@@ -67,6 +67,7 @@ def local(browser, address):
     assert browser.complaints == []
 
 
+@pytest.mark.slow
 def test_from_a_messy_file_to_twenty_judged_rows_and_a_sheet(tmp_path):
     """In less than three minutes of a person; prints the seconds, keys and clicks."""
     folder = tmp_path / "laboratory"
@@ -104,6 +105,7 @@ def test_from_a_messy_file_to_twenty_judged_rows_and_a_sheet(tmp_path):
     assert person.seconds < 180
 
 
+@pytest.mark.slow
 def test_sixty_rows_are_judged_by_keys_alone(tmp_path):
     patients(400).to_csv(tmp_path / "patients.csv", index=False)
     with served(tmp_path) as (address, desk, _), Chromium(tmp_path / "profile") as browser:
@@ -166,6 +168,7 @@ def test_two_tabs_and_a_verdict_from_an_old_page(tmp_path):
         assert table.judging.review.last()[number].verdict == "outlier"
 
 
+@pytest.mark.slow
 def test_without_a_script_everything_is_read_and_nothing_judged(tmp_path):
     patients(100).to_csv(tmp_path / "patients.csv", index=False)
     with served(tmp_path) as (address, desk, _), Chromium(tmp_path / "profile") as browser:
@@ -182,7 +185,8 @@ def test_without_a_script_everything_is_read_and_nothing_judged(tmp_path):
         assert "data-number" in text
 
 
-@pytest.mark.parametrize("language", ["en", pytest.param("de", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "de"])
 def test_axe_finds_nothing(tmp_path, language):
     """On every page, at 360 and 1,280 pixels, dark and light; and no page is too wide."""
     pytest.importorskip("axe_core_python", reason="axe-core is not installed")

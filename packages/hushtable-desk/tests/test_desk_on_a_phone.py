@@ -16,6 +16,7 @@ TALLEST = """Math.max(...[...document.querySelectorAll("table.stacked tbody tr")
     (e) => e.getBoundingClientRect().height))"""
 
 
+@pytest.mark.slow
 def test_tables_stack_their_cells_and_the_bar_is_one_line(tmp_path):
     write_laboratory(tmp_path / "laboratory.csv", n=600)
     with served(tmp_path) as (address, desk, _), Chromium(tmp_path / "profile") as browser:

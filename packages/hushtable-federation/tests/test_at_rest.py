@@ -1,11 +1,13 @@
 """Keys and books that are encrypted on the disk."""
 
+import hashlib
 import json
 import shutil
 import sqlite3
 import threading
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from cli_helpers import do, hold, make_parties, trust, visit
 from hushtable.errors import FileError
@@ -18,6 +20,18 @@ pytest.importorskip("sqlcipher3")
 SECRET = "correct horse ' battery \" staple"
 WHERE = "env:HUSHTABLE_TEST_PASSPHRASE"
 SITES = "north", "south"
+
+
+@pytest.fixture(autouse=True)
+def cheap_keys(request, monkeypatch):
+    """Stretch passphrases in milliseconds, except where the cost is what a test looks at."""
+    if "real_cost" not in request.fixturenames:
+        monkeypatch.setitem(at_rest._COST, "n", 2**10)
+
+
+@pytest.fixture
+def real_cost():
+    """Let passphrases be stretched as they are outside tests."""
 
 
 @pytest.fixture
@@ -66,6 +80,19 @@ def test_a_round_with_encrypted_keys_and_books(here, run):
         if path.suffix == ".key":
             assert SECRET.encode() not in content
             assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_keys_are_sealed_as_other_libraries_read_them(real_cost, here):
+    """Under scrypt with the cost that OWASP advises, and ChaCha20-Poly1305."""
+    private = Keys.load(here / "north.key")._halves()
+    protect(here, "north")
+    record = json.loads((here / "north.key").read_text())
+    salt, content = bytes.fromhex(record["salt"]), bytes.fromhex(record["sealed"])
+    stretched = hashlib.scrypt(
+        SECRET.encode(), salt=salt, n=2**17, r=8, p=1, maxmem=2**28, dklen=32
+    )
+    opened = ChaCha20Poly1305(stretched).decrypt(content[:12], content[12:], b"north")
+    assert json.loads(opened) == private
 
 
 def test_protecting_twice_changes_nothing(here, run):

@@ -5,7 +5,7 @@ import secrets
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dealers
@@ -34,7 +34,6 @@ def dealt():
     return Dealing.deal(ABOUT, KEYS, 3, 5)
 
 
-@settings(max_examples=25)
 @given(
     st.lists(st.binary(min_size=32, max_size=32), min_size=1, max_size=4),
     st.integers(1, 6),

@@ -14,9 +14,9 @@ from hushtable.errors import FileError, RoundError
 from hushtable.scores import Scorer
 from hushtable_federation.book.book import Book
 from hushtable_federation.describe import standing
-from hushtable_federation.folder.mailbox import Store, name_of
+from hushtable_federation.folder.mailbox import name_of
 from hushtable_federation.folder.progress import Progress
-from hushtable_federation.folder.round_folder import Amendment, rounds
+from hushtable_federation.folder.round_folder import Amendment
 from hushtable_federation.keys import Keys
 from hushtable_federation.masks import seal_row
 from hushtable_federation.online.messages import Message
@@ -64,8 +64,11 @@ def test_three_visits_where_all_are_there(folder):
     for name, visit in here.sites().items():
         assert visit.state == "done", visit.words
         assert here.output(name).read_bytes() == here.output("lead").read_bytes()
-        assert here.consortium.sites[name].book.verified(here.result().seal.digest)
+        book = here.consortium.sites[name].book
+        assert book.verified(here.result().seal.digest)
+        assert book.total("all rows") == pytest.approx(1.0, rel=1e-3)  # charged once
     assert here.visit().state == "done"
+    assert len(here.names("masked")) == len(here.names("shares")) == 4
 
 
 def test_four_visits_where_some_are_missing(folder, clock):
@@ -133,16 +136,6 @@ def test_a_site_without_its_rows_says_that_they_are_asked_for(folder):
     assert not here.names(sender="s00")
 
 
-def test_a_book_is_charged_once(folder):
-    here = folder(3, least=2)
-    for _ in range(3):
-        here.sites()
-    finish(here)
-    for site in here.consortium.sites.values():
-        assert site.book.total("all rows") == pytest.approx(1.0, rel=1e-3)
-    assert len(here.names("masked")) == len(here.names("shares")) == 3
-
-
 def test_no_masks(folder, clock):
     here = folder(3, masked=False, least=2)
     with pytest.raises(RoundError, match="the policy requires masks"):
@@ -153,16 +146,6 @@ def test_no_masks(folder, clock):
     assert here.visit().state == "done"
     assert here.check().sites == ["s00", "s01"]
     assert here.site("s00").state == "done"
-
-
-def test_several_rounds_share_a_folder(consortium, clock):
-    one = consortium(3)
-    old, new = (Folder(one, one.open(least=2, title=title)) for title in ("May", "June"))
-    for here in (new, old):
-        finish(here)
-        here.check()
-    assert [found.title for found in rounds(Store.open(old.box))] != ["June"]
-    assert len(rounds(Store.open(old.box))) == 2
 
 
 def test_a_coordinator_that_is_a_site(consortium, clock):
@@ -211,18 +194,12 @@ def test_dropped_after_it_answered(folder):
     """As of a card that is revoked in the middle."""
     here = folder(4, least=3)
     here.counted()
-    here.posts().amend(here.lead, drop=("s01",))
-    finish(here)
-    assert here.check().sites == ["s00", "s02", "s03"]
-
-
-def test_who_answered_and_is_dropped_is_told_why(folder):
-    here = folder(4, least=3)
-    here.counted()
     here.posts().amend(here.lead, drop=("s01",), why="its card is revoked")
     visit = here.site("s01")
     assert visit.state == "left-out"
     assert "continues without this site: its card is revoked" in " ".join(visit.words)
+    finish(here)
+    assert here.check().sites == ["s00", "s02", "s03"]
 
 
 def test_too_many_dropped_is_refused(folder):

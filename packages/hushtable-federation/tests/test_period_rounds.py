@@ -243,7 +243,7 @@ def test_files_of_a_stream_keep_the_published_schema(consortium, tmp_path):
 
 
 @pytest.mark.parametrize("masked", [True, False])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_whatever_happens_in_a_stream_sums_are_right(consortium, quiet, masked, seed):
     """Sites are late, join, send twice; periods are asked for again, until all are in."""
     rng = np.random.default_rng(seed)

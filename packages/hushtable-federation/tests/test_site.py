@@ -252,6 +252,7 @@ def test_no_round_for_this_site(places):
             partial(party.sync, places.folder / "box")()
 
 
+@pytest.mark.slow
 def test_any_public_name_may_be_the_first_that_is_imported():
     """Modules that import each other show by the first import alone: each name by itself."""
     code = """

@@ -58,7 +58,7 @@ def test_a_row_changes_one_cell_of_each_histogram_by_its_weight(rng):
 
 @pytest.mark.parametrize(("n", "least"), [(5, 4), pytest.param(20, 15, marks=pytest.mark.slow)])
 def test_messages_of_the_online_form_are_small(tmp_path, n, least):
-    """M_mail: one site lost after masking; at most 200 kB a step. By folder: test_toy_transport."""
+    """M_mail: one site lost after masking; at most 200 kB a step. By folder: test_folder."""
     those = Consortium(tmp_path, n)
     plan = Plan.draw(those.plan.schema, random_state=0, epsilon=1.0, expected_rows=7000)
     round_ = those.open(plan=plan, least=least, at=now(), deadline=now() + timedelta(days=1))

@@ -30,6 +30,7 @@ def count(path):
         return Sketch.from_data(PLAN, path)
 
 
+@pytest.mark.slow
 def test_a_value_of_a_gigabyte(tmp_path):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"a\n") + gzip.compress(b"0" * (16 << 20)) * 64)
@@ -127,7 +128,14 @@ def bound_of(bound, content):
 
 @pytest.mark.parametrize("made", [bomb, tensors, cut])
 @pytest.mark.parametrize("filled", FILLED)
-@pytest.mark.parametrize("kind", ["message", "round", "plan"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "message",
+        pytest.param("round", marks=pytest.mark.slow),
+        pytest.param("plan", marks=pytest.mark.slow),
+    ],
+)
 def test_a_manifest_takes_a_small_multiple_of_the_file(kind, filled, made):
     bound = files.kind_of(kind).bound
     for size in (1000, 3 * bound.values, bound.size // 40):

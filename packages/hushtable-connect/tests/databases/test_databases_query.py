@@ -55,6 +55,7 @@ def test_what_fails_writes_nothing(model, tmp_path, capsys, query, words):
     assert not scores.exists()
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_in_the_middle(postgres, tmp_path, capsys, monkeypatch):
     """Ends in exit code 1, and with no file, however far the pass had come."""
     from hushtable_connect.databases import drivers

@@ -61,7 +61,7 @@ def duck(tmp_path):
     return Duck(tmp_path / "hospital.duckdb")
 
 
-@pytest.fixture(params=["postgres", "duckdb"])
+@pytest.fixture(params=[pytest.param("postgres", marks=pytest.mark.slow), "duckdb"])
 def store(request, duck):
     if request.param == "duckdb":
         yield duck
@@ -196,6 +196,7 @@ def test_a_database_without_the_tables_is_refused(store, made, tmp_path, capsys)
         Recipe(cdm="other").open(store.fill(no_date, "other"))
 
 
+@pytest.mark.slow
 def test_names_in_capitals_are_others_in_postgresql_and_the_same_in_duckdb(postgres, duck):
     made = Cdm.made(20)
     before = rows(duck.fill(made), Recipe(cdm="cdm"))
@@ -553,7 +554,7 @@ def of_one_person(made):
             yield one, replace(made, **{name: rest})
 
 
-@pytest.mark.parametrize("row_of", ["person", "visit"])
+@pytest.mark.parametrize("row_of", [pytest.param("person", marks=pytest.mark.slow), "visit"])
 def test_records_of_one_person_change_only_the_rows_of_that_person(store, row_of):
     """At an unattended site, whether there is an answer, too."""
     made, unasked = Cdm.made(5), Unasked(())
@@ -562,10 +563,11 @@ def test_records_of_one_person_change_only_the_rows_of_that_person(store, row_of
         reader = Recipe(row_of, cdm=schema).open(store.fill(cdm, schema), unasked=unasked)
         return pa.Table.from_batches(reader.read())
 
+    before = read(made, "before")
     for i, (one, cdm) in enumerate(of_one_person(made)):
         some = [
             table.filter(table["person_id"].to_numpy() != one)
-            for table in (read(made, f"before{i}"), read(cdm, f"after{i}"))
+            for table in (before, read(cdm, f"after{i}"))
         ]
         assert some[0].equals(some[1]), i
         assert len(some[0]) == (4 if row_of == "person" else 8)

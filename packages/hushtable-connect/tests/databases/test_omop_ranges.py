@@ -26,7 +26,7 @@ def mixed():
     return in_mmol(Cdm.made(400), 0.5, np.random.default_rng(1))
 
 
-@pytest.fixture(params=["duckdb", "postgres"])
+@pytest.fixture(params=["duckdb", pytest.param("postgres", marks=pytest.mark.slow)])
 def url(request, mixed, tmp_path):
     if request.param == "duckdb":
         mixed.into_duckdb(tmp_path / "hospital.duckdb")

@@ -39,6 +39,7 @@ def rows(postgres):
     return postgres
 
 
+@pytest.mark.slow
 def test_rows_are_those_of_the_table(rows):
     reader = opened(rows.url(), QUERY)
     assert reader.names == ("id", "x", "word")
@@ -86,6 +87,7 @@ TYPES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_types(postgres):
     postgres.do("DROP TYPE IF EXISTS mood", "CREATE TYPE mood AS ENUM ('a', 'b')")
     listed = ", ".join(f"{one} AS c{i}" for i, one in enumerate(TYPES))
@@ -101,6 +103,7 @@ def test_types(postgres):
     assert as_text[4] == "1 day, 2:00:00"
 
 
+@pytest.mark.slow
 def test_uuids_of_many_rows(postgres):
     query = "SELECT gen_random_uuid() AS u, i % 7 = 0 AS none FROM generate_series(1, 100) i"
     found = table(
@@ -111,6 +114,7 @@ def test_uuids_of_many_rows(postgres):
     assert all(str(uuid.UUID(text)) == text for text in texts if text is not None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "word"),
     [
@@ -126,6 +130,7 @@ def test_other_types_are_refused_by_name_unless_left_out(postgres, expression, w
     assert len(next(reader.select(["a"]).read())) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
@@ -139,6 +144,7 @@ def test_times_without_a_length_or_a_place_are_refused(postgres, expression, wor
         table(postgres.url(), f"SELECT {expression} AS x")
 
 
+@pytest.mark.slow
 def test_passes_see_one_state_whatever_others_write(rows):
     reader = opened(rows.url(), QUERY)
     before = sum(map(len, reader.read()))
@@ -147,12 +153,14 @@ def test_passes_see_one_state_whatever_others_write(rows):
     assert sum(map(len, opened(rows.url(), QUERY).read())) == 49_001
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_a_reader_that_rests(rows):
     reader = opened(rows.url(), QUERY)
     list(reader.read())
     rows.do("SET lock_timeout = '5s'", "ALTER TABLE rows ADD COLUMN further int")
 
 
+@pytest.mark.slow
 def test_passes_beside_each_other_and_given_up(rows):
     reader = opened(rows.url(), QUERY)
     next(reader.read())  # given up at once
@@ -170,6 +178,7 @@ def test_passes_beside_each_other_and_given_up(rows):
     assert counts == [50_000] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [QUERY, "SELECT 1 / (id - 7) AS x FROM rows"])
 def test_a_reader_leaves_no_session_behind(rows, query):
     sessions = (
@@ -190,6 +199,7 @@ def test_a_reader_leaves_no_session_behind(rows, query):
         gc.enable()
 
 
+@pytest.mark.slow
 def test_columns_that_change_between_passes(rows):
     reader = opened(rows.url(), "SELECT * FROM rows")
     list(reader.read())
@@ -198,6 +208,7 @@ def test_columns_that_change_between_passes(rows):
         list(reader.read())
 
 
+@pytest.mark.slow
 def test_rows_that_a_truncation_takes_from_under_a_pass(rows):
     reader = opened(rows.url(), QUERY)
     list(reader.read())
@@ -207,6 +218,7 @@ def test_rows_that_a_truncation_takes_from_under_a_pass(rows):
         list(reader.read())
 
 
+@pytest.mark.slow
 def test_a_connection_that_dies_in_the_middle(rows):
     reader = opened(rows.url(), "SELECT r.*, g FROM rows r, generate_series(1, 40) g")
     passing = reader.read()
@@ -217,6 +229,7 @@ def test_a_connection_that_dies_in_the_middle(rows):
         list(passing)
 
 
+@pytest.mark.slow
 def test_a_state_that_is_held_no_longer(rows):
     reader = opened(rows.url(), QUERY)
     rows.ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
@@ -225,6 +238,7 @@ def test_a_state_that_is_held_no_longer(rows):
         list(reader.read())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -238,6 +252,7 @@ def test_a_query_that_writes(rows, query):
     assert rows.ask("SELECT count(*) FROM rows") == 50_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "words"),
     [
@@ -255,6 +270,7 @@ def test_queries_that_fail(rows, query, words):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_query_without_rows(rows):
     reader = opened(rows.url(), "SELECT x FROM rows WHERE false")
     assert list(reader.read()) == []
@@ -262,11 +278,13 @@ def test_a_query_without_rows(rows):
         HushTable().fit(reader)
 
 
+@pytest.mark.slow
 def test_remarks_and_semicolons(rows):
     query = "-- first\nSELECT id, '; --' AS x /* ; */ FROM rows LIMIT 1; -- last"
     assert table(rows.url(), query).to_pylist() == [{"id": 1, "x": "; --"}]
 
 
+@pytest.mark.slow
 def test_passwords_from_the_url_and_from_where_libpq_looks(postgres, monkeypatch, tmp_path):
     with_password = postgres.url(f"reader:{QUOTED}")
     assert table(with_password, "SELECT 1 AS x").num_rows == 1
@@ -286,6 +304,7 @@ def test_passwords_from_the_url_and_from_where_libpq_looks(postgres, monkeypatch
     assert table("postgresql://?service=ward", "SELECT 1 AS x").num_rows == 1
 
 
+@pytest.mark.slow
 def test_a_password_that_is_refused_or_lacking(postgres, monkeypatch):
     with pytest.raises(DataError, match=r"password authentication failed.*PGPASSWORD") as caught:
         opened(postgres.url("reader:Wr0ng%21"), "SELECT 1 AS x")
@@ -297,6 +316,7 @@ def test_a_password_that_is_refused_or_lacking(postgres, monkeypatch):
         opened(postgres.url("reader"), "SELECT 1 AS x")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away():
     with pytest.raises(
         DataError, match=r"127\.0\.0\.1:1/x: .*refused.*check the host and the port"
@@ -304,11 +324,13 @@ def test_a_server_that_is_away():
         opened("postgresql://u:hush@127.0.0.1:1/x", "SELECT 1 AS x")
 
 
+@pytest.mark.slow
 def test_a_database_that_is_not_there(postgres):
     with pytest.raises(DataError, match='database "none" does not exist: check'):
         opened(postgres.url(database="none"), "SELECT 1 AS x")
 
 
+@pytest.mark.slow
 def test_sqlalchemy_is_another_way(rows):
     pytest.importorskip("psycopg2")
     url = rows.url().replace("postgresql", "postgresql+psycopg2")

@@ -47,8 +47,15 @@ def check(cases, folder):
             np.testing.assert_array_equal(found["outliers"], outliers)
 
 
-def test_hostile_rows_of_every_detector(tmp_path):
-    check(list(scored.everyday()), tmp_path)
+@pytest.mark.parametrize(
+    "detector",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name not in ("two passes", "rs_hash")))
+        for name in (*scored.DETECTORS, *scored.OTHERS)
+    ],
+)
+def test_hostile_rows(detector, tmp_path):
+    check([scored.mixed(detector, 40)], tmp_path)
 
 
 def test_a_missing_value_scores_as_the_usual_one(tmp_path):

@@ -54,7 +54,12 @@ class PostgreSQL:
         return self.cursor.fetch_arrow_table()
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(
+    params=[
+        pytest.param(engine, marks=[pytest.mark.slow] * (engine == "postgres"))
+        for engine in ENGINES
+    ]
+)
 def engine(request):
     if request.param == "duckdb":
         yield request.param, DuckDB()

@@ -103,7 +103,14 @@ def half_written(here):
     ]
 
 
-@pytest.mark.parametrize("full", ["north", "lead", "box"])
+@pytest.mark.parametrize(
+    "full",
+    [
+        "north",
+        pytest.param("lead", marks=pytest.mark.slow),
+        pytest.param("box", marks=pytest.mark.slow),
+    ],
+)
 def test_a_full_disk_at_each_party(here, small, capsys, caplog, full):
     """Every visit fails while the disk is full; then the round ends as if nothing had been."""
     disk = small(full)
@@ -144,6 +151,7 @@ def without_privilege(here, name):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "mode", "says"),
     [

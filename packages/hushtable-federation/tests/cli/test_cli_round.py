@@ -249,26 +249,6 @@ def test_a_book_of_a_site_without_part(here, run, refused):
             says="'east' has no part in this result")  # fmt: skip
 
 
-def test_open_key_files(here, refused):
-    open_round(here)
-    (here / "north.key").chmod(0o644)
-    refused(*answer(here, "north"), says=["others may read this file (mode 644)", "chmod 600"])
-
-
-def test_cards_that_changed_and_are_trusted(here, run):
-    open_round(here)
-    do(*answer(here, "north", "round.hush", *trust(here, *ALL)))
-    for kind in ("key", "card", "book", "policy.toml"):
-        (here / f"south.{kind}").unlink()
-    do("round", "keygen", "south", "--cap", 1, "--persons", "1", "--folder", here)
-    open_round(here, "--title", "again", name="again.hush")
-    arguments = answer(here, "north", "again.hush")
-    changed = run(*arguments)
-    assert changed.code == 1
-    assert "keys of 'south' in this round are not those that this site knows" in changed.err
-    assert run(*arguments, "--trust", here / "south.card").code == 0
-
-
 def test_a_keygen_leaves_alone_what_another_is_about_to_use(here, run, refused, monkeypatch):
     """Between book and keys, a call at the same time took the book for one that was left."""
     monkeypatch.setattr(chain, "_PATIENCE", 0.05)

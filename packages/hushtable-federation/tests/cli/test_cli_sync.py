@@ -115,29 +115,6 @@ def answers(here, name):
         return book.answers()
 
 
-def test_a_full_folder(visit, here, monkeypatch):
-    write = files.write_bytes
-
-    def full(path, content, **options):
-        if path.parent == here / "box":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return write(path, content, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(files, "write_bytes", full)
-        with pytest.raises(AssertionError):
-            visit("north")
-    assert visit("north")["posted"] == ["keys"]
-    visit("south"), visit("west")
-    with monkeypatch.context() as patch:
-        patch.setattr(files, "write_bytes", full)
-        with pytest.raises(AssertionError):
-            visit("north")
-    assert len(answers(here, "north")) == 1
-    assert visit("north")["posted"] == ["shares", "masked"]
-    assert len(answers(here, "north")) == 1
-
-
 @pytest.mark.parametrize(
     ("number", "says"),
     [

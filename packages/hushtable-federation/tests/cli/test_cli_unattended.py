@@ -292,13 +292,6 @@ def test_keys_that_others_may_read(visit, here):
         assert visit(name) == ("waiting", 0)
 
 
-def test_a_folder_in_which_others_may_replace_files(visit, here):
-    (here / "box").chmod(0o777)
-    assert visit("north") == ("failed", 1)
-    (here / "box").chmod(0o1777)
-    assert visit("north") == ("waiting", 0)
-
-
 @pytest.mark.parametrize("entry", ["log", "metrics"])
 @pytest.mark.parametrize("where", ["/dev/full", "nowhere/file"])
 def test_what_cannot_be_written_does_not_stop_a_visit(here, run, entry, where):

@@ -19,6 +19,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,7 @@ def spread_of(rho: float, rows: int, l2_squared: int) -> float:
     return step**2 / (1.0 / smooth - 1.0 / variance)
 
 
+@lru_cache(maxsize=1024)  # a visit to a round asks for the same noise again and again
 def epsilon_bound(rho: float, spread: float, delta: float) -> float:
     """Return an epsilon at which Gaussian noise of these costs is private; never too small.
 
@@ -145,6 +147,7 @@ def epsilon_bound(rho: float, spread: float, delta: float) -> float:
     return high
 
 
+@lru_cache(maxsize=1024)
 def rho_bound(epsilon: float, spread: float, delta: float) -> float:
     """Return the largest total rho that Gaussian noise may cost; inverts `epsilon_bound`."""
     low = rho_from_epsilon(epsilon, delta)
