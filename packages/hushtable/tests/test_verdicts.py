@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import (
@@ -65,7 +65,6 @@ def some(seed=1, n=20):
 # --- counts ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20, deadline=None)
 @given(data=st.data(), n=st.integers(1, 40))
 def test_verdicts_of_several_sites_give_the_same_bits(fitted, data, n):
     X, y = some(n=n)
