@@ -32,7 +32,6 @@ from hushtable.counts.verdicts import LearnedModel
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.scores import Explainer, Ranks, Scorer
 from hushtable.scores.outliers import AMONG
-from hushtable_connect.engines.work import counts_of
 
 N = 600
 
@@ -418,11 +417,6 @@ def test_drift_is_of_the_rows_not_of_the_verdicts(files_, capsys):
     model, data = str(files_ / "m.hush"), str(files_ / "rows.csv")
     assert main(["drift", model, data]) == 0
     assert "within what chance explains" in capsys.readouterr().out
-
-
-def test_engines_score_by_what_was_learned(detector):
-    detector.learn(*some())
-    assert isinstance(counts_of(detector), LearnedModel)
 
 
 # --- shared, by commands --------------------------------------------------------------------------

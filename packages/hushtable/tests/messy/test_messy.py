@@ -108,7 +108,7 @@ def truth(case, name, names):
     [pytest.param(name, marks=[pytest.mark.slow] * (not case.get("everyday")))
      for name, case in CASES.items()],
 )  # fmt: skip
-def test_a_file_comes_right_or_is_refused_with_a_remedy(name, run, tmp_path):
+def test_a_messy_file_comes_right_or_says_how(name, run, tmp_path):
     case = CASES[name]
     path = HERE / "files" / case["file"]
     code, messages, options = fitted(case, path, run, tmp_path)
