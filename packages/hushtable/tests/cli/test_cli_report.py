@@ -10,7 +10,6 @@ from pyarrow import csv
 
 from cli_helpers import allow_no_masks, do, hold, say, write_rows
 from hushtable import load
-from hushtable.scores.scorer import Scorer
 
 
 @pytest.fixture(scope="module")
@@ -129,32 +128,6 @@ def test_ranks_among_all_rows(report, run, site, tmp_path):
     assert "are below the threshold" in html
 
 
-def test_a_model_alone(report, site):
-    facts, html = report(site / "model.hush")
-    assert facts["sections"] == ["features"]
-    assert facts["drift"] is None
-    assert "no rows were given" in html
-    assert (
-        f"{load(site / 'model.hush').offset_:.4g} bits: rows with a lower score are outliers"
-        in html
-    )
-
-
-def test_marginals(report, site):
-    facts, html = report(site / "marginals.sketch.hush")
-    assert facts["sections"] == ["features"]
-    assert html.count("<svg") == 3
-    assert "Histogram of ward" in html
-
-
-def test_a_share_and_columns(report, site, tmp_path):
-    wide = tmp_path / "wide.csv"
-    lines = (site / "rows.csv").read_text().splitlines()
-    wide.write_text("\n".join(f"{i or 'id'},{line}" for i, line in enumerate(lines)) + "\n")
-    _, html = report(site / "model.hush", wide, "--contamination", 0.05, "--drop", "id")
-    assert "20 (5.00%)" in html
-
-
 def test_a_merged_release_and_its_parts(report, consortium, tmp_path):
     parts = consortium / "parts"
     _, html = report(consortium / "merged.hush", "--parts", parts / "[ns]o*.hush")
@@ -216,14 +189,6 @@ def test_a_local_model(report, consortium):
     assert facts["sections"] == ["scores", "features", "privacy"]
     assert any("must not leave" in reason for reason in facts["reasons_to_stay"])
     assert "a local model mixes exact counts with noisy ones" in html
-
-
-def test_no_threshold_in_the_noise(report, consortium, monkeypatch):
-    # Now and then noise alone leaves one: what is written without is not left to chance.
-    monkeypatch.setattr(Scorer, "auto_offset", lambda _: float("nan"))
-    _, html = report(consortium / "parts" / "east.hush", consortium / "east.csv")
-    assert "is too large to derive a threshold from them" in html
-    assert ">nan" not in html
 
 
 def test_refused(refused, site, consortium, tmp_path, old):
