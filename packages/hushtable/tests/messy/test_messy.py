@@ -2,7 +2,17 @@
 
 ``expected.toml`` has one entry for each file. Its owner fits a detector, types the options that the
 messages request, and fits again. At the end, every score has to be that of the file's truth, which
-has the same table with plain numbers, days in ISO 8601, and one spelling of each label.
+has the same table with plain numbers, days in ISO 8601, and one spelling of each label. Some files
+are read every day, and all of them at night. For each file, the entry states:
+
+- what: who writes such a file, and what is unusual in it
+- given: options that the owner types at once
+- knows: answers of the owner, by option, that replace those that a message proposes
+- options: all options that the owner has typed in the end
+- says: words that the messages contain, such as a wrong value and its line
+- refused: whether the file is refused for good
+- kinds: what each column of the truth is: number, date, label, or out of the model
+- needs: the package that reads such a file
 """
 
 import re
@@ -110,6 +120,8 @@ def truth(case, name, names):
 )  # fmt: skip
 def test_a_messy_file_comes_right_or_says_how(name, run, tmp_path):
     case = CASES[name]
+    if "needs" in case:
+        pytest.importorskip(case["needs"])
     path = HERE / "files" / case["file"]
     code, messages, options = fitted(case, path, run, tmp_path)
     for words in case.get("says", []):
