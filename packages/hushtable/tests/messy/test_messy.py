@@ -139,3 +139,17 @@ def test_a_messy_file_comes_right_or_says_how(name, run, tmp_path):
     assert result.code == 0, result.err
     names = [one.name for one in load(tmp_path / "model.hush").plan_.schema.features]
     np.testing.assert_allclose(pd.read_csv(scores)["score"], truth(case, name, names), 1e-6)
+
+
+@pytest.mark.parametrize("n", [7_200, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_one_word_far_below_the_head_is_named_with_its_line(n, run, tmp_path):
+    rows = [f"{k % 97}.{k % 10},{k % 53}.5" for k in range(n)]
+    rows[-200] = "ERR,1.5"
+    path = tmp_path / "readings.csv"
+    path.write_text("\n".join(["temperature,humidity", *rows, ""]))
+    fit = ["fit", path, "--tables", N_TABLES, "-o", tmp_path / "model.hush"]
+    refused = run(*fit)
+    assert refused.code == 1
+    for words in ("temperature", "'ERR'", f"line {n - 198}", "Add: --missing ERR"):
+        assert words in refused.err
+    assert run(*fit, "--missing", "ERR").code == 0
