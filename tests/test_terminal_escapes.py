@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cli_helpers import trust
+from hushtable.data import Schema
 
 #: Erase the screen, hide, ring, go back, the one-character form of ESC [, turn the direction.
 ODD = ("\x1b[2J\x1b[8m", "\x07\x08", "\x9b2J", "\u202eevil\u202c", "\x7f", "\r")
@@ -117,3 +118,15 @@ def test_no_command_prints_what_a_terminal_obeys(odd, run, monkeypatch):
         if done.code:
             failed[str(line[2])] = done.err
     assert failed.keys() == {"wrong.csv"}, failed
+
+
+def test_a_draft_on_standard_output_is_read_back(odd, run, tmp_path):
+    (tmp_path / "draft.toml").write_text(run("plan", "draft", odd / "east.csv").out)
+    names = [
+        line for line in (tmp_path / "draft.toml").read_text().splitlines() if "name =" in line
+    ]
+    assert not obeyed("".join(names))
+    (tmp_path / "odd.toml").write_text("\n".join(
+        f"[[feature]]\n{name}\nkind = 'numeric'\nlow = 0\nhigh = 1" for name in names
+    ))  # fmt: skip
+    assert {AGE, WARD} <= {*Schema.from_toml(tmp_path / "odd.toml").names}
