@@ -9,10 +9,6 @@ import numpy as np
 
 from hushtable.cli import main
 from hushtable.errors import HushTableError
-from hushtable_federation.folder.mailbox import Store
-from hushtable_federation.folder.round_folder import RoundFolder, rounds
-from hushtable_federation.keys import Keys
-from hushtable_federation.site import Attendant, Site
 
 SCHEMA = """
 [[feature]]
@@ -93,20 +89,25 @@ def post(here, round_):
     return box
 
 
-class Confirming(Attendant):
-    """Someone who looks at a round, knows all who take part, and agrees."""
-
-    attended = True
-
-    def __init__(self, cards):
-        self.cards = cards
-
-
 def draw_keys(here, box, *but, rows="{}.csv", **changes):
     """Have the other sites whose keys are in a folder make their first visit to its rounds.
 
     Those that cannot are left out, as the test is about the site that comes last.
     """
+    # Tests of the core share this module, and need no federation.
+    from hushtable_federation.folder.mailbox import Store
+    from hushtable_federation.folder.round_folder import RoundFolder, rounds
+    from hushtable_federation.keys import Keys
+    from hushtable_federation.site import Attendant, Site
+
+    class Confirming(Attendant):
+        """Someone who looks at a round, knows all who take part, and agrees."""
+
+        attended = True
+
+        def __init__(self, cards):
+            self.cards = cards
+
     store = Store.open(box)
     for asked in rounds(store):
         for name in set(asked.names) - set(but) if asked.terms.masked else ():

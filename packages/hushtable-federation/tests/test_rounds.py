@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, timedelta
-from importlib.util import find_spec
 
 import numpy as np
 import pyarrow as pa

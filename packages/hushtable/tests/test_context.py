@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pyarrow import csv
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -21,7 +21,6 @@ from hushtable.plans.families.contextual import WEIGHT, Contextual
 from hushtable.scores import Ranks, Scorer
 from strategies import as_table, codes_of, schemas_and_rows, tampered
 
-few = settings(max_examples=25)
 WARDS = ("gyn", "surgery", "renal")
 #: Layouts of pairs, by the columns of the context: drawn, and a cell for each value.
 LAYOUTS = [{"n_tables": 5}, {"n_tables": 4, "n_contexts": 4, "n_cells": 2, "max_depth": 20}]
@@ -68,7 +67,6 @@ def model(patients):
 
 
 @pytest.mark.usefixtures("each_build")
-@few
 @given(drawn=plans(), split=st.integers(0, 30), weight=st.integers(1, 3))
 def test_counts_and_sums_equal_the_oracles(drawn, split, weight):
     plan, rows = drawn
@@ -88,7 +86,6 @@ def test_counts_and_sums_equal_the_oracles(drawn, split, weight):
 
 
 @pytest.mark.usefixtures("each_build")
-@few
 @given(drawn=plans(), rare=st.sampled_from([0.3, 1.0]))
 def test_gains_equal_the_oracles_while_the_context_stays(drawn, rare):
     plan, rows = drawn

@@ -7,7 +7,6 @@ from hushtable import files
 from hushtable.counts.base import mergeable
 from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import PrivacyError
-from hushtable_connect.engines.work import counts_of
 
 ROUNDS = places.GOLDEN / "protocol-1" / "rounds"
 
@@ -25,4 +24,3 @@ def test_what_does_not_add(local):
 
 def test_only_noised_counts_may_leave(local):
     assert not local.may_leave
-    assert counts_of(local) is local

@@ -571,6 +571,7 @@ def test_files_without_rows(read):
     assert "holds a NUL byte" in refused(read, b"\x00\x01\x02\x03")
 
 
+@pytest.mark.slow
 def test_names_beyond_the_first_lines_read(read):
     names = [f"a rather long name of column {j}" for j in range(9_000)]
     reader = read(lines(names=names, rows=[["1"] * 9_000] * 3))

@@ -98,6 +98,7 @@ def test_what_only_scikit_learns_base_has_is_as_if_it_had_been_imported_first(as
     assert run(asked) == run(f"import sklearn.base\n{asked}") != []
 
 
+@pytest.mark.slow
 def test_what_only_scikit_learns_base_has_imports_it():
     shown, parameters = run(
         "print(detector); print(detector.get_metadata_routing().fit.requests['schema'])"
@@ -126,6 +127,7 @@ print(len({score for one in scoring for score in one.result()}), *[one.result() 
 """
 
 
+@pytest.mark.slow
 def test_threads_score_while_another_imports_scikit_learn():
     assert run(THREADS) == ["1 True True"]
 

@@ -8,7 +8,7 @@ import unicodedata
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch
@@ -56,7 +56,6 @@ PLAN = Plan.draw(
     Schema(FEATURES), random_state=0, n_tables=8, n_cells=256, min_depth=2, max_depth=6
 )
 SIGNS = st.characters(exclude_categories=["Cs"])
-FEW = settings(max_examples=30, deadline=None)
 
 
 def signs(last):
@@ -105,7 +104,6 @@ def alone():
     return [[one.values(pa.array([text]))[0] for text in OTHERS] for one in READINGS]
 
 
-@FEW
 @given(texts=st.lists(SIGNS.flatmap(lambda sign: st.sampled_from(written(sign))), max_size=3))
 def test_texts_read_alike_whatever_stands_beside_them(alone, texts):
     for one, others in zip(READINGS, alone, strict=True):
@@ -113,7 +111,6 @@ def test_texts_read_alike_whatever_stands_beside_them(alone, texts):
         np.testing.assert_array_equal(one.values(pa.array([*texts, *OTHERS])), apart)
 
 
-@FEW
 @given(sign=SIGNS | st.sampled_from("mewq"), form=st.sampled_from(FORMS))
 def test_one_row_is_one_row_at_an_unattended_site(tmp_path_factory, sign, form):
     text = form.replace("x", sign)
@@ -121,7 +118,6 @@ def test_one_row_is_one_row_at_an_unattended_site(tmp_path_factory, sign, form):
     counts_add_up(tmp_path_factory.mktemp("site"), rows, len(rows))
 
 
-@FEW
 @given(sign=SIGNS | st.sampled_from("mewq"), form=st.sampled_from(FORMS))
 def test_one_cell_is_read_or_refused_in_words_where_a_person_is(sign, form):
     """It ended in an error of Python's own for 1200m."""

@@ -270,7 +270,7 @@ def check_table(data, tmp_path_factory):
 SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
-@settings(max_examples=150, **SETTINGS)
+@settings(**SETTINGS)
 @given(data=st.data())
 def test_every_value_is_as_written_or_a_line_says_so(data, tmp_path_factory):
     check_table(data, tmp_path_factory)

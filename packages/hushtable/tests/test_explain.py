@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
@@ -52,7 +52,6 @@ def planted(n=2000, d=6, seed=0):
 
 @pytest.mark.usefixtures("each_build")
 @pytest.mark.parametrize("draw", DRAWS)
-@settings(max_examples=25)
 @given(data=schemas_and_rows(), seed=st.integers(0, 99), rare=st.sampled_from([0.3, 1.0]))
 def test_gains_equal_the_oracles(draw, data, seed, rare):
     schema, rows = data
@@ -79,7 +78,6 @@ def test_blocks_of_any_length(rng):
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-@settings(max_examples=25)
 @given(data=schemas_and_rows(), seed=st.integers(0, 99))
 def test_shares_add_up_to_what_a_score_falls_short_of(draw, data, seed):
     schema, rows = data

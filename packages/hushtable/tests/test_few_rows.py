@@ -6,6 +6,7 @@ import threading
 import time
 import warnings
 from decimal import Decimal
+from functools import cache
 from unittest import mock
 
 import numpy as np
@@ -42,6 +43,7 @@ READINGS = [
 ]  # fmt: skip
 
 
+@cache
 def counted(schema):
     """Return a scorer whose counts are of some rows."""
     rng, n = np.random.default_rng(0), 300
@@ -54,8 +56,6 @@ def counted(schema):
     plan = Plan.draw(schema, n_tables=20, random_state=0)
     return Scorer(Sketch.from_data(plan, pa.table(columns)))
 
-
-MIXED, NUMERIC = counted(SCHEMA), counted(NUMBERS)
 
 FLOATS = [0.0, -0.0, 1.0, 2.5, -3.0, 59.9, 1e20, float(2**53), 0.1, None]
 ODD_FLOATS = [*FLOATS, *FLOATS, float("nan"), float("inf"), -float("inf")]
@@ -253,7 +253,7 @@ def frames(draw, library, schema):
 @given(data=st.data())
 def test_rows_of_any_types_are_read_as_in_arrows_columns(library, data):
     frame = data.draw(frames(library, SCHEMA))
-    scorer = MIXED.by_rules(None)
+    scorer = counted(SCHEMA).by_rules(None)
     scorer._reading = data.draw(st.sampled_from(READINGS))
     same(lambda: scorer.score(frame), lambda: Explainer(scorer).explain(frame))
 
@@ -262,7 +262,8 @@ def test_rows_of_any_types_are_read_as_in_arrows_columns(library, data):
 @given(data=st.data())
 def test_numbers_of_any_types_are_read_as_in_arrows_columns(library, data):
     frame = data.draw(frames(library, NUMBERS))
-    same(lambda: NUMERIC.score(frame), lambda: Explainer(NUMERIC).explain(frame))
+    scorer = counted(NUMBERS)
+    same(lambda: scorer.score(frame), lambda: Explainer(scorer).explain(frame))
 
 
 ONE_OF_EACH = Schema([SCHEMA.features[j] for j in (0, 2, 3)])
@@ -279,7 +280,12 @@ def encoded(frame, reading):
 
 
 @pytest.mark.parametrize(
-    ("library", "kind"), [(name, kind) for name in LIBRARIES for kind in LIBRARIES[name][0]]
+    ("library", "kind"),
+    [  # the property tests above draw from all of them every day
+        pytest.param(name, kind, marks=[pytest.mark.slow] * (at % 4 > 0))
+        for name in LIBRARIES
+        for at, kind in enumerate(LIBRARIES[name][0])
+    ],
 )
 def test_each_value_of_each_type_in_the_place_of_each_feature(library, kind):
     columns, make = LIBRARIES[library]

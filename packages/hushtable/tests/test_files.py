@@ -354,7 +354,7 @@ def test_every_truncation_is_refused(sketch_file):
             load(sketch_file)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_no_flipped_bit_goes_unnoticed(sketch_file, position, bit):
     whole = sketch_file.read_bytes()

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.cli import main
@@ -216,6 +216,7 @@ def test_an_object_larger_than_can_be_held(tmp_path, monkeypatch):
         rows_of(saved(tmp_path / "a.json", text))
 
 
+@pytest.mark.slow
 def test_many_columns_fail_quickly(tmp_path, capsys):
     row = json.dumps({f"c{i}": i for i in range(100_000)})
     path = saved(tmp_path / "a.json", f"[{row},{row}]")
@@ -256,7 +257,6 @@ def flat(row, outer=""):
     return found
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(OBJECTS, min_size=1, max_size=6), st.sampled_from([None, 2]), st.booleans())
 def test_every_value_is_as_it_was_written_or_refused(tmp_path_factory, rows, indent, within):
     path = tmp_path_factory.mktemp("json") / "a.json"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
@@ -16,8 +16,6 @@ from hushtable.scores.scorer import Scorer
 from strategies import as_table, schemas_and_rows
 
 pytestmark = pytest.mark.usefixtures("each_build")
-#: Each build and each draw has its own.
-few = settings(max_examples=25)
 
 DRAWS = {
     "lsh_itables": {"detector": "lsh_itables", "n_tables": 5},
@@ -50,7 +48,6 @@ def drawn(draw, schema, seed):
 
 
 @pytest.mark.parametrize("draw", [*DRAWS, "marginals"])
-@few
 @given(data=schemas_and_rows(), seed=st.integers(0, 99))
 def test_counts_equal_the_oracles(draw, data, seed):
     schema, rows = data
@@ -60,7 +57,6 @@ def test_counts_equal_the_oracles(draw, data, seed):
 
 
 @pytest.mark.parametrize("draw", [*DRAWS, "marginals"])
-@few
 @given(data=schemas_and_rows(), seed=st.integers(0, 99))
 def test_samples_of_all_rows_count_all_rows(draw, data, seed):
     """Samples go through a kernel of their own."""
@@ -71,7 +67,6 @@ def test_samples_of_all_rows_count_all_rows(draw, data, seed):
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-@few
 @given(data=schemas_and_rows(), seed=st.integers(0, 99))
 def test_scores_equal_the_oracles(draw, data, seed):
     schema, rows = data

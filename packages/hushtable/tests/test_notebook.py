@@ -1,10 +1,8 @@
 """Things in a notebook: their pages, and the line that long calls show."""
 
-import contextlib
 import io
 import re
 import sys
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -15,6 +13,7 @@ from hushtable import Feature, HushTable, LocalModel, Plan, Schema, Sketch, prog
 from hushtable.describe import describe_ledger
 from hushtable.display import MOST_ROWS, View, html
 from hushtable.kernels import notice
+from notebook_pages import Page
 
 LOW, HIGH, TEXT = 17.125, 93.625, "a rare text"
 
@@ -32,17 +31,10 @@ def public():
 
 
 @pytest.fixture(scope="module")
-def things(rows, public, tmp_path_factory):
-    from hushtable_federation import Result, SecureSum
-    from hushtable_federation.rehearsal import Rehearsal
-
+def things(rows, public):
     plan = Plan.draw(public, n_tables=10, random_state=0)
     sketch = Sketch.from_data(plan, rows)
     mine, theirs = sketch.release(epsilon=1.0), sketch.release(epsilon=1.0)
-    folder = tmp_path_factory.mktemp("round")
-    with contextlib.chdir(folder):  # where the rehearsal keeps its books
-        here = Rehearsal()
-        SecureSum(here.round, here.lead, here.transport()).run().save("sum.hush")
     fitted = HushTable(n_tables=10, passes=2, random_state=0).fit(rows)
     return {
         "Schema": public,
@@ -54,41 +46,12 @@ def things(rows, public, tmp_path_factory):
         "Release": mine + theirs,
         "LocalModel": LocalModel.of(mine + theirs, mine.release_id, mine.counts, sketch.counts),
         "Ledger": mine.ledger,
-        "Round": here.round,
-        "Result": Result.load(folder / "sum.hush"),
     }
-
-
-class Page(HTMLParser):
-    """The sentences of a page, its cells, and its tags."""
-
-    def __init__(self, thing):
-        super().__init__()
-        self.sentences, self.cells, self.tags, self._open = [], [], [], []
-        self.feed(thing if isinstance(thing, str) else thing._repr_html_())
-        assert not self._open
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        assert {name for name, _ in attrs} <= {"style"}
-        self.tags.append(tag)
-        self._open.append(tag)
-        if tag == "p":
-            self.sentences.append("")
-
-    def handle_endtag(self, tag):
-        assert self._open.pop() == tag
-
-    def handle_data(self, data):
-        if "p" in self._open:
-            self.sentences[-1] += data
-        else:
-            self.cells.append(data)
 
 
 NAMES = (
     *("Schema", "Schema of rows", "Plan", "Plan of rows", "Sketch", "Sketch of rows"),
-    *("Release", "LocalModel", "Ledger", "Round", "Result"),
+    *("Release", "LocalModel", "Ledger"),
 )
 
 
@@ -117,8 +80,6 @@ def test_a_page_stands_by_itself_and_shows_no_value_of_a_row(things, name):
         ("LocalModel", "Local model. This must not leave the site"),
         ("Release", "Release. Adding or removing one record changes the probability"),
         ("Ledger", "Ledger. Adding or removing one record changes the probability"),
-        ("Round", "asks 2 sites to count their rows by 2 columns"),
-        ("Result", "Adding or removing one record changes the probability"),
     ],
 )
 def test_the_sentence_that_matters_comes_first(things, name, said):
@@ -126,16 +87,11 @@ def test_the_sentence_that_matters_comes_first(things, name, said):
 
 
 def test_pages_say_what_the_officer_signs(things):
-    from hushtable_federation.describe import officer_words
-
-    ledger, asked = things["Release"].ledger, things["Round"]
+    ledger = things["Release"].ledger
     assert Page(things["Release"]).sentences == [
         "Release. " + describe_ledger(ledger)[0],
         *describe_ledger(ledger)[1:],
     ]
-    said = officer_words(asked)
-    assert Page(asked).sentences == ["Round. " + said[0], *said[1:]]
-    assert {"north", "south"} <= set(Page(asked).cells)
     assert "Only its release may leave" in Page(things["Sketch"]).sentences[1]
     assert "It cannot be released either" in Page(things["Sketch of rows"]).sentences[1]
     assert "0 to 99" in Page(things["Schema"]).cells  # public, and shown

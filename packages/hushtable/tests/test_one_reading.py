@@ -89,8 +89,7 @@ def test_one_reading_finds_what_two_find(name, rng, tmp_path):
 
 
 @pytest.mark.usefixtures("batches")
-@pytest.mark.parametrize("n_jobs", [1, 2, 4])
-@pytest.mark.parametrize("missing", [(), ("n/a", "-9999")])
+@pytest.mark.parametrize(("n_jobs", "missing"), [(1, ("n/a", "-9999")), (4, ())])
 def test_threads_and_named_missing_values_change_nothing(n_jobs, missing, rng, tmp_path):
     columns = {name: column(name, rng) for name in NAMES}
     for texts in columns.values():

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch
@@ -54,7 +54,6 @@ def test_the_quantile_lies_in_its_interval_in_19_of_20_cases(shape):
     assert np.mean(np.array(positions) <= 0.005) >= 0.95
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     counts=st.lists(st.integers(-50, 5_000), min_size=32, max_size=32).filter(
         lambda one: sum(one) > 3_000

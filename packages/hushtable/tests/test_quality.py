@@ -447,6 +447,7 @@ def test_batches_do_not_matter(tmp_path):
     assert kinds == ["labels", "duplicates"]
 
 
+@pytest.mark.slow
 def test_five_thousand_columns():
     X = np.random.default_rng(0).normal(size=(400, 5000))
     X[:, 4000], X[:, 4999] = X[:, 17], 7 * X[:, 18]

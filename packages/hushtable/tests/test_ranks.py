@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import (
@@ -47,7 +47,6 @@ def merged():
 
 
 @pytest.mark.parametrize("detector", detectors())
-@settings(max_examples=30)
 @given(data=schemas_and_rows(), seed=st.integers(0, 99), cut=st.integers(0, 30))
 def test_sites_add_up_to_the_scores_of_all_rows(detector, data, seed, cut):
     schema, some = data

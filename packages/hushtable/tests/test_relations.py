@@ -217,4 +217,3 @@ def test_commands_take_relations(tmp_path):
     assert main(["fit", str(path), "--relations", "--seed", "0", "-o", str(model)]) == 0
     assert main(["score", str(path), "--model", str(model), "-o", str(tmp_path / "s.csv")]) == 0
     assert roc_auc_score(y, -pd.read_csv(tmp_path / "s.csv")["score"]) > 0.9
-    assert main(["export", str(model), "-o", str(tmp_path / "m.onnx")]) == 2

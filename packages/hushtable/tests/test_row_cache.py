@@ -82,11 +82,15 @@ def openings(monkeypatch):
     return opened
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"n_jobs": 2}, {"novelty": True}, {"context": "ward"}, {"contamination": 0.1}],
-    ids=lambda settings: "-".join(settings) or "default",
+    ("suffix", "settings"),
+    [
+        (".csv", {}),
+        (".parquet", {"n_jobs": 2}),
+        (".parquet", {"novelty": True}),
+        (".csv", {"context": "ward", "n_jobs": 2}),
+        (".parquet", {"contamination": 0.1}),
+    ],
 )
 def test_the_same_bits_within_any_memory(tmp_path, bounded, suffix, settings):
     path = written(tmp_path / f"rows{suffix}", table())
@@ -133,8 +137,14 @@ LATER = {
 }
 
 
-@pytest.mark.parametrize("text", LATER.values(), ids=LATER.keys())
-@pytest.mark.parametrize("plain", ["2.5", "7", "20260101"])
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        pytest.param(text, plain, marks=[pytest.mark.slow] * ((row + column) % 3 > 0))
+        for row, text in enumerate(LATER.values())
+        for column, plain in enumerate(["2.5", "7", "20260101"])
+    ],
+)
 def test_texts_that_change_after_the_first_block(tmp_path, bounded, text, plain):
     lines = [f"{plain};{k % 9}.5\n" for k in range(1200)] + [f"{text};1.5\n"] * 400
     path = tmp_path / "rows.csv"

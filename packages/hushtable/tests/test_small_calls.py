@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from sklearn.ensemble import IsolationForest
 
-from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.counts import passes
 from hushtable.data import encoding, typed
 from hushtable.data.readers import as_reader
@@ -25,7 +25,6 @@ from hushtable.scores import Scorer, scorer
 from hushtable.threads import FEW_ROWS, for_each
 
 NAMES = ["a", "b", "c"]
-TYPES = ["float64", "float32", "int64", "int16", "uint8", "uint64"]
 
 
 @pytest.fixture(scope="module")
@@ -57,23 +56,6 @@ def outcome(do):
 
 
 # --- frames -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("make", [LSHiTables, HushTable])
-def test_frames_of_one_numeric_type_score_as_arrow_does(rows, make, dtype, monkeypatch):
-    fitted = make(n_tables=20, random_state=0).fit(pd.DataFrame(rows, columns=NAMES))
-    for frame in frames(dict(zip(NAMES, rows.T + 30, strict=True)), dtype):
-        with monkeypatch.context() as patch:
-            by_arrow(patch)
-            arrow = fitted.score_samples(frame)
-        read = open_rows(frame, fitted.plan_.schema)
-        (block,) = read.read()
-        assert isinstance(block, np.ndarray)
-        assert block.flags.c_contiguous
-        assert block.flags.writeable
-        assert fitted.score_samples(frame).tobytes() == arrow.tobytes()
-        assert Scorer(fitted.sketch_).score(frame).tobytes() == arrow.tobytes()
 
 
 STRANGE = {
@@ -112,24 +94,6 @@ def test_what_is_out_of_the_ordinary_becomes_what_arrow_makes_of_it(case, detect
             assert now == [outcome(call) for call in calls]
 
 
-def test_frames_of_other_types_become_what_arrow_makes_of_them(rows, detector, monkeypatch):
-    matrix = pd.DataFrame(rows)
-    twice = pd.DataFrame(rows, columns=["a", "b", "b"])
-    extended = pd.DataFrame(rows, columns=NAMES).convert_dtypes()
-    integers = [[None, 1], [2**53 + 2, 2], [3, 4]]
-    polars = pl.DataFrame(dict(zip(NAMES, integers, strict=True)))
-    exact = pl.DataFrame({n: [1, 2] for n in NAMES}, schema=dict.fromkeys(NAMES, pl.Int128))
-    unnamed = HushTable(n_tables=20, random_state=0).fit(rows)
-    for fitted, frame in [
-        (detector, twice), (detector, extended), (detector, polars), (detector, exact),
-        (unnamed, matrix), (unnamed, twice.set_axis([0, 1, 1], axis=1)),
-    ]:  # fmt: skip
-        now = outcome(lambda f=fitted, x=frame: f.score_samples(x))
-        with monkeypatch.context() as patch:
-            by_arrow(patch)
-            assert now == outcome(lambda f=fitted, x=frame: f.score_samples(x))
-
-
 @pytest.mark.parametrize("n_rows", [FEW_ROWS, FEW_ROWS + 1])
 def test_only_few_rows_become_one_block(n_rows, detector):
     read = open_rows(pd.DataFrame(np.zeros((n_rows, 3)), columns=NAMES), detector.plan_.schema)
@@ -163,17 +127,6 @@ def test_rows_that_are_open_match_another_schema_by_name(detector):
     assert batch.tolist() == [[3.0, 1.0]]
     with pytest.raises(DataError, match="has no column \\['d'\\]"):
         open_rows(open_rows(frame, schema), Schema([Feature.numeric("d", low=0, high=9)]))
-
-
-def test_fit_on_a_small_frame_counts_what_arrow_counts(rows, monkeypatch):
-    for frame in frames(dict(zip(NAMES, rows.T, strict=True))):
-        one = HushTable(n_tables=20, random_state=0).fit(frame)
-        with monkeypatch.context() as patch:
-            by_arrow(patch)
-            other = HushTable(n_tables=20, random_state=0).fit(frame)
-        assert one.plan_.plan_id == other.plan_.plan_id
-        assert (one.sketch_.counts == other.sketch_.counts).all()
-        assert one.offset_ == other.offset_
 
 
 # --- fits of few rows -------------------------------------------------------------------------

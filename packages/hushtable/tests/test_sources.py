@@ -106,28 +106,6 @@ def as_file(path, rows):
 
 @pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
 @pytest.mark.parametrize(
-    "total",
-    [
-        ["Total", None, 23.75],
-        ["Summe", 69, None],
-        [None, 69, 23.75],
-        [None, 69, None],
-        [None, None, 23.75],
-        [None, "69.0", None],
-        ["Mean", None, 7.92],
-        ["Total", 69, 23.75],
-    ],
-)
-def test_a_total_is_refused_in_the_same_words_in_text_and_sheets(tmp_path, name, total):
-    path = as_file(tmp_path / name, [*VISITS, total])
-    where = "line 6" if name == "a.csv" else "row 6"
-    words = rf"{name}.*: {where}, the last, looks like a total, not like a row: it begins"
-    with pytest.raises(DataError, match=f"{words}.*Delete it, or export without totals"):
-        rows_of(path)
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
-@pytest.mark.parametrize(
     "last",
     [
         [None, 70, None],  # no sum

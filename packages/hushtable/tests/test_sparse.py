@@ -171,6 +171,7 @@ def test_messages_are_those_of_dense_rows():
         HushTable().fit(full)
 
 
+@pytest.mark.slow
 def test_no_dense_rows_are_made():
     X = scipy.sparse.random(20_000, 3_000, 0.001, "csr", random_state=0)  # dense: 480 MB
     HushTable(random_state=0).fit(X[:50])

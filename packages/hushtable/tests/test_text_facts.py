@@ -4,7 +4,6 @@ import dataclasses
 import re
 import time
 
-import hypothesis
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -70,8 +69,8 @@ def test_what_is_remembered_is_what_a_batch_would_say(batches, kind, as_number, 
         assert findings(batches, kind, as_number, parts) == remembered
 
 
+@pytest.mark.slow
 @given(batches=BATCHES)
-@hypothesis.settings(max_examples=30)
 def test_threads_and_dictionaries_change_no_understanding(batches):
     texts = [text for batch in batches for text in batch] * 40
     plain = pa.table({"a": pa.array(texts, pa.string()), "b": pa.array(texts[::-1], pa.string())})

@@ -257,7 +257,7 @@ def test_two_exports_with_marks_in_one_file(tmp_path):
 # --- no false alarms ------------------------------------------------------------------------------
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 60), d=st.integers(1, 6))
 def test_an_ordinary_last_row_is_never_called_a_total(tmp_path_factory, seed, n, d):
     rng = np.random.default_rng(seed)

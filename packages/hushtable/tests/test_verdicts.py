@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import (
@@ -30,7 +30,6 @@ from hushtable.counts.verdicts import LearnedModel
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.scores import Explainer, Ranks, Scorer
 from hushtable.scores.outliers import AMONG
-from hushtable_connect.engines.work import counts_of
 
 N = 600
 
@@ -63,7 +62,6 @@ def some(seed=1, n=20):
 # --- counts ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20, deadline=None)
 @given(data=st.data(), n=st.integers(1, 40))
 def test_verdicts_of_several_sites_give_the_same_bits(fitted, data, n):
     X, y = some(n=n)
@@ -410,11 +408,6 @@ def test_drift_is_of_the_rows_not_of_the_verdicts(files_, capsys):
     model, data = str(files_ / "m.hush"), str(files_ / "rows.csv")
     assert main(["drift", model, data]) == 0
     assert "within what chance explains" in capsys.readouterr().out
-
-
-def test_engines_score_by_what_was_learned(detector):
-    detector.learn(*some())
-    assert isinstance(counts_of(detector), LearnedModel)
 
 
 # --- shared, by commands --------------------------------------------------------------------------

@@ -31,7 +31,14 @@ def before_and_after(increments, window):
     return decoded(increments[:-window]), decoded(increments, window=window)
 
 
-@pytest.mark.parametrize(("months", "window"), [(2, 1), (6, 2), (6, 5)])
+@pytest.mark.parametrize(
+    ("months", "window"),
+    [
+        (2, 1),
+        pytest.param(6, 2, marks=pytest.mark.slow),
+        pytest.param(6, 5, marks=pytest.mark.slow),
+    ],
+)
 def test_the_noises_share_what_the_weights_say(months, window):
     zero, released = Sketch.zero(PLAN), []
     for _ in range(120):
@@ -70,7 +77,7 @@ def alarms(plan, rows, draws):
     return found
 
 
-@pytest.mark.parametrize("rows", [600, 6_000])
+@pytest.mark.parametrize("rows", [600, pytest.param(6_000, marks=pytest.mark.slow)])
 def test_where_nothing_moved_alarms_are_rare(rows):
     found = alarms(PLAN, rows, 400)
     over = [one.overall > one.level for one in found]

@@ -306,6 +306,7 @@ def _release(sketch, periods, out, ready, results):
     results.put(main(["release", str(sketch), "--periods", str(periods), "-o", str(out)]))
 
 
+@pytest.mark.slow
 def test_two_processes_release_one_noise(here, tmp_path):
     """Of the same rows at once: the second is refused, or finds the period released."""
     periods = here / "north.periods.hush"

@@ -1,49 +1,28 @@
 """``hushtable report``: from files to one page, and what is refused before anything is read."""
 
 import re
-import shutil
 import sys
 
 import numpy as np
 import pytest
 from pyarrow import csv
 
-from cli_helpers import allow_no_masks, do, hold, say, write_rows
+from cli_helpers import do, write_rows
 from hushtable import load
-from hushtable.scores.scorer import Scorer
 
 
 @pytest.fixture(scope="module")
-def consortium(tmp_path_factory, site):
-    """Folder with three sites' releases and rounds, with masks and without."""
-    here = tmp_path_factory.mktemp("consortium")
-    plan = here / "plan.hush"
+def released(tmp_path_factory, site):
+    """Folder with the releases of three sites and their sum."""
+    here = tmp_path_factory.mktemp("released")
+    plan, parts = here / "plan.hush", here / "parts"
     do("plan", "draw", site / "schema.toml", "--tables", 5, "--seed", 1, "-o", plan)
-    names, parts = ("east", "north", "south"), here / "parts"
     parts.mkdir()
-    for seed, name in enumerate(names):
+    for seed, name in enumerate(("east", "north", "south")):
         write_rows(here / f"{name}.csv", 200, seed)
-        do("round", "keygen", name, "--cap", 9, "--persons", "1", "--folder", here)
         do("sketch", here / f"{name}.csv", "--plan", plan, "-o", here / f"{name}.sketch.hush")
         do("release", here / f"{name}.sketch.hush", "--epsilon", 2, "-o", parts / f"{name}.hush")
     do("merge", *sorted(parts.iterdir()), "-o", here / "merged.hush")
-    do("round", "keygen", "lead", "--folder", here)
-    allow_no_masks(here, *names)
-    cards = [here / f"{name}.card" for name in names]
-    for kind, options in (("masked", []), ("open", ["--no-masks"])):
-        asked = here / f"{kind}.round.hush"
-        do("round", "open", plan, *cards, "--key", here / "lead.key", "--epsilon", 1,
-           *options, "--title", "<b>spring</b>", "-o", asked)  # fmt: skip
-        (here / kind).mkdir()
-        for name in names:
-            say(here, name)
-        hold(here, asked.name, *names).rename(here / f"{kind}.result.hush")
-        step = "submission" if kind == "open" else "masked"
-        for name in names:
-            (sent,) = (here / f"{kind}.round.box").glob(f"*.{step}.{name}.*")
-            shutil.copy(sent, here / kind / f"{name}.hush")
-    do("round", "model", here / "masked.result.hush", "--book", here / "north.book",
-       "-o", here / "local.hush")  # fmt: skip
     return here
 
 
@@ -129,38 +108,12 @@ def test_ranks_among_all_rows(report, run, site, tmp_path):
     assert "are below the threshold" in html
 
 
-def test_a_model_alone(report, site):
-    facts, html = report(site / "model.hush")
-    assert facts["sections"] == ["features"]
-    assert facts["drift"] is None
-    assert "no rows were given" in html
-    assert (
-        f"{load(site / 'model.hush').offset_:.4g} bits: rows with a lower score are outliers"
-        in html
-    )
-
-
-def test_marginals(report, site):
-    facts, html = report(site / "marginals.sketch.hush")
-    assert facts["sections"] == ["features"]
-    assert html.count("<svg") == 3
-    assert "Histogram of ward" in html
-
-
-def test_a_share_and_columns(report, site, tmp_path):
-    wide = tmp_path / "wide.csv"
-    lines = (site / "rows.csv").read_text().splitlines()
-    wide.write_text("\n".join(f"{i or 'id'},{line}" for i, line in enumerate(lines)) + "\n")
-    _, html = report(site / "model.hush", wide, "--contamination", 0.05, "--drop", "id")
-    assert "20 (5.00%)" in html
-
-
-def test_a_merged_release_and_its_parts(report, consortium, tmp_path):
-    parts = consortium / "parts"
-    _, html = report(consortium / "merged.hush", "--parts", parts / "[ns]o*.hush")
+def test_a_merged_release_and_its_parts(report, released, tmp_path):
+    parts = released / "parts"
+    _, html = report(released / "merged.hush", "--parts", parts / "[ns]o*.hush")
     assert "✗ failed:" in html  # east was left out
     total = tmp_path / "merged.hush"
-    total.write_bytes((consortium / "merged.hush").read_bytes())
+    total.write_bytes((released / "merged.hush").read_bytes())
     for part in parts.iterdir():
         (tmp_path / part.name).write_bytes(part.read_bytes())
     # The sum in the same folder is not taken for a part.
@@ -172,61 +125,7 @@ def test_a_merged_release_and_its_parts(report, consortium, tmp_path):
         assert f'<td class="number">{load(parts / f"{name}.hush").n_rows:,}</td>' in html
 
 
-@pytest.mark.parametrize("kind", ["masked", "open"])
-def test_a_round(report, consortium, tmp_path, kind):
-    result, asked = consortium / f"{kind}.result.hush", consortium / f"{kind}.round.hush"
-    # A folder also holds the round, and the result, neither of which is refused.
-    for path in (result, asked, *(consortium / kind).iterdir()):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    facts, html = report(result, "--round", asked, "--parts", tmp_path)
-    assert "Refused" not in html
-    assert facts["sections"] == ["features", "privacy", "sites"]
-    assert facts["reasons_to_stay"] == []
-    assert html.count("✓ passed:") == 3
-    assert "exactly" in html
-    assert ("rows, estimated" in html) == (kind == "open")
-    assert "&lt;b&gt;spring&lt;/b&gt;" in html
-    assert "<b>" not in html
-
-
-def test_a_round_with_a_late_site_and_a_broken_file(report, consortium, tmp_path):
-    sent = tmp_path / "sent"
-    sent.mkdir()
-    for name in ("east", "north"):
-        (sent / f"{name}.hush").write_bytes((consortium / "open" / f"{name}.hush").read_bytes())
-    (sent / "again.hush").write_bytes((sent / "north.hush").read_bytes())
-    (sent / "south.hush").write_bytes((consortium / "open" / "south.hush").read_bytes()[:900])
-    result = consortium / "open.result.hush"
-    asked = consortium / "open.round.hush"
-    _, html = report(result, "--round", asked, "--parts", sent)
-    assert "Missing: south." in html
-    assert "Refused" in html
-    assert "repeats the submission of north" in html
-    assert str(tmp_path) not in html
-    assert "✗ failed:</span> The sum of the parts is not open.result.hush" in html
-    # Under masks nothing is added up: what is in has to be what the result names.
-    east = consortium / "masked" / "east.hush"
-    masked = ["--round", consortium / "masked.round.hush", "--parts", east]
-    _, html = report(consortium / "masked.result.hush", *masked)
-    assert "names different submissions from those that are in" in html
-
-
-def test_a_local_model(report, consortium):
-    facts, html = report(consortium / "local.hush", consortium / "north.csv")
-    assert facts["sections"] == ["scores", "features", "privacy"]
-    assert any("must not leave" in reason for reason in facts["reasons_to_stay"])
-    assert "a local model mixes exact counts with noisy ones" in html
-
-
-def test_no_threshold_in_the_noise(report, consortium, monkeypatch):
-    # Now and then noise alone leaves one: what is written without is not left to chance.
-    monkeypatch.setattr(Scorer, "auto_offset", lambda _: float("nan"))
-    _, html = report(consortium / "parts" / "east.hush", consortium / "east.csv")
-    assert "is too large to derive a threshold from them" in html
-    assert ">nan" not in html
-
-
-def test_refused(refused, site, consortium, tmp_path, old):
+def test_refused(refused, site, tmp_path, old):
     page = tmp_path / "r.html"
     model, rows = site / "model.hush", site / "rows.csv"
     refused("report", model, "-o", tmp_path / "r.pdf", code=2, says="must end in .html")
@@ -241,17 +140,6 @@ def test_refused(refused, site, consortium, tmp_path, old):
     marginals = site / "marginals.sketch.hush"
     refused("report", model, rows, "-o", page, "--ranks", marginals, says="ranks need counts")
     refused("report", marginals, rows, "-o", page, code=2, says="cannot score rows")
-    result, masked = consortium / "masked.result.hush", consortium / "masked.round.hush"
-    sent = consortium / "masked"
-    other = consortium / "open.round.hush"
-    refused("report", result, "-o", page, "--parts", sent, "--round", other, code=2,
-            says="not the result of round")  # fmt: skip
-    refused("report", consortium / "local.hush", "-o", page, "--parts", sent, code=2,
-            says="is a local model")  # fmt: skip
-    refused("report", model, "-o", page, "--parts", sent, "--round", masked, code=2,
-            says="contains exact counts")  # fmt: skip
-    refused("report", result, "-o", page, "--parts", site / "a.sketch.hush", code=2,
-            says="of different kinds")  # fmt: skip
 
 
 def test_an_old_page_survives(run, site, tmp_path, monkeypatch):

@@ -24,13 +24,10 @@ URLS = [
     f"Driver=x;Uid=u;Pwd={SECRET}",
 ]
 COMMANDS = {
-    "round status": lambda url: ("round", "status", url),
-    "round sync": lambda url: ("round", "sync", url, "--key", "none.key"),
     "output": lambda url: ("score", "rows.csv", "--model", "none.hush", "-o", url),
     "check": lambda url: ("check", url),
     "inspect": lambda url: ("inspect", url),
     "unknown option": lambda url: ("check", "rows.csv", f"--{url}"),
-    "book": lambda url: ("round", "book", url),
 }
 
 

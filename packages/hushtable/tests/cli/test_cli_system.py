@@ -143,6 +143,7 @@ def test_a_device_is_not_replaced(refused, site):
     assert not os.path.isfile(os.devnull)
 
 
+@pytest.mark.slow
 def test_a_full_disk_beneath_standard_output(site):
     if not os.path.exists("/dev/full"):
         pytest.skip("needs /dev/full")
@@ -242,6 +243,7 @@ def test_ctrl_c_while_writing(long_work, tmp_path, json_option):
     assert contents(tmp_path) == {"scores.csv": b"precious"}
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("after", [0.1, 2.0])
 def test_ctrl_c_while_fitting(long_work, tmp_path, after):

@@ -45,18 +45,6 @@ def test_columns_to_keep_must_be_there(refused, csv, tmp_path):
     refused(*fit, "--drop", "id", "--keep-text", "id", says="no column ['id']")
 
 
-def test_few_values_in_many_rows_are_judged_by_the_values(refused, tmp_path):
-    path = tmp_path / "rows.csv"
-    ids = [f"P{i}" if i % 20 == 0 else "" for i in range(600)]
-    path.write_text("x,id\n" + "\n".join(f"{i},{one}" for i, one in enumerate(ids)) + "\n")
-    refused("fit", path, "-o", tmp_path / "m.hush", says="30 different texts in 30 rows")
-
-
-def test_lsh_itables_ask_too(refused, csv, tmp_path):
-    fit = ["fit", csv, "--detector", "lsh-itables", "--tables", 5, "-o", tmp_path / "m.hush"]
-    refused(*fit, says="30 different texts in 30 rows")
-
-
 def test_in_python_all_texts_are_taken_with_a_warning(csv):
     with pytest.warns(UserWarning, match=r"\['id', 'a, note'\] look like identifiers"):
         detector = HushTable(n_tables=5).fit(csv)

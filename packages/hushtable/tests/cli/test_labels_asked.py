@@ -41,10 +41,3 @@ def test_fit_asks_once_and_both_answers_are_kept(run, wards):
              for name in ("label-rows", "label-later", "clean-clean", "apart-rows")}  # fmt: skip
     assert found["label-rows"] == found["label-later"] == found["clean-clean"]
     assert found["apart-rows"] != found["clean-clean"]
-
-
-def test_a_label_is_no_export(run, wards):
-    do("fit", "rows.csv", "--as", "ward=label", "-o", "label.hush")
-    refused = run("export", "label.hush", "-o", "label.json")
-    assert refused.code == 2
-    assert "several spellings as one label in ['ward']" in refused.err

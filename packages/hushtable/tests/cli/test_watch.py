@@ -215,6 +215,7 @@ def test_two_at_once_are_refused(watch, folder, out):
     assert names(watch("--json").json) == ["c.csv"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["Search.add", "write_top", "write_bytes", "WatchPlace.note_run"])
 def test_an_interrupted_run_leaves_nothing(watch, folder, out, monkeypatch, at):
     assert watch().code == 0
@@ -515,6 +516,7 @@ def test_the_line_for_cron_runs(deployed):
     assert (again.returncode, again.stdout) == (0, "")  # quiet: no mail
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="systemd is of Linux")
 def test_the_command_of_the_service_runs(deployed):
     here, home = deployed

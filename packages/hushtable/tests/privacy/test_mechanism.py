@@ -46,7 +46,7 @@ def fit(sample, kind, scale):
     [
         (GAUSSIAN, 0.7),
         (LAPLACE, 4.5),
-        (GAUSSIAN, 45.3),
+        pytest.param(GAUSSIAN, 45.3, marks=pytest.mark.slow),
         pytest.param(LAPLACE, 0.7, marks=pytest.mark.slow),
         pytest.param(GAUSSIAN, 4.5, marks=pytest.mark.slow),
         pytest.param(LAPLACE, 45.3, marks=pytest.mark.slow),

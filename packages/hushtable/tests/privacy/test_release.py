@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Release, Schema, Sketch, files, load
@@ -55,7 +55,6 @@ def schemas_rows_and_one_more(draw):
 
 
 @given(schemas_rows_and_one_more(), st.data())
-@settings(max_examples=40)
 def test_one_row_changes_exactly_one_cell_of_each_table_by_one(case, data):
     schema, rows, row, at = case
     more = [*rows[:at], row, *rows[at:]]

@@ -6,15 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable.cli.result import as_text
 from hushtable.describe import describe_ledger
 from hushtable.describe.ledger import ledger_lines, ledger_rows
 from hushtable.privacy import Ledger, Sensitivity, Share
 from hushtable.privacy.accounting import rounded_up
-from hushtable_federation import forecast
-from hushtable_federation.cli import book as book_command
-from hushtable_federation.cli.book import ForecastTable
-from round_helpers import Consortium
 
 #: What adding up in floating point may make of a sum.
 FLOATING = 1.0 - 2e-9
@@ -65,26 +60,3 @@ def test_no_sentence_and_no_line_about_a_ledger_is_below_the_truth(scale, other,
         assert true * FLOATING <= figure <= 1.02 * true
     for row, share in zip(ledger_rows(ledger), shares, strict=True):
         assert ledger.cost_of(share).rho * FLOATING <= float(row[3])
-
-
-@pytest.mark.parametrize("epsilon", [0.3334, 0.50001, 0.7071])
-def test_no_figure_of_the_book_is_below_the_truth(tmp_path, epsilon):
-    those = Consortium(tmp_path, 2, cap=2.0)
-    try:
-        site = those.sites["s00"]
-        round_ = those.open(epsilon=epsilon)
-        site.submit(round_)
-        spent, ahead = site.book.total("all rows"), forecast(site.book)[0]
-        book = as_text(book_command._blocks(book_command._facts(site.book, history=False)))
-        assert spent * FLOATING <= figures(r"all rows +([\d.]+) +2", book)[0] <= 1.01 * spent
-        rho = site.book.spent("all rows")[0].cost.rho
-        assert rho * FLOATING <= figures(r" ([\d.e-]+)\n\nrows", book)[0] <= 1.01 * rho
-        shown = as_text(ForecastTable(site.book, None, None).blocks())
-        assert spent * FLOATING <= figures(r"epsilon ([\d.]+) of 2 is spent", shown)[0]
-        after, share = re.search(r"  ([\d.]+) +([\d.]+)%", shown).groups()
-        assert ahead.epsilon * FLOATING <= float(after)
-        assert 100.0 * ahead.epsilon / 2.0 * FLOATING <= float(share)
-        stated = figures(r"Epsilon ([\d.]+) at", round_.terms.sentences(9.0, 2, 2)[0])[0]
-        assert epsilon * FLOATING <= stated
-    finally:
-        those.close()

@@ -238,7 +238,7 @@ def _likely(text: str, first: Sequence[str], n_rows: int = 0) -> str:
     """
     for decimal in (".",) if _plain([text, *first]) is not None else (".", ","):
         [total], values = _roughly([text], decimal), _roughly(first, decimal)
-        if np.isnan(total) or len(values) < 2 or np.isnan(values).any():
+        if np.isnan(total) or len(values) < 2 or not np.isfinite(values).all():
             continue
         if abs(total) > np.abs(values).max():
             one_sign = (values >= 0).all() or (values <= 0).all()

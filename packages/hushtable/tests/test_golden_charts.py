@@ -1,0 +1,161 @@
+"""Charts of every kind are drawn as in the pictures that somebody has looked at.
+
+``golden/charts.html`` shows all of them in a browser. To write it anew after an intended change:
+``HUSHTABLE_WRITE_GOLDEN=1 pytest packages/hushtable/tests/test_golden_charts.py``.
+"""
+
+import html
+import math
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hushtable.charts.lines import ChartLine, LineChart
+from hushtable.charts.values import PairChart, SharesChart, ValueChart
+from report_helpers import EVIL
+
+GOLDEN = Path(__file__).parent / "golden" / "charts.html"
+
+PLACES = np.linspace(-4, 4, 1_020)
+NORMAL = np.round(60 * np.exp(-(PLACES**2) / 2))
+CONTEXT = np.round(25 * np.exp(-((PLACES + 1) ** 2) / 0.2))
+HEAVY = np.round(900 / (1 + np.arange(1_020.0)) ** 1.5)
+QUANTILES = np.array([0.0, 0.3, 0.5, 0.8, 1.0, 1.4, 2.0, 9.0, 900.0])
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+WARDS = ["surgery", "geriatrics", "paediatrics"]
+GRADES = ["Fair", "Good", "Very good", "Premium", "Ideal"]
+LARGEST = np.finfo(float).max
+
+
+def numbers(high):
+    """Return the cells of whole numbers from 0 to high, one row each."""
+    return np.histogram(np.arange(high + 1.0), 1_020, (0, high))[0]
+
+
+def value(cells, at=0.5, text="4.1", ends=("0", "10"), **more):
+    return ValueChart(np.asarray(cells), at, text, ends, words="a value", **more)
+
+
+def shares(names, parts, own):
+    return SharesChart(names, parts, own, "shares")
+
+
+def pair(counts, at, x=None, y=None, ends=(("0", "9"), ("1", "8")), **more):
+    counts = np.asarray(counts)
+    x = np.arange(counts.shape[0] + 1.0) if x is None else np.asarray(x)
+    y = np.arange(counts.shape[1] + 1.0) if y is None else np.asarray(y)
+    labels = more.pop("labels", ("carat 2", "price 326"))
+    return PairChart(counts, x, y, at, labels, ends, words="a pair", **more)
+
+
+def line(*numbers, **more):
+    return LineChart([ChartLine("rows", list(numbers))], "rows", **more)
+
+
+def one_cell(k, n=1_020):
+    return np.eye(1, n, k)[0]
+
+
+SPARSE = np.zeros((8, 8))
+SPARSE[0, 0], SPARSE[3, 5], SPARSE[7, 7] = 1e9, 1.0, 250.0
+BESIDE = np.zeros((4, 3))
+BESIDE[3, 1] = 5
+PAYMENTS = list(np.linspace(0.09, 0.01, 20))
+DEPARTMENTS = [f"Department {k} of the hospital" for k in range(20)]
+
+PICTURES = {
+    "value": value(NORMAL, usual=(0.25, 0.75)),
+    "value with a heavy tail": value(HEAVY),
+    "value: heights are square roots": value([100, 25, 4, 0, 1]),
+    "value: twelve whole numbers": value(numbers(11)),
+    "value: 96 whole numbers": value(numbers(95)),
+    "value: 240 whole numbers": value(numbers(239)),
+    "value: one row": value(one_cell(700)),
+    "value at its lowest": value(NORMAL, at=0.0, usual=(0.0, 0.0)),
+    "value below": value(NORMAL, at=-0.01, usual=(-3.0, 9.0)),
+    "value above": value(NORMAL, at=1.01),
+    "value at infinity": value(NORMAL, at=math.inf),
+    "value within a context": value(NORMAL, within=CONTEXT),
+    "value within a context without rows": value(NORMAL, within=np.zeros(1_020)),
+    "value within a context outside": value(numbers(11) * (PLACES < 3.9), within=one_cell(1_019)),
+    "value of a constant column": value(
+        one_cell(0) * 400, at=0.0, usual=(0.0, 0.0), ends=("5", "5"), text="5"
+    ),
+    "value beyond a constant column": value(
+        one_cell(0) * 400, at=math.inf, within=one_cell(0), ends=("5", "5"), text="5"
+    ),
+    "value without rows": value(np.zeros(34), at=0.25, within=np.zeros(34)),
+    "shares of twenty": shares(DEPARTMENTS, PAYMENTS, 17),
+    "shares of six": shares(list("abcdef"), [1 / 6] * 6, 0),
+    "shares of seven": shares(list("abcdefg"), [1 / 7] * 7, 0),
+    "shares in their order": shares(["1", "2", "3", "33"], [0.1, 0.5, 0.4, 0.0], 3),
+    "shares: a tiny one": shares(["no", "yes"], [1 - 1e-9, 1e-9], 1),
+    "shares of nothing": shares(["no", "yes"], [0.0, 0.0], 1),
+    "pair of quantiles": pair(SPARSE, (1, 1), x=QUANTILES, y=QUANTILES),
+    "pair of even cells": pair(np.arange(16).reshape(4, 4), (2.25, 0.9)),
+    "pair of unequal areas": pair([[16.0, 4.0], [16.0, 9.0]], (1, 1), x=[0, 1, 1_001]),
+    "pair of categories": pair(np.eye(5), (4.99, 2), x_names=GRADES, y_names=GRADES),
+    "pair of a number and a category": pair(
+        BESIDE, (3.5, 1), y_names=WARDS, labels=("age 80", "ward geriatrics")
+    ),
+    "pair of a category and a number": pair(
+        BESIDE.T, (1, 3.5), x_names=WARDS, labels=("ward geriatrics", "age 80")
+    ),
+    "pair below": pair(np.eye(3), (-1, 2)),
+    "pair beneath": pair(np.eye(3), (2, -1)),
+    "pair above both": pair(np.eye(3), (math.inf, 99)),
+    "pair of an unknown category": pair(
+        np.eye(2), (2, 0), y_names=["a", "b"], x_names=["c", "d"]
+    ),
+    "pair of one value": pair(
+        [[7.0]], (5, 5), x=[5, 5], y=[5, 5], ends=(("5", "5"), ("5", "5"))
+    ),
+    "pair of nothing": pair(np.zeros((3, 3)), (1.5, 1.5)),
+    "pair of all numbers": pair(
+        np.eye(2), (0, 0), x=[-LARGEST, 0, LARGEST], y=[-LARGEST, 0, LARGEST]
+    ),
+    "line": line(180, 931, 404),
+    "line far from zero": line(1004.0, 1013.0, 1019.0),
+    "line of large numbers": line(24_000, 25_000),
+    "line of large numbers from zero": line(24_000, 25_000, from_zero=True),
+    "line of shares": line(0.001, 0.018, share=True),
+    "line of one point": line(5.0),
+    "line of zeros": line(0.0, 0.0, 0.0),
+    "line that is level below zero": line(-3.0, -3.0, -3.0),
+    "line of steps": line(0, 1, 1, 2, steps=True),
+    "line with a gap": LineChart(
+        [ChartLine("2025", [1, 2, 3], [0, 1, 4])], "months", labels=MONTHS
+    ),
+    "lines, one of which ends early": LineChart(
+        [ChartLine("2025", [1, 2]), ChartLine("2024", list(range(12)), marked=(3, 7))],
+        "years", labels=MONTHS, up="rows", across="months", width=640.0,
+    ),
+    "line of hostile names": LineChart(
+        [ChartLine(EVIL, [1, 2])], EVIL, labels=[EVIL, EVIL], across=EVIL, up=EVIL
+    ),
+}  # fmt: skip
+
+
+def written(name):
+    return f"<h2>{html.escape(name)}</h2>\n{PICTURES[name].svg}\n"
+
+
+@pytest.fixture(scope="module")
+def golden():
+    """Return the pictures of the file by name."""
+    if os.environ.get("HUSHTABLE_WRITE_GOLDEN"):
+        GOLDEN.write_text("<!DOCTYPE html>\n" + "".join(map(written, PICTURES)), "utf-8")
+    parts = re.split(r"^(?=<h2>)", GOLDEN.read_text("utf-8"), flags=re.MULTILINE)
+    return {html.unescape(re.match("<h2>(.*)</h2>", part)[1]): part for part in parts[1:]}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_chart_is_drawn_as_in_its_picture(name, golden):
+    assert written(name) == golden[name]
+
+
+def test_every_picture_is_looked_at(golden):
+    assert set(golden) == set(PICTURES)
