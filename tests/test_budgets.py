@@ -16,7 +16,7 @@ from places import ROOT
 
 TABLE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hushtable"]["budgets"]
 SUM = TABLE.pop("sum")
-PACKAGES = sorted(path.name for path in (ROOT / "packages").iterdir() if path.is_dir())
+PACKAGES = sorted(path.parent.name for path in ROOT.glob("packages/*/pyproject.toml"))
 #: For what is not the Python of a package, where it is, and its kinds of files.
 OTHERS = {
     "templates": (["packages/*/src"], "html css js toml svg"),

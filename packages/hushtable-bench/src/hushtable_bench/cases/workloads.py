@@ -35,19 +35,7 @@ from pyod.models.loda import LODA
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import NearestNeighbors
 
-from hushtable import (  # fmt: skip
-    ACE,
-    Feature,
-    HushTable,
-    LSHiTables,
-    Plan,
-    RotatedRSHash,
-    RSHash,
-    Schema,
-    Sketch,
-    SlidingWindow,
-    load,
-)
+from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch, SlidingWindow, load
 from hushtable.cli.merge import merge
 from hushtable.data import read
 from hushtable.data.quality import understood_with_quality
@@ -56,6 +44,7 @@ from hushtable.privacy import mechanisms
 from hushtable.scores import Scorer
 from hushtable_bench.data import load as load_set
 from hushtable_bench.runner import ROOT, data_folder
+from hushtable_bench.systems import ACE, RotatedRSHash, RSHash
 from hushtable_connect.exports import Model
 from hushtable_connect.exports.sql import written
 from hushtable_federation.book.book import Book
