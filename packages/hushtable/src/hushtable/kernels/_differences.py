@@ -64,11 +64,13 @@ def take_residuals(X, centre, weights, sweeps, residuals):
     known = np.empty((k, _ROWS), np.float64)
     for start in range(0, n, _ROWS):
         stop = min(start + _ROWS, n)
+        gaps = np.int64(0)
         for j in range(k):
             for i in range(stop - start):
                 x = X[start + i, j] - centre[j]
                 known[j, i] = x if x == x else 0.0
-        if sweeps > 0:
+                gaps += np.int64(x != x)
+        if sweeps > 0 and gaps > 0:
             for i in range(stop - start):
                 _fill(X[start + i], weights, sweeps, known[:, i])
         for j in range(k):
