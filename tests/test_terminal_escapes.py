@@ -97,6 +97,8 @@ def commands(odd):
         lead,
         *sites,
         lead,
+        *sites,
+        lead,
         ("round", "status", odd / "box"),
         (*sync, odd / "east.key"),
         ("round", "verify", odd / "*.result.hush", "--book", odd / "east.book"),
