@@ -1,7 +1,7 @@
-"""``python -m hushtable_bench CASE``."""
+"""``python -m hushtable_bench CASE``: the same as ``hushtable bench CASE``."""
 
 import sys
 
-from hushtable_bench.runner import main
+from hushtable.cli import main
 
-sys.exit(main())
+sys.exit(main(["bench", *sys.argv[1:]]))

@@ -1,17 +1,16 @@
-"""Accuracy on collections of labelled sets: ADBench's, and OddBench and OvRBench.
+"""Accuracy on collections of labelled sets, such as ADBench, OddBench, and OvRBench.
 
-`ComparisonRuns` compare detectors on a folder of sets under two protocols. `oddbench` takes the
-files of github.com/psorus/Outformer (``benchmarks/oddbench`` and ``benchmarks/ovrbench``), or the
-same sets as X, y and train in files ``odd_*.npz`` and ``ovr_*.npz``. Every detector scores the
-published test rows: fitted to the training rows, which are all inliers, and fitted to training and
-test rows together without labels. Sets that settings of HushTable were judged on are left out,
-unless --seen counts them.
+`ComparisonRuns` compare detectors on a folder of sets under three protocols: fitted to all rows;
+under *novelty*, to half of the normal rows; and *published*, to the training rows that the files
+name, which are all inliers (github.com/psorus/Outformer, ``benchmarks/oddbench`` and
+``benchmarks/ovrbench``).
 """
 
 import math
+import re
+import tomllib
 import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -20,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pyod.models.knn import KNN
+from scipy.stats import bootstrap
 from sklearn.ensemble import IsolationForest
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -28,27 +27,11 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from hushtable.detectors import HushTable, LSHiTables
 from hushtable.errors import DataError, HushTableError, MissingExtraError
-from hushtable_bench.comparison import (
-    KNOWN,
-    RESAMPLES,
-    SystemComparison,
-    collection,
-    published,
-    sets_published,
-)
-from hushtable_bench.data import (
-    LabelledSet,
-    array_names,
-    auc_and_ap,
-    data_folder,
-    labelled_set,
-    read_arrays,
-)
+from hushtable_bench.data import PREFIXES, LabelledSet, auc_and_ap, named
 from hushtable_bench.results import Page, Promise, Results, ResultTable, Row, Step, cell
-from hushtable_bench.runner import CaseRun, progress
 from hushtable_bench.systems import ACE, RotatedRSHash, RSHash
 
-Protocol = Literal["unsupervised", "novelty"]
+Protocol = Literal["unsupervised", "novelty", "published"]
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -66,6 +49,7 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         MANY: {"n_tables": 400, "passes": 2},
     },
     "novelty": {NOVELTY: {"novelty": True}, DEFAULT: {}},
+    "published": {NOVELTY: {"novelty": True}},
 }
 #: The detectors of the paper; unsupervised only.
 PAPERS: dict[str, Callable[..., Any]] = {
@@ -148,6 +132,14 @@ def _of_sklearn(model: Any, rows: Any) -> tuple[Floats, float]:
 
 def contestants(protocol: Protocol = "unsupervised") -> list[Contestant]:
     """Return our detectors and their peers; the others are compared with the first."""
+    if protocol == "published":  # hundreds of sets: the peers that others published, too
+        mean = partial(_of_pyod("KNN"), method="mean")
+        return [
+            *_ours(protocol),
+            Contestant("iForest", lambda seed: IsolationForest(random_state=seed)),
+            _peer("KNN", "KNN", StandardScaler),
+            Contestant("KNN, mean", partial(_unseeded, mean), fixed=True, scale=StandardScaler),
+        ]
     INNE, PCA, LODA = (_of_pyod(name) for name in ("INNE", "PCA", "LODA"))
     return [
         *_ours(protocol),
@@ -237,14 +229,14 @@ class ComparisonRuns:
         """Yield a step for each set, detector and seed; under novelty, a seed draws the half."""
         for data in self.sets:
             for one in self.field:
-                fixed = one.fixed and self.protocol == "unsupervised"
+                fixed = one.fixed and self.protocol != "novelty"
                 for seed in range(1 if fixed else self.seeds):
                     do = partial(_run, one, data, seed, self.protocol)
                     yield Step(self.name, data.name, one.name, seed, do)
 
 
 def _run(contestant: Contestant, data: LabelledSet, seed: int, protocol: Protocol) -> list[Row]:
-    train = training_half(data, seed) if protocol == "novelty" else None
+    train = training_half(data, seed) if protocol == "novelty" else data.train
     row: Row = {"system": contestant.name}
     # A peer may raise anything on a set that does not suit it, and the others go on.
     caught: type[Exception] = HushTableError if contestant.ours else Exception
@@ -256,6 +248,167 @@ def _run(contestant: Contestant, data: LabelledSet, seed: int, protocol: Protoco
     labels = data.y if train is None else data.y[~train]
     return [row | {"setting": flagged, **auc_and_ap(labels, -scores)}]
 
+
+# --- comparison over the sets ---------------------------------------------------------------------
+
+#: Resamples of the sets for an interval.
+RESAMPLES = 9_999
+
+
+@dataclass(frozen=True)
+class SystemComparison:
+    """One metric of several systems on several sets; NaN where a system failed."""
+
+    sets: tuple[str, ...]
+    systems: tuple[str, ...]
+    values: Floats  # (n_sets, n_systems), mean over the seeds
+
+    @classmethod
+    def of(
+        cls,
+        results: Results,
+        metric: str,
+        sets: Sequence[str],
+        systems: Sequence[str],
+        experiment: str = "adbench",
+    ) -> "SystemComparison":
+        """Gather a metric, ``"auc"`` or ``"ap"``, from results."""
+        seeds: dict[tuple[str, str], list[float]] = {}
+        for row in sorted(results.select(experiment), key=lambda row: int(row["seed"])):
+            seeds.setdefault((row["data"], row["system"]), []).append(row[metric])
+        # For each system, sets by seeds; those of a run with fewer seeds count as far as they go.
+        tables = []
+        for system in systems:
+            found = [seeds[data, system] for data in sets]
+            tables.append(np.array([row[: min(map(len, found))] for row in found]))
+        values = np.column_stack([table.mean(axis=1) for table in tables])
+        return cls(tuple(sets), tuple(systems), values)
+
+    def only(self, sets: Sequence[str]) -> "SystemComparison":
+        """Return the same on some of the sets."""
+        rows = [self.sets.index(name) for name in sets]
+        return SystemComparison(tuple(sets), self.systems, self.values[rows])
+
+    def of_system(self, system: str) -> Floats:
+        """Return one system's figures (n_sets,)."""
+        return np.asarray(self.values[:, self.systems.index(system)])
+
+    def done(self) -> NDArray[np.int64]:
+        """Count the sets that each system could do (n_systems,)."""
+        return np.asarray(np.isfinite(self.values).sum(axis=0))
+
+    def means(self) -> Floats:
+        """Return the mean over the sets that a system could do (n_systems,)."""
+        return _mean(self.values)
+
+    def differences(self, reference: str) -> dict[str, Floats]:
+        """Return the others' figures minus those of ``reference``, on the sets of both."""
+        differences = self.values - self.of_system(reference)[:, None]
+        return {
+            other: column[np.isfinite(column)]
+            for other, column in zip(self.systems, differences.T, strict=True)
+            if other != reference
+        }
+
+    def intervals(self, reference: str) -> dict[str, tuple[float, float, float]]:
+        """Return mean differences from ``reference``, each with its 95% interval.
+
+        By bootstrap over the sets (percentiles, seed 0); NaN for the ends of fewer than two sets.
+        """
+        found = {}
+        for other, difference in self.differences(reference).items():
+            low = high = math.nan
+            if len(difference) > 1:
+                sample = bootstrap(
+                    (difference,), np.mean, n_resamples=RESAMPLES, method="percentile",
+                    random_state=np.random.default_rng(0),
+                )  # fmt: skip
+                low, high = map(float, sample.confidence_interval)
+            mean = float(difference.mean()) if len(difference) else math.nan
+            found[other] = (mean, low, high)
+        return found
+
+
+def _mean(values: Floats) -> Floats:
+    """Return the mean of the existing values over the first axis, NaN if there are none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of an empty slice
+        return np.asarray(np.nanmean(values, axis=0))
+
+
+KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text("utf-8"))
+
+
+@dataclass(frozen=True)
+class Published:
+    """Means of one detector that someone else measured; NaN where none was published."""
+
+    system: str
+    auc: float
+    ap: float
+    over: str  # over which sets
+    source: str
+
+
+#: Sets of OddBench and OvRBench that settings of HushTable were judged on.
+SEEN = frozenset(KNOWN["collections"]["data-odd"]["sets"])
+
+
+def unseen(files: Sequence[Path]) -> list[Path]:
+    """Leave out sets that settings were judged on, unless there are no others."""
+    return [path for path in files if named(path) not in SEEN] or list(files)
+
+
+def plain(name: str) -> str:
+    """Return the name of a set without number, capitals and marks: 31_satimage-2 is satimage2."""
+    return re.sub(r"[^a-z0-9]", "", re.sub(r"^\d+_", "", name).lower())
+
+
+def collection(sets: Collection[str]) -> str | None:
+    """Return the collection that consists of exactly these sets."""
+    found = (key for key, entry in KNOWN["collections"].items() if set(entry["sets"]) == set(sets))
+    return next(found, None)
+
+
+def sets_published(sets: Sequence[str]) -> list[str]:
+    """Return the sets that have published figures by set (novelty only)."""
+    names = {plain(name) for name in KNOWN["novelty"]["auc"]}
+    return [name for name in sets if plain(name) in names]
+
+
+def published(protocol: str, sets: Sequence[str]) -> list[Published]:
+    """Return published means over the sets that are known; best first.
+
+    Means that were published as such are there if at least half as many sets are known.
+    """
+    if protocol == "published":
+        odd = KNOWN["oddbench"]
+        if not all(name.startswith(PREFIXES["oddbench"]) for name in sets):
+            return []
+        return [Published(name, *m, odd["over"], odd["source"]) for name, m in odd["means"].items()]
+    known = [plain(name) for name in sets_published(sets)]
+    found = []
+    if known and protocol == "novelty":
+        table = KNOWN["novelty"]
+        auc, ap = (
+            np.array([row for name, row in table[metric].items() if plain(name) in known])
+            for metric in ("auc", "ap")
+        )
+        for at, system in enumerate(table["systems"]):
+            there = np.isfinite(auc[:, at])
+            if there.any():
+                means = [float(metric[there, at].mean()) for metric in (auc, ap)]
+                over = f"{there.sum()} of these {len(sets)}"
+                found.append(Published(system, means[0], means[1], over, table["source"]))
+    others = KNOWN["means"][protocol]
+    if 2 * len(known) >= others["sets"]:
+        over = f"{others['sets']} of ADBench"
+        for system, figure in others["auc"].items():
+            found.append(Published(system, figure, np.nan, over, others["source"]))
+    return sorted(found, key=lambda one: -one.auc)
+
+
+# --- promises -------------------------------------------------------------------------------------
 
 #: Mean ROC-AUC and mean average precision at least, by protocol and collection.
 LEAST = {
@@ -314,6 +467,8 @@ _PROTOCOLS = {
     "unsupervised": "Each detector is fitted on all rows without their labels, and judges them.",
     "novelty": "Each detector is fitted on half of the normal rows, drawn by the seed (a split "
     "that a file names is not used), and judges the other half and all outliers.",
+    "published": "Each detector is fitted on the training rows that the file names, and judges its "
+    "test rows.",
 }
 
 
@@ -322,24 +477,26 @@ def page(
 ) -> Page:
     """Lay out all tables of a comparison; other systems are compared with its first one."""
     ours = auc.systems[0]
-    parts: Page = [_PROTOCOLS[runs.protocol]]
-    for comparison, title in ((auc, "ROC-AUC"), (ap, "Average precision")):
-        seeds = f"{runs.seeds} {'seeds' if runs.seeds > 1 else 'seed'}"
-        parts += [f"\n## {title} x 100, mean of {seeds}\n", sets_table(comparison, runs.sets)]
-    parts += [
+    seeds = f"{runs.seeds} {'seeds' if runs.seeds > 1 else 'seed'}"
+    parts: Page = [
+        _PROTOCOLS[runs.protocol],
         f"\n## Means over {len(runs.sets)} sets\n",
-        f"Mean ranks that are less than {auc.critical_difference():.1f} apart do not differ "
-        "(Nemenyi's test at 5%).\n",
-        _handling(runs.max_rows) + "\n",
-        *failures(results, runs),
-        f"## Differences from {ours}\n",
-        f"Means over the sets, and each detector's figure less {ours}'s, with 95% intervals by "
+        f"{_handling(runs.max_rows)} Each detector's figure less {ours}'s has a 95% interval by "
         f"bootstrap over the sets ({RESAMPLES:,} resamples).\n",
+        *failures(results, runs),
         differences_table(auc, ap),
-        *_published(runs.protocol, auc, ap),
         "\n## Rows flagged\n",
         flagged_table(results, runs),
     ]
+    for metric, title in ((auc, "ROC-AUC"), (ap, "Average precision")):
+        parts += [f"\n## {title} x 100, mean of {seeds}\n", sets_table(metric, runs.sets)]
+    if found := published(runs.protocol, auc.sets):
+        rows = [(p.system, cell(p.auc, ".4f"), cell(p.ap, ".4f"), p.over, p.source) for p in found]
+        parts += [
+            "\n## Published means\n",
+            "Others' figures, on rows, scales and settings of their own, not run here.\n",
+            ResultTable(("system", "ROC-AUC", "AP", "over", "source"), rows),
+        ]
     return parts
 
 
@@ -403,34 +560,6 @@ def failures(results: Results, runs: ComparisonRuns) -> Iterator[str]:
         yield "\n".join(f"- {one} on {data}: {why}" for (one, data), why in seen.items()) + "\n"
 
 
-def _published(protocol: str, auc: SystemComparison, ap: SystemComparison) -> Page:
-    """Lay out means that others published, beside ours of this run on the same sets."""
-    known = sets_published(auc.sets)
-    found = published(protocol, auc.sets)
-    if not found:
-        return []
-    here = [metric.only(known) for metric in (auc, ap)]
-    ran = {
-        name: (float(a), float(b))
-        for name, a, b in zip(auc.systems, *(metric.means() for metric in here), strict=True)
-    }
-    blank = (math.nan, math.nan)
-    rows = [
-        (one.system, one.auc, one.ap, *ran.get(one.system, blank), one.over, one.source)
-        for one in found
-    ]
-    rows.insert(0, (auc.systems[0], *blank, *ran[auc.systems[0]], "", ""))
-    header = ("system", "ROC-AUC, published", "AP, published", "ROC-AUC, run here",
-              "AP, run here", "published over", "source")  # fmt: skip
-    cells = [[cell(x, ".3f") if isinstance(x, float) else x for x in row] for row in rows]
-    return [
-        "\n## Published means\n",
-        "Published, not run here: others' figures, on rows, scales and settings of their own. "
-        f"Run here: means over the {len(known)} of these sets that ADBench has.\n",
-        ResultTable(header, cells),
-    ]
-
-
 def flagged_table(results: Results, runs: ComparisonRuns) -> ResultTable:
     """Lay out the shares of rows that the detectors flag by themselves, over sets and seeds."""
     rows, found = [], results.select(runs.name)
@@ -440,229 +569,3 @@ def flagged_table(results: Results, runs: ComparisonRuns) -> ResultTable:
             figures = (shares.mean(), np.median(shares), shares.min(), shares.max())
             rows.append((system, *(f"{figure:.1f}" for figure in figures)))
     return ResultTable(("rows flagged, %", "mean", "median", "least", "most"), rows)
-
-
-# --- OddBench and OvRBench ------------------------------------------------------------------------
-
-#: How the names of a benchmark's files begin where their folder does not name it.
-PREFIXES = {"OddBench": "odd_", "OvRBench": "ovr_"}
-SEEN = frozenset(KNOWN["collections"]["data-odd"]["sets"])
-INLIERS, ALL_ROWS = "inliers", "all rows"
-METRICS = {"ROC-AUC": "auc", "AP": "ap"}
-#: Outliers that a figure needs.
-FEWEST = 2
-
-
-def split_contestants(regime: str) -> list[Contestant]:
-    """Return HushTable as each regime asks for it, and its peers."""
-    novelty = regime == INLIERS
-    return [
-        Contestant(
-            "HushTable", lambda seed: HushTable(novelty=novelty, random_state=seed), ours=True
-        ),
-        Contestant("IsolationForest", lambda seed: IsolationForest(random_state=seed)),
-        # By the distance to the fifth neighbour, as PyOD has it; and by the mean of all five.
-        Contestant("5 nearest neighbours", lambda seed: KNN(), fixed=True, scale=StandardScaler),
-        Contestant(
-            "5 nearest neighbours, mean", lambda seed: KNN(method="mean"), fixed=True,
-            scale=StandardScaler,
-        ),
-    ]  # fmt: skip
-
-
-FIELDS = {regime: split_contestants(regime) for regime in (INLIERS, ALL_ROWS)}
-SYSTEMS = tuple(one.name for one in FIELDS[INLIERS])
-
-
-def identify(path: Path) -> tuple[str, str]:
-    """Return the benchmark of a file, and the set's name, which begins with the prefix."""
-    for benchmark, prefix in PREFIXES.items():
-        if path.name.startswith(prefix):
-            return benchmark, path.stem
-        if path.absolute().parent.name.lower() == benchmark.lower():
-            return benchmark, prefix + path.stem
-    raise DataError("neither OddBench nor OvRBench, by the name of the file or of its folder")
-
-
-def load_split(path: Path, rows: int) -> tuple[LabelledSet, Mask]:
-    """Read a set of ``rows`` training and test rows at most, and which ones are for training."""
-    if "X" in array_names(path):
-        X, y, mask = read_arrays(path, ("X", "y"), optional="train")
-        if mask is None or mask.dtype != np.bool_ or mask.shape != y.shape:
-            raise DataError("the published split is missing: needs train, bool (n,)")
-    else:
-        needed = ("train", "test", "test_labels")
-        train, test, labels, own = read_arrays(path, needed, optional="train_labels")
-        if not train.ndim == test.ndim == 2 or train.shape[1] != test.shape[1]:
-            raise DataError("needs train (n, d) and test (k, d) of the same columns")
-        X, mask = np.vstack([train, test]), np.arange(len(train) + len(test)) < len(train)
-        own = np.zeros(len(train)) if own is None else own
-        y = np.concatenate([own.ravel(), labels.ravel()])
-    data = labelled_set(path, X, y)
-    if data.y[mask].any() or not mask.any():
-        raise DataError(f"{data.y[mask].sum()} of its {mask.sum()} training rows are outliers")
-    # With seeds of their own, so that all systems and all runs have the same rows.
-    fitted, judged = data.take(mask).at_most(rows, 0), data.take(~mask).at_most(rows, 1)
-    if judged.y.sum() < FEWEST or judged.y.all():
-        raise DataError(
-            f"{judged.y.sum()} of the {len(judged.y)} test rows are outliers; needs {FEWEST}, and "
-            "an inlier"
-        )
-    both = LabelledSet(
-        data.name, np.vstack([fitted.X, judged.X]), np.concatenate([fitted.y, judged.y])
-    )
-    return both, np.arange(len(both.y)) < len(fitted.y)
-
-
-def judge(data: LabelledSet, train: Mask, seeds: int) -> Floats:
-    """Return the figures of one set, mean over the seeds: (regimes, metrics, systems)."""
-    return np.array([
-        np.transpose([
-            np.mean([
-                [*auc_and_ap(data.y[~train], -scores).values()]
-                for scores in _scores(one, data, train, regime, seeds)
-            ], axis=0)
-            for one in field
-        ])
-        for regime, field in FIELDS.items()
-    ])  # fmt: skip
-
-
-def _scores(
-    one: Contestant, data: LabelledSet, train: Mask, regime: str, seeds: int
-) -> Iterator[Floats]:
-    """Yield how outlying each test row is, seed by seed."""
-    for seed in range(1 if one.fixed else seeds):
-        if regime == INLIERS:
-            yield one.outlying(data, seed, train)[0]
-        else:
-            yield one.outlying(data, seed)[0][~train]
-
-
-def table_rows(benchmark: str, sets: Sequence[str], values: Floats) -> list[dict[str, str]]:
-    """Return the table of one benchmark; ``values`` are (sets, regimes, metrics, systems)."""
-    rows = []
-    for at, regime in enumerate(FIELDS):
-        known = KNOWN["oddbench"].get(benchmark, {}) if regime == INLIERS else {}
-        published = {known["ours"].get(k, k): v for k, v in known["means"].items()} if known else {}
-        metrics = {
-            name: SystemComparison(tuple(sets), SYSTEMS, values[:, at, m])
-            for m, name in enumerate(METRICS)
-        }
-        for system in [*SYSTEMS, *(name for name in published if name not in SYSTEMS)]:
-            row = {
-                "benchmark": benchmark, "fitted to": regime, "detector": system,
-                "sets": str(len(sets)) if system in SYSTEMS else "",
-            }  # fmt: skip
-            for name, metric in metrics.items():
-                mine = float(metric.of_system(system).mean()) if system in SYSTEMS else math.nan
-                row[name] = _figure(mine)
-            for name, metric in metrics.items():
-                row[f"{name}, less HushTable's"] = _difference(metric, system)
-            for m, name in enumerate(METRICS):
-                row[f"{name}, published"] = _figure(published.get(system, (math.nan,) * 2)[m])
-            row["published in"] = (
-                f"{known['source']}, {known['over']}" if system in published else ""
-            )
-            rows.append(row)
-    return rows
-
-
-def _figure(value: float, sign: str = "") -> str:
-    return "" if math.isnan(value) else f"{value:{sign}.4f}"
-
-
-def _difference(metric: SystemComparison, system: str) -> str:
-    """Write the mean difference from HushTable over the sets, ± its standard error."""
-    found = metric.differences(SYSTEMS[0]).get(system)
-    if found is None:
-        return ""
-    error = found.std(ddof=1) / math.sqrt(len(found)) if len(found) > 1 else math.nan
-    return f"{_figure(float(found.mean()), '+')} ± {_figure(float(error)) or '?'}"
-
-
-def oddbench(
-    run: CaseRun, *, data: Path | None = None, seeds: int = 1, rows: int = 5_000, seen: bool = False
-) -> None:
-    """--rows training rows and as many test rows of each set at most."""
-    folder = data_folder(data)
-    files = sorted(folder.rglob("*.npz"))
-    if not files:
-        raise DataError(
-            f"{folder} holds no .npz file: needs those of OddBench or OvRBench "
-            "(github.com/psorus/Outformer, benchmarks)"
-        )
-    found, left_out, judged_before = _judged(files, folder, seeds, rows, seen)
-    sets = {benchmark: [*by_name] for benchmark, by_name in found.items()}
-    run.say(_account(sets, len(files), judged_before, rows, seeds))
-    for name, why in left_out.items():
-        run.say(f"Left out: {name}: {why}.")
-    table = [
-        row
-        for benchmark, by_name in found.items()
-        for row in table_rows(benchmark, sets[benchmark], np.array([*by_name.values()]))
-    ]
-    run.say(ResultTable([*table[0]], [[cell or "-" for cell in row.values()] for row in table], 3))
-    run.figures |= {
-        "seeds": seeds, "rows": rows, "left_out": left_out, "table": table,
-        "axes": {"regime": [*FIELDS], "metric": [*METRICS], "detector": SYSTEMS},
-        "sets": {
-            name: values.round(5).tolist()
-            for by_name in found.values() for name, values in by_name.items()
-        },
-    }  # fmt: skip
-
-
-def _judged(
-    files: Sequence[Path], folder: Path, seeds: int, rows: int, seen: bool
-) -> tuple[dict[str, dict[str, Floats]], dict[str, str], int]:
-    """Return figures by benchmark and set, why other files do not count, and how many were seen."""
-    found: dict[str, dict[str, Floats]] = defaultdict(dict)
-    left_out: dict[str, str] = {}
-    judged_before = 0
-    for number, path in enumerate(files, 1):
-        progress(f"{number} of {len(files)}: {path.stem}")
-        try:
-            benchmark, name = identify(path)
-            if name in found[benchmark]:
-                raise DataError("the same set in another file is counted")
-            if name in SEEN and not seen:
-                judged_before += 1
-                continue
-            found[benchmark][name] = judge(*load_split(path, rows), seeds)
-        except (HushTableError, ValueError) as error:
-            reason = str(error).removeprefix(f"{path}: ").splitlines()[0]
-            left_out[str(path.relative_to(folder))] = reason
-    found = {benchmark: found[benchmark] for benchmark in PREFIXES if found[benchmark]}
-    if not found:
-        reasons = "".join(f"{name}: {why}. " for name, why in left_out.items())
-        if judged_before:
-            reasons += f"Settings were judged on {_sets(judged_before)}: --seen counts them"
-        raise DataError(f"{folder}: no set is left to count. {reasons}")
-    return found, left_out, judged_before
-
-
-def _account(
-    sets: dict[str, list[str]], files: int, judged_before: int, rows: int, seeds: int
-) -> str:
-    """Say what was read and counted, and what was seen before."""
-    counted = " and ".join(f"{_sets(len(names))} of {key}" for key, names in sets.items())
-    again = sum(name in SEEN for names in sets.values() for name in names)
-    parts = [
-        f"{files} files, {counted} counted; at most {rows:,} training and {rows:,} test rows of a "
-        f"set, {seeds} {'seeds' if seeds > 1 else 'seed'}; ± is the standard error over the sets."
-    ]
-    if judged_before:
-        parts.append(
-            f"Left out: {_sets(judged_before)} that settings of HushTable were judged on (--seen "
-            "counts them)."
-        )
-    if again:
-        parts.append(
-            f"Settings of HushTable were judged on {again} of the counted sets, which flatters it."
-        )
-    return " ".join(parts)
-
-
-def _sets(number: int) -> str:
-    return f"{number} {'set' if number == 1 else 'sets'}"

@@ -14,11 +14,10 @@ from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
 from hushtable.plans.plan import Plan
-from hushtable.privacy.accounting import rho_bound
-from hushtable.privacy.ledger import Share
-from hushtable.privacy.mechanisms import add_noise
+from hushtable.privacy.accounting import GAUSSIAN, rho_bound
+from hushtable.privacy.ledger import Ledger, Share
+from hushtable.privacy.mechanisms import Sensitivity, add_noise
 from hushtable_bench.data import LabelledSet
-from hushtable_bench.mistakes import EXACT
 from hushtable_bench.results import Page, Promise, ResultTable, judged
 from hushtable_bench.systems.audit import audit_canaries, audit_neighbours
 from hushtable_bench.systems.bounds import Finding, area, canary_bound, judge, most_area, most_true
@@ -70,10 +69,20 @@ class Scene:
         return {False: without, True: without + Sketch.from_data(plan, self.row[None])}
 
 
+def _exact(sketch: Sketch) -> Release:
+    """Return exact counts under a ledger that claims noise."""
+    sensitivity = Sensitivity(sketch.plan.family.n_tables)
+    ledger = Ledger(
+        "discrete-gaussian", sensitivity, DELTA, (Share("0" * 64, 1.0, "none"),),
+        sketch.plan.behind, accounting=GAUSSIAN,
+    )  # fmt: skip
+    return Release(sketch.plan, sketch.counts, ledger)
+
+
 def _release(sketch: Sketch, epsilon: float | None, **terms: Any) -> Release:
     """Release as a site does; with None, exact counts in the form of a release."""
     if epsilon is None:
-        return EXACT.release(sketch)
+        return _exact(sketch)
     return sketch.release(epsilon, DELTA, **terms)
 
 
@@ -212,7 +221,7 @@ ATTACKS: dict[str, Attack] = {
     "two sites' sum, less one's own release": _played(sum_minus_own),
     "four sites' masked sum, less two sites' parts": _played(masked_minus_parts),
 }
-#: Mistakes that an audit has to find, besides those of `hushtable_bench.mistakes`.
+#: A mistake that has to be found, besides those of `hushtable_bench.outside`.
 PLANTED = "planted: the same noise in two rounds"
 
 
@@ -357,7 +366,7 @@ def attack(
         sketch = Sketch.from_data(plan, data.X[counted])
         found = []
         for epsilon in (None, *sorted(epsilons, reverse=True)):
-            release = EXACT.release(sketch) if epsilon is None else sketch.release(epsilon, DELTA)
+            release = _exact(sketch) if epsilon is None else sketch.release(epsilon, DELTA)
             noise = 0.0 if epsilon is None else release.noise_sd
             found.append(_judged(data, epsilon, counted, solver.scores(release.counts, noise)))
         yield found

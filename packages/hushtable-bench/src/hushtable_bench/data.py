@@ -20,6 +20,8 @@ from hushtable.errors import DataError, MissingExtraError
 
 #: The environment variable that names the folder.
 VARIABLE = "HUSHTABLE_DATA"
+#: Outliers that a figure needs.
+FEWEST = 2
 #: What NumPy raises for a file that is no archive of arrays, or a broken one.
 _UNREADABLE = (OSError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
 
@@ -33,6 +35,8 @@ class LabelledSet:
     y: NDArray[np.bool_]
     #: Which columns hold codes of categories (d,); None where none does.
     categorical: NDArray[np.bool_] | None = None
+    #: Which rows a published split trains on (n,); None where the file names none.
+    train: NDArray[np.bool_] | None = None
 
     def rows(self) -> Any:
         """Return the rows for our detectors: X, or a table in which codes are texts."""
@@ -69,7 +73,8 @@ class LabelledSet:
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "LabelledSet":
         """Return some of the rows, by their places or a mask."""
-        return replace(self, X=self.X[rows], y=self.y[rows])
+        train = None if self.train is None else self.train[rows]
+        return replace(self, X=self.X[rows], y=self.y[rows], train=train)
 
 
 def data_folder(given: Path | None = None, default: Path | None = None) -> Path:
@@ -115,13 +120,50 @@ def load(path: Path) -> LabelledSet:
     return replace(found, categorical=_categorical(path, categorical, X.shape[1]))
 
 
-def array_names(path: Path) -> set[str]:
-    """Return the names of the arrays in a .npz file."""
+#: How names of sets begin, by the folder of the collection's repository.
+PREFIXES = {"oddbench": "odd_", "ovrbench": "ovr_"}
+
+
+def named(path: Path) -> str:
+    """Return the name of a set, with the prefix of its collection."""
+    prefix = PREFIXES.get(path.absolute().parent.name.lower(), "")
+    return prefix + path.stem.removeprefix(prefix)
+
+
+def load_split(path: Path, rows: int) -> LabelledSet:
+    """Read a set whose file names training rows; ``rows`` of these, and of the others, at most.
+
+    The file has X, y and train, bool (n,); or train, test and test_labels.
+    """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return set(arrays)
-    except _UNREADABLE as error:
-        raise DataError(f"{path}: not a .npz file ({error})") from None
+        X, y, mask = read_arrays(path, ("X", "y"), optional="train")
+    except DataError:
+        train, test, labels, own = read_arrays(
+            path, ("train", "test", "test_labels"), optional="train_labels"
+        )
+        if not train.ndim == test.ndim == 2 or train.shape[1] != test.shape[1]:
+            raise DataError(
+                f"{path}: needs train (n, d) and test (k, d) of the same columns"
+            ) from None
+        X, mask = np.vstack([train, test]), np.arange(len(train) + len(test)) < len(train)
+        y = np.concatenate([np.zeros(len(train)) if own is None else own.ravel(), labels.ravel()])
+    data = replace(labelled_set(path, X, y), name=named(path))
+    if mask is None or mask.dtype != np.bool_ or mask.shape != y.shape:
+        raise DataError(f"{path}: names no training rows; needs train, bool (n,)")
+    if data.y[mask].any() or not mask.any():
+        raise DataError(
+            f"{path}: {data.y[mask].sum()} of its {mask.sum()} training rows are outliers; needs "
+            "inliers"
+        )
+    # With seeds of their own, so that all systems and all runs have the same rows.
+    fitted, judged = data.take(mask).at_most(rows, 0), data.take(~mask).at_most(rows, 1)
+    if judged.y.sum() < FEWEST or judged.y.all():
+        raise DataError(
+            f"{path}: {judged.y.sum()} of its {len(judged.y)} test rows are outliers; needs "
+            f"{FEWEST}, and an inlier"
+        )
+    X, y = np.vstack([fitted.X, judged.X]), np.concatenate([fitted.y, judged.y])
+    return replace(data, X=X, y=y, train=np.arange(len(y)) < len(fitted.y))
 
 
 def read_arrays(path: Path, needed: Sequence[str], optional: str | None = None) -> list[Any]:

@@ -3,17 +3,18 @@
 Each case publishes the rows of hundreds of persons who share no cell, reads the published files,
 and infers from them whose rows were counted. The adversary knows everything else. Counts, noise,
 accounting, rounds, and files are the package's own. To prove that the audits would find a mistake
-in them, `hushtable_bench.mistakes` temporarily plants mistakes.
+in them, `BROKEN` temporarily plants mistakes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,8 @@ from hushtable.data.schema import Feature, Schema
 from hushtable.detectors.load import load
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import Horizon
-from hushtable.privacy.budget import MAX_EPSILON
-from hushtable_bench.mistakes import BROKEN, Plant, a_third_of_the_noise
+from hushtable.privacy.budget import MAX_EPSILON, calibrated_scale, part_scale
+from hushtable.privacy.mechanisms import Cost, Sensitivity, add_noise
 from hushtable_bench.results import Page, Promise, ResultTable, judged
 from hushtable_bench.systems.audit import apart, audit_neighbours, audit_periods
 from hushtable_bench.systems.bounds import Finding
@@ -249,6 +250,108 @@ CASES: dict[str, Case | Stream] = {
     "twelve periods, a person in two": Stream(4.0, 8000, Horizon.of(12, 2, 6)),
 }
 
+
+# --- planted mistakes -----------------------------------------------------------------------------
+
+Plant = Callable[[], AbstractContextManager[Any]]
+
+
+def a_third_of_the_noise() -> AbstractContextManager[Any]:
+    """Lose a factor of three on the way to the sampler."""
+
+    def weak(counts: Any, mechanism: Any, scale: float, **options: Any) -> Any:
+        return add_noise(counts, mechanism, scale / 3.0, **options)
+
+    return patch("hushtable.privacy.mechanisms.add_noise", weak)
+
+
+def _sensitivity(
+    l1: Callable[[Sensitivity], int], l2_squared: Callable[[Sensitivity], int]
+) -> AbstractContextManager[Any]:
+    planted: AbstractContextManager[Any] = patch.multiple(
+        Sensitivity, l1=property(l1), l2_squared=property(l2_squared)
+    )
+    return planted
+
+
+def one_table() -> AbstractContextManager[Any]:
+    """Use epsilon for one table: forget that a row is in all m tables."""
+    return _sensitivity(
+        lambda s: s.rows_per_person * s._cells, lambda s: s.rows_per_person**2 * s._cells
+    )
+
+
+def one_row() -> AbstractContextManager[Any]:
+    """Forget that a person has several rows."""
+    return _sensitivity(lambda s: s._cells * s.tables, lambda s: s._cells * s.tables)
+
+
+def one_cell() -> AbstractContextManager[Any]:
+    """Forget that a row whose values change leaves one cell and enters another."""
+    return _sensitivity(
+        lambda s: s.rows_per_person * s.tables, lambda s: s.rows_per_person**2 * s.tables
+    )
+
+
+def nothing_before() -> AbstractContextManager[Any]:
+    """Leave out the cost of the plan's marginals."""
+
+    def forgetful(*given: Any, **terms: Any) -> float:
+        return calibrated_scale(*given, **terms | {"before": Cost(0.0, 0.0, 0.0)})
+
+    return patch("hushtable.privacy.budget.calibrated_scale", forgetful)
+
+
+def all_sites_count() -> AbstractContextManager[Any]:
+    """Divide a shared noise by the root of all six sites, not of the sites with unknown noise."""
+    return patch("hushtable_federation.round.part_scale", lambda scale, parts: part_scale(scale, 6))
+
+
+def _columns(planted: Callable[[Horizon], Any]) -> AbstractContextManager[Any]:
+    return patch.object(Horizon, "columns", property(planted))
+
+
+def one_period() -> AbstractContextManager[Any]:
+    """Charge once for all periods, with the noise for one: forget that rows stay in later ones."""
+    return _columns(lambda horizon: np.array(horizon.factor[:1]))
+
+
+def one_period_less() -> AbstractContextManager[Any]:
+    """Make the noise for a person in one period, although there are rows in two."""
+    columns = Horizon.columns.fget  # type: ignore[attr-defined] # a property, as the class has it
+    return _columns(lambda horizon: columns(replace(horizon, participations=1)))
+
+
+@contextmanager
+def noise_again() -> Iterator[None]:
+    """Draw new noise each time that a period is requested."""
+    mixed, kept, latest = Horizon.mixed, Periods.increment, dict[int, Any]()
+
+    def noted(horizon: Horizon, counts: Any) -> Any:
+        latest[len(counts)] = mixed(horizon, counts)
+        return latest[len(counts)]
+
+    def increment(site: Periods, period: int) -> Increment:
+        honest = kept(site, period)
+        counts = add_noise(latest[period], honest.ledger.mechanism, site.share.scale)
+        return replace(honest, counts=counts)
+
+    with patch.object(Horizon, "mixed", noted), patch.object(Periods, "increment", increment):
+        yield
+
+
+#: Each mistake, the case that has to find it, and how to make it.
+BROKEN: dict[str, tuple[str, Plant]] = {
+    "planted, epsilon of one table": ("one round", one_table),
+    "planted, epsilon of one table, Laplace": ("discrete Laplace", one_table),
+    "planted, marginals not counted": ("two rounds, marginals and tables", nothing_before),
+    "planted, a replaced row counted as one more": ("values replaced", one_cell),
+    "planted, several rows counted as one": ("three rows a person", one_row),
+    "planted, noise shared by all sites": ("masked sum, all but two parts known", all_sites_count),
+    "planted, noise for one period": ("twelve periods, a person in one", one_period),
+    "planted, a person in a period more": ("twelve periods, a person in two", one_period_less),
+    "planted, periods released twice": ("twelve periods, a person in one", noise_again),
+}
 
 #: Each planted mistake, the case that has to find it, and how to make it.
 MISTAKES: dict[str, tuple[str, Plant]] = {

@@ -1,8 +1,11 @@
-"""Measure the cost of privacy in accuracy, an adversary's success, and what audits find.
+"""Measure the cost of privacy in accuracy, by total epsilon and by the number of rows.
 
 Every epsilon is the total for one row. Ranges are the data's own minimum and maximum, as if they
 were public, for all systems alike, which is slightly optimistic. A release has the whole noise
 once, like the sum of all sites under a secure sum.
+
+`rows` takes random rows of labelled sets of 20,000 rows or more, with the set's share of outliers.
+It scores them by the default fit, and by releases, also with the same tables without noise.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,23 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.cli.result import CommandResult
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
-from hushtable.data.encoding import Encoder
 from hushtable.data.schema import Schema
+from hushtable.detectors import HushTable
+from hushtable.errors import DataError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import Design
 from hushtable.scores.scorer import Scorer
-from hushtable_bench.data import LabelledSet, auc, auc_and_ap
-from hushtable_bench.mistakes import MISTAKES, audit_all
-from hushtable_bench.results import Page, Promise, ResultTable, judged, spread
-from hushtable_bench.systems.bounds import Finding
+from hushtable_bench.data import LabelledSet, auc, auc_and_ap, data_folder, find_sets, load
+from hushtable_bench.results import Page, Promise, ResultTable, spread
+from hushtable_bench.runner import FOLDER, CaseRun, Quick, ResultFolder, Seeds, Sets, progress
 
 DELTA = 1e-6
 #: Rows that a set needs to count in the means, and rows taken from it at most.
 MIN_ROWS, MAX_ROWS = 1000, 20_000
-#: Random divisions, for each seed, of a set's rows into counted and uncounted ones.
-HALVES = 5
 #: The paper's data sets, by the names of their files.
 PAPER_SETS = (
     "4_breastw", "29_Pima", "6_cardio", "24_mnist", "25_musk", "28_pendigits", "31_satimage-2",
@@ -192,93 +194,107 @@ def accuracy_targets(runs: Sequence[AccuracyRun]) -> list[Promise]:
 # --- attacks ------------------------------------------------------------------------------------
 
 
-def membership(data: LabelledSet, epsilons: Sequence[float], seed: int) -> dict[str, float]:
-    """Separate counted rows from uncounted ones by their scores; return the AUCs.
-
-    Half of the rows are counted. The adversary has the counts (raw or released), scores all rows,
-    and takes rows with high scores for members, both among the outliers, which share their cells
-    with few rows, and among all rows.
-    """
-    rng = np.random.default_rng(seed)
-    member = np.zeros(len(data.X), bool)
-    member[rng.permutation(len(data.X))[: len(data.X) // 2]] = True
-    schema, X = data.schema(), data.X[member]
-    plan = Plan.draw(schema, random_state=seed)
-    # Does not use the detector's smooth score: one empty cell proves that a row was not counted.
-    values = np.log2(Sketch.from_data(plan, X).counts + 1.0 / 16.0)
-    attacks = {"raw": plan.family.sum(Encoder(schema).encode(data.X), values)}
-    for epsilon in epsilons:
-        attacks[f"{epsilon:g}"] = private_scorer(X, schema, epsilon, seed).score(data.X)
-    found = {}
-    for name, scores in attacks.items():
-        found[f"outliers, {name}"] = auc(member[data.y], -scores[data.y])
-        found[f"all rows, {name}"] = auc(member, -scores)
-    return found
-
-
-def table_of_membership(found: dict[str, list[dict[str, float]]]) -> ResultTable:
-    """Lay out the mean over the seeds of each AUC, one row per set."""
-    columns = list(next(iter(found.values()))[0])
-    rows = [
-        (name, *(f"{np.mean([f[column] for f in seeds]):.2f}" for column in columns))
-        for name, seeds in found.items()
-    ]
-    return ResultTable(("set", *columns), rows)
-
-
-#: The number of releases that `audits` tests: the correct one, and one for each mistake.
-N_AUDITED = len(MISTAKES)
-
-
-def audits(
-    draws: int, trials: int, confidence: float = 0.95
-) -> Iterator[tuple[str, list[Finding]]]:
-    """Run all audits on the correct release and on every planted mistake."""
-    for mistake in MISTAKES:
-        found = audit_all(mistake, draws=draws, trials=trials, confidence=confidence)
-        yield mistake.name, list(found)
-
-
-def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> ResultTable:
-    """Lay out the lower bounds on epsilon, and which releases are rejected."""
-    rows = []
-    for name, findings in found:
-        bounds, gaussian, verdicts = zip(*map(judged, findings), strict=True)
-        p_noise = min(one.p_noise for one in findings if one.p_noise is not None)
-        odd = f"{p_noise:.2g}" if p_noise >= 1e-3 else "< 0.001"
-        rows.append(
-            (name, *bounds, gaussian[0], odd, min(verdicts))
-        )  # rejected if any audit rejects it
-    header = (
-        "planted mistake", "likelihood ratio", "canaries", "replay",
-        "likelihood ratio, if Gaussian", "p of the noise",
-        f"claim of epsilon {found[0][1][0].epsilon:g}",
-    )  # fmt: skip
-    return ResultTable(header, rows)
-
-
-def audit_targets(found: Sequence[tuple[str, list[Finding]]]) -> list[Promise]:
-    """Require that the correct release passes, and that some audit rejects every mistake."""
-    targets = []
-    for at, (name, findings) in enumerate(found):
-        rejected = sum(finding.rejects for finding in findings)
-        claim = f"audit, {name}: how many of {len(findings)} audits reject it"
-        targets.append(Promise(claim, rejected, "<=" if at == 0 else ">=", int(at > 0), "d"))
-    return targets
-
-
-def page(runs: list[AccuracyRun], membership: Any, audits: Any, seeds: int) -> Page:
-    """Lay out accuracy, membership and audits."""
+def page(runs: Sequence[AccuracyRun], seeds: int) -> Page:
+    """Lay out accuracy against epsilon."""
     large = len({run.data for run in runs if run.rows >= MIN_ROWS})
     return [
         "# Accuracy\n",
         f"Mean over {large} sets of 1,000 rows and more, over {seeds} seeds ± their",
         "standard deviation, x 100. Ranges are the data's own, as if they were public.\n",
         table_of_means(runs),
-        "\n# Membership\n",
-        "AUC of separating counted rows from uncounted ones, mean over",
-        f"{HALVES * seeds} random divisions of the rows into halves:\n",
-        table_of_membership(membership),
-        "\n# Audits\n\nLower bounds on epsilon, each with 95% confidence:\n",
-        table_of_audits(audits),
+        "\n# Audits\n",
     ]
+
+
+# --- rows and epsilon -----------------------------------------------------------------------------
+
+SIZES, QUICK_SIZES = (1_000, 3_000, 10_000, 30_000, 100_000), (1_000, 3_000)
+EPSILONS = (10.0, 3.0, 1.0, 0.1)
+#: Rows that a set needs.
+LARGE = 20_000
+DEFAULT = "default fit"
+
+
+def some_rows(data: LabelledSet, rows: int, seed: int) -> LabelledSet:
+    """Return random rows with the set's share of outliers, one at least."""
+    rng = np.random.default_rng(seed)
+    outliers = max(1, round(rows * data.y.mean()))
+    chosen = [
+        rng.choice(np.flatnonzero(data.y == label), n, replace=False)
+        for label, n in ((True, outliers), (False, rows - outliers))
+    ]
+    return data.take(np.sort(np.concatenate(chosen)))
+
+
+def released_counts(data: LabelledSet, epsilon: float, seed: int) -> tuple[Release, Sketch]:
+    """Return a release, and the counts that its noise was added to."""
+    counted: list[Sketch] = []
+
+    def release(sketch: Sketch) -> Release:
+        counted.append(sketch)
+        return sketch.release(epsilon, DELTA)
+
+    terms = {"epsilon": epsilon, "delta": DELTA, "expected_rows": len(data.X)}
+    found = released(data.X, data.schema(), seed, release, **terms)
+    return found, counted[-1]  # marginals come before the tables
+
+
+def points(data: LabelledSet, counts: Sketch | Release) -> float:
+    """Return the ROC-AUC by some counts in points."""
+    return 100 * auc(data.y, Scorer(counts).score(data.X))
+
+
+def one_size(data: LabelledSet, rows: int, seeds: int) -> dict[str, float]:
+    """Return the mean ROC-AUC of each way on rows of a set, in points."""
+    found: dict[str, list[float]] = {}
+    for seed in range(seeds):
+        some = some_rows(data, rows, seed)
+        scores = HushTable(random_state=seed).fit(some.X).score_samples(some.X)
+        found.setdefault(DEFAULT, []).append(100 * auc(some.y, scores))
+        for epsilon in EPSILONS:
+            private, exact = released_counts(some, epsilon, seed)
+            found.setdefault(f"epsilon {epsilon:g}", []).append(points(some, private))
+            lost = points(some, exact) - points(some, private)
+            found.setdefault(f"lost to noise at epsilon {epsilon:g}", []).append(lost)
+    return {way: float(np.mean(each)) for way, each in found.items()}
+
+
+def with_error(values: Floats) -> str:
+    """Write a mean ± its standard error; for one set, only the mean."""
+    error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.1f}" if len(values) > 1 else ""
+    return f"{values.mean():.1f}{error}"
+
+
+def rows(
+    data: Sets = None, seeds: Seeds = 3, quick: Quick = False, output: ResultFolder = FOLDER
+) -> CommandResult:
+    """Measure what noise costs by the number of rows.
+
+    Sets of 20,000 rows or more count.
+
+    Example:
+      hushtable bench rows --data labelled-sets -o results
+    """
+    run = CaseRun("rows", output)
+    folder = data_folder(data)
+    sets = [one for path in find_sets(folder) if len((one := load(path)).X) >= LARGE]
+    if not sets:
+        raise DataError(f"{folder} holds no labelled set of {LARGE:,} rows: needs one or more")
+    lines: list[Sequence[object]] = []
+    header: tuple[str, ...] = ("rows", "sets")
+    for size in QUICK_SIZES if quick else SIZES:
+        progress(f"{size:,} rows")
+        enough = [one for one in sets if len(one.X) >= size]
+        found = [one_size(one, size, 1 if quick else seeds) for one in enough]
+        if not found:
+            continue
+        columns = {way: np.array([one[way] for one in found]) for way in found[0]}
+        means = [
+            with_error(values) if way.startswith("lost") else f"{values.mean():.1f}"
+            for way, values in columns.items()
+        ]
+        lines.append((f"{size:,}", len(found), *means))
+        header = ("rows", "sets", *columns)
+    run.say("Mean ROC-AUC in points, and points lost to the noise ± standard error over sets")
+    run.say(ResultTable(header, lines))
+    return run.finish()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import DataError
 from hushtable.files import replacing
-from hushtable_bench.systems.bounds import Finding
+
+if TYPE_CHECKING:  # it takes SciPy a second to load
+    from hushtable_bench.systems.bounds import Finding
 
 #: One figure of one run, by the names of the columns.
 Row = dict[str, Any]
@@ -184,7 +186,7 @@ def spread(values: ArrayLike, form: str = ".1f") -> str:
     return f"{found.mean():{form}} ± {found.std():{form}}" if found.size else "-"
 
 
-def judged(finding: Finding) -> tuple[str, str, str]:
+def judged(finding: "Finding") -> tuple[str, str, str]:
     """Write a finding's bound on epsilon, the bound if the noise is Gaussian, and the verdict."""
     gaussian = "" if finding.gaussian_bound is None else f"{finding.gaussian_bound:.2f}"
     return f"{finding.lower_bound:.2f}", gaussian, "rejected" if finding.rejects else "stands"
@@ -220,12 +222,6 @@ def verdict_table(targets: Sequence[Promise]) -> ResultTable:
         for t in targets
     ]  # fmt: skip
     return ResultTable(("Must show", "measured", "target", "verdict"), rows)
-
-
-def print_targets(targets: Sequence[Promise]) -> int:
-    """Print each target with its verdict; return the exit code: 1 if one was missed."""
-    print(f"\n{verdict_table(targets)}")
-    return 0 if all(target.met for target in targets) else 1
 
 
 def environment(packages: Sequence[str]) -> dict[str, str]:

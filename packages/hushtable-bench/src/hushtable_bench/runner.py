@@ -1,83 +1,82 @@
-"""One runner for the cases of speed, memory and accuracy that the documentation quotes.
+"""The runner of all commands ``hushtable bench``: their common options, and one run of a case.
 
-``python -m hushtable_bench`` lists the cases; ``python -m hushtable_bench speed --quick`` runs one.
-A case is a function that takes a `CaseRun` and its options, in a module of `CASES`.
-It measures, and hands tables, targets and figures to the run, which prints and keeps them.
+A case is a function with the options of a command. It measures, hands tables, targets and files to
+a `CaseRun`, and returns what this makes of them. A case exists because a page quotes its figures.
 """
 
-import argparse
 import dataclasses
-import inspect
-import json
 import sys
-import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from importlib import import_module
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias
 
-from hushtable.errors import HushTableError
-from hushtable_bench import data
+import typer
+
+from hushtable.cli.options import option
+from hushtable.cli.progress import bar_of_steps
+from hushtable.cli.result import CommandResult, for_machines
+from hushtable.errors import MissingExtraError
 from hushtable_bench.results import (
+    Page,
     Promise,
+    Results,
     ResultTable,
-    environment,
     environment_line,
-    print_targets,
+    verdict_table,
     write_tables,
 )
 
+if find_spec("hushtable_federation") is None:  # it was installed for the paper's systems alone
+    raise MissingExtraError("hushtable bench", "hushtable-federation", "bench")
+
 #: Where results are kept by default.
 FOLDER = Path("hushtable-bench")
-#: The repository that a clone's package lies in; some cases need its other files.
-ROOT = Path(__file__).parents[4]
 #: Versions that the figures depend on, besides the package's own.
-PACKAGES = ("numba", "numpy", "scikit-learn", "pyod", "coniferest", "isotree")
-#: By name: the module of the package that has a function of that name.
-CASES = {
-    "advice": "cases.joining",
-    "beyond": "cases.costs",
-    "contexts": "cases.contexts",
-    "expectations": "cases.costs",
-    "explain": "cases.reasons",
-    "faults": "cases.joining",
-    "gaps": "cases.costs",
-    "joining": "cases.joining",
-    "joining_released": "cases.joining",
-    "oddbench": "adbench",
-    "ranks": "cases.costs",
-    "reasons": "cases.reasons",
-    "rows": "cases.costs",
-    "speed": "cases.speed",
-}
-_HELP = {
-    "quick": "small sizes, to see that it runs",
-    "data": "folder of labelled sets; by default $HUSHTABLE_DATA",
-    "seeds": "seeds of what is drawn",
-    "rows": "rows, or rows of each set at most",
-    "seen": "count the sets that settings were judged on as well",
-}
+PACKAGES = (
+    "opendp", "numba", "numpy", "scipy", "scikit-learn", "pyod", "coniferest", "isotree",
+)  # fmt: skip
+
+Sets: TypeAlias = Annotated[
+    Path | None, option("FOLDER", "Labelled .npz sets with X and y; by default $HUSHTABLE_DATA.")
+]
+ResultFolder: TypeAlias = Annotated[
+    Path, option("FOLDER", "Where results are kept.", "--output", "-o")
+]
+Seeds: TypeAlias = Annotated[int, option("N", "Seeds of each system, and of what is drawn.", min=1)]
+MaxRows: TypeAlias = Annotated[int, option("N", "Rows of each set at most, drawn once.", min=10)]
+Quick: TypeAlias = Annotated[
+    bool, typer.Option("--quick", help="A glimpse in a minute: few seeds, small sets.")
+]
 
 
 @dataclass
 class CaseRun:
-    """One run of a case: prints its tables, and collects its targets and figures."""
+    """One run of a case: collects its page, its targets, and the sets that it had to leave out."""
 
     name: str
     output: Path = FOLDER
-    targets: list[Promise] = dataclasses.field(default_factory=list)
-    figures: dict[str, Any] = dataclasses.field(default_factory=dict)
-    tables: list[ResultTable] = dataclasses.field(default_factory=list)
+    page: Page = field(default_factory=list)
+    targets: list[Promise] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
 
-    def say(self, *page: str | ResultTable) -> None:
-        """Print paragraphs of Markdown and tables."""
-        for part in page:
-            print(part, end="\n\n")
-        self.tables += [part for part in page if isinstance(part, ResultTable)]
+    def __post_init__(self) -> None:
+        self.output.mkdir(parents=True, exist_ok=True)
+
+    def do(self, steps: Iterable[Any], results: Results, label: str) -> None:
+        """Do the steps whose results are not kept yet."""
+        steps = list(steps)
+        for step in bar_of_steps(steps, len(steps), label, for_machines()):
+            step.run(results)
+
+    def say(self, *parts: str | ResultTable) -> None:
+        """Add paragraphs of Markdown and tables to the page."""
+        for part in parts:
+            self.page += [part, ""]
 
     def table(self, columns: Mapping[str, str], items: Iterable[object], text: int = 1) -> None:
-        """Print a table: a column's header, and how it writes an item ``t``: ``{t.score:.2f}``."""
+        """Add a table: a column's header, and how it writes an item ``t``: ``{t.score:.2f}``."""
         rows = [[form.format(t=item) for form in columns.values()] for item in items]
         self.say(ResultTable(tuple(columns), rows, text))
 
@@ -87,72 +86,27 @@ class CaseRun:
         """Judge a figure by what is promised, as `Promise` does."""
         self.targets.append(Promise(claim, measured, needs, bound, form))
 
-    def finish(self) -> int:
-        """Keep tables as CSV and figures as JSON, print verdicts; return 1 if a target missed."""
-        print(f"\n{environment_line(PACKAGES)}")
-        self.output.mkdir(parents=True, exist_ok=True)
-        write_tables(self.output, self.name, self.tables)
-        if self.figures:
-            kept = {"environment": environment(PACKAGES), **self.figures}
-            text = json.dumps(kept, indent=1, default=dataclasses.asdict)
-            (self.output / f"{self.name}.json").write_text(text + "\n")
-        return print_targets(self.targets) if self.targets else 0
+    def finish(self, files: Sequence[Path] = (), name: str = "") -> CommandResult:
+        """Return the outcome; its code is 1 if a set was left out or a promise missed.
 
-
-def case(name: str) -> Callable[..., None]:
-    """Return the function of a case."""
-    found: Callable[..., None] = getattr(import_module(f"hushtable_bench.{CASES[name]}"), name)
-    return found
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a case, or list them; 1: a target was missed, 2: it cannot run."""
-    listing = argparse.ArgumentParser(prog="python -m hushtable_bench", description=__doc__)
-    listing.add_argument("case", choices=CASES, metavar="CASE", help=", ".join(CASES))
-    listing.formatter_class = argparse.RawDescriptionHelpFormatter
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or given[0].startswith("-"):
-        listing.print_help()
-        return 0 if given in ([], ["-h"], ["--help"]) else 2
-    name = listing.parse_args(given[:1]).case
-    do = case(name)
-    parser = _parser(name, do)
-    options = vars(parser.parse_args(given[1:]))
-    run = CaseRun(name, options.pop("output"))
-    run.output.mkdir(parents=True, exist_ok=True)
-    try:
-        do(run, **options)
-    except HushTableError as error:
-        parser.exit(2, f"{parser.prog}: {error}\n")
-    return run.finish()
-
-
-def _parser(name: str, do: Callable[..., None]) -> argparse.ArgumentParser:
-    """Make the options of a case from its signature."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m hushtable_bench {name}", description=inspect.getdoc(do),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    hints = get_type_hints(do)
-    for option in list(inspect.signature(do).parameters.values())[1:]:
-        kind = hints[option.name]
-        if get_origin(kind) in (Union, types.UnionType):
-            kind = next(one for one in get_args(kind) if one is not type(None))
-        named: dict[str, Any] = {"default": option.default, "help": _HELP.get(option.name)}
-        if kind is bool:
-            named["action"] = "store_true"
-        elif get_origin(kind) is not None:
-            named |= {"nargs": "+", "type": get_args(kind)[0]}
-        else:
-            named["type"] = (lambda text: int(float(text))) if kind is int else kind  # 1e8 rows
-        parser.add_argument(f"--{option.name.replace('_', '-')}", **named)
-    parser.add_argument("--output", type=Path, default=FOLDER, help="folder of results")
-    return parser
-
-
-def data_folder(given: Path | None = None) -> Path:
-    """Return the folder given, or the variable's, or the one that lies beside the clone."""
-    return data.data_folder(given, ROOT.parent / "shared" / "data")
+        ``files`` are those that the case wrote itself; if it wrote none, the tables of the page are
+        written as NAME.csv, NAME-2.csv, ...
+        """
+        files = files or write_tables(self.output, name or self.name, self.page)
+        facts = {
+            "command": f"bench {self.name}",
+            "tables": [part.cells for part in self.page if isinstance(part, ResultTable)],
+            "targets": [dataclasses.asdict(one) | {"met": one.met} for one in self.targets],
+            "left_out": self.left_out,
+            "files": [str(file) for file in files],
+        }
+        blocks = [*map(str, self.page), f"\n{environment_line(PACKAGES)}"]
+        if self.targets:
+            blocks.append(f"\n{verdict_table(self.targets)}")
+        blocks += [f"\nLeft out: {one}. {reason}" for one, reason in self.left_out.items()]
+        blocks.append(f"\nWrote {', '.join(map(str, files))}.")
+        missed = self.left_out or not all(target.met for target in self.targets)
+        return CommandResult(facts, blocks, 1 if missed else 0)
 
 
 def progress(message: str) -> None:

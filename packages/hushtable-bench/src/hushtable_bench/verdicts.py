@@ -17,7 +17,7 @@ from sklearn.impute import SimpleImputer
 
 from hushtable.detectors import HushTable
 from hushtable.errors import HushTableError, UsageError
-from hushtable_bench.comparison import KNOWN
+from hushtable_bench.adbench import KNOWN
 from hushtable_bench.data import LabelledSet, auc_and_ap
 from hushtable_bench.results import Page, Promise, Results, ResultTable, Row, Step, cell
 

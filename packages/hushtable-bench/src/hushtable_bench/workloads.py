@@ -12,21 +12,17 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import timedelta
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
-from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import scipy.sparse
 from pyarrow import csv
 from pyod.models.ecod import ECOD
@@ -35,26 +31,13 @@ from pyod.models.loda import LODA
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import NearestNeighbors
 
-from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch, SlidingWindow, load
-from hushtable.cli.merge import merge
+from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.data import read
 from hushtable.data.quality import understood_with_quality
 from hushtable.errors import DataError
-from hushtable.privacy import mechanisms
 from hushtable.scores import Scorer
+from hushtable_bench.data import data_folder
 from hushtable_bench.data import load as load_set
-from hushtable_bench.runner import ROOT, data_folder
-from hushtable_bench.systems import ACE, RotatedRSHash, RSHash
-from hushtable_connect.exports import Model
-from hushtable_connect.exports.sql import written
-from hushtable_federation.book.book import Book
-from hushtable_federation.clock import now
-from hushtable_federation.keys import Keys
-from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.secure_sum import SecureSum
-from hushtable_federation.online.site import OnlineSite
-from hushtable_federation.policy import Policy
-from hushtable_federation.round import Round
 
 Call: TypeAlias = Callable[[], object]
 Calls: TypeAlias = Mapping[str, Call]
@@ -104,8 +87,6 @@ class Task(NamedTuple):
     #: Calls in a turn: more of short calls.
     times: int = 1
     unit: str = "s"
-    #: Whether the clock is read, and not CPU time: another process does the work.
-    clock: bool = False
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -204,19 +185,6 @@ def csv_file(scale: int, stack: ExitStack) -> Calls:
         "fit and score by commands": commands,
         "pandas and IsolationForest": partial(python, "-c", BESIDE, path, folder / "o.csv"),
         "fit in Python": lambda: HushTable(random_state=0).fit(path),
-        "check": lambda: understood_with_quality(read(path), 1),
-        "one reading by Arrow": arrow_reading(path),
-    }
-
-
-def csv_with_identifiers(scale: int, stack: ExitStack) -> Calls:
-    """Check a CSV file that has a column of identifiers."""
-    rows, folder = 10**6 // scale, folder_of(stack)
-    ids = pa.array([f"patient-{k:08d}" for k in np.random.default_rng(1).permutation(rows)])
-    table = csv.read_csv(csv_of(rows, folder)).append_column("id", ids)
-    path = folder / "ids.csv"
-    csv.write_csv(table, path)
-    return {
         "check": lambda: understood_with_quality(read(path), 1),
         "one reading by Arrow": arrow_reading(path),
     }
@@ -396,25 +364,6 @@ def nearest(scale: int, stack: ExitStack) -> Calls:
     }
 
 
-def families(d: int, scale: int, stack: ExitStack) -> Calls:
-    """Fit and score with each hash family, and multiply the rows with the vectors of a family.
-
-    The product is that of BLAS in float64: the least that hashing by projections can cost.
-    """
-    X = normal_rows(10**5 // scale, d).astype(np.float64)
-    calls: dict[str, Call] = {}
-    for make in (LSHiTables, RSHash, RotatedRSHash, ACE):
-        detector, name = make(random_state=0).fit(X), make.__name__
-        calls[name] = lambda make=make: make(random_state=0).fit(X).score_samples(X)
-        calls[f"{name}, score"] = partial(detector.score_samples, X)
-        if make in (RotatedRSHash, ACE):
-            family: Any = detector.plan_.family
-            weights = family.weight.astype(np.float64)
-            product = partial(np.matmul, weights, np.ascontiguousarray(X.T))
-            calls[f"product of {name}'s vectors"] = product
-    return calls
-
-
 def threads(scale: int, stack: ExitStack) -> Calls:
     """Score with one thread and with two."""
     X, new = (normal_rows(10**6 // scale, 10, seed) for seed in (0, 1))
@@ -428,76 +377,17 @@ def threads(scale: int, stack: ExitStack) -> Calls:
 # --- tasks beside tasks like them -----------------------------------------------------------------
 
 
-def texts(scale: int, stack: ExitStack) -> Calls:
-    """Fit ten columns of 30 texts, and the same as whole numbers."""
-    codes = np.random.default_rng(0).integers(0, 30, (10**5 // scale, 10))
-    words = np.array([f"kind {k}" for k in range(30)], object)
-    numbers = pd.DataFrame({f"c{j}": codes[:, j] for j in range(10)})
-    frame = pd.DataFrame({f"c{j}": words[codes[:, j]] for j in range(10)}, dtype=object)
-    tables = {
-        "texts, objects of pandas": frame,
-        "texts, str of pandas": frame.astype("str"),
-        "texts, Arrow": pa.Table.from_pandas(frame),
-        "whole numbers, pandas": numbers,
-        "whole numbers, Arrow": pa.Table.from_pandas(numbers),
-    }
-    return {name: partial(HushTable(random_state=0).fit, rows) for name, rows in tables.items()}
-
-
-def power_of_two(scale: int, stack: ExitStack) -> Calls:
-    """Score rows whose number of columns is a power of two, and others.
-
-    When each column was read by itself, 1,024 columns took 3.4 times as long per value.
-    """
-    calls: dict[str, Call] = {}
-    for d in (1_024, 1_000):
-        X, new = (normal_rows(20_000 // scale, d, seed) for seed in (0, 1))
-        calls[f"{d:,} columns"] = partial(HushTable(random_state=0).fit(X).score_samples, new)
-    return calls
-
-
-def odd_values(scale: int, stack: ExitStack) -> Calls:
-    """Fit and score rows with missing values, and fit rising columns."""
-    X, new = (normal_rows(20_000 // scale, 100, seed) for seed in (0, 1))
-    gaps = [np.where(np.random.default_rng(2).random(X.shape) < 0.1, np.nan, of) for of in (X, new)]
-    X_gaps, new_gaps = (rows.astype(np.float32) for rows in gaps)
-    return {
-        "fit": partial(HushTable(random_state=0).fit, X),
-        "fit, 10% missing": partial(HushTable(random_state=0).fit, X_gaps),
-        "fit, rising columns": partial(HushTable(random_state=0).fit, np.sort(X, axis=0)),
-        "score": partial(HushTable(random_state=0).fit(X).score_samples, new),
-        "score, 10% missing": partial(
-            HushTable(random_state=0).fit(X_gaps).score_samples, new_gaps
-        ),
-    }
-
-
-def values_outside(scale: int, stack: ExitStack) -> Calls:
-    """Count rows under public ranges, with values outside and with none."""
-    X, ranges = normal_rows(10_000 // scale, 1_024), {"values outside": 3.0, "none": 9.0}
-    return {
-        name: partial(
-            Sketch.from_data, Plan.draw(numeric_schema(1_024, end, named=False), random_state=0), X
-        )
-        for name, end in ranges.items()
-    }  # fmt: skip
-
-
 def kinds_of_fit(scale: int, stack: ExitStack) -> Calls:
-    """Fit and score with relations, by released counts, in small groups, and in contexts."""
+    """Fit and score with relations, and fit in contexts."""
     n = 10**5 // scale
     X, new = normal_rows(n, 10), normal_rows(n, 10, 1)
     X[:, 1] += X[:, 0]
     related = HushTable(random_state=0, relations=True)
-    plan = Plan.draw(numeric_schema(10, 9, named=False), random_state=0, n_tables=200, n_cells=64)
-    released = HushTable.from_counts(Sketch.from_data(plan, X).release(epsilon=1.0))
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(10)])
-    numbers = np.random.default_rng(2).integers(0, max(2, n // 20), n)
-    frame["g"] = [f"group {k}" for k in numbers]
-    kinds = frame.assign(g=[f"kind {k % 10}" for k in numbers])
+    frame["g"] = [f"kind {k}" for k in np.random.default_rng(2).integers(0, 10, n)]
 
-    def of_frame(rows: pd.DataFrame, **settings: Any) -> Call:
-        return partial(HushTable(random_state=0, **settings).fit, rows)
+    def of_frame(**settings: Any) -> Call:
+        return partial(HushTable(random_state=0, **settings).fit, frame)
 
     return {
         "fit": partial(HushTable(random_state=0).fit, X),
@@ -506,52 +396,10 @@ def kinds_of_fit(scale: int, stack: ExitStack) -> Calls:
         "relations=True, score": partial(
             HushTable(random_state=0, relations=True).fit(X).score_samples, new
         ),
-        # A release of many rows has twice as many tables, and each table costs the same.
-        "score by a release of 200 tables": partial(released.score_samples, new),
-        "fit in 5,000 small groups": of_frame(frame, context="g"),
-        "fit of the same columns": of_frame(frame),
-        "one pass of ten categories": of_frame(kinds, passes=1),
-        "context of categories, fit": of_frame(kinds, context="g"),
-        "context of a number, fit": of_frame(kinds, context="x0"),
-        "context of both and a number, fit": of_frame(kinds, context=["g", "x0", "x2"]),
-    }
-
-
-def histories(scale: int, stack: ExitStack) -> Calls:
-    """Fit and score long histories of two entities, and the same rows without their history."""
-    n, rng = 20_000 // scale, np.random.default_rng(0)
-
-    def rows() -> tuple[pa.Table, pa.Table]:
-        X, seconds = rng.standard_normal((n, 10)), np.sort(rng.integers(0, 10**8, n))
-        plain = pa.table({f"x{j}": X[:, j] for j in range(10)})
-        table = plain.append_column("who", pa.array(rng.integers(0, 2, n)))
-        return table.append_column("at", pa.array(seconds.astype("datetime64[s]"))), plain
-
-    (table, plain), (new, new_plain) = rows(), rows()
-    ours, others = HushTable(random_state=0, entity="who", time="at"), HushTable(random_state=0)
-    fitted, fitted_plain = (
-        HushTable(random_state=0, entity="who", time="at").fit(table),
-        HushTable(random_state=0).fit(plain),
-    )
-    return {
-        "fit with histories of two entities": lambda: ours.fit(table),
-        "fit without": lambda: others.fit(plain),
-        "score with histories of two entities": lambda: fitted.score_samples(new),
-        "score without": lambda: fitted_plain.score_samples(new_plain),
-    }
-
-
-def merging(scale: int, stack: ExitStack) -> Calls:
-    """Merge many releases by the command, and load them."""
-    folder = folder_of(stack)
-    plan = Plan.draw(numeric_schema(10, 6), random_state=0, n_tables=10, n_cells=16)
-    X = np.random.default_rng(0).standard_normal((200, 10))
-    paths = [folder / f"{number}.hush" for number in range(1_000 // scale)]
-    for path in paths:
-        Sketch.from_data(plan, X).release(1.0).save(path)
-    return {
-        "merge": lambda: merge(paths, folder / "all.hush"),
-        "loading them": lambda: [load(path) for path in paths],
+        "one pass of ten categories": of_frame(passes=1),
+        "context of categories, fit": of_frame(context="g"),
+        "context of a number, fit": of_frame(context="x0"),
+        "context of both and a number, fit": of_frame(context=["g", "x0", "x2"]),
     }
 
 
@@ -578,86 +426,10 @@ def few_rows(n: int, scale: int, stack: ExitStack) -> Calls:
     }
 
 
-def mixed_row(scale: int, stack: ExitStack) -> Calls:
-    """Score one row of six numbers and four texts, and one of ten numbers."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.standard_normal((5_001, 6)), columns=[*"abcdef"])
-    for name in "wxyz":
-        frame[name] = np.array([f"kind {k}" for k in range(10)])[rng.integers(0, 10, len(frame))]
-    mixed, row = HushTable(random_state=0).fit(frame[1:]), frame[:1]
-    numbers = HushTable(random_state=0).fit(normal_rows(5_000, 10))
-    return {
-        "mixed, pandas": partial(mixed.score_samples, row),
-        "mixed, Arrow": partial(mixed.score_samples, pa.Table.from_pandas(row)),
-        "numbers, NumPy": partial(numbers.score_samples, normal_rows(1, 10, 1)),
-    }
-
-
-def row_in_sql(engine: str, scale: int, stack: ExitStack) -> Calls:
-    """Score one new row in a database by the exported statement: as it is, and prepared."""
-    names = [f"x{j}" for j in range(10)]
-    X, new = normal_rows(5_000, 10).astype(np.float64), normal_rows(1, 10, 1).astype(np.float64)
-    detector = HushTable(random_state=0).fit(pa.table(dict(zip(names, X.T, strict=True))))
-    row = pa.table(dict(zip(names, new.T, strict=True)))
-    statement = written(Model.of(detector), dialect=engine).decode()
-    execute = {"duckdb": in_duckdb, "postgresql": in_postgresql}[engine](stack, row, statement)
-    for query in (statement, "EXECUTE judge"):  # the score follows the ten columns of the table
-        assert abs(execute(query)[10] - detector.score_samples(row)[0]) < 1e-6
-    return {
-        "prepared": partial(execute, "EXECUTE judge"),
-        "plain": partial(execute, statement),
-        "Python": partial(detector.score_samples, row),
-    }
-
-
-def in_duckdb(stack: ExitStack, row: pa.Table, statement: str) -> Callable[[str], Any]:
-    """Store a row in the table data, prepare the statement, and return what runs a query."""
-    try:
-        import duckdb
-    except ImportError as error:
-        raise Absent(str(error)) from None
-    connection = duckdb.connect()
-    stack.callback(connection.close)
-    connection.execute("SET threads = 1")
-    connection.register("given", row)
-    connection.execute("CREATE TABLE data AS SELECT * FROM given")
-    connection.execute("PRAGMA disable_optimizer")
-    connection.execute(f"PREPARE judge AS {statement}")
-    connection.execute("PRAGMA enable_optimizer")
-    return lambda query: connection.execute(query).fetchone()
-
-
-def in_postgresql(stack: ExitStack, row: pa.Table, statement: str) -> Callable[[str], Any]:
-    """Do the same in a server of the tests' own."""
-    sys.path.insert(0, str(ROOT / "tests" / "helpers"))
-    stack.callback(sys.path.remove, sys.path[0])
-    try:
-        import adbc_driver_postgresql  # noqa: F401 # whether it is there
-
-        from postgres_server import programs, running
-    except ImportError as error:
-        raise Absent(str(error)) from None
-    where = programs()
-    if where is None:
-        raise Absent("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
-    cursor = stack.enter_context(stack.enter_context(running(where)).cursor())
-    cursor.execute("SET jit = off")
-    cursor.adbc_ingest("data", row)
-    cursor.execute(f"PREPARE judge AS {statement}")
-    # By default, ADBC copies the rows of a query, and EXECUTE is no query.
-    cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
-
-    def run(query: str) -> Any:
-        cursor.execute(query)
-        return cursor.fetchone()
-
-    return run
-
-
 # --- memory ---------------------------------------------------------------------------------------
 
-#: Rows of a block, and the columns of each; tables of 256 cells: a million counters.
-BLOCK, COLUMNS, SITE_TABLES = 1_000_000, 10, 3907
+#: Rows of a block, and its columns.
+BLOCK, COLUMNS = 1_000_000, 10
 
 
 def process_memory(key: str = "VmHWM", status: str | None = None) -> int:
@@ -668,29 +440,21 @@ def process_memory(key: str = "VmHWM", status: str | None = None) -> int:
     return int(found[1]) * 1024
 
 
-def peak_of(load: str, size: int, place: Path | None = None) -> float:
+def peak_of(load: str, size: int) -> float:
     """Return the peak in MB of a process that runs a load; its result is checked there."""
-    code = f"from hushtable_bench.cases import workloads; workloads.{load}({size}, {str(place)!r})"
+    code = f"from hushtable_bench import workloads; workloads.{load}({size})"
     return float(python("-c", code).split()[-1])
 
 
-def loads(
-    load: str, sizes: tuple[int, int], scale: int, stack: ExitStack,
-    prepare: Callable[[Path, int], None] | None = None,
-) -> Calls:  # fmt: skip
-    """Run a load of two sizes, each in a process of its own, after its files are written."""
+def loads(load: str, sizes: tuple[int, int], scale: int, stack: ExitStack) -> Calls:
+    """Run a load of two sizes, each in a process of its own."""
     if not Path("/proc/self/clear_refs").exists():
         raise Absent("the peak of memory is read from /proc (Linux)")
-    calls = {}
-    for which, size in zip(("small", "large"), sizes, strict=True):
-        place, size = folder_of(stack), max(2, size // scale)
-        if prepare is not None:
-            prepare(place, size)
-        calls[which] = partial(peak_of, load, size, place)
-    return calls
+    small, large = (partial(peak_of, load, max(2, size // scale)) for size in sizes)
+    return {"small": small, "large": large}
 
 
-def stream(size: int, place: str) -> None:
+def stream(size: int) -> None:
     """Count a stream that repeats a block, whose counts are multiples of the block's."""
     block, plan = normal_rows(min(size, BLOCK), COLUMNS), Plan.draw(numeric_schema(COLUMNS, 5))
     times = -(-size // BLOCK)
@@ -700,67 +464,7 @@ def stream(size: int, place: str) -> None:
     report(np.array_equal(sketch.counts, times * Sketch.from_data(plan, batch).counts))
 
 
-def window(size: int, place: str) -> None:
-    """Pass a stream through a window of ten panes, with three kinds of blocks in turn."""
-    blocks = [normal_rows(min(size, BLOCK), COLUMNS, seed) for seed in range(3)]
-    plan, times = Plan.draw(numeric_schema(COLUMNS, 5)), -(-size // BLOCK)
-    sliding = SlidingWindow(plan, 10, n_jobs=-1)
-    for i in range(times):
-        sliding.roll().add(blocks[i % 3])
-    last = [blocks[i % 3] for i in range(max(0, times - 10), times)]
-    expected = sum((Sketch.from_data(plan, b) for b in last), start=Sketch.zero(plan))
-    report(sliding.sketch == expected)
-
-
-def write_releases(place: Path, sites: int) -> None:
-    """Write a release of each site with a million counters, and the sum."""
-    rng, schema = np.random.default_rng(0), numeric_schema(4, 5)
-    sizes: dict[str, Any] = {
-        "n_tables": SITE_TABLES,
-        "n_cells": 256,
-        "min_depth": 8,
-        "max_depth": 8,
-    }
-    plan = Plan.draw(schema, random_state=0, **sizes)
-    total: Any = 0
-
-    def add_noise(counts, kind, scale, *, progress=None):
-        return counts + np.rint(rng.normal(0.0, scale, len(counts))).astype(np.int64)
-
-    with mock.patch.object(mechanisms, "add_noise", add_noise):  # a fast substitute
-        for i in range(sites):
-            release = Sketch.from_data(plan, rng.normal(size=(100, 4))).release(1.0)
-            release.save(place / f"s{i:03d}.hush")
-            total = total + release.counts
-    np.save(place / "sum.npy", total)
-
-
-def merge_releases(size: int, place: str) -> None:
-    """Merge the releases of a folder by the command."""
-    folder = Path(place)
-    merge(sorted(folder.glob("s*.hush")), folder / "all.hush")
-    merged = load(folder / "all.hush")
-    exact = np.array_equal(merged.counts, np.load(folder / "sum.npy"))
-    report(exact and len(merged.ledger.shares) == size)
-
-
-def write_small_files(place: Path, files: int) -> None:
-    """Write files of 100 rows."""
-    names = [f"x{j}" for j in range(COLUMNS)]
-    for i in range(files):
-        X = normal_rows(100, COLUMNS, i)
-        pq.write_table(pa.table(dict(zip(names, X.T, strict=True))), place / f"{i:05d}.parquet")
-
-
-def small_files(size: int, place: str) -> None:
-    """Count a folder of small files."""
-    plan = Plan.draw(numeric_schema(COLUMNS, 5))
-    sketch = Sketch.from_data(plan, Path(place), n_jobs=-1)
-    X = np.concatenate([normal_rows(100, COLUMNS, i) for i in range(size)])
-    report(sketch == Sketch.from_data(plan, X))
-
-
-def fit_and_score(size: int, place: str) -> None:
+def fit_and_score(size: int) -> None:
     """Fit and score rows with two threads: the peak beyond the rows themselves."""
     tiny = normal_rows(100, COLUMNS)
     HushTable(random_state=0, n_jobs=2).fit(tiny).score_samples(tiny)  # loads the kernels
@@ -780,79 +484,6 @@ def report(exact: bool) -> None:
     """Print the peak of this process in MB, if its result is right."""
     assert exact, "the result is wrong"
     print(process_memory() / 1e6)
-
-
-# --- rounds ---------------------------------------------------------------------------------------
-
-
-def secure_sum(scale: int, stack: ExitStack) -> Calls:
-    """Sum 100,096 counters of 20 sites, with their books on disk, and without a carrier's cost.
-
-    A fast substitute draws the noise: OpenDP draws 100,000 counts in about a second, with or
-    without masks. Each sum has to equal the plain sum bit by bit.
-    """
-    folder, keys = folder_of(stack), {f"s{i:02d}": Keys.generate(f"s{i:02d}") for i in range(20)}
-    lead, cards = Keys.generate("lead"), [one.card for one in keys.values()]
-    schema, tables = numeric_schema(4, 5), max(2, 391 // scale)
-    depth = {"n_cells": 256, "min_depth": 8, "max_depth": 8}
-    plan = Plan.draw(schema, n_tables=tables, random_state=0, **depth)
-    sketch = Sketch.from_data(plan, normal_rows(100, 4))
-    books = {}
-    for name, one in keys.items():
-        book = Book.create(folder / f"{name}.book", one.card, epsilon=20.0)
-        books[name] = stack.enter_context(book)
-        book.trust([lead.card], "coordinator")
-        book.trust(cards)
-    policy, rng = (
-        Policy(unattended=True, persons=1, features=schema.features),
-        np.random.default_rng(1),
-    )
-
-    def add_noise(counts, mechanism, scale, *, progress=None):
-        return counts + np.rint(rng.normal(0.0, scale, len(counts))).astype(np.int64)
-
-    stack.enter_context(mock.patch("hushtable.privacy.mechanisms.add_noise", add_noise))
-
-    def one_sum(lost: int, of_sites: bool) -> float:
-        title, spent, asked = f"round {time.monotonic_ns()}", 0.0, dict.fromkeys(keys, 0)
-        round_ = Round.open(
-            plan,
-            cards,
-            lead,
-            epsilon=1.0,
-            deadline=now() + timedelta(days=1),
-            least=14,
-            title=title,
-        )
-        agents = {
-            name: OnlineSite(one, books[name], lambda _: sketch, policy=policy, data_set=title)
-            for name, one in keys.items()
-        }
-        gone = [*keys][:lost]
-
-        def answer(name: str, request: bytes) -> bytes | None:
-            nonlocal spent
-            asked[name] += 1
-            if name in gone and asked[name] > 1:  # drops out when the masked counts are due
-                return None
-            before = time.process_time()
-            reply = agents[name].answer(request)
-            spent += time.process_time() - before
-            return reply
-
-        before = time.process_time()
-        carrier = Memory({name: partial(answer, name) for name in keys})
-        result = SecureSum(round_, lead, carrier).run()
-        whole = time.process_time() - before
-        answers = [books[name].answer(round_.round_id) for name in keys if name not in gone]
-        assert np.array_equal(result.counts, sum(one.sent for one in answers if one is not None))
-        return spent / len(keys) if of_sites else whole - spent
-
-    return {
-        "a site": partial(one_sum, 0, True),
-        "the coordinator": partial(one_sum, 0, False),
-        "the coordinator, 6 sites lost": partial(one_sum, 6, False),
-    }
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -895,43 +526,16 @@ ENTRIES: tuple[Task, ...] = (
     Task("4,000 new rows after 100,000 x 10", nearest,
           [faster("novelty", "5 nearest neighbours", 20.0)]),
     Task("1,000,000 x 10", threads, [within("score, two threads", "one thread", 1.15)], times=3),
-    *(Task(f"hash families, 100,000 x {d}", partial(families, d), [
-        within("RSHash", "LSHiTables", 4.0),
-        *(within(f"{name}, score", f"product of {name}'s vectors", 2.0)
-          for name in ("RotatedRSHash", "ACE")),
-    ]) for d in (10, 100)),
     Task("CSV, 1,000,000 rows x 20", csv_file, [
         within("fit and score by commands", "pandas and IsolationForest", 0.6),
         within("fit in Python", "one reading by Arrow", 2.0),
         within("check", "one reading by Arrow", 1.5),
     ]),
-    Task("CSV with identifiers", csv_with_identifiers,
-          [within("check", "one reading by Arrow", 2.2)]),
-    Task("fit of 100,000 rows of ten columns", texts, [
-        *(within(f"texts, {kind} of pandas", "whole numbers, pandas", 2.0)
-          for kind in ("objects", "str")),
-        within("texts, Arrow", "whole numbers, Arrow", 2.0),
-    ], times=3),
-    Task("score of 20,000 rows", power_of_two, [within("1,024 columns", "1,000 columns", 1.15)],
-          times=3),
-    Task("20,000 x 100", odd_values, [
-        within("fit, 10% missing", "fit", 1.5), within("score, 10% missing", "score", 2.3),
-        within("fit, rising columns", "fit", 2.0),
-    ], times=3),
-    Task("count of 10,000 x 1,024 under ranges", values_outside,
-          [within("values outside", "none", 1.8)], times=3),
     Task("100,000 x 10", kinds_of_fit, [
         within("relations=True, fit", "fit", 2.0), within("relations=True, score", "score", 1.7),
-        within("score by a release of 200 tables", "score", 1.4),
-        within("fit in 5,000 small groups", "fit of the same columns", 2.5),
         *(within(f"context of {what}, fit", "one pass of ten categories", 1.3)
           for what in ("categories", "a number", "both and a number")),
     ], times=2),
-    Task("20,000 x 10", histories, [
-        within("fit with histories of two entities", "fit without", 10.0),
-        within("score with histories of two entities", "score without", 15.0),
-    ], times=3),
-    Task("1,000 releases", merging, [within("merge", "loading them", 1.75)]),
     Task("one new row", partial(few_rows, 1), [
         within("score", None, 50.0), within("score, float32", None, 50.0),
         within("score, pandas", None, 150.0), within("Scorer", None), within("LSHiTables", None),
@@ -940,35 +544,15 @@ ENTRIES: tuple[Task, ...] = (
     *(Task(f"{n} new rows", partial(few_rows, n), [
         within("score", None, most), faster("score", PEER),
     ], times=50, unit="µs") for n, most in ((10, 70.0), (100, 85.0), (1_000, None))),
-    Task("one new row of 6 numbers and 4 texts", mixed_row, [
-        within("mixed, pandas", "numbers, NumPy", 4.0),
-        within("mixed, Arrow", "numbers, NumPy", 2.0),
-    ], times=100, unit="µs"),
-    *(Task(f"one new row in {name}", partial(row_in_sql, engine), [
-        faster("prepared", "plain"), within("prepared", "Python"),
-    ], times=7, unit="ms", clock=True)
-      for engine, name in (("duckdb", "DuckDB"), ("postgresql", "PostgreSQL"))),
     Task("new process", starts, [
         within("hushtable score", None, 0.45), within("hushtable fit", None, 0.9),
         within("hushtable score --help", None), within("first fit and scores in Python", None, 0.8),
         within("the same without built kernels", None, 1.5), within("import hushtable", None, 0.2),
         within("hushtable score", "import numpy, pyarrow.compute"),
     ]),
-    Task("secure sum of 20 sites", secure_sum, [
-        within("a site", None, 0.3), within("the coordinator", None, 3.0),
-        within("the coordinator, 6 sites lost", None, 3.0),
-    ]),
-    *(Task(f"peak memory, {what}", set_up, [within("large", "small", most)], unit="MB")
-      for what, most, set_up in (
-          ("20,000,000 / 2,000,000 rows streamed", 1.1,
-           partial(loads, "stream", (2_000_000, 20_000_000))),
-          ("20,000,000 / 2,000,000 rows through a window", 1.25,
-           partial(loads, "window", (2_000_000, 20_000_000))),
-          ("100 / 10 releases of a million counters merged", 1.1,
-           partial(loads, "merge_releases", (10, 100), prepare=write_releases)),
-          ("2,000 / 200 files of 100 rows", 1.2,
-           partial(loads, "small_files", (200, 2_000), prepare=write_small_files)),
-      )),
+    Task("peak memory, 20,000,000 / 2,000,000 rows streamed",
+         partial(loads, "stream", (2_000_000, 20_000_000)), [within("large", "small", 1.1)],
+         unit="MB"),
     Task("peak memory beyond the rows",
           partial(loads, "fit_and_score", (1_000_000, 10_000_000)),
           [within("large", None, 100.0)], unit="MB"),

@@ -1,6 +1,6 @@
 """Compare the CPU time, and the peak memory, of tasks with other tools and with tasks like them.
 
-The comparisons are those of `hushtable_bench.cases.workloads`. The contestants of an entry take
+The comparisons are those of `hushtable_bench.workloads`. The contestants of an entry take
 turns, in one process or, if the start of a process is part of the measure, in processes of their
 own. After one round that does not count, the figure of each is its median over the rounds. CPU
 seconds include those of child processes; what else the machine does changes their ratios little.
@@ -15,13 +15,16 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Annotated
 
 from threadpoolctl import threadpool_limits
 
+from hushtable.cli.options import option
+from hushtable.cli.result import CommandResult
 from hushtable_bench import figures
-from hushtable_bench.cases.workloads import ENTRIES, GROWTH, Absent, Calls, RatioBound, Task
 from hushtable_bench.results import ResultTable, environment_line
-from hushtable_bench.runner import PACKAGES, CaseRun, progress
+from hushtable_bench.runner import FOLDER, PACKAGES, CaseRun, Quick, ResultFolder, progress
+from hushtable_bench.workloads import ENTRIES, GROWTH, Absent, Calls, RatioBound, Task
 
 #: The divisor of sizes with --quick, and the rounds that count without it.
 QUICK_SCALE, ROUNDS = 100, 5
@@ -87,24 +90,23 @@ def cpu_seconds() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def in_turns(calls: Calls, rounds: int, times: int = 1, clock: bool = False) -> dict[str, float]:
+def in_turns(calls: Calls, rounds: int, times: int = 1) -> dict[str, float]:
     """Return the median figure of each contestant, in turns, after a round that does not count.
 
     Without further rounds, the first one counts. A turn is several ``times`` the same call. A call
-    that returns a float has measured itself; the figure of any other call is its CPU seconds or,
-    with ``clock``, the seconds of the clock. An entry that has taken long has fewer rounds.
+    that returns a float has measured itself; the figure of any other call is its CPU seconds. An
+    entry that has taken long has fewer rounds.
     """
-    now = time.perf_counter if clock else cpu_seconds
     found: dict[str, list[float]] = {name: [] for name in calls}
     end = cpu_seconds() + PATIENCE
     for number in range(rounds + 1):
         if number > 1 and cpu_seconds() > end:
             break
         for name, call in calls.items():
-            before = now()
+            before = cpu_seconds()
             for _ in range(times):
                 result = call()
-            spent = (now() - before) / times
+            spent = (cpu_seconds() - before) / times
             found[name].append(result if isinstance(result, float) else spent)
     return {name: statistics.median(each[1:] or each) for name, each in found.items()}
 
@@ -115,7 +117,7 @@ def compared(entry: Task, scale: int) -> Iterator[MeasuredRatio]:
         calls = entry.set_up(scale, stack)
         wanted = {name for bound in entry.bounds for name in (bound.ours, bound.other) if name}
         rounds, times = (ROUNDS, entry.times) if scale == 1 else (0, 1)
-        medians = in_turns(calls, rounds, times, entry.clock)
+        medians = in_turns(calls, rounds, times)
     for name in sorted(wanted - {*calls}):
         progress(f"{entry.name}: without {name}, which is not installed")
     for bound in entry.bounds:
@@ -162,19 +164,32 @@ def measure_growth(run: CaseRun, quick: bool) -> None:
     figures.growth_figure(curves, run.output)
 
 
-def speed(run: CaseRun, *, quick: bool = False, only: Sequence[str] = ()) -> None:
-    """Compare CPU seconds and memory of all entries: ten minutes; --quick, small sizes.
+def speed(
+    quick: Quick = False,
+    only: Annotated[
+        str | None, option("TEXT", "Entries whose names contain this, without the growth.")
+    ] = None,
+    output: ResultFolder = FOLDER,
+) -> CommandResult:
+    """Compare CPU seconds and memory with other tools.
 
-    --only measures the entries whose names contain one of these texts, and not the growth.
+    Contestants take turns. With --quick, sizes are small, and figures mean nothing. The whole takes
+    ten minutes on an idle machine.
+
+    Example:
+      hushtable bench speed -o results
+      hushtable bench speed --only "new rows"
     """
-    chosen = [one for one in ENTRIES if not only or any(text in one.name for text in only)]
+    run = CaseRun("speed", output)
+    chosen = [one for one in ENTRIES if only is None or only in one.name]
     with threadpool_limits(limits=1):
         found = measure(run, chosen, quick)
         rows = [one.cells() for one in found]
         rows.append((environment_line(PACKAGES), "", "", "", ""))
         run.say(ResultTable(("task", "ours", "other", "ratio", "target"), rows))
-        if not only:
+        if only is None:
             measure_growth(run, quick)
     for one in found if not quick else ():
         if one.bound.limit is not None:
             run.hold(one.name, one.judged, one.bound.needs, one.bound.limit, ".3g")
+    return run.finish()

@@ -1,1 +1,0 @@
-"""Timed and judged cases: one function each, which `hushtable_bench.runner` runs."""

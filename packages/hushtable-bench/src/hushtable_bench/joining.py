@@ -1,0 +1,137 @@
+"""Measure what a site gains by joining others.
+
+Each labelled set (at most 6,000 of its rows) is divided into a site and all others, without noise:
+a site like the others (*alike*), a *referral* centre with three outliers in ten rows, a site with
+one of three clusters of the inliers (*case mix*), and such a site with 12 *visitors* of another
+cluster. Its rows are scored by its own model, by the others' counts, by the counts of all, and by a
+home model. Figures are means of ROC-AUC and average precision minus those of the site's own model.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+
+from hushtable import HomeModel, HushTable, Plan, Sketch
+from hushtable.cli.result import CommandResult
+from hushtable_bench.data import LabelledSet, auc_and_ap, data_folder, load
+from hushtable_bench.results import ResultTable
+from hushtable_bench.runner import FOLDER, CaseRun, Quick, ResultFolder, Seeds, Sets, progress
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+def complete(data: LabelledSet) -> LabelledSet:
+    """Return the set without missing values, for splits by distances."""
+    return LabelledSet(data.name, np.nan_to_num(data.X), data.y.astype(bool))
+
+
+def clusters_of(X: Floats, number: int, among: Rows, seed: int = 0) -> Rows:
+    """Return the cluster of some rows by their standardized columns."""
+    Z = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9)
+    found: Rows = KMeans(number, n_init=2, random_state=seed).fit_predict(Z[among])
+    return found
+
+
+#: Rows of a set at most.
+ROWS, QUICK_SETS = 6_000, 3
+#: Rows of a site that is like the others, outliers of the others; and outliers that a set has.
+ALIKE, LEAST = (50, 100, 200, 500), 20
+ELSEWHERE, POOLED, HOME = "elsewhere", "all sites", "home model"
+WAYS = (ELSEWHERE, POOLED, HOME)
+#: At least, for any kind of site; and for a referral centre: ROC-AUC and average precision.
+NEVER, REFERRAL = (-0.01, -0.03), (0.12, 0.10)
+
+
+class SiteSplit(NamedTuple):
+    """A kind of site, and its rows."""
+
+    kind: str
+    own: Rows
+
+
+def splits(data: LabelledSet, seed: int) -> Iterator[SiteSplit]:
+    """Yield the sites that a set allows."""
+    rng, n = np.random.default_rng(seed), len(data.X)
+    order, odd, usual = rng.permutation(n), np.flatnonzero(data.y), np.flatnonzero(~data.y)
+    for rows in ALIKE:
+        if n >= 4 * rows:
+            yield SiteSplit(f"alike, {rows} rows", order[:rows])
+    cases = min(60, len(odd) // 2)
+    others = min(len(usual) // 4, cases * 7 // 3)
+    chosen = rng.choice(odd, cases, replace=False), rng.choice(usual, others, replace=False)
+    yield SiteSplit("referral", np.concatenate(chosen))
+    cluster = clusters_of(data.X, 3, usual, seed)
+    largest = np.argsort(-np.bincount(cluster, minlength=3))
+    own, other = (usual[cluster == kind] for kind in largest[:2])
+    if len(own) > 200 and len(other) > 100:
+        sizes = (own, min(400, len(own) // 2)), (other, 12), (odd, min(12, len(odd) // 2))
+        parts = [rng.choice(rows, size, replace=False) for rows, size in sizes]
+        yield SiteSplit("visitors", np.concatenate(parts))
+        sizes = (own, len(own) // 2), (odd, len(odd) // 3), (odd, 0)
+        parts = [rng.choice(rows, size, replace=False) for rows, size in sizes]
+        yield SiteSplit("case mix", np.concatenate(parts))
+
+
+def gains(data: LabelledSet, own: Rows) -> list[float]:
+    """Return ROC-AUC and average precision of each way, minus those of the site's own model."""
+    rest = np.setdiff1d(np.arange(len(data.X)), own)
+    schema = data.schema()
+    marginals = Sketch.from_data(Plan.marginals(schema), data.X)
+    plan = Plan.draw(schema, marginals=marginals, random_state=0)
+    others = Sketch.from_data(plan, data.X[rest])
+    rows, y = data.X[own], data.y[own]
+    home = HomeModel.fit(rows, others, random_state=0).scores(rows)
+    pooled = HushTable.from_counts(others + Sketch.from_data(plan, rows)).score_samples(rows)
+    return _less(y, home.here, home.elsewhere, pooled, home.score)
+
+
+def _less(y: NDArray[np.bool_], own: Floats, *others: Floats) -> list[float]:
+    """Return ROC-AUC and average precision of each other model, minus those of its own."""
+    before = auc_and_ap(y, own)
+    found = (auc_and_ap(y, scores) for scores in others)
+    return [one[key] - before[key] for one in found for key in ("auc", "ap")]
+
+
+def joining(
+    data: Sets = None, seeds: Seeds = 4, quick: Quick = False, output: ResultFolder = FOLDER
+) -> CommandResult:
+    """Measure what a site gains by the counts of others.
+
+    All sets below the folder count, without noise. The whole takes five minutes.
+
+    Example:
+      hushtable bench joining --data labelled-sets -o results
+    """
+    run = CaseRun("joining", output)
+    files = sorted(data_folder(data).rglob("*.npz"))
+    found: dict[str, list[list[float]]] = {}
+    for path in files[:QUICK_SETS] if quick else files:
+        rows = complete(load(path).at_most(ROWS))
+        if rows.y.sum() < LEAST:
+            continue
+        progress(path.stem)
+        for seed in range(1 if quick else seeds):
+            for kind, own in splits(rows, seed):
+                y = rows.y[own]
+                if 3 <= y.sum() < len(y):
+                    found.setdefault(kind, []).append(gains(rows, own))
+    run.say("Minus the site's own model: ROC-AUC / average precision.")
+    lines = []
+    for kind in sorted(found):
+        mean = np.mean(found[kind], axis=0).reshape(-1, 2)
+        error = np.std(found[kind], axis=0).reshape(-1, 2) / np.sqrt(len(found[kind]))
+        cells = [
+            f"{a:+.3f} +- {b:.3f} / {c:+.3f} +- {d:.3f}"
+            for (a, c), (b, d) in zip(mean, error, strict=True)
+        ]
+        lines.append((kind, str(len(found[kind])), *cells))
+        if not quick:
+            least = REFERRAL if kind == "referral" else NEVER
+            for which, gain, bound in zip(("ROC-AUC", "AP"), mean[-1], least, strict=True):
+                run.hold(f"{kind}, {HOME} less own: {which}", float(gain), ">=", bound)
+    run.say(ResultTable(("site", "sites", *WAYS), lines))
+    return run.finish()
