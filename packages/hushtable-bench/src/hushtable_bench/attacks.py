@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,15 +15,11 @@ from hushtable.data.encoding import Encoder
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import GAUSSIAN, rho_bound
 from hushtable.privacy.ledger import Ledger, Share
-from hushtable.privacy.mechanisms import Sensitivity, add_noise
+from hushtable.privacy.mechanisms import Sensitivity
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.results import Page, Promise, ResultTable, judged
 from hushtable_bench.systems.audit import audit_canaries, audit_neighbours
 from hushtable_bench.systems.bounds import Finding, area, canary_bound, judge, most_area, most_true
-from hushtable_federation.clock import now
-from hushtable_federation.keys import Keys
-from hushtable_federation.result import total
-from hushtable_federation.round import Round
 
 DELTA = 1e-6
 #: Confidence of each bound: with thirty bounds, at most 3% of runs reject a correct release.
@@ -159,40 +154,6 @@ def sum_minus_own(scene: Scene, epsilon: float | None) -> Trial:
     return trial
 
 
-def masked_minus_parts(scene: Scene, epsilon: float | None) -> Trial:
-    """Subtract the counts of the reader and a colluding site from a masked sum of four sites.
-
-    The round assumes one colluder, so the noise of two sites protects. (Masks cancel in the sum,
-    and are left out.)
-    """
-    plan = scene.plan()
-    pair = scene.pair(plan)
-    keys = [Keys.generate(f"site{i}") for i in range(4)]
-    round_ = Round.open(
-        plan, [one.card for one in keys], keys[0], epsilon=1.0 if epsilon is None else epsilon,
-        delta=DELTA, deadline=now() + timedelta(days=1), colluders=1,
-    )  # fmt: skip
-    ledgers = {
-        name: round_.ledger(Share(f"{i}" * 64, round_.site_scale, ""))
-        for i, name in enumerate(round_.names)
-    }
-    rest = Sketch.from_data(plan, scene.data.X[: 2 * _ROWS]).counts
-
-    def part(counts: Ints) -> Ints:
-        if epsilon is None:
-            return counts
-        return add_noise(counts, "discrete-gaussian", round_.site_scale)
-
-    known = part(rest) + part(rest)
-
-    def trial(present: bool) -> float:
-        words = (part(pair[present].counts) + part(rest) + known).view(np.uint64)
-        result = total(round_, words, ledgers)
-        return _beyond(result.counts - known - rest, pair)
-
-    return trial
-
-
 # --- all of them ----------------------------------------------------------------------------------
 
 #: Takes a scene, the total epsilon (None: no noise), and how often to play each case.
@@ -219,7 +180,6 @@ ATTACKS: dict[str, Attack] = {
     "two rounds about the same people, averaged": _played(two_rounds),
     "two rounds, one person joins: their difference": _played(joins),
     "two sites' sum, less one's own release": _played(sum_minus_own),
-    "four sites' masked sum, less two sites' parts": _played(masked_minus_parts),
 }
 #: A mistake that has to be found, besides those of `hushtable_bench.outside`.
 PLANTED = "planted: the same noise in two rounds"

@@ -18,7 +18,7 @@ from hushtable.errors import UsageError
 from hushtable.threads import for_each, n_threads
 from hushtable_bench import kernels
 
-__all__ = ["LODA", "EnsembleKNN", "EnsembleLOF", "LSHiForest"]
+__all__ = ["LODA", "LSHiForest", "NeighbourEnsemble"]
 
 Floats = NDArray[np.float64]
 
@@ -409,11 +409,15 @@ _Member: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class EnsembleKNN(Baseline):
-    """Mean distance to the k nearest rows of a sample, mean over many samples.
+class NeighbourEnsemble(Baseline):
+    """Mean score by the k nearest rows of a sample, over many samples.
 
     Parameters
     ----------
+    score : {"distance", "reachability", "lof"}, default="distance"
+        Mean distance to the neighbours; mean reachability distance, 1 / density, which reproduces
+        what Li and Pham call local outlier factor; or the local outlier factor (Breunig et al.,
+        2000), which compares a row's density with its neighbours'.
     n_estimators : int, default=100
         Number of samples, the paper's m.
     n_neighbors : int, default=5
@@ -432,13 +436,15 @@ class EnsembleKNN(Baseline):
     scores_ : ndarray of shape (n,), float64
         Scores of the rows of `fit`, as `score_samples` gives them.
     offset_ : float
-        Score below which a row is an outlier: minus a distance, in the rows' own units.
+        Score below which a row is an outlier: minus a distance in the rows' own units, or minus a
+        local outlier factor.
     n_features_in_, feature_names_in_ : int, ndarray of str
         Number of features seen in `fit`, and their names, where the data had some.
 
     Notes
     -----
-    A sampled row at distance 0 from a scored one is taken for the row itself and left out.
+    A sampled row at distance 0 from a scored one is taken for the row itself and left out. Mean
+    reachability distances are at least 1e-10, so that densities stay finite.
 
     References
     ----------
@@ -448,13 +454,14 @@ class EnsembleKNN(Baseline):
     Examples
     --------
     >>> import numpy as np
-    >>> from hushtable_bench.baselines import EnsembleKNN
+    >>> from hushtable_bench.baselines import NeighbourEnsemble
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> X[7] = 9.0
-    >>> int(EnsembleKNN(random_state=0).fit(X).scores_.argmin())
+    >>> int(NeighbourEnsemble(random_state=0).fit(X).scores_.argmin())
     7
     """
 
+    score: Literal["distance", "reachability", "lof"] = "distance"
     n_estimators: int = 100
     n_neighbors: int = 5
     max_samples: int | str = "auto"
@@ -463,6 +470,8 @@ class EnsembleKNN(Baseline):
     random_state: Any = None
 
     def _fit(self, X: Floats, rng: np.random.Generator) -> None:
+        if self.score not in ("distance", "reachability", "lof"):
+            raise UsageError(f"score={self.score!r}: needs 'distance', 'reachability' or 'lof'")
         members = whole("n_estimators", self.n_estimators, 1)
         k = whole("n_neighbors", self.n_neighbors, 1)
         if self.max_samples == "auto":
@@ -486,7 +495,11 @@ class EnsembleKNN(Baseline):
     def _member(self, sample: Floats) -> _Member:
         """Return what a member keeps of its sample."""
         search = NearestNeighbors(n_neighbors=self._k + 1, algorithm="brute").fit(sample)
-        return sample, search
+        if self.score == "distance":
+            return sample, search
+        distances, numbers = self._neighbours(sample, sample, search)
+        reach = distances[:, -1]
+        return sample, search, reach, _density(distances, reach[numbers])
 
     def _neighbours(
         self, rows: Floats, sample: Floats, search: NearestNeighbors
@@ -501,74 +514,11 @@ class EnsembleKNN(Baseline):
 
     def _score_by(self, member: _Member, distances: Floats, numbers: NDArray[np.int64]) -> Floats:
         """Score rows by their neighbours."""
-        scores: Floats = -distances.mean(axis=1)
-        return scores
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class EnsembleLOF(EnsembleKNN):
-    """Local outlier factor (Breunig et al., 2000) in a sample, mean over many samples.
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Number of samples, the paper's m.
-    n_neighbors : int, default=5
-        Neighbours k.
-    max_samples : int or "auto", default="auto"
-        Rows sampled for each member, without replacement; "auto" is min(0.1 n, 1000).
-    relative : bool, default=True
-        Whether a row's density is set against its neighbours', as the local outlier factor
-        does. False scores by the reachability distance alone (1 / density), which is what
-        reproduces the figures of Li and Pham.
-    contamination : float in (0, 0.5], default=0.1
-        Share of the rows of `fit` that lie below `offset_`.
-    n_jobs : int, optional
-        Threads; None is one, -1 every core. Scores are the same for any number.
-    random_state : int, RandomState or None
-        Seed of the samples.
-
-    Attributes
-    ----------
-    scores_ : ndarray of shape (n,), float64
-        Scores of the rows of `fit`, as `score_samples` gives them.
-    offset_ : float
-        Score below which a row is an outlier: minus a local outlier factor.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        Number of features seen in `fit`, and their names, where the data had some.
-
-    Notes
-    -----
-    A sampled row at distance 0 from a scored one is taken for the row itself and left out.
-    Distances are taken to be at least 1e-10 in the mean, so that densities stay finite.
-
-    References
-    ----------
-    A. Zimek, M. Gaudet, R. J. G. B. Campello and J. Sander. Subsampling for efficient and
-    effective unsupervised outlier detection ensembles. KDD 2013.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hushtable_bench.baselines import EnsembleLOF
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> X[7] = 9.0
-    >>> int(EnsembleLOF(random_state=0).fit(X).scores_.argmin())
-    7
-    """
-
-    relative: bool = True
-
-    def _member(self, sample: Floats) -> _Member:
-        member = super()._member(sample)
-        distances, numbers = self._neighbours(sample, *member)
-        reach = distances[:, -1]
-        return *member, reach, _density(distances, reach[numbers])
-
-    def _score_by(self, member: _Member, distances: Floats, numbers: NDArray[np.int64]) -> Floats:
+        if self.score == "distance":
+            return np.asarray(-distances.mean(axis=1))
         _, _, reach, densities = member
-        score: Floats = -1.0 / _density(distances, reach[numbers])
-        return score * densities[numbers].mean(axis=1) if self.relative else score
+        found: Floats = -1.0 / _density(distances, reach[numbers])
+        return np.asarray(found * densities[numbers].mean(axis=1)) if self.score == "lof" else found
 
 
 def _density(distances: Floats, reach: Floats) -> Floats:

@@ -146,9 +146,6 @@ def paper(
 
 def verdicts(
     data: Sets = None,
-    systems: Annotated[
-        str | None, option("NAMES", "Beside HushTable, with commas between; by default all.")
-    ] = None,
     seeds: Seeds = 3,
     rows: MaxRows = 5_000,
     budget: Annotated[int, option("N", "Rows of each set that are looked at.", min=1)] = 60,
@@ -165,15 +162,13 @@ def verdicts(
 
     Example:
       hushtable bench verdicts --data labelled-sets -o results
-      hushtable bench verdicts --data labelled-sets --systems "no feedback" --seeds 1
     """
     from hushtable_bench import verdicts as bench
 
-    names = [name.strip() for name in systems.split(",")] if systems is not None else []
-    field, files = bench.systems(names), find_sets(data_folder(data))
+    files = find_sets(data_folder(data))
     run = CaseRun("verdicts", output)
     sets = _load_all(run, files, 10**9, split=False)
-    runs = bench.VerdictRuns(field, sets, seeds, rows, budget)
+    runs = bench.VerdictRuns(bench.systems(), sets, seeds, rows, budget)
     results = Results(output / "verdicts.parquet")
     run.do(runs.steps(), results, "Systems")
     found = runs.figures(results)
@@ -198,7 +193,7 @@ def privacy(
     ] = False,
     output: ResultFolder = FOLDER,
 ) -> CommandResult:
-    """Measure what privacy costs, and what adversaries and audits find.
+    """Measure what privacy costs, and what attackers and audits find.
 
     Tables are printed as Markdown; the folder receives them as CSV, and a figure as SVG and PNG.
     Audits look from outside at what is published and written to files; they also have to find

@@ -141,7 +141,7 @@ def find_guilty(seeds: int, rows: int = ROWS) -> list[Blamed]:
 
 
 def explain(quick: Quick = False, output: ResultFolder = FOLDER) -> CommandResult:
-    """Measure whether explanations name the features that make a row unusual.
+    """Measure whether explanations name what is unusual.
 
     SHAP and coniferest are measured where they are installed. The whole takes a minute.
 

@@ -84,7 +84,7 @@ def gaps(
     rows: MaxRows = 3_000,
     output: ResultFolder = FOLDER,
 ) -> CommandResult:
-    """Measure what a missing value should count as, and draw the trade-off.
+    """Measure what a missing value should count as.
 
     Example:
       hushtable bench gaps --data labelled-sets --gaps sets-with-gaps -o results

@@ -8,7 +8,6 @@ home model. Figures are means of ROC-AUC and average precision minus those of th
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,34 +45,27 @@ WAYS = (ELSEWHERE, POOLED, HOME)
 NEVER, REFERRAL = (-0.01, -0.03), (0.12, 0.10)
 
 
-class SiteSplit(NamedTuple):
-    """A kind of site, and its rows."""
-
-    kind: str
-    own: Rows
-
-
-def splits(data: LabelledSet, seed: int) -> Iterator[SiteSplit]:
-    """Yield the sites that a set allows."""
+def splits(data: LabelledSet, seed: int) -> Iterator[tuple[str, Rows]]:
+    """Yield the sites that a set allows: kinds, and their rows."""
     rng, n = np.random.default_rng(seed), len(data.X)
     order, odd, usual = rng.permutation(n), np.flatnonzero(data.y), np.flatnonzero(~data.y)
     for rows in ALIKE:
         if n >= 4 * rows:
-            yield SiteSplit(f"alike, {rows} rows", order[:rows])
+            yield f"alike, {rows} rows", order[:rows]
     cases = min(60, len(odd) // 2)
     others = min(len(usual) // 4, cases * 7 // 3)
     chosen = rng.choice(odd, cases, replace=False), rng.choice(usual, others, replace=False)
-    yield SiteSplit("referral", np.concatenate(chosen))
+    yield "referral", np.concatenate(chosen)
     cluster = clusters_of(data.X, 3, usual, seed)
     largest = np.argsort(-np.bincount(cluster, minlength=3))
     own, other = (usual[cluster == kind] for kind in largest[:2])
     if len(own) > 200 and len(other) > 100:
         sizes = (own, min(400, len(own) // 2)), (other, 12), (odd, min(12, len(odd) // 2))
         parts = [rng.choice(rows, size, replace=False) for rows, size in sizes]
-        yield SiteSplit("visitors", np.concatenate(parts))
+        yield "visitors", np.concatenate(parts)
         sizes = (own, len(own) // 2), (odd, len(odd) // 3), (odd, 0)
         parts = [rng.choice(rows, size, replace=False) for rows, size in sizes]
-        yield SiteSplit("case mix", np.concatenate(parts))
+        yield "case mix", np.concatenate(parts)
 
 
 def gains(data: LabelledSet, own: Rows) -> list[float]:

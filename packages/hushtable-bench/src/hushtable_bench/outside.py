@@ -7,8 +7,8 @@ in them, `BROKEN` temporarily plants mistakes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -20,17 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.counts.base import Noised
-from hushtable.counts.periods import Increment, Periods
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.schema import Feature, Schema
 from hushtable.detectors.load import load
 from hushtable.plans.plan import Plan
-from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import MAX_EPSILON, calibrated_scale, part_scale
 from hushtable.privacy.mechanisms import Cost, Sensitivity, add_noise
 from hushtable_bench.results import Page, Promise, ResultTable, judged
-from hushtable_bench.systems.audit import apart, audit_neighbours, audit_periods
+from hushtable_bench.systems.audit import apart, audit_neighbours
 from hushtable_bench.systems.bounds import Finding
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
@@ -83,8 +81,8 @@ def one_round(X: Floats, folder: Path, **terms: Any) -> list[Release]:
 
 def marginals_then_tables(X: Floats, folder: Path, epsilon: float) -> list[Release]:
     """Release marginals, draw the tables' plan from them, release tables: one budget for both."""
-    first = Sketch.from_data(Plan.marginals(SCHEMA), X).release(epsilon, DELTA, share=0.9)
-    first = _through_a_file(first, folder / "marginals.hush")
+    noised = Sketch.from_data(Plan.marginals(SCHEMA), X).release(epsilon, DELTA, share=0.9)
+    first = _through_a_file(noised, folder / "marginals.hush")
     plan = Plan.draw(SCHEMA, marginals=first, random_state=0, n_tables=2, **DEEP)
     second = Sketch.from_data(plan, X).release(epsilon, DELTA)
     return [first, _through_a_file(second, folder / "tables.hush")]
@@ -120,38 +118,6 @@ def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
     result = _through_a_file(merged, folder / "result.hush")
     known += (K_MIN - 1) * Sketch.from_data(result.plan, X[:OTHERS]).counts
     return [Release(result.plan, result.counts - known, result.ledger)]
-
-
-@cache
-def stream_plan(horizon: Horizon) -> Plan:
-    """Return a plan with few deep tables, for this number of periods."""
-    return Plan.draw(
-        SCHEMA, random_state=0, n_tables=2, epsilon=4.0, expected_rows=OTHERS,
-        horizon=horizon, **DEEP | {"n_cells": 256},
-    )  # fmt: skip
-
-
-def stream(months: Sequence[Floats], folder: Path, plan: Plan, epsilon: float) -> list[Increment]:
-    """Release each month, from a site's file to an increment's file; request each twice."""
-    path, kept = folder / "increment.hush", folder / "site.periods.hush"
-    Periods(plan, epsilon).save(kept)
-    published: list[Increment] = []
-    for month in months:
-        site = load(kept)
-        assert isinstance(site, Periods)
-        sketch = Sketch.from_data(plan, month)
-        site.release(sketch).save(path)
-        first = load(path)
-        site.save(kept)
-        site.release(sketch, period=len(site)).save(path)
-        again = load(path)
-        assert isinstance(first, Increment)
-        assert isinstance(again, Increment)
-        published.append(first)
-        # Repeating the same increment reveals nothing more.
-        if not np.array_equal(first.counts, again.counts):
-            published.append(again)
-    return published
 
 
 # --- who is asked about ---------------------------------------------------------------------------
@@ -202,31 +168,8 @@ class Case:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Stream:
-    """The periods of a site, the persons that the audit asks about, and the claim."""
-
-    epsilon: float  # claimed for one person, over all periods
-    persons: int  # trials needed of both cases
-    horizon: Horizon  # each person has a row in as many periods as the claim allows
-    delta: float = DELTA
-
-    def audit(
-        self, folder: Path, *, confidence: float = CONFIDENCE, effort: float = 1.0
-    ) -> Finding:
-        """Audit all increments together; ``effort`` as in `Case`."""
-        plan, rng = stream_plan(self.horizon), np.random.default_rng(1)
-        rows = apart(plan, rng.random((2000, len(SCHEMA))))
-        return audit_periods(
-            lambda months: stream(months, folder, plan, self.epsilon),
-            plan, rng.random((OTHERS, len(SCHEMA))), rows,
-            epsilon=self.epsilon, delta=self.delta, confidence=confidence,
-            trials=int(np.ceil(effort * self.persons / len(rows))),
-        )  # fmt: skip
-
-
 #: With larger epsilons, an audit with as many trials finds smaller mistakes in the accounting.
-CASES: dict[str, Case | Stream] = {
+CASES: dict[str, Case] = {
     "one round": Case(1.0, partial(one_round, epsilon=1.0), 8000),
     "two rounds, marginals and tables": Case(
         8.0, partial(marginals_then_tables, epsilon=8.0), 1920, rows=_own_bins
@@ -246,8 +189,6 @@ CASES: dict[str, Case | Stream] = {
     "masked sum, all but two parts known": Case(
         4.0, partial(masked_round, epsilon=4.0), 1500, copies=3
     ),
-    "twelve periods, a person in one": Stream(4.0, 8000, Horizon.of(12)),
-    "twelve periods, a person in two": Stream(4.0, 8000, Horizon.of(12, 2, 6)),
 }
 
 
@@ -307,39 +248,6 @@ def all_sites_count() -> AbstractContextManager[Any]:
     return patch("hushtable_federation.round.part_scale", lambda scale, parts: part_scale(scale, 6))
 
 
-def _columns(planted: Callable[[Horizon], Any]) -> AbstractContextManager[Any]:
-    return patch.object(Horizon, "columns", property(planted))
-
-
-def one_period() -> AbstractContextManager[Any]:
-    """Charge once for all periods, with the noise for one: forget that rows stay in later ones."""
-    return _columns(lambda horizon: np.array(horizon.factor[:1]))
-
-
-def one_period_less() -> AbstractContextManager[Any]:
-    """Make the noise for a person in one period, although there are rows in two."""
-    columns = Horizon.columns.fget  # type: ignore[attr-defined] # a property, as the class has it
-    return _columns(lambda horizon: columns(replace(horizon, participations=1)))
-
-
-@contextmanager
-def noise_again() -> Iterator[None]:
-    """Draw new noise each time that a period is requested."""
-    mixed, kept, latest = Horizon.mixed, Periods.increment, dict[int, Any]()
-
-    def noted(horizon: Horizon, counts: Any) -> Any:
-        latest[len(counts)] = mixed(horizon, counts)
-        return latest[len(counts)]
-
-    def increment(site: Periods, period: int) -> Increment:
-        honest = kept(site, period)
-        counts = add_noise(latest[period], honest.ledger.mechanism, site.share.scale)
-        return replace(honest, counts=counts)
-
-    with patch.object(Horizon, "mixed", noted), patch.object(Periods, "increment", increment):
-        yield
-
-
 #: Each mistake, the case that has to find it, and how to make it.
 BROKEN: dict[str, tuple[str, Plant]] = {
     "planted, epsilon of one table": ("one round", one_table),
@@ -348,9 +256,6 @@ BROKEN: dict[str, tuple[str, Plant]] = {
     "planted, a replaced row counted as one more": ("values replaced", one_cell),
     "planted, several rows counted as one": ("three rows a person", one_row),
     "planted, noise shared by all sites": ("masked sum, all but two parts known", all_sites_count),
-    "planted, noise for one period": ("twelve periods, a person in one", one_period),
-    "planted, a person in a period more": ("twelve periods, a person in two", one_period_less),
-    "planted, periods released twice": ("twelve periods, a person in one", noise_again),
 }
 
 #: Each planted mistake, the case that has to find it, and how to make it.

@@ -16,7 +16,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 
 from hushtable.detectors import HushTable
-from hushtable.errors import HushTableError, UsageError
+from hushtable.errors import HushTableError
 from hushtable_bench.adbench import KNOWN
 from hushtable_bench.data import LabelledSet, auc_and_ap
 from hushtable_bench.results import Page, Promise, Results, ResultTable, Row, Step, cell
@@ -126,42 +126,15 @@ class LearningSystem:
     ours: bool = False
 
 
-def systems(names: Sequence[str] = ()) -> list[LearningSystem]:
-    """Return our system and the named ones; if none is named, all that are installed.
-
-    Raises
-    ------
-    UsageError
-        If a name is unknown, or its library is not installed.
-    """
-    known = [
+def systems() -> list[LearningSystem]:
+    """Return our system, and the others whose library is installed."""
+    conifers = CONIFERS if find_spec("coniferest") is not None else ()
+    return [
         LearningSystem(DEFAULT, _Ours, ours=True),
-        *(LearningSystem(name, partial(_Conifer, name)) for name in CONIFERS),
+        *(LearningSystem(name, partial(_Conifer, name)) for name in conifers),
         LearningSystem(FOREST, _VerdictsAlone),
         LearningSystem(NO_FEEDBACK, _NoFeedback, ours=True),
     ]
-    all_names = [one.name for one in known]
-    for name in names:
-        if name not in all_names:
-            raise UsageError(f"system {name!r} is unknown: needs some of {', '.join(all_names)}")
-        if name in CONIFERS and not installed():
-            raise UsageError(
-                f"{name} needs coniferest, which is not installed: pip install coniferest, or name "
-                "other systems"
-            )
-    chosen = names or [name for name in all_names if name not in CONIFERS or installed()]
-    return [one for one in known if one.name in chosen or one.name == DEFAULT]
-
-
-def installed() -> bool:
-    """Whether coniferest is installed."""
-    return find_spec("coniferest") is not None
-
-
-def library_versions(chosen: Sequence[LearningSystem]) -> tuple[str, ...]:
-    """Return the packages whose versions the figures depend on."""
-    more = ("coniferest",) if any(one.name in CONIFERS for one in chosen) else ()
-    return ("numba", "numpy", "scikit-learn", *more)
 
 
 class VerdictOutcome(NamedTuple):
@@ -178,9 +151,7 @@ class VerdictOutcome(NamedTuple):
     rest: Bools
 
 
-def looked_at(
-    learner: Learner, y: Bools, budgets: Sequence[int], verdicts: Bools
-) -> Iterator[VerdictOutcome]:
+def looked_at(learner: Learner, y: Bools, budgets: Sequence[int]) -> Iterator[VerdictOutcome]:
     """Give a verdict on the row with the lowest score, let the learner learn, and repeat.
 
     Parameters
@@ -191,8 +162,6 @@ def looked_at(
         Which rows are outliers.
     budgets : sequence of int
         Numbers of rows that get a verdict, ascending. If a number exceeds n, all rows get one.
-    verdicts : ndarray of shape (n,), bool
-        The verdict on each row: ``y``, except for wrong verdicts.
 
     Yields
     ------
@@ -204,7 +173,7 @@ def looked_at(
         while rest.any() and (~rest).sum() < budget:
             row = np.argmin(np.where(rest, scores, np.inf), keepdims=True)
             rest[row] = False
-            learner.learn(row, verdicts[row])
+            learner.learn(row, y[row])
             scores = learner.scores()
         yield _outcome(budget, y, scores, rest.copy())
 
@@ -258,17 +227,13 @@ FIGURES = ("found", "auc", "ap", "seconds")
 
 @dataclass(frozen=True)
 class VerdictRuns:
-    """All runs: systems, sets, and seeds; rows of a set at most, and rows that get a verdict.
-
-    ``wrong`` is the share of these verdicts that are wrong.
-    """
+    """All runs: systems, sets, and seeds; rows of a set at most, and rows that get a verdict."""
 
     systems: list[LearningSystem]
     sets: list[LabelledSet]
     seeds: int = 3
     rows: int = 5_000
     budget: int = 60
-    wrong: float = 0.0
 
     @property
     def budgets(self) -> list[int]:
@@ -278,8 +243,7 @@ class VerdictRuns:
     @property
     def looks(self) -> str:
         """The experiment's name in results if rows get verdicts in turn; auc and ap are gains."""
-        wrong = f"-wrong-{self.wrong:g}" if self.wrong else ""
-        return f"verdicts-{self.rows}-{self.budget}{wrong}"
+        return f"verdicts-{self.rows}-{self.budget}"
 
     @property
     def gifts(self) -> str:
@@ -299,8 +263,7 @@ class VerdictRuns:
         data = subset(data, self.rows, seed)
         before = without_feedback(data, seed)
         learner, start = system.make(data, seed), time.perf_counter()
-        verdicts = data.y ^ (np.random.default_rng((seed, 1)).random(len(data.y)) < self.wrong)
-        for outcome in looked_at(learner, data.y, self.budgets, verdicts):
+        for outcome in looked_at(learner, data.y, self.budgets):
             seconds = (time.perf_counter() - start) / outcome.n_verdicts
             auc, ap = of_rest(data.y, before, outcome.rest)
             yield {
@@ -379,8 +342,6 @@ def _caught(system: LearningSystem, do: partial[Iterator[Row]]) -> list[Row]:
 WORSE = 2.0
 #: Promises for the sets of both collections, with three seeds or more.
 FOUND = {10: 5.3, 30: 17.5, 60: 36.0}
-#: The same for 60 verdicts, a tenth of them wrong.
-WRONG, FOUND_BESIDE = 0.1, 33.0
 REST, WORSE_SETS, WITH_20 = {"ap": 14.0, "auc": 4.0}, 3, 58.0
 
 Figures = Mapping[tuple[str, float, str], Floats]
@@ -399,10 +360,9 @@ def found(runs: VerdictRuns, figures: Figures, budget: int) -> Floats:
 
 def page(runs: VerdictRuns, results: Results, figures: Figures) -> Page:
     """Lay out all tables of a comparison."""
-    wrong = f", a wrong one in {runs.wrong:.0%} of the cases" if runs.wrong else ""
     parts: Page = [
         f"At most {runs.rows:,} rows of each set. {runs.budget} times, the system gets the label "
-        f"of the row with the lowest score{wrong}. "
+        f"of the row with the lowest score. "
         "*found*: outliers among these rows. *rest*: average precision (AP) and ROC-AUC of "
         "all other rows, minus those "
         f"of {DEFAULT} without feedback on the same rows, in points. *k*: AP / ROC-AUC of the "
@@ -466,10 +426,6 @@ def targets(runs: VerdictRuns, figures: Figures) -> list[Promise]:
     standard = VerdictRuns([], []).rows, VerdictRuns([], []).budget
     if {data.name for data in runs.sets} != both or (runs.rows, runs.budget) != standard:
         return []
-    if runs.wrong:
-        most = float(mean(found(runs, figures, standard[1]))[0])
-        claim = f"found in {standard[1]}, {WRONG:.0%} of the verdicts wrong"
-        return [Promise(claim, most, ">=", FOUND_BESIDE, ".2f")] if runs.wrong == WRONG else []
     held = [
         Promise(f"found in {b}", float(mean(found(runs, figures, b))[0]), ">=", least, ".2f")
         for b, least in FOUND.items()

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import scipy.sparse
 from pyarrow import csv
 from pyod.models.ecod import ECOD
 from pyod.models.hbos import HBOS
@@ -316,11 +315,7 @@ FIELD = (*OWN, *ALL)
 
 def fit_beside_forest(n: int, d: int, scale: int, stack: ExitStack, **settings: Any) -> Calls:
     """Fit the same rows as IsolationForest."""
-    return forest_fits(normal_rows(scaled(n, scale), d), **settings)
-
-
-def forest_fits(rows: Any, **settings: Any) -> dict[str, Call]:
-    """Return our fit and IsolationForest's."""
+    rows = normal_rows(scaled(n, scale), d)
     return {
         "fit": lambda: HushTable(random_state=0, **settings).fit(rows),
         PEER: lambda: IsolationForest(random_state=0, n_jobs=1).fit(rows),
@@ -337,21 +332,6 @@ def new_rows(n: int, d: int, scale: int, stack: ExitStack) -> Calls:
         "score of fitted rows": partial(score, X),
         PEER: partial(forest.score_samples, new),
     }
-
-
-def sparse(n: int, d: int, density: float, scale: int, stack: ExitStack) -> Calls:
-    """Fit and score sparse rows beside IsolationForest."""
-    X, new = (
-        scipy.sparse.random(
-            scaled(n, scale), d, density=density, random_state=seed, format="csr", dtype=np.float32
-        )
-        for seed in (0, 1)
-    )
-    calls = forest_fits(X)
-    forest = IsolationForest(random_state=0, n_jobs=1).fit(X)
-    calls["score"] = partial(HushTable(random_state=0).fit(X).score_samples, new)
-    calls[f"{PEER}'s score"] = partial(forest.score_samples, new)
-    return calls
 
 
 def nearest(scale: int, stack: ExitStack) -> Calls:
@@ -377,12 +357,10 @@ def threads(scale: int, stack: ExitStack) -> Calls:
 # --- tasks beside tasks like them -----------------------------------------------------------------
 
 
-def kinds_of_fit(scale: int, stack: ExitStack) -> Calls:
-    """Fit and score with relations, and fit in contexts."""
+def contexts(scale: int, stack: ExitStack) -> Calls:
+    """Fit in contexts."""
     n = 10**5 // scale
-    X, new = normal_rows(n, 10), normal_rows(n, 10, 1)
-    X[:, 1] += X[:, 0]
-    related = HushTable(random_state=0, relations=True)
+    X = normal_rows(n, 10)
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(10)])
     frame["g"] = [f"kind {k}" for k in np.random.default_rng(2).integers(0, 10, n)]
 
@@ -390,12 +368,6 @@ def kinds_of_fit(scale: int, stack: ExitStack) -> Calls:
         return partial(HushTable(random_state=0, **settings).fit, frame)
 
     return {
-        "fit": partial(HushTable(random_state=0).fit, X),
-        "relations=True, fit": partial(related.fit, X),
-        "score": partial(HushTable(random_state=0).fit(X).score_samples, new),
-        "relations=True, score": partial(
-            HushTable(random_state=0, relations=True).fit(X).score_samples, new
-        ),
         "one pass of ten categories": of_frame(passes=1),
         "context of categories, fit": of_frame(context="g"),
         "context of a number, fit": of_frame(context="x0"),
@@ -514,15 +486,6 @@ ENTRIES: tuple[Task, ...] = (
         within("score", "score of fitted rows", most), faster("score", PEER, least),
     ], times=3) for n, d, most, least in ((10**5, 10, 1.3, 33), (20_000, 100, 1.4, 15),
                                            (5_000, 1_000, 1.5, 9))),
-    *(Task(f"{n:,} x 10, small", partial(normal, n, 10, (OURS, "ECOD")), [
-        faster("HushTable, fit", "ECOD, fit", 0.5),
-    ], times=20) for n in (100, 1_000)),
-    Task("sparse 5,000 x 10,000, 0.2%", partial(sparse, 5_000, 10_000, 0.002), [
-        faster("fit", PEER, 1.0), faster("score", f"{PEER}'s score", 2.0),
-    ]),
-    *(Task(f"sparse {n:,} x {d:,}, {density:.0%}", partial(sparse, n, d, density), [
-        faster("fit", PEER), faster("score", f"{PEER}'s score"),
-    ]) for n, d, density in ((20_000, 1_000, 0.01), (20_000, 100, 0.05))),
     Task("4,000 new rows after 100,000 x 10", nearest,
           [faster("novelty", "5 nearest neighbours", 20.0)]),
     Task("1,000,000 x 10", threads, [within("score, two threads", "one thread", 1.15)], times=3),
@@ -531,8 +494,7 @@ ENTRIES: tuple[Task, ...] = (
         within("fit in Python", "one reading by Arrow", 2.0),
         within("check", "one reading by Arrow", 1.5),
     ]),
-    Task("100,000 x 10", kinds_of_fit, [
-        within("relations=True, fit", "fit", 2.0), within("relations=True, score", "score", 1.7),
+    Task("100,000 x 10", contexts, [
         *(within(f"context of {what}, fit", "one pass of ten categories", 1.3)
           for what in ("categories", "a number", "both and a number")),
     ], times=2),

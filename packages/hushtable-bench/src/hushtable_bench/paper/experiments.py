@@ -17,10 +17,14 @@ from hushtable.data.encoding import Encoder
 from hushtable.detectors import HushTable, LSHiTables
 from hushtable.plans.plan import Plan
 from hushtable.privacy.mechanisms import add_noise
-from hushtable_bench.baselines import LODA, EnsembleKNN, EnsembleLOF, LSHiForest
+from hushtable_bench.baselines import LODA, LSHiForest, NeighbourEnsemble
 from hushtable_bench.data import LabelledSet, auc, auc_and_ap
 from hushtable_bench.results import Row, Step
 from hushtable_bench.systems import ACE, RotatedRSHash, RSHash
+
+
+def _neighbours(score: Any, seed: int) -> NeighbourEnsemble:
+    return NeighbourEnsemble(score=score, random_state=seed)
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,8 @@ SYSTEMS = (
     PaperSystem("RS-H", lambda seed: RSHash(random_state=seed)),
     PaperSystem("iForest", lambda seed: IsolationForest(random_state=seed)),
     PaperSystem("LSHiForest", lambda seed: LSHiForest(random_state=seed)),
-    PaperSystem("EnsKNNW", lambda seed: EnsembleKNN(random_state=seed), limit=40_000),
-    PaperSystem(
-        "EnsLOF", lambda seed: EnsembleLOF(relative=False, random_state=seed), limit=40_000
-    ),
+    PaperSystem("EnsKNNW", partial(_neighbours, "distance"), limit=40_000),
+    PaperSystem("EnsLOF", partial(_neighbours, "reachability"), limit=40_000),
     PaperSystem("LODA", lambda seed: LODA(max_features="all", random_state=seed)),
     PaperSystem("ACE", lambda seed: ACE(random_state=seed)),
 )
@@ -63,7 +65,7 @@ OURS = (
     PaperSystem("RotatedRSHash", lambda seed: RotatedRSHash(random_state=seed)),
     PaperSystem("LSHiForest, l1", lambda seed: LSHiForest(metric="l1", random_state=seed)),
     PaperSystem("LODA, sparse", lambda seed: LODA(random_state=seed)),
-    PaperSystem("EnsLOF, relative", lambda seed: EnsembleLOF(random_state=seed), largest=10_000),
+    PaperSystem("EnsLOF, relative", partial(_neighbours, "lof"), largest=10_000),
 )
 
 
