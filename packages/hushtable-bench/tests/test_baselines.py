@@ -10,14 +10,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from estimator_checks import some_checks
 from hushtable.errors import UsageError
-from hushtable_bench.baselines import LODA, EnsembleKNN, EnsembleLOF, LSHiForest, candidates
+from hushtable_bench.baselines import LODA, LSHiForest, NeighbourEnsemble, candidates
 
-BASELINES = [EnsembleKNN, EnsembleLOF, LODA, LSHiForest]
+BASELINES = [NeighbourEnsemble, LODA, LSHiForest]
 
 
 @some_checks(
-    EnsembleKNN(n_estimators=4), EnsembleLOF(n_estimators=4), LODA(n_projections=10),
-    LSHiForest(n_estimators=10),
+    NeighbourEnsemble(n_estimators=4), NeighbourEnsemble(n_estimators=4, score="lof"),
+    LODA(n_projections=10), LSHiForest(n_estimators=10),
 )  # fmt: skip
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
@@ -25,7 +25,7 @@ def test_scikit_learns_checks(estimator, check):
 
 @pytest.mark.slow
 @parametrize_with_checks([
-    EnsembleLOF(n_estimators=10, relative=False),
+    NeighbourEnsemble(n_estimators=10, score="reachability"),
     LODA(max_features="all", n_projections=5),
     LSHiForest(n_estimators=20, metric="l1", max_samples=16),
 ])  # fmt: skip
@@ -73,9 +73,10 @@ def test_threads_and_splits_change_no_bit(make, rng):
         (LSHiForest(max_depth=0), "max_depth=0"),
         (LSHiForest(max_samples=1), "max_samples=1"),
         (LSHiForest(n_estimators=True), "n_estimators=True"),
-        (EnsembleKNN(n_neighbors=0), "n_neighbors=0"),
-        (EnsembleKNN(max_samples="all"), "max_samples='all'"),
-        (EnsembleLOF(n_estimators=2.5), "n_estimators=2.5"),
+        (NeighbourEnsemble(n_neighbors=0), "n_neighbors=0"),
+        (NeighbourEnsemble(max_samples="all"), "max_samples='all'"),
+        (NeighbourEnsemble(n_estimators=2.5), "n_estimators=2.5"),
+        (NeighbourEnsemble(score="k"), "score='k'"),
     ],
 )
 def test_wrong_parameters_are_named(detector, message, X):
@@ -203,7 +204,9 @@ def test_a_constant_projection_says_inside_or_outside():
 
 def test_members_are_scikit_learns_neighbours(rng):
     X, new = rng.normal(size=(120, 4)), rng.normal(size=(30, 4)) * 2
-    detector = EnsembleKNN(n_estimators=3, n_neighbors=4, max_samples=60, random_state=0).fit(X)
+    detector = NeighbourEnsemble(n_estimators=3, n_neighbors=4, max_samples=60, random_state=0).fit(
+        X
+    )
     expected = np.zeros(30)
     for sample, _ in detector._members:
         distances, _ = NearestNeighbors(n_neighbors=4).fit(sample).kneighbors(new)
@@ -214,8 +217,8 @@ def test_members_are_scikit_learns_neighbours(rng):
 def test_members_are_scikit_learns_local_outlier_factors(rng):
     X, new = rng.normal(size=(120, 4)), rng.normal(size=(30, 4)) * 2
     settings = {"n_estimators": 3, "n_neighbors": 4, "max_samples": 60, "random_state": 0}
-    detector = EnsembleLOF(**settings).fit(X)
-    plain = EnsembleLOF(relative=False, **settings).fit(X)
+    detector = NeighbourEnsemble(score="lof", **settings).fit(X)
+    plain = NeighbourEnsemble(score="reachability", **settings).fit(X)
     relative, density = np.zeros(30), np.zeros(30)
     for sample, *_ in detector._members:
         lof = LocalOutlierFactor(n_neighbors=4, novelty=True).fit(sample)
@@ -227,12 +230,12 @@ def test_members_are_scikit_learns_local_outlier_factors(rng):
 
 def test_a_sampled_row_is_not_its_own_neighbour(rng):
     X = rng.normal(size=(20, 3))
-    detector = EnsembleKNN(n_estimators=1, max_samples=20, random_state=0).fit(X)
+    detector = NeighbourEnsemble(n_estimators=1, max_samples=20, random_state=0).fit(X)
     distances, _ = NearestNeighbors(n_neighbors=5).fit(X).kneighbors()
     np.testing.assert_allclose(detector.score_samples(X), -distances.mean(axis=1), rtol=1e-12)
 
 
 def test_samples_are_a_tenth_and_at_most_a_thousand(rng):
     for n, size in ((12_000, 1000), (3000, 300), (40, 6), (3, 3)):
-        detector = EnsembleKNN(n_estimators=1, random_state=0).fit(rng.normal(size=(n, 2)))
+        detector = NeighbourEnsemble(n_estimators=1, random_state=0).fit(rng.normal(size=(n, 2)))
         assert len(detector._members[0][0]) == size

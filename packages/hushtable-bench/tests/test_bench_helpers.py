@@ -10,7 +10,6 @@ from hushtable_bench.results import (
     Promise,
     Results,
     ResultTable,
-    print_targets,
     spread,
     write_page,
     write_tables,
@@ -153,15 +152,6 @@ def test_tables_are_written_as_csv_with_one_key(tmp_path):
 )
 def test_a_target_is_judged_unrounded(measured, needs, bound, met):
     assert Promise("", measured, needs, bound).met is met
-
-
-def test_print_targets_tells_a_miss_by_its_exit_code(capsys):
-    kept, missed = Promise("kept", 2.0, ">=", 1.0, ".1f"), Promise("missed", 0.5, ">=", 1.0, ".1f")
-    assert print_targets([kept]) == 0
-    assert print_targets([kept, missed]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert any("missed" in line and "0.5" in line and "FAIL" in line for line in lines)
-    assert any("kept" in line and "pass" in line for line in lines)
 
 
 def test_results_are_kept_and_read_as_curves(tmp_path):

@@ -1,6 +1,5 @@
 """``hushtable bench privacy``: the whole way on small sets, and its pieces."""
 
-import re
 import sys
 
 import numpy as np
@@ -10,7 +9,6 @@ from hushtable.cli import main
 from hushtable_bench import outside
 from hushtable_bench import privacy as bench
 from hushtable_bench.data import LabelledSet
-from hushtable_bench.mistakes import MISTAKES
 
 
 def labelled(name, rows, seed=0):
@@ -36,18 +34,13 @@ def test_the_whole_way(folder, tmp_path, capsys):
     arguments = ["bench", "privacy", "--quick", "--data", str(folder), "-o", str(output)]
     assert main(arguments) == 0
     out = capsys.readouterr().out
-    for heading in ("# Accuracy", "# Membership", "# Audits", "Must show"):
+    for heading in ("# Accuracy", "# Audits", "Must show"):
         assert heading in out
     assert "FAIL" not in out
     csv = (output / "privacy.csv").read_text("utf-8")
     assert csv.startswith("total epsilon,HushTable: ROC-AUC")
     assert [line.split(",")[0] for line in csv.splitlines()[1:]] == ["0.1", "1", "no noise"]
-    assert {"4_breastw", "6_cardio"} <= set(
-        re.findall(r"\w+", (output / "privacy-2.csv").read_text())
-    )
-    audited = (output / "privacy-3.csv").read_text()
-    assert all(mistake.name.split(",")[0] in audited for mistake in MISTAKES)
-    published = (output / "privacy-4.csv").read_text()
+    published = (output / "privacy-2.csv").read_text()
     assert all(name.split(",")[0] in published for name in outside.CASES)
     for kind, first in (("png", b"\x89PNG"), ("svg", b"<?xml")):
         content = (output / f"privacy.{kind}").read_bytes()
@@ -88,17 +81,6 @@ def test_the_private_detector_keeps_its_total(epsilon):
     ledger = bench.private_scorer(data.X, data.schema(), epsilon, seed=0).sketch.ledger
     assert ledger.epsilon <= epsilon
     assert bool(ledger.behind_plan) == (epsilon == 1.0)  # a first round where it pays
-
-
-def test_raw_counts_betray_lone_rows_and_noise_hides_them():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2_000, 3))
-    y = np.zeros(2_000, bool)
-    X[:400], y[:400] = rng.uniform(-60, 60, size=(400, 3)), True
-    found = bench.membership(LabelledSet("lone", X, y), [0.1], seed=0)
-    assert found["outliers, raw"] > 0.8
-    # 200 against 200: a blind guess's standard error is .03.
-    assert 0.3 < found["outliers, 0.1"] < 0.7
 
 
 def test_targets_judge_what_was_measured():
