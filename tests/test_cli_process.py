@@ -90,7 +90,7 @@ def test_help_loads_no_command():
 def test_help_of_a_command_loads_nothing_slow():
     slow = {"numba", "sklearn", "scipy", "pandas", "matplotlib", "opendp"}
     commands = ["fit", "score", "report", "demo", "plan draw", "round sync"]
-    commands += [f"bench {name}" for name in ("adbench", "paper", "privacy", "sites", "verdicts")]
+    commands += [f"bench {name}" for name in ("adbench", "paper", "privacy", "verdicts")]
     after = loaded(*([*command.split(), "--help"] for command in commands))
     for command, names in zip(commands, after, strict=True):
         assert not names & slow, command
@@ -164,7 +164,7 @@ def test_a_thousand_rows_are_scored_at_once(site, tmp_path):
 @pytest.mark.serial
 @pytest.mark.slow
 def test_starts_take_a_few_times_what_numpy_and_arrow_take():
-    from hushtable_bench.cases import speed, workloads
+    from hushtable_bench import speed, workloads
 
     with contextlib.ExitStack() as stack:
         found = speed.in_turns(workloads.starts(1, stack), 5)

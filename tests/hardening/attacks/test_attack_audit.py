@@ -9,7 +9,7 @@ from hushtable.errors import PrivacyError
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Sensitivity
 from hushtable_bench import outside
-from hushtable_bench.mistakes import BROKEN, a_third_of_the_noise
+from hushtable_bench.outside import BROKEN, a_third_of_the_noise
 from hushtable_bench.systems.audit import apart, audit_neighbours
 from hushtable_bench.systems.bounds import judge_ratios
 

@@ -45,7 +45,7 @@ _MOST_OF_GROUPS = 1 << 24
 #: Number of rows by which the usual difference in a group shrinks to that in all groups.
 _SHRUNK = 5.0
 #: Rows of a group, on average, up to which rows are also compared within their group. Measured by
-#: ``python -m hushtable_bench contexts``: of 60 rows or more, pairs of cells alone are better.
+#: ``hushtable bench contexts``: of 60 rows or more, pairs of cells alone are better.
 FEW_ROWS = 50
 #: Largest ratio of distances within groups to those between them, for whole numbers to be names,
 #: and the least number of these. Names of 11 public panels have .08 to .57, ages .92 or more.
