@@ -7,7 +7,8 @@ cells per table if T is small, deep tables if it is large. The steps were measur
 
 The points of ROC-AUC that releases lose, against the same tables without noise, fall as 1/T (the
 numbers of columns and rows do not improve the prediction). They were fitted to releases of 42
-labelled sets, and compared with those of 30 others. Everything done to noisy histograms here is post-processing: it costs no privacy.
+labelled sets, and compared with those of 30 others. Everything done to noisy histograms here is
+post-processing: it costs no privacy.
 """
 
 import math
