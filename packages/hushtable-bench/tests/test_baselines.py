@@ -16,7 +16,7 @@ BASELINES = [NeighbourEnsemble, LODA, LSHiForest]
 
 
 @some_checks(
-    NeighbourEnsemble(n_estimators=4), NeighbourEnsemble(n_estimators=4, score="lof"),
+    NeighbourEnsemble(n_estimators=4), NeighbourEnsemble(n_estimators=4, measure="lof"),
     LODA(n_projections=10), LSHiForest(n_estimators=10),
 )  # fmt: skip
 def test_scikit_learns_checks(estimator, check):
@@ -25,7 +25,7 @@ def test_scikit_learns_checks(estimator, check):
 
 @pytest.mark.slow
 @parametrize_with_checks([
-    NeighbourEnsemble(n_estimators=10, score="reachability"),
+    NeighbourEnsemble(n_estimators=10, measure="reachability"),
     LODA(max_features="all", n_projections=5),
     LSHiForest(n_estimators=20, metric="l1", max_samples=16),
 ])  # fmt: skip
@@ -76,7 +76,7 @@ def test_threads_and_splits_change_no_bit(make, rng):
         (NeighbourEnsemble(n_neighbors=0), "n_neighbors=0"),
         (NeighbourEnsemble(max_samples="all"), "max_samples='all'"),
         (NeighbourEnsemble(n_estimators=2.5), "n_estimators=2.5"),
-        (NeighbourEnsemble(score="k"), "score='k'"),
+        (NeighbourEnsemble(measure="k"), "measure='k'"),
     ],
 )
 def test_wrong_parameters_are_named(detector, message, X):
@@ -217,8 +217,8 @@ def test_members_are_scikit_learns_neighbours(rng):
 def test_members_are_scikit_learns_local_outlier_factors(rng):
     X, new = rng.normal(size=(120, 4)), rng.normal(size=(30, 4)) * 2
     settings = {"n_estimators": 3, "n_neighbors": 4, "max_samples": 60, "random_state": 0}
-    detector = NeighbourEnsemble(score="lof", **settings).fit(X)
-    plain = NeighbourEnsemble(score="reachability", **settings).fit(X)
+    detector = NeighbourEnsemble(measure="lof", **settings).fit(X)
+    plain = NeighbourEnsemble(measure="reachability", **settings).fit(X)
     relative, density = np.zeros(30), np.zeros(30)
     for sample, *_ in detector._members:
         lof = LocalOutlierFactor(n_neighbors=4, novelty=True).fit(sample)

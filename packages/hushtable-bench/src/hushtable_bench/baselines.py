@@ -414,7 +414,7 @@ class NeighbourEnsemble(Baseline):
 
     Parameters
     ----------
-    score : {"distance", "reachability", "lof"}, default="distance"
+    measure : {"distance", "reachability", "lof"}, default="distance"
         Mean distance to the neighbours; mean reachability distance, 1 / density, which reproduces
         what Li and Pham call local outlier factor; or the local outlier factor (Breunig et al.,
         2000), which compares a row's density with its neighbours'.
@@ -461,7 +461,7 @@ class NeighbourEnsemble(Baseline):
     7
     """
 
-    score: Literal["distance", "reachability", "lof"] = "distance"
+    measure: Literal["distance", "reachability", "lof"] = "distance"
     n_estimators: int = 100
     n_neighbors: int = 5
     max_samples: int | str = "auto"
@@ -470,8 +470,8 @@ class NeighbourEnsemble(Baseline):
     random_state: Any = None
 
     def _fit(self, X: Floats, rng: np.random.Generator) -> None:
-        if self.score not in ("distance", "reachability", "lof"):
-            raise UsageError(f"score={self.score!r}: needs 'distance', 'reachability' or 'lof'")
+        if self.measure not in ("distance", "reachability", "lof"):
+            raise UsageError(f"measure={self.measure!r}: needs 'distance', 'reachability' or 'lof'")
         members = whole("n_estimators", self.n_estimators, 1)
         k = whole("n_neighbors", self.n_neighbors, 1)
         if self.max_samples == "auto":
@@ -495,7 +495,7 @@ class NeighbourEnsemble(Baseline):
     def _member(self, sample: Floats) -> _Member:
         """Return what a member keeps of its sample."""
         search = NearestNeighbors(n_neighbors=self._k + 1, algorithm="brute").fit(sample)
-        if self.score == "distance":
+        if self.measure == "distance":
             return sample, search
         distances, numbers = self._neighbours(sample, sample, search)
         reach = distances[:, -1]
@@ -514,11 +514,11 @@ class NeighbourEnsemble(Baseline):
 
     def _score_by(self, member: _Member, distances: Floats, numbers: NDArray[np.int64]) -> Floats:
         """Score rows by their neighbours."""
-        if self.score == "distance":
+        if self.measure == "distance":
             return np.asarray(-distances.mean(axis=1))
         _, _, reach, densities = member
         found: Floats = -1.0 / _density(distances, reach[numbers])
-        return np.asarray(found * densities[numbers].mean(axis=1)) if self.score == "lof" else found
+        return np.asarray(found * densities[numbers].mean(axis=1)) if self.measure == "lof" else found
 
 
 def _density(distances: Floats, reach: Floats) -> Floats:

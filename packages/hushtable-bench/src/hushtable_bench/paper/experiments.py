@@ -23,8 +23,8 @@ from hushtable_bench.results import Row, Step
 from hushtable_bench.systems import ACE, RotatedRSHash, RSHash
 
 
-def _neighbours(score: Any, seed: int) -> NeighbourEnsemble:
-    return NeighbourEnsemble(score=score, random_state=seed)
+def _neighbours(measure: Any, seed: int) -> NeighbourEnsemble:
+    return NeighbourEnsemble(measure=measure, random_state=seed)
 
 
 @dataclass(frozen=True)
