@@ -518,7 +518,9 @@ class NeighbourEnsemble(Baseline):
             return np.asarray(-distances.mean(axis=1))
         _, _, reach, densities = member
         found: Floats = -1.0 / _density(distances, reach[numbers])
-        return np.asarray(found * densities[numbers].mean(axis=1)) if self.measure == "lof" else found
+        if self.measure == "lof":
+            found *= densities[numbers].mean(axis=1)
+        return found
 
 
 def _density(distances: Floats, reach: Floats) -> Floats:

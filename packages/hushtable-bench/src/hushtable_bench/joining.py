@@ -39,8 +39,7 @@ def clusters_of(X: Floats, number: int, among: Rows, seed: int = 0) -> Rows:
 ROWS, QUICK_SETS = 6_000, 3
 #: Rows of a site that is like the others, outliers of the others; and outliers that a set has.
 ALIKE, LEAST = (50, 100, 200, 500), 20
-ELSEWHERE, POOLED, HOME = "elsewhere", "all sites", "home model"
-WAYS = (ELSEWHERE, POOLED, HOME)
+HOME = "home model"
 #: At least, for any kind of site; and for a referral centre: ROC-AUC and average precision.
 NEVER, REFERRAL = (-0.01, -0.03), (0.12, 0.10)
 
@@ -125,5 +124,5 @@ def joining(
             least = REFERRAL if kind == "referral" else NEVER
             for which, gain, bound in zip(("ROC-AUC", "AP"), mean[-1], least, strict=True):
                 run.hold(f"{kind}, {HOME} less own: {which}", float(gain), ">=", bound)
-    run.say(ResultTable(("site", "sites", *WAYS), lines))
+    run.say(ResultTable(("site", "sites", "elsewhere", "all sites", HOME), lines))
     return run.finish()
