@@ -418,7 +418,6 @@ QUICK_TABLES = ("wine", "diabetes")
 #: Wards by number of rows; more seeds than elsewhere, because small wards have few planted rows.
 MORE_SEEDS = 2
 WARDS = {5: 40, 10: 30, 20: 20, 40: 12, 80: 8, 160: 5, 320: 3, 640: 2}
-NEAR_GROUP = "nearest neighbours per group"
 
 
 #: Least mean ROC-AUC and average precision, for tables by injection and for the other parts.
@@ -537,7 +536,7 @@ def judge_sizes(method: ContextMethod, seeds: int) -> dict[str, float]:
 
 
 def measure_groups(run: CaseRun, seeds: int, quick: bool) -> None:
-    names = (OURS, DEFAULT) if quick else (OURS, DEFAULT, RESIDUAL, NEAR_GROUP)
+    names = (OURS, DEFAULT) if quick else (OURS, DEFAULT, RESIDUAL, "nearest neighbours per group")
     found = {}
     for name in names:
         progress(f"groups: {name}")
