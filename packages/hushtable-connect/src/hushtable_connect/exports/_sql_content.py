@@ -12,7 +12,7 @@ from hushtable.data.schema import Feature
 from hushtable.kernels import LEVELS
 from hushtable.plans.families import RandomFeature
 from hushtable.scores.explain import Explainer, rare_below
-from hushtable_connect.exports.formats import Model
+from hushtable_connect.exports import Model
 
 #: Scores of cells are multiples of one divided by this number.
 UNIT = 1 << 20

@@ -18,7 +18,7 @@ from hushtable.data.schema import Feature, Schema
 from hushtable.errors import MissingExtraError, UsageError
 from hushtable.kernels import LEVELS
 from hushtable.plans.families import HashFamily, RandomFeature
-from hushtable_connect.exports.formats import Format, Model
+from hushtable_connect.exports import Format, Model
 
 if TYPE_CHECKING:
     from onnx import ModelProto

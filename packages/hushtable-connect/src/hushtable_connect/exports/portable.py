@@ -15,7 +15,7 @@ import rfc8785
 from numpy.typing import NDArray
 
 from hushtable.errors import UsageError
-from hushtable_connect.exports.formats import Format, Model
+from hushtable_connect.exports import Format, Model
 
 NAME = "hushtable-model"
 #: Version of the format. Raise it if a reader of the old version would score wrongly; let

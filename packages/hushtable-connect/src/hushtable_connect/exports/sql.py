@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from hushtable.errors import UsageError
 from hushtable.plans.families import RandomFeature
+from hushtable_connect.exports import Format, Model
 from hushtable_connect.exports._sql_content import UNIT, Beyond, Function, SqlContent
 from hushtable_connect.exports._sql_dialects import DuckDBDialect, PostgreSQL, SqlDialect, number
-from hushtable_connect.exports.formats import Format, Model
 
 #: By the name that `written` takes.
 DIALECTS: dict[str, SqlDialect] = {"duckdb": DuckDBDialect(), "postgresql": PostgreSQL()}
