@@ -2,6 +2,10 @@
 
 from hushtable.lazy import removed
 
+COMMANDS = """
+export          cli:export         Write a model for another runtime: ONNX, SQL or JSON.
+"""
+
 _OF_FILES = (
     "score files with hushtable score FOLDER -o FOLDER, or a data frame of them with score_data"
 )

@@ -328,10 +328,3 @@ def test_a_server_that_is_away():
 def test_a_database_that_is_not_there(postgres):
     with pytest.raises(DataError, match='database "none" does not exist: check'):
         opened(postgres.url(database="none"), "SELECT 1 AS x")
-
-
-@pytest.mark.slow
-def test_sqlalchemy_is_another_way(rows):
-    pytest.importorskip("psycopg2")
-    url = rows.url().replace("postgresql", "postgresql+psycopg2")
-    assert table(url, QUERY).equals(table(rows.url(), QUERY))

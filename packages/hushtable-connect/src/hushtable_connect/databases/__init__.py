@@ -1,4 +1,4 @@
-"""Rows of databases: the result of a query to PostgreSQL, SQLite, DuckDB, or SQLAlchemy."""
+"""Rows of databases: the result of a query to PostgreSQL, SQLite, or DuckDB."""
 
 from functools import partial
 

@@ -55,10 +55,10 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
     2
     """
     rows = _checked(plan, data)
-    import dask  # it is installed if there is a frame
+    from dask.delayed import delayed  # it is installed if there is a frame
 
     waiting = rows.map_partitions(_sketch, worker(plan), meta={"sketch": object}).to_delayed()
-    adding = dask.delayed(_added)
+    adding = delayed(_added)
     while len(waiting) > 1:
         waiting = [adding(plan, waiting[i : i + _FAN_IN]) for i in range(0, len(waiting), _FAN_IN)]
     return total(plan, _batches(waiting[0].compute()))
