@@ -20,7 +20,7 @@ _EVERY = (1 << 32) - 1
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellScores:
     """The scores of all cells, in units, and the place of each table's first cell, from 1.
 
     The first ``n_folded`` tables fold their codes by the ``mask``.
@@ -90,7 +90,7 @@ class SqlDialect(ABC):
         """
 
     @abstractmethod
-    def sums(self, cells: Cells) -> list[str]:
+    def sums(self, cells: CellScores) -> list[str]:
         """Return columns computed from the codes ``c``; the last is their ``total``, in units."""
 
     def fails(self, words: str, value: str) -> str:
@@ -133,7 +133,7 @@ class SqlDialect(ABC):
         """Return a step of fmix32: h ^ h >> shift, times a factor, in 32 bits."""
         return f"({self._shifted(h, shift)} * {_FACTORS[factor]}) & {_EVERY}"
 
-    def _cell(self, cells: Cells, h: str, code: str, table: str) -> str:
+    def _cell(self, cells: CellScores, h: str, code: str, table: str) -> str:
         """Return the cell of a table, from 0: the mixed code h, or the code itself."""
         mixed = f"({self._shifted(h, 16)} & {cells.mask})"
         if cells.n_folded == len(cells.first):
@@ -217,7 +217,7 @@ class DuckDBDialect(SqlDialect):
         text = f"CAST({self._checked(column, feature, _TEXTS, 'texts')} AS VARCHAR)"
         return self.place(column, text, feature, folds=folds)
 
-    def sums(self, cells: Cells) -> list[str]:
+    def sums(self, cells: CellScores) -> list[str]:
         # A lambda must not use a list of other rows, which DuckDB would copy for each element.
         mixed = f"list_transform(c, lambda h: {self._step('h', 16, 0)})"
         mixed = f"list_transform({mixed}, lambda h: {self._step('h', 13, 1)})"
@@ -312,7 +312,7 @@ class PostgreSQL(SqlDialect):
             f"THEN CAST({fails} AS integer) ELSE {place} END"
         )
 
-    def sums(self, cells: Cells) -> list[str]:
+    def sums(self, cells: CellScores) -> list[str]:
         codes = "unnest(q.c) WITH ORDINALITY AS u(c, t)"
         g = f"SELECT u.*, {self._step('u.c', 16, 0)} AS g FROM {codes} OFFSET 0"
         h = f"SELECT u.*, {self._step('u.g', 13, 1)} AS h FROM ({g}) AS u OFFSET 0"

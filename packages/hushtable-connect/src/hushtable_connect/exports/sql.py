@@ -18,7 +18,7 @@ from hushtable.plans.families import RandomFeature
 from hushtable_connect.exports import Format, Model
 from hushtable_connect.exports._sql_dialects import (
     UNIT,
-    Cells,
+    CellScores,
     DuckDBDialect,
     PostgreSQL,
     SqlDialect,
@@ -73,7 +73,7 @@ class SqlContent:
         units = np.rint(model.scorer.values * UNIT).astype(np.int64)
         values = np.concatenate([units[a:b] for a, b in zip(first, last, strict=True)])
         starts = np.cumsum(last - first) - (last - first) + 1
-        self.cells = Cells(values, starts, family.max_cells - 1, int(folded.sum()))
+        self.cells = CellScores(values, starts, family.max_cells - 1, int(folded.sum()))
         numeric = any(feature.kind == "numeric" for feature in self.features)
         #: If no number can be beyond its range, no score is reduced for it.
         self.margin = family.margin / LEVELS if numeric else 0.0
