@@ -21,6 +21,10 @@ from hushtable.data.readers.reader import BATCH_ROWS, FILE_ROWS, Unasked
 from hushtable.errors import DataError, DataTypeError, MissingExtraError
 
 _ADVICE = "leave it out (--drop {0}), or make it a number or a text in the query: CAST({0} AS ...)"
+_REFUSED = (
+    pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_nested,
+    pa.types.is_interval,
+)  # fmt: skip
 #: Python's years end at 9999; PostgreSQL's infinity is later.
 _DAYS = (-719_162, 2_932_896)
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -51,11 +55,11 @@ def _is_plain(field: pa.Field) -> bool:
     name, kind = server_type(field).lower(), field.type
     if name in ("numeric", "uuid"):
         return True
-    # The client cannot know how many decimals the server's type "money" has.
+    # The client cannot know how many decimals the server's type "money" has, and intervals of
+    # months have no fixed length.
     if name in ("json", "jsonb", "money", "xml") or isinstance(kind, pa.BaseExtensionType):
         return False
-    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    return not (binary or pa.types.is_nested(kind) or pa.types.is_fixed_size_binary(kind))
+    return not any(refuses(kind) for refuses in _REFUSED)
 
 
 def plain(
@@ -79,25 +83,9 @@ def _plain(
         return _uuids(column)
     if server_type(field) == "numeric" or pa.types.is_decimal(kind):
         return pc.cast(column, pa.float64(), safe=False)
-    if kind == pa.month_day_nano_interval():
-        return _durations(column, what, first, unasked)
     if pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
         return _times(column, what, first, unasked)
     return column
-
-
-def _without(
-    column: pa.Array, odd: Any, what: str, advice: str, first: int, unasked: Unasked | None
-) -> pa.Array:
-    """Return a column with null for such values; raise `DataError` if a person can be asked."""
-    places = pc.indices_nonzero(odd)
-    if not len(places):
-        return column
-    row = f"row {first + places[0].as_py()}"
-    if unasked is None:
-        raise DataError(f"{what} in {row}: {advice} in the query")
-    unasked.note(what, len(places), row.__str__)
-    return pc.if_else(odd, pa.scalar(None, column.type), column)
 
 
 def _uuids(column: pa.Array) -> pa.Array:
@@ -111,22 +99,6 @@ def _uuids(column: pa.Array) -> pa.Array:
     return pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string()))
 
 
-def _durations(column: pa.Array, what: str, first: int, unasked: Unasked | None) -> pa.Array:
-    """Convert intervals to durations; intervals of months have no fixed length."""
-    parts = np.dtype([("months", "<i4"), ("days", "<i4"), ("ns", "<i8")])
-    n, valid = len(column), column.is_valid()
-    if n == 0:
-        return pa.nulls(0, pa.duration("us"))
-    raw = np.frombuffer(column.buffers()[1], parts)[column.offset :][:n]
-    present = np.from_dlpack(valid.cast(pa.uint8())) == 1
-    us = raw["days"].astype(np.int64) * _PER_DAY["us"] + raw["ns"] // 1000
-    lengths = pa.Array.from_buffers(pa.duration("us"), n, [None, pa.py_buffer(us)])
-    lengths = pc.if_else(valid, lengths, pa.scalar(None, pa.duration("us")))
-    months = pa.array(present & (raw["months"] != 0))
-    what = f"{what} holds an interval of months, which have no fixed length,"
-    return _without(lengths, months, what, "use EXTRACT(EPOCH FROM ...)", first, unasked)
-
-
 def _times(column: pa.Array, what: str, first: int, unasked: Unasked | None) -> pa.Array:
     kind = column.type
     whole = column.view(pa.int32() if pa.types.is_date32(kind) else pa.int64())
@@ -136,8 +108,15 @@ def _times(column: pa.Array, what: str, first: int, unasked: Unasked | None) -> 
         for day in (_DAYS[0], _DAYS[1] + 1)
     )
     odd = pc.fill_null(pc.or_(pc.less(whole, low), pc.greater_equal(whole, high)), False)
+    places = pc.indices_nonzero(odd)
+    if not len(places):
+        return column
     what = f"{what} holds a time that is infinite or outside the years 1 to 9999"
-    return _without(column, odd, what, "make it NULL", first, unasked)
+    row = f"row {first + places[0].as_py()}"
+    if unasked is None:
+        raise DataError(f"{what} in {row}: make it NULL in the query")
+    unasked.note(what, len(places), row.__str__)
+    return pc.if_else(odd, pa.scalar(None, kind), column)
 
 
 class Columns:
@@ -304,7 +283,8 @@ class SQLite:
     def schema(self) -> pa.Schema:
         """Begin the statement, for the names of its columns."""
         with contextlib.closing(self._connected()) as connection:
-            return _untyped(connection.execute(self._sql).description)
+            columns = connection.execute(self._sql).description
+            return pa.schema([pa.field(column[0], pa.null()) for column in columns])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Run the statement."""
@@ -326,10 +306,6 @@ def _library(module: str, name: str) -> Any:
         return import_module(module)
     except ModuleNotFoundError:
         raise MissingExtraError("this database", name, "databases") from None
-
-
-def _untyped(description: Sequence[Any]) -> pa.Schema:
-    return pa.schema([pa.field(column[0], pa.null()) for column in description])
 
 
 def _file(url: str) -> Path:
