@@ -230,7 +230,6 @@ class DuckDBDialect(SqlDialect):
 
 #: Bytes of a name that PostgreSQL keeps; it drops the rest silently.
 _LONGEST = 63
-_EXACT = "smallint,integer,bigint,numeric"
 _PG_DATES = "date,timestamp,timestamptz"
 _PG_TEXTS = "text,varchar,name,smallint,integer,bigint,boolean,uuid"
 
@@ -275,25 +274,7 @@ class PostgreSQL(SqlDialect):
                 f"CASE WHEN pg_typeof({column}) = ANY ('{{{_PG_DATES}}}'::regtype[]) "
                 f"THEN CAST(EXTRACT(EPOCH FROM {column}) AS double precision) ELSE {fails} END"
             )
-        # A range, widened or not, that could not be that of true and false.
-        if feature.low < -0.25 or feature.high > 1.25:
-            return f"{column} + CAST(0 AS double precision)"
-        # No operator takes both numbers and booleans, so go through texts, which are exact.
-        text, of = f"CAST({column} AS text)", f"pg_typeof({column})"
-        words = f"column {feature.name!r}: needs numbers, true or false, got a column of type "
-        digits = "set extra_float_digits to 1, because fewer digits change numbers: got "
-        setting = "current_setting('extra_float_digits')"
-        return (
-            f"CASE WHEN {of} = ANY ('{{{_EXACT}}}'::regtype[]) "
-            f"THEN CAST({text} AS double precision) "
-            f"WHEN {of} = 'boolean'::regtype THEN CASE {text} WHEN 'true' THEN 1e0 "
-            f"WHEN 'false' THEN 0e0 END "
-            f"WHEN {of} NOT IN ('real'::regtype, 'double precision'::regtype) "
-            f"THEN {self.fails(words, f'{of}::text')} "
-            f"WHEN {setting}::integer < 1 THEN {self.fails(digits, setting)} "
-            f"WHEN {of} = 'real'::regtype THEN CAST({text} AS real) "
-            f"ELSE CAST({text} AS double precision) END"
-        )
+        return f"{column} + CAST(0 AS double precision)"
 
     def finite(self, number: str, feature: Feature) -> str:
         words = f"column {feature.name!r}: needs finite numbers, or NULL, got "
