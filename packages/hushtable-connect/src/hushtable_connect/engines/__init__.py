@@ -132,6 +132,16 @@ def total(plan: Plan, batches: Iterable[pa.RecordBatch]) -> Sketch:
     ------
     DataError
         If there are no rows.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from hushtable import Feature, Plan, Schema
+    >>> from hushtable_connect.engines import total, worker
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> rows = pa.table({"age": [30.0, 31.0, 80.0]})
+    >>> total(plan, worker(plan)(rows.to_batches())).n_rows
+    3
     """
     sketch = _sum(plan, batches)
     if sketch.n_rows == 0:
