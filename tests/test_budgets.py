@@ -25,7 +25,6 @@ OTHERS = {
             "docs",
             "packages/*/examples",
             "packages/*/flower",
-            "packages/*/javascript",
             "packages/*/vantage6",
         ],
         "py js mjs toml",

@@ -380,7 +380,7 @@ PAGES = {
         needs=("pandas", "mlflow"), names=a_lake_and_its_hours, slow=True
     ),
     "docs/how-to/export.md: Export a model": Page(
-        needs=("pandas", "onnx", "onnxruntime", "skl2onnx", "duckdb"), slow=True
+        needs=("pandas", "onnx", "onnxruntime", "duckdb"), slow=True
     ),
     "docs/how-to/carriers.md": Page(
         needs=ROUNDS,
@@ -483,8 +483,6 @@ NOT_RUN = {
     ("docs/how-to/releases.md", "hushtable round model result.hush --site north.toml"
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
-    ("docs/how-to/export.md", "uvicorn service:app --host 127.0.0.1"):
-        "tests/serving asks the service",
     ("docs/how-to/carriers.md", "from hushtable_federation.nvflare import RoundRecipe"): NVFLARE,
     ("docs/how-to/carriers.md", "python -m hushtable_federation.flower"
         " --superlink coordinator.example:8000 \\"): FLOWER,

@@ -181,7 +181,7 @@ def install(arguments):
 
 def javascript(text):
     """Return what a module prints that lies beside ours."""
-    shutil.copy(ROOT / "packages/hushtable-connect/javascript/hushtable.mjs", ".")
+    shutil.copy(ROOT / "packages/hushtable-connect/examples/hushtable.mjs", ".")
     command = ["node", "--input-type=module", "-e", text]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 

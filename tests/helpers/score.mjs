@@ -1,6 +1,6 @@
 // Score rows by models, for the tests: tasks come by stdin, outcomes go to stdout, as JSON.
 import { readFile } from "node:fs/promises";
-import { cellScores, load } from "../../packages/hushtable-connect/javascript/hushtable.mjs";
+import { cellScores, load } from "../../packages/hushtable-connect/examples/hushtable.mjs";
 
 const asBase64 = (array) => Buffer.from(array.buffer).toString("base64");
 

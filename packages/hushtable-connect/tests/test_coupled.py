@@ -27,9 +27,9 @@ from hushtable.history import history_columns
 from hushtable.privacy import Horizon
 from hushtable.privacy.mechanisms import Sensitivity
 
-duckdb = pytest.importorskip("duckdb", reason="DuckDB aggregates")
+duckdb = pytest.importorskip("duckdb", reason="DuckDB holds the tables of OMOP")
 
-from hushtable_connect.joins import grouped, joined  # noqa: E402
+
 from hushtable_connect.omop import Concept, ConceptSet, Recipe  # noqa: E402
 
 TABLES = 20
@@ -50,10 +50,6 @@ def records(seed=0):
     })  # fmt: skip
 
 
-def other_records():
-    return records(1)[["who", "ward", "pulse"]]
-
-
 def without(table, person):
     return table[table["who"] != person].reset_index(drop=True)
 
@@ -69,28 +65,6 @@ def plan_of(*names):
 
 
 # --- each way by which rows are coupled, as the rows of some of the persons -----------------------
-
-
-def joined_rows(some, folder):
-    patients = pd.DataFrame({"who": some["who"].unique()}).assign(age=lambda t: 10 * t["who"])
-    visits = other_records()
-    visits = visits[visits["who"].isin(patients["who"])]
-    return joined(patients, visits, on="who", features=["count", "max of pulse"], name="v")
-
-
-def self_joined_rows(some, folder):
-    return joined(some, some, on="who", features=["count", "mean of pulse"], name="v")
-
-
-def joined_twice_rows(some, folder):
-    visits = other_records().rename(columns={"who": "pid"})
-    visits = visits[visits["pid"].isin(some["who"])]
-    sums = grouped(visits, on="pid", features=["count", "max of pulse"])
-    return joined(some, sums, on=("who", "pid"), features=["max of max_pulse"], name="v")
-
-
-def grouped_rows(some, folder):
-    return grouped(some, on="who", features=["count", "mean of pulse", "max of pulse"])
 
 
 def entity_rows(some, folder):
@@ -169,10 +143,6 @@ def omop_visits(some, folder):
 
 HISTORY = ("pulse place", "pulse change", "pulse spread", "since")
 WAYS = {
-    "join": (joined_rows, ("age", "v.count", "v.max_pulse"), "who"),
-    "self-join": (self_joined_rows, ("pulse", "v.count", "v.mean_pulse"), "who"),
-    "join of groups": (joined_twice_rows, ("pulse", "v.max_max_pulse"), "who"),
-    "rows of keys": (grouped_rows, ("count", "mean_pulse", "max_pulse"), "who"),
     "entity": (entity_rows, HISTORY, "who"),
     "history columns": (history_frame, HISTORY, "who"),
     "query": (query_rows, ("pulse", "most"), "who"),
@@ -216,19 +186,6 @@ def test_one_person_changes_at_most_what_the_ledger_states(way, tmp_path):
 # --- what is refused ------------------------------------------------------------------------------
 
 
-def by_ward(some, folder):
-    return joined(some, some, on="ward", features=["max of pulse"], name="v")
-
-
-def wards(some, folder):
-    return grouped(some, on="ward", features=["max of pulse"])
-
-
-def join_of_wards(some, folder):
-    there = by_ward(some, folder)
-    return joined(some, there, on="who", features=["max of v.max_pulse"], name="w")
-
-
 def of_query(some, folder):
     return read(f"sqlite:///{into_sqlite(some, folder)}", query="SELECT * FROM records")
 
@@ -237,12 +194,8 @@ def of_view(some, folder):
     return read(into_sqlite(some, folder), member="most")
 
 
-def join_of_query(some, folder):
-    return joined(some, of_query(some, folder), on="who", features=["max of pulse"], name="v")
-
-
 def entity_of_wards(some, folder):
-    return read(some.drop(columns="who"), entity="ward", time="at")
+    return read(some, entity="ward", time="at")
 
 
 def omop_of_views(some, folder):
@@ -257,20 +210,13 @@ def omop_of_views(some, folder):
 @pytest.mark.parametrize(
     ("rows", "names", "person", "words"),
     [
-        (by_ward, ["v.max_pulse"], None, "by 'ward' .*with no person.*--person"),
-        (by_ward, ["v.max_pulse"], "who", "by 'ward' .*with person='who'.*leave these"),
-        (joined_rows, ["v.max_pulse"], None, "by 'who' .*with no person"),
-        (self_joined_rows, ["v.count"], None, "by 'who' .*with no person"),
-        (wards, ["max_pulse"], None, "by 'ward' .*with no person"),
-        (grouped_rows, ["count"], None, "by 'who' .*with no person"),
-        (join_of_wards, ["w.max_v.max_pulse"], "who", "by 'ward' .*: leave these features out"),
         (entity_of_wards, ["pulse place"], None, "compared within 'ward', with no person"),
+        (entity_of_wards, ["pulse place"], "who", "with person='who'.*do not derive a history"),
         (history_frame, ["pulse", "pulse change"], None, r"\['pulse change'\].*history_columns"),
         (history_frame, ["since"], None, r"\['since'\]"),
         (of_query, ["pulse"], None, "a query or a view.*one person only.*--independent"),
         (of_query, ["pulse"], "who", "--independent"),
         (of_view, ["most"], "who", "--independent"),
-        (join_of_query, ["v.max_pulse"], "who", "--independent"),
         (omop_visits, ["age", "sodium"], None, "visits share.*person='person_id'"),
         (omop_of_views, ["age", "sodium"], "person_id", "--independent"),
     ],
@@ -287,12 +233,11 @@ def test_coupled_rows_are_refused_under_a_public_plan(rows, names, person, words
             Verdicts.from_data(plan, some, [1])
 
 
-def test_a_key_with_one_row_is_no_excuse(tmp_path):
+def test_an_entity_with_one_row_is_no_excuse():
     """Only the rows show it, so it would decide whether there is a release."""
-    single = records().drop_duplicates("who")
-    rows = joined(single, single, on="who", features=["max of pulse"], name="v")
+    single = records().drop_duplicates("ward").drop(columns="who")
     with pytest.raises(PrivacyError, match="with no person"):
-        Sketch.from_data(plan_of("v.max_pulse"), rows)
+        Sketch.from_data(plan_of("pulse place"), read(single, entity="ward", time="at"))
 
 
 @pytest.mark.parametrize(
@@ -319,7 +264,7 @@ def test_columns_that_only_sound_like_a_history_are_categories_or_have_another_n
 
 def test_exact_models_of_coupled_rows_stay_allowed(tmp_path):
     table = records()
-    for rows in (by_ward, wards, entity_of_wards, of_query):
+    for rows in (entity_of_wards, of_query):
         HushTable(random_state=0, n_tables=5).fit(rows(table, tmp_path))
         LSHiTables(random_state=0, n_tables=5).fit(rows(table, tmp_path))
     # Ranks stay where the rows are, also those of a model that others made.
@@ -330,28 +275,28 @@ def test_exact_models_of_coupled_rows_stay_allowed(tmp_path):
 
 @pytest.mark.parametrize("kind", [HushTable, LSHiTables])
 def test_a_model_of_coupled_rows_under_public_ranges_is_not_released(kind, tmp_path):
-    schema, rows = plan_of("v.max_pulse").schema, by_ward(records(), tmp_path)
+    schema, rows = plan_of("pulse").schema, of_query(records(), tmp_path).select(["pulse"])
     model = kind(n_tables=5).fit(rows, schema=schema)
     assert model.plan_.schema.public
     model.save(tmp_path / "model.hush")
     for found in (model, load(tmp_path / "model.hush")):
-        with pytest.raises(PrivacyError, match=r"depends on exact counts|by 'ward'"):
+        with pytest.raises(PrivacyError, match=r"depends on exact counts|a query or a view"):
             found.sketch_.release(1.0, mechanism="laplace-per-table")
 
 
 def test_counts_for_use_here_keep_that_they_are_coupled(tmp_path):
     """As those of `hushtable drift` or of ranks, also in a sum and in a file."""
-    plan = plan_of("v.max_pulse")
-    here = count_here(plan, by_ward(records(), tmp_path))
+    plan = plan_of("pulse")
+    here = count_here(plan, of_query(records(), tmp_path))
     here.save(tmp_path / "here.hush")
-    other = Sketch.from_data(plan, pd.DataFrame({"v.max_pulse": [1.0, 2.0]}))
+    other = Sketch.from_data(plan, pd.DataFrame({"pulse": [1.0, 2.0]}))
     for found in (here, here + other, other + here, load(tmp_path / "here.hush")):
-        with pytest.raises(PrivacyError, match=r"by 'ward' .*with no person"):
+        with pytest.raises(PrivacyError, match="the result of a query or a view, so one person"):
             found.release(1.0)
     horizon = Horizon.of(3)
     periods = Plan.draw(plan.schema, epsilon=1.0, expected_rows=1000, horizon=horizon)
-    here = count_here(periods, by_ward(records(), tmp_path))
-    with pytest.raises(PrivacyError, match=r"by 'ward' .*with no person"):
+    here = count_here(periods, of_query(records(), tmp_path))
+    with pytest.raises(PrivacyError, match="the result of a query or a view, so one person"):
         Periods(periods, 1.0).release(here)
 
 
@@ -363,24 +308,8 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     records().to_csv("p.csv", index=False)
     into_sqlite(records(), tmp_path)
-    plan_of("pulse", "v.max_pulse").save("joined.plan.hush")
     plan_of("pulse").save("plan.hush")
     return tmp_path
-
-
-def test_a_join_by_wards_leaves_no_sketch_to_release(here, capsys):
-    sketch = ["sketch", "p.csv", "--plan", "joined.plan.hush", "-o", "s.hush"]
-    by = ["--join", "p.csv as v on ward: max of pulse"]
-    for person in ([], ["--person", "who"]):
-        assert main([*sketch, *by, *person]) == 1
-        err = " ".join(capsys.readouterr().err.split())
-        assert "by 'ward' (--join), with" in err
-        assert "leave these features out" in err
-        assert not (here / "s.hush").exists()
-    by = ["--join", "p.csv as v on who: max of pulse"]
-    assert main([*sketch, *by]) == 1
-    assert main([*sketch, *by, "--person", "who"]) == 0
-    assert main(["release", "s.hush", "--epsilon", "1", "-o", "r.hush"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -396,12 +325,6 @@ def test_the_statement_on_a_query_is_an_option(here, of, capsys):
 def test_the_statement_belongs_to_databases(here):
     with pytest.raises(UsageError, match=r"cannot use --independent"):
         RowOptions(independent=True).opened("p.csv")
-    with pytest.raises(UsageError, match=r"there are .*independent"):
-        RowOptions(join=["rows.db (independent=maybe) on who: count"]).opened("p.csv")
-    for text, refused in {"no": True, "yes": False}.items():
-        join = [f"rows.db (member=most, independent={text}) as v on who: max of pulse"]
-        rows = RowOptions(join=join).opened("p.csv")
-        assert ("the rows are the result" in str(rows.coupled)) is refused
 
 
 @pytest.mark.parametrize("way", ["review", "file"])
@@ -409,14 +332,16 @@ def test_verdicts_on_coupled_rows_are_learned_here_and_not_released(tmp_path, wa
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"ward": rng.choice(["a", "b"], 300), "pulse": rng.normal(70, 9, 300)})
     rows["who"] = np.arange(300)
-    linked = joined(rows, rows, on="ward", features=["max of pulse"], name="other")
-    [shared] = [name for name in linked.names if name.endswith(".max_pulse")]
-    schema = Schema(tuple(Feature.numeric(name, low=0, high=200) for name in ("pulse", shared)))
+    with sqlite3.connect(tmp_path / "rows.db") as base:
+        rows.to_sql("records", base, index=False)
+    base.close()
+    query = "SELECT pulse, max(pulse) OVER (PARTITION BY ward) AS most FROM records"
+    linked = read(f"sqlite:///{tmp_path}/rows.db", query=query)
+    schema = Schema(tuple(Feature.numeric(name, low=0, high=200) for name in ("pulse", "most")))
     plan = Plan.draw(schema, n_tables=5, random_state=0)
     model = count_here(plan, linked)
     detector = HushTable.from_counts(model)
-    with pytest.warns(UserWarning, match="were not seen in fit"):
-        review = detector.review(linked)
+    review = detector.review(linked)
     review.outlier()
     review.fine()
     verdicts = review.verdicts

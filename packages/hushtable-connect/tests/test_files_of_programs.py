@@ -1,25 +1,21 @@
-"""Files of SPSS, Stata, SAS and R, and databases by the names of their files."""
+"""Files of SPSS, Stata and SAS, and databases by the names of their files."""
 
 import datetime as dt
 import shutil
 import sqlite3
-from importlib.resources import files
 
 import duckdb
 import numpy as np
 import pandas as pd
 import pyreadstat
 import pytest
-import rdata
-from rdata.conversion import to_r
-from rdata.parser import RObjectType
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.cli import main
 from hushtable.data.readers import FileLayout, as_reader
 from hushtable.data.readers.reader import Unasked
 from hushtable.errors import DataError
-from hushtable_connect.files import statistics
+from hushtable_connect import statistics
 
 pytestmark = pytest.mark.usefixtures("shell")  # messages name options
 
@@ -245,110 +241,6 @@ def test_a_file_that_grows_while_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(pyreadstat, "read_sav", slowly)
     with pytest.raises(DataError, match="changed while it was being read: try again"):
         as_reader(path)
-
-
-# R
-
-
-class OfR:
-    """Numbers with a class, and further attributes, of R."""
-
-    def __init__(self, kind, values, **attributes):
-        self.values, self.attributes = np.array(values, float), {"class": kind, **attributes}
-
-
-class FrameOfR:
-    """A data frame whose columns may be of any class."""
-
-    def __init__(self, columns, rows=None, kind=("tbl_df", "tbl", "data.frame")):
-        self.columns, self.kind = columns, np.array(kind)
-        n = len(next(iter(columns.values())).values)
-        counted = np.ma.array([-(2**31), -n], mask=[True, False], dtype=np.int32)
-        self.rows = counted if rows is None else np.array(rows)
-
-
-def of_r(data, converter):
-    attributes = converter.convert_to_r_attributes(data.attributes)
-    return to_r.build_r_object(
-        RObjectType.REAL, value=data.values, is_object=True, attributes=attributes
-    )
-
-
-def frame_of_r(data, converter):
-    # In the order of the file, in which later symbols refer to earlier ones.
-    columns = [converter.convert_to_r_object(one) for one in data.columns.values()]
-    attributes = converter.convert_to_r_attributes(
-        {"names": np.array(list(data.columns)), "class": data.kind, "row.names": data.rows}
-    )
-    return to_r.build_r_object(
-        RObjectType.VEC, value=columns, is_object=True, attributes=attributes
-    )
-
-
-MADE = {**to_r.DEFAULT_CLASS_MAP, OfR: of_r, FrameOfR: frame_of_r}
-
-
-def test_classes_of_r(tmp_path):
-    whole = np.array([2**53 + 1, np.iinfo(np.int64).min]).view(float)
-    frame = FrameOfR({
-        "day": OfR("Date", [19782, np.nan]),
-        "at": OfR(np.array(["POSIXct", "POSIXt"]), [1709202600.5, np.nan], tzone="UTC"),
-        "took": OfR("difftime", [90, np.nan], units="mins"),
-        "id": OfR("integer64", whole),
-    })  # fmt: skip
-    rdata.write_rds(tmp_path / "a.rds", frame, constructor_dict=MADE)
-    for path in (tmp_path / "a.rds", shutil.copy(tmp_path / "a.rds", tmp_path / "b.csv")):
-        assert rows_of(path) == [
-            {"day": dt.date(2024, 2, 29), "at": dt.datetime(2024, 2, 29, 10, 30, 0, 500_000),
-             "took": dt.timedelta(minutes=90), "id": 2**53 + 1},
-            {"day": None, "at": None, "took": None, "id": None},
-        ]  # fmt: skip
-
-
-def of_the_library(name):
-    return str(files("rdata") / "tests" / "data" / "generated" / name)
-
-
-@pytest.mark.parametrize("form", ["ascii", "xdr"])
-@pytest.mark.parametrize("ending", ["rds", "rda"])
-def test_data_frames_that_r_wrote(tmp_path, form, ending):
-    path = of_the_library(f"test_dataframe__{form}__version_3.{ending}")
-    assert rows_of(path) == [
-        {"class": "a", "value": 1}, {"class": "b", "value": 2}, {"class": "b", "value": 3},
-    ]  # fmt: skip
-    path = of_the_library(f"test_dataframe_dtypes_with_na__{form}__version_3.{ending}")
-    with pytest.raises(DataError, match="column 'complex' holds complex numbers"):
-        as_reader(path)
-
-
-def test_names_of_rows(tmp_path):
-    for rows, found in (
-        (["x1", "x2"], ("row names left out, such as x1",)),
-        (["1", "2"], ()),
-        (None, ()),
-    ):
-        frame = FrameOfR({"a": OfR("x", [1, 2])}, rows)
-        rdata.write_rds(tmp_path / "a.rds", frame, constructor_dict=MADE)
-        assert as_reader(tmp_path / "a.rds").found == found
-
-
-def test_several_objects_of_r(tmp_path):
-    one, two = FrameOfR({"a": OfR("x", [1, 2])}), FrameOfR({"b": OfR("x", [1, 2, 3])})
-    path = tmp_path / "a.RData"
-    rdata.write_rda(path, {"one": one, "n": np.array([5.0])}, constructor_dict=MADE)
-    assert rows_of(path) == [{"a": 1}, {"a": 2}]
-    rdata.write_rda(path, {"one": one, "two": two}, constructor_dict=MADE)
-    with pytest.raises(
-        DataError, match=r"several data frames, \['one', 'two'\].*\nAdd: --member two"
-    ):
-        as_reader(path)
-    assert rows_of(path, member="one") == [{"a": 1}, {"a": 2}]
-    rdata.write_rds(tmp_path / "b.rds", np.array([5.0]))
-    with pytest.raises(DataError, match="holds no data frame with rows and columns"):
-        as_reader(tmp_path / "b.rds")
-    content = path.read_bytes()
-    with pytest.raises(DataError, match=r"not an R file that can be read, or damaged|unpacked"):
-        as_reader(saved(path, content[: len(content) // 2]))
 
 
 # Databases

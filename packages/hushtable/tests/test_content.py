@@ -151,7 +151,7 @@ def test_files_that_are_no_table_are_refused_with_a_way(tmp_path, name, content,
     assert str(caught.value).startswith(str(tmp_path / name))
 
 
-@pytest.mark.parametrize("name", ["a.sav", "a.dta", "a.rds", "a.db", "b.csv"])
+@pytest.mark.parametrize("name", ["a.sav", "a.dta", "a.db", "b.csv"])
 def test_what_another_package_reads_names_it_where_it_is_missing(tmp_path, monkeypatch, name):
     monkeypatch.setattr(registry, "_plugins_loaded", ["none"])
     core = {end: one for end, one in registry.FORMATS.items() if end not in ELSEWHERE}

@@ -1,4 +1,4 @@
-"""The estimators: scikit-learn's contract, thresholds, merged detectors, PyOD's convention."""
+"""The estimators: scikit-learn's contract, thresholds, merged detectors."""
 
 import pickle
 import warnings
@@ -19,7 +19,6 @@ from hushtable import (
     HushTable,
     LSHiTables,
     Plan,
-    PyODAdapter,
     Schema,
     Sketch,
 )
@@ -29,17 +28,10 @@ from hushtable.scores.scorer import Scorer
 DETECTORS = [HushTable, LSHiTables]
 
 
-def other_labels(estimator):
-    """The checks that fail because of PyOD's labels, 0 and 1; PyOD's own detectors fail them."""
-    names = ("check_outliers_fit_predict", "check_outliers_train")
-    return dict.fromkeys(names, "PyOD's labels") if isinstance(estimator, PyODAdapter) else {}
-
-
 @pytest.mark.filterwarnings("ignore:contamination=")  # some checks fit rows that are alike
 @parametrize_with_checks([
     HushTable(passes=2, n_tables=20, contamination=0.1),
-    PyODAdapter(HushTable(random_state=0)),
-], expected_failed_checks=other_labels)  # fmt: skip
+])  # fmt: skip
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -56,9 +48,7 @@ def test_scikit_learns_checks_of_lsh_itables(estimator, check):
     HushTable(passes=1),
     HushTable(novelty=True, contamination=0.01),
     LSHiTables(max_samples=10, contamination=0.1),
-    PyODAdapter(HushTable(novelty=True, random_state=0), contamination=0.01),
-    PyODAdapter(LSHiTables(random_state=0)),
-], expected_failed_checks=other_labels)  # fmt: skip
+])  # fmt: skip
 def test_scikit_learns_checks_of_other_settings(estimator, check):
     check(estimator)
 
@@ -265,7 +255,6 @@ def test_not_fitted(make, X):
         (HushTable(n_tables=0), "n_tables=0"),
         (HushTable(n_jobs=0), "n_jobs=0"),
         (LSHiTables(max_samples=0), "max_samples=0"),
-        (PyODAdapter(contamination=0.0), "above 0"),
     ],
 )
 def test_wrong_parameters_are_named(detector, message, X):

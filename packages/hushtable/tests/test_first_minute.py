@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from hushtable import Feature, HushTable, LSHiTables, Plan, PyODAdapter, Schema, load
-from hushtable.errors import FileError, UsageError
+from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, load
+from hushtable.errors import FileError
 
 
 @pytest.fixture(scope="module")
@@ -129,20 +129,3 @@ def test_the_plan_of_a_fitted_model_is_equal_after_loading(people, tmp_path):
         again = load(tmp_path / "model.hush")
         assert again.plan_ == model.plan_
         assert again.plan_.schema == model.plan_.schema
-
-
-# --- PyOD -----------------------------------------------------------------------------------------
-
-
-def test_fit_predict_score_is_as_in_pyod(people):
-    utility = pytest.importorskip("pyod.utils.utility")
-    metrics = pytest.importorskip("sklearn.metrics")
-    y = np.zeros(300, int)
-    y[[7, 11, 13]] = 1
-    adapter = PyODAdapter(HushTable(random_state=0))
-    found = adapter.fit_predict_score(people, y)
-    assert found == metrics.roc_auc_score(y, adapter.decision_scores_)
-    found = adapter.fit_predict_score(people, y, scoring="prc_n_score")
-    assert found == utility.precision_n_scores(y, adapter.decision_scores_)
-    with pytest.raises(UsageError, match="scoring='f1'"):
-        adapter.fit_predict_score(people, y, scoring="f1")

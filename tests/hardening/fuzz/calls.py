@@ -15,7 +15,6 @@ from hushtable import (
     HushTable,
     LSHiTables,
     Plan,
-    PyODAdapter,
     Schema,
     Sketch,
 )
@@ -142,7 +141,6 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "fit RSHash": (_detector(RSHash), (*_FIT, "max_samples")),
     "fit RotatedRSHash": (_detector(RotatedRSHash), (*_FIT, "max_samples")),
     "fit ACE": (_detector(ACE), (*_FIT, "n_bits", "sample_weight")),
-    "fit PyODAdapter": (_detector(PyODAdapter), ("contamination",)),
 }
 
 

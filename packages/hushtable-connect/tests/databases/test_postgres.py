@@ -83,7 +83,6 @@ TYPES = {
     "timestamptz '2026-01-02 03:04:05+02'": (pa.timestamp("us", "UTC"), None),
     "date '2026-01-02'": (pa.date32(), None),
     "time '12:00'": (pa.time64("us"), None),
-    "interval '1 day 2 hours'": (pa.duration("us"), None),
 }  # fmt: skip
 
 
@@ -98,9 +97,8 @@ def test_types(postgres):
         assert found[i][1].as_py() is None, expression
         if value is not None:
             assert found[i][0].as_py() == value, expression
-    as_text = [str(found[i][0]) for i in range(len(TYPES) - 5, len(TYPES))]
-    assert as_text[:3] == ["2026-01-02 03:04:05", "2026-01-02 01:04:05+00:00", "2026-01-02"]
-    assert as_text[4] == "1 day, 2:00:00"
+    as_text = [str(found[i][0]) for i in range(len(TYPES) - 4, len(TYPES) - 1)]
+    assert as_text == ["2026-01-02 03:04:05", "2026-01-02 01:04:05+00:00", "2026-01-02"]
 
 
 @pytest.mark.slow
@@ -120,7 +118,7 @@ def test_uuids_of_many_rows(postgres):
     [
         ("'{}'::json", "json"), ("'{}'::jsonb", "jsonb"), ("ARRAY[1, 2]", "_int4"),
         ("'12.34'::money", "money"), (r"'\x00'::bytea", "bytea"), ("'1.2.3.4'::inet", "inet"),
-        ("point(1, 2)", "point"),
+        ("point(1, 2)", "point"), ("interval '1 day'", "interval"),
     ],
 )  # fmt: skip
 def test_other_types_are_refused_by_name_unless_left_out(postgres, expression, word):
@@ -134,12 +132,11 @@ def test_other_types_are_refused_by_name_unless_left_out(postgres, expression, w
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
-        ("interval '1 month'", "interval of months.*row 0"),
         ("timestamp 'infinity'", "infinite"), ("timestamptz '-infinity'", "infinite"),
         ("date 'infinity'", "infinite"), ("timestamp '20000-01-01'", "years 1 to 9999"),
     ],
 )  # fmt: skip
-def test_times_without_a_length_or_a_place_are_refused(postgres, expression, words):
+def test_times_outside_the_calendar_are_refused(postgres, expression, words):
     with pytest.raises(DataError, match=f"column 'x'.*{words}"):
         table(postgres.url(), f"SELECT {expression} AS x")
 
@@ -328,10 +325,3 @@ def test_a_server_that_is_away():
 def test_a_database_that_is_not_there(postgres):
     with pytest.raises(DataError, match='database "none" does not exist: check'):
         opened(postgres.url(database="none"), "SELECT 1 AS x")
-
-
-@pytest.mark.slow
-def test_sqlalchemy_is_another_way(rows):
-    pytest.importorskip("psycopg2")
-    url = rows.url().replace("postgresql", "postgresql+psycopg2")
-    assert table(url, QUERY).equals(table(rows.url(), QUERY))

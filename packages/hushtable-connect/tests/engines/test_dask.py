@@ -7,13 +7,11 @@ from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 from engine_helpers import frame, plans, write_files
 from hushtable import HushTable, Sketch
 from hushtable.errors import DataError, UsageError
-from hushtable.scores.scorer import Scorer
 from hushtable_connect.engines import dask as engine
 
 COLUMNS = ["a", "c", "b"]
@@ -44,25 +42,6 @@ def test_a_data_frame_is_counted_to_the_bit(name, partitions):
     assert found == Sketch.from_data(plan, rows[COLUMNS])
 
 
-def test_files_are_counted_to_the_bit_and_scored_into_files(tmp_path):
-    (tmp_path / "rows").mkdir()
-    rows = write_files(tmp_path / "rows", [100, 1, 250])
-    plan = plans()["hushtable"]
-    sketch = engine.sketch_data(plan, tmp_path / "rows")
-    assert sketch == Sketch.from_data(plan, rows[COLUMNS])
-    files = engine.score_files(sketch, tmp_path / "rows", tmp_path / "scores")
-    assert [file.name for file in files] == [f"part-{i}.scores.parquet" for i in range(3)]
-    scores = pd.concat([pq.read_table(file).to_pandas() for file in files])
-    np.testing.assert_array_equal(scores["score"], Scorer(sketch).score(rows[COLUMNS]))
-    assert scores["row"].tolist() == [*range(100), 0, *range(250)]
-    # Interrupted: what is there stays as it is, what lacks is made.
-    before = files[0].stat().st_mtime_ns
-    files[2].unlink()
-    assert engine.score_files(sketch, tmp_path / "rows", tmp_path / "scores") == files
-    assert files[0].stat().st_mtime_ns == before
-    assert files[2].exists()
-
-
 def test_scores_come_with_the_index_of_the_rows():
     rows = frame(200).set_index(np.arange(200)[::-1])
     detector = HushTable(n_tables=20, random_state=0).fit(rows[COLUMNS])
@@ -82,25 +61,16 @@ def test_empty_partitions_count_nothing():
         engine.sketch_data(plan, rows[rows["id"] < 0])
 
 
-def test_what_is_refused(tmp_path):
+def test_what_is_refused():
     plan = plans()["hushtable"]
-    with pytest.raises(UsageError, match="needs a Dask data frame or the path"):
+    with pytest.raises(UsageError, match="DataFrame is not a Dask data frame"):
         engine.sketch_data(plan, frame(10))
     with pytest.raises(UsageError, match="is not a Dask data frame"):
         engine.score_data(Sketch.from_data(plan, frame(10)[COLUMNS]), frame(10))
     with pytest.raises(UsageError, match="is not a model"):
         engine.score_data(plan, dd.from_pandas(frame(10), npartitions=1))
-    with pytest.raises(DataError, match="no such file"):
-        engine.sketch_data(plan, tmp_path / "none")
-    (tmp_path / "rows").mkdir()
-    write_files(tmp_path / "rows", [5])
-    frame(5).to_csv(tmp_path / "rows" / "part-0.csv")
-    with pytest.raises(UsageError, match="same name"):
-        engine.score_files(
-            Sketch.from_data(plan, frame(10)[COLUMNS]), tmp_path / "rows", tmp_path / "scores"
-        )
     lacking = dd.from_pandas(frame(10).drop(columns="b"), npartitions=1)
-    with pytest.raises(DataError):
+    with pytest.raises(DataError, match=r"lack the columns \['b'\]"):
         engine.sketch_data(plan, lacking)
 
 
@@ -121,7 +91,8 @@ def test_a_killed_worker_changes_no_bit(tmp_path):
         Client(cluster) as client,
         dask.config.set(scheduler=client),
     ):  # fmt: skip
-        assert engine.sketch_data(plan, tmp_path / "rows") == expected
+        data = dd.read_parquet(tmp_path / "rows")
+        assert engine.sketch_data(plan, data) == expected
         victim = next(iter(client.run(os.getpid).values()))
         killed = []
 
@@ -134,16 +105,23 @@ def test_a_killed_worker_changes_no_bit(tmp_path):
 
         thread = threading.Thread(target=kill_in_the_middle)
         thread.start()
-        found = engine.sketch_data(plan, tmp_path / "rows")
+        found = engine.sketch_data(plan, data)
         thread.join()
         assert killed == [victim]
         assert found == expected
 
 
-def test_files_are_read_as_the_model_s_were(tmp_path):
+def test_texts_are_read_as_the_model_s_were():
     texts = [f"{x:.2f}".replace(".", ",") for x in np.random.default_rng(0).normal(5, 1, 60)]
-    (tmp_path / "rows.csv").write_text("TSH\n" + "\n".join(f'"{text}"' for text in texts) + "\n")
-    detector = HushTable(random_state=0).fit(str(tmp_path / "rows.csv"))
-    [scores] = engine.score_files(detector, tmp_path / "rows.csv", tmp_path / "scores")
-    found = pq.read_table(scores)["score"].to_numpy()
-    np.testing.assert_array_equal(found, detector.score_samples(str(tmp_path / "rows.csv")))
+    rows = pd.DataFrame({"TSH": texts})
+    detector = HushTable(random_state=0).fit(rows)
+    found = engine.score_data(detector, dd.from_pandas(rows, npartitions=3)).compute()
+    np.testing.assert_array_equal(found, detector.score_samples(rows))
+
+
+def test_a_detector_that_learned_scores_by_its_verdicts():
+    rows = frame(300)[COLUMNS]
+    detector = HushTable(n_tables=20, random_state=0).fit(rows)
+    detector.learn(rows[:4], [1, 1, 0, 0])
+    found = engine.score_data(detector, dd.from_pandas(rows, npartitions=2)).compute()
+    np.testing.assert_array_equal(found, detector.score_samples(rows))

@@ -260,7 +260,7 @@ def test_bad_files(model, tmp_path):
 
 
 def test_the_reader_is_one_file_without_dependencies(tmp_path):
-    source = places.CONNECT / "javascript" / "hushtable.mjs"
+    source = places.CONNECT / "examples" / "hushtable.mjs"
     shutil.copy(source, tmp_path / "alone.mjs")
     text = source.read_text()
     assert "\nimport " not in text

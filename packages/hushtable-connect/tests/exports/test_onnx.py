@@ -15,7 +15,6 @@ import scored
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.labels import fold
 from hushtable.errors import MissingExtraError, UsageError
-from hushtable_bench import RSHash
 from hushtable_connect.exports import Model, export
 from hushtable_connect.exports.onnx import onnx_model, to_onnx
 from onnx_runs import fed, session
@@ -38,11 +37,11 @@ def check_same(case):
 
 
 #: Detectors whose tables have an export.
-EXPORTED = [*scored.DETECTORS, "novelty", "rs_hash"]
+EXPORTED = [*scored.DETECTORS, "novelty"]
 SCHEMA = Schema((Feature.numeric("x", low=0, high=9), Feature.categorical("ward", ["a", ""])))
 
 
-def counted(schema=SCHEMA, detector="hushtable", n=200):
+def counted(schema=SCHEMA, n=200):
     """Return a detector of counts under a plan that was drawn for a schema."""
     rng = np.random.default_rng(5)
     rows = {
@@ -51,9 +50,8 @@ def counted(schema=SCHEMA, detector="hushtable", n=200):
         else rng.choice(f.categories, n)
         for f in schema.features
     }
-    plan = Plan.draw(schema, detector=detector, random_state=7)
-    estimator = {"hushtable": HushTable, "rs_hash": RSHash}[detector]
-    return estimator.from_counts(Sketch.from_data(plan, pa.table(rows)))
+    plan = Plan.draw(schema, random_state=7)
+    return HushTable.from_counts(Sketch.from_data(plan, pa.table(rows)))
 
 
 def test_texts_that_were_folded_score_alike_and_others_are_unseen():
@@ -105,9 +103,8 @@ def test_a_file_holds_one_matrix_where_columns_have_no_names(rng, tmp_path):
     assert [len(found) for found in run.run(None, {"X": X[:0]})] == [0, 0]
 
 
-@pytest.mark.parametrize("detector", ["hushtable", "rs_hash"])
-def test_there_may_be_categories_only(detector):
-    model = counted(Schema([Feature.categorical(name, ["a", "b"]) for name in "pq"]), detector)
+def test_there_may_be_categories_only():
+    model = counted(Schema([Feature.categorical(name, ["a", "b"]) for name in "pq"]))
     rows = pa.table({"p": ["a", "b", None, "c"], "q": ["b", "b", "a", None]})
     score = session(to_onnx(model)).run(["score"], fed(model.plan_.schema, rows))[0]
     assert (score == model.score_samples(rows)).all()
@@ -170,11 +167,9 @@ def test_a_category_does_not_stand_for_a_missing_value():
     assert run.get_modelmeta().custom_metadata_map["hushtable.missing"] == "none"
 
 
-@pytest.mark.parametrize("detector", ["rotated_rs_hash", "ace"])
-def test_sums_of_products_are_refused(detector):
-    with pytest.raises(
-        UsageError, match=r"cannot be exported exactly to ONNX: .*order.*export a HushTable"
-    ):
+@pytest.mark.parametrize("detector", ["rs_hash", "rotated_rs_hash", "ace"])
+def test_other_families_are_refused(detector):
+    with pytest.raises(UsageError, match=r"ONNX needs HushTable or LSHiTables.*export to JSON"):
         to_onnx(scored.mixed(detector).detector)
 
 

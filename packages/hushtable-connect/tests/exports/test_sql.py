@@ -1,4 +1,4 @@
-"""Models as SQL, against the library: the same bits, flags and reasons on both engines."""
+"""Models as SQL, against the library: the same bits and flags on both engines."""
 
 import dataclasses
 import os
@@ -78,23 +78,12 @@ def scored_by(engine, model, rows, table="data"):
     return found.sort_by("row no.")
 
 
-def reasons(model, rows):
-    """Return the feature with the largest share of each row, None where no share is above 0."""
-    shares, names = model.explain(rows), model.plan_.schema.names
-    best = shares.argmax(axis=1)
-    return [names[j] if shares[i, j] > 0.0 else None for i, j in enumerate(best)]
-
-
 def check(engine, case):
     found = scored_by(engine, case.detector, case.rows)
     scores = found["hush_score"].to_numpy()
     assert scores.tobytes() == case.scores.tobytes()
     outlier = case.scores < case.detector.offset_
     assert found["hush_outlier"].to_pylist() == outlier.tolist()
-    told = reasons(case.detector, case.rows)
-    assert found["hush_reason"].to_pylist() == [
-        name if flag else None for name, flag in zip(told, outlier, strict=True)
-    ]
     assert 0 < outlier.sum() < len(outlier)
 
 
@@ -145,7 +134,6 @@ def test_names_and_categories_inject_nothing(engine, conforming):
     model = small(rows)
     found = scored_by(engine, model, rows, "d'a\"t;a --")
     assert found["hush_score"].to_numpy().tolist() == model.score_samples(rows).tolist()
-    assert found["hush_reason"].null_count < 60
     database.store(rows)
     assert len(database.ask("SELECT * FROM data")) == 60
 
@@ -169,10 +157,6 @@ def test_the_smallest_and_the_largest_numbers_score(engine):
     found = scored_by(engine, model, odd)
     scores = model.score_samples(odd)
     assert found["hush_score"].to_numpy().tolist() == scores.tolist()
-    told = [
-        r if s < model.offset_ else None for r, s in zip(reasons(model, odd), scores, strict=True)
-    ]
-    assert found["hush_reason"].to_pylist() == told
 
 
 def typed_rows(n=60):
@@ -193,6 +177,10 @@ def typed_rows(n=60):
 
 def test_numbers_truth_and_dates_are_read_as_the_library_reads_them(engine):
     rows = typed_rows()
+    if engine[0] == "postgresql":  # which adds no Booleans, so the statement fails
+        with pytest.raises(Exception, match="operator does not exist: boolean"):
+            scored_by(engine, small(rows), rows)
+        rows = rows.drop_columns("truth")
     model = small(rows)
     found = scored_by(engine, model, rows)
     assert found["hush_score"].to_numpy().tolist() == model.score_samples(rows).tolist()
@@ -224,7 +212,7 @@ def test_capitals_count_whatever_the_column_says():
         ([1.0, 2.0, 9.0], [1.0, np.inf, 2.0], "finite"),
         ([0.0, 1.0, 0.5], [0.0, -np.inf, 0.1], "finite"),
         ([1.0, 2.0, 9.0], ["1", "2", "9"], r"needs numbers|operator does not exist"),
-        ([0.0, 1.0, 0.5], ["0", "1", "1"], "needs numbers"),
+        ([0.0, 1.0, 0.5], ["0", "1", "1"], r"needs numbers|operator does not exist"),
         (["a", "b", "c"], [0.5, 1.5, 2.5], "needs texts"),
     ],
 )
@@ -253,17 +241,7 @@ def test_what_is_no_date_fails(engine, value, words):
         database.ask(written(Model.of(model), dialect=dialect, table="days").decode())
 
 
-def test_fewer_digits_than_numbers_have_fail(postgres):
-    rows = pa.table({"x": np.random.default_rng(0).random(60)})
-    model = small(rows)
-    with postgres.cursor() as cursor:
-        database = PostgreSQL(cursor)
-        cursor.execute("SET extra_float_digits = 0")
-        with pytest.raises(Exception, match="extra_float_digits"):
-            scored_by(("postgresql", database), model, rows)
-
-
-def test_without_a_line_every_row_has_a_reason(engine):
+def test_without_a_threshold_no_row_has_a_flag(engine):
     dialect, database = engine
     rows = pa.table({name: np.random.default_rng(0).normal(size=80) for name in "ab"})
     fitted = small(rows)
@@ -271,8 +249,8 @@ def test_without_a_line_every_row_has_a_reason(engine):
     database.store(rows)
     found = database.ask(written(model, dialect=dialect).decode())
     assert found["hush_outlier"].null_count == 80
-    told = dict(zip(found["a"].to_pylist(), found["hush_reason"].to_pylist(), strict=True))
-    assert [told[a] for a in rows["a"].to_pylist()] == reasons(fitted, rows)
+    scores = dict(zip(found["a"].to_pylist(), found["hush_score"].to_pylist(), strict=True))
+    assert [scores[a] for a in rows["a"].to_pylist()] == fitted.score_samples(rows).tolist()
 
 
 def test_a_schema_and_a_view(engine):

@@ -6,7 +6,7 @@ Names load on first use, so that ``import hushtable`` itself is fast.
 from typing import TYPE_CHECKING, Any
 
 from hushtable.display import Displayed, View
-from hushtable.lazy import exports
+from hushtable.lazy import exports, removed
 
 if TYPE_CHECKING:
     from hushtable.counts.periods import Increment, Periods, decoded
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hushtable.counts.sketch import Sketch
     from hushtable.counts.verdicts import Verdicts
     from hushtable.data.schema import Feature, Schema
-    from hushtable.detectors import HomeModel, HushTable, LSHiTables, PyODAdapter
+    from hushtable.detectors import HomeModel, HushTable, LSHiTables
     from hushtable.detectors.load import load
     from hushtable.errors import HushTableError
     from hushtable.plans.plan import Plan
@@ -30,7 +30,6 @@ __all__ = [
     "LocalModel",
     "Periods",
     "Plan",
-    "PyODAdapter",
     "Release",
     "Schema",
     "Sketch",
@@ -53,7 +52,6 @@ _from_home, _ = exports(
         "LocalModel": "counts.release",
         "Periods": "counts.periods",
         "Plan": "plans.plan",
-        "PyODAdapter": "detectors",
         "Release": "counts.release",
         "Schema": "data.schema",
         "Sketch": "counts.sketch",
@@ -63,6 +61,14 @@ _from_home, _ = exports(
         "drift": "streams",
         "load": "detectors.load",
     },
+)
+
+_PYOD = "pip install 'hushtable[pyod]', and from hushtable_connect.pyod import PyODAdapter"
+removed(
+    dict.fromkeys(
+        ("hushtable.PyODAdapter", "hushtable.detectors.PyODAdapter", "hushtable.detectors.pyod"),
+        _PYOD,
+    )
 )
 
 

@@ -1,6 +1,14 @@
-"""Rows of databases: the result of a query to PostgreSQL, SQLite, DuckDB, or SQLAlchemy."""
+"""Rows of databases: the result of a query to PostgreSQL, SQLite, or DuckDB."""
+
+from functools import partial
 
 from hushtable.data.readers import FileLayout, Reader, register_url
+from hushtable.data.readers.registry import built_in
+
+_FILES = {
+    "sqlite": ("SQLite", (".sqlite", ".sqlite3", ".db")),
+    "duckdb": ("DuckDB", (".duckdb",)),
+}
 
 
 def register() -> None:
@@ -12,3 +20,6 @@ def register() -> None:
         return reader.database(url, layout)
 
     register_url(reader.is_database, open_)
+    for scheme, (name, endings) in _FILES.items():
+        read = partial(reader.database_file, scheme)
+        built_in(name, endings, read, ("member", "query", "independent"))

@@ -5,28 +5,26 @@ leaves nothing behind. Libraries load where they are used.
 """
 
 import contextlib
-import datetime
 import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
-from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hushtable.data.columns import integer_too_large
 from hushtable.data.readers.reader import BATCH_ROWS, FILE_ROWS, Unasked
 from hushtable.errors import DataError, DataTypeError, MissingExtraError
 
-_TIMES = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta)
-_TAKEN = (str, int, float, Decimal, UUID, *_TIMES)
 _ADVICE = "leave it out (--drop {0}), or make it a number or a text in the query: CAST({0} AS ...)"
+_REFUSED = (
+    pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_nested,
+    pa.types.is_interval,
+)  # fmt: skip
 #: Python's years end at 9999; PostgreSQL's infinity is later.
 _DAYS = (-719_162, 2_932_896)
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -57,11 +55,11 @@ def _is_plain(field: pa.Field) -> bool:
     name, kind = server_type(field).lower(), field.type
     if name in ("numeric", "uuid"):
         return True
-    # The client cannot know how many decimals the server's type "money" has.
+    # The client cannot know how many decimals the server's type "money" has, and intervals of
+    # months have no fixed length.
     if name in ("json", "jsonb", "money", "xml") or isinstance(kind, pa.BaseExtensionType):
         return False
-    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    return not (binary or pa.types.is_nested(kind) or pa.types.is_fixed_size_binary(kind))
+    return not any(refuses(kind) for refuses in _REFUSED)
 
 
 def plain(
@@ -85,25 +83,9 @@ def _plain(
         return _uuids(column)
     if server_type(field) == "numeric" or pa.types.is_decimal(kind):
         return pc.cast(column, pa.float64(), safe=False)
-    if kind == pa.month_day_nano_interval():
-        return _durations(column, what, first, unasked)
     if pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
         return _times(column, what, first, unasked)
     return column
-
-
-def _without(
-    column: pa.Array, odd: Any, what: str, advice: str, first: int, unasked: Unasked | None
-) -> pa.Array:
-    """Return a column with null for such values; raise `DataError` if a person can be asked."""
-    places = pc.indices_nonzero(odd)
-    if not len(places):
-        return column
-    row = f"row {first + places[0].as_py()}"
-    if unasked is None:
-        raise DataError(f"{what} in {row}: {advice} in the query")
-    unasked.note(what, len(places), row.__str__)
-    return pc.if_else(odd, pa.scalar(None, column.type), column)
 
 
 def _uuids(column: pa.Array) -> pa.Array:
@@ -117,22 +99,6 @@ def _uuids(column: pa.Array) -> pa.Array:
     return pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string()))
 
 
-def _durations(column: pa.Array, what: str, first: int, unasked: Unasked | None) -> pa.Array:
-    """Convert intervals to durations; intervals of months have no fixed length."""
-    parts = np.dtype([("months", "<i4"), ("days", "<i4"), ("ns", "<i8")])
-    n, valid = len(column), column.is_valid()
-    if n == 0:
-        return pa.nulls(0, pa.duration("us"))
-    raw = np.frombuffer(column.buffers()[1], parts)[column.offset :][:n]
-    present = np.from_dlpack(valid.cast(pa.uint8())) == 1
-    us = raw["days"].astype(np.int64) * _PER_DAY["us"] + raw["ns"] // 1000
-    lengths = pa.Array.from_buffers(pa.duration("us"), n, [None, pa.py_buffer(us)])
-    lengths = pc.if_else(valid, lengths, pa.scalar(None, pa.duration("us")))
-    months = pa.array(present & (raw["months"] != 0))
-    what = f"{what} holds an interval of months, which have no fixed length,"
-    return _without(lengths, months, what, "use EXTRACT(EPOCH FROM ...)", first, unasked)
-
-
 def _times(column: pa.Array, what: str, first: int, unasked: Unasked | None) -> pa.Array:
     kind = column.type
     whole = column.view(pa.int32() if pa.types.is_date32(kind) else pa.int64())
@@ -142,12 +108,19 @@ def _times(column: pa.Array, what: str, first: int, unasked: Unasked | None) -> 
         for day in (_DAYS[0], _DAYS[1] + 1)
     )
     odd = pc.fill_null(pc.or_(pc.less(whole, low), pc.greater_equal(whole, high)), False)
+    places = pc.indices_nonzero(odd)
+    if not len(places):
+        return column
     what = f"{what} holds a time that is infinite or outside the years 1 to 9999"
-    return _without(column, odd, what, "make it NULL", first, unasked)
+    row = f"row {first + places[0].as_py()}"
+    if unasked is None:
+        raise DataError(f"{what} in {row}: make it NULL in the query")
+    unasked.note(what, len(places), row.__str__)
+    return pc.if_else(odd, pa.scalar(None, kind), column)
 
 
 class Columns:
-    """Rows of Python objects, as Arrow: a column keeps the type of its first values."""
+    """Values of SQLite, as Arrow: a column keeps the type of its first values."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, pa.DataType] = {}
@@ -161,67 +134,43 @@ class Columns:
         return pa.RecordBatch.from_arrays(columns, list(names))
 
     def _column(self, name: str, values: Sequence[Any], first: int) -> pa.Array:
-        known = self._kinds.get(name)
-        kinds = {type(value) for value in values} - {type(None)}
-        if not kinds:
-            return pa.nulls(len(values), known or pa.null())
-        if pa.types.is_string(known or pa.null()):
-            return pa.array([_text(value) for value in values], pa.string())
-        column = _of_objects(name, values, kinds, first)
-        if known is None or column.type == known:
-            self._kinds[name] = column.type
-            return column
-        if pa.types.is_float64(known) and pa.types.is_integer(column.type):
-            return column.cast(known, safe=False)
-        if pa.types.is_timestamp(known) and pa.types.is_timestamp(column.type):
-            return column.cast(known)
-        other = next(v for v in values if v is not None and pa.scalar(v).type != known)
-        raise DataError(
-            f"column {name!r} held values of type {known} before row {first}, and of type "
-            f"{column.type} from there on, such as {other!r}: convert them to one "
-            f"type in the query, with CAST({name} AS ...) or NULLIF"
-        )
+        kinds, known = {type(value) for value in values} - {type(None)}, self._kinds.get(name)
+        if bytes in kinds:
+            row = first + next(i for i, v in enumerate(values) if isinstance(v, bytes))
+            raise DataTypeError(
+                f"column {name!r} holds a value of type bytes in row {row}: {_ADVICE.format(name)}"
+            )
+        here = next((arrow for kind, (arrow, _) in _OF_SQLITE.items() if kind in kinds), None)
+        kind = known or here
+        if here is None:
+            return pa.nulls(len(values), kind or pa.null())
+        if here not in (kind, pa.int64()) and kind != pa.string():
+            other = next(v for v in values if v is not None and pa.scalar(v).type == here)
+            raise DataError(
+                f"column {name!r} held values of type {kind} before row {first}, and of type "
+                f"{here} from there on, such as {other!r}: convert them to one "
+                f"type in the query, with CAST({name} AS ...) or NULLIF"
+            )
+        self._kinds[name] = kind
+        make = next(make for arrow, make in _OF_SQLITE.values() if arrow == kind)
+        return pa.array([None if v is None else make(v) for v in values], kind)
 
 
-def _of_objects(name: str, values: Sequence[Any], kinds: set[type], first: int) -> pa.Array:
-    if kinds <= {int, float, Decimal, bool} and kinds not in ({bool}, {int}):
-        return pa.array([None if v is None else float(v) for v in values], pa.float64())
-    refused = [kind for kind in kinds if not issubclass(kind, _TAKEN)]
-    if refused:
-        row = first + next(i for i, v in enumerate(values) if isinstance(v, refused[0]))
-        raise DataTypeError(
-            f"column {name!r} holds a value of type {refused[0].__name__} in row {row}: "
-            + _ADVICE.format(name)
-        )
-    if len(kinds) > 1 or kinds & {str, UUID}:
-        return pa.array([_text(value) for value in values], pa.string())
-    try:
-        return pa.array(values)
-    except OverflowError:
-        large = next(v for v in values if isinstance(v, int) and abs(v) >= 2**63)
-        raise integer_too_large(f"column {name!r}", large) from None
+def _text(value: str | float) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _text(value: Any) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value.isoformat() if isinstance(value, _TIMES[:3]) else str(value)
+#: Of the types of SQLite's values, Arrow's types, and the functions that make their values. A
+#: column of several types has the first of them.
+_OF_SQLITE: dict[type, tuple[pa.DataType, Callable[[Any], Any]]] = {
+    str: (pa.string(), _text), float: (pa.float64(), float), int: (pa.int64(), int)
+}  # fmt: skip
 
 
 #: Seconds to wait for a server that does not answer; without it, the system's timeout applies.
 _PATIENCE = 30
 #: Bytes in a batch of PostgreSQL's: its driver's default, 16 MiB, needs four times the memory.
 _BATCH_BYTES = 1 << 22
-#: Statements that keep a session of SQLAlchemy from writing; each session ends with a rollback.
-_READ_ONLY = {
-    "mysql": "SET SESSION TRANSACTION READ ONLY",
-    "mariadb": "SET SESSION TRANSACTION READ ONLY",
-    "oracle": "SET TRANSACTION READ ONLY",
-    "postgresql": "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-    "sqlite": "PRAGMA query_only = ON",
-}
 
 
 class Driver(Protocol):
@@ -334,7 +283,8 @@ class SQLite:
     def schema(self) -> pa.Schema:
         """Begin the statement, for the names of its columns."""
         with contextlib.closing(self._connected()) as connection:
-            return _untyped(connection.execute(self._sql).description)
+            columns = connection.execute(self._sql).description
+            return pa.schema([pa.field(column[0], pa.null()) for column in columns])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Run the statement."""
@@ -351,66 +301,11 @@ class SQLite:
                 rows = cursor.fetchmany(BATCH_ROWS)
 
 
-class SQLAlchemy:
-    """Any database that SQLAlchemy has a dialect and a driver for."""
-
-    def __init__(self, url: str, sql: str) -> None:
-        try:
-            self._library = import_module("sqlalchemy")
-            self._engine = self._library.create_engine(url, poolclass=self._library.NullPool)
-        except ModuleNotFoundError as error:
-            raise DataError(
-                f"{url.partition('://')[0]}:// needs the library {error.name}, which is not "
-                "installed: install SQLAlchemy and this database's driver"
-            ) from None
-        except Exception as error:
-            if type(error).__name__ != "NoSuchModuleError":
-                raise
-            raise DataError(
-                f"{url.partition('://')[0]}:// is not a known database: needs postgresql://, "
-                "sqlite:///, duckdb:///, or a database that SQLAlchemy has a dialect for"
-            ) from None
-        self._sql, self._columns = sql, Columns()
-
-    @contextlib.contextmanager
-    def _result(self) -> Iterator[Any]:
-        connection = self._engine.connect()
-        try:
-            if (statement := _READ_ONLY.get(self._engine.dialect.name)) is not None:
-                connection.exec_driver_sql(statement)
-            # Percent signs and colons in the query are no parameters.
-            connection = connection.execution_options(
-                stream_results=True, max_row_buffer=BATCH_ROWS, no_parameters=True
-            )
-            yield connection.exec_driver_sql(self._sql)
-        finally:
-            # Closing rolls back. A lost connection cannot be rolled back, and does not have to be.
-            with contextlib.suppress(self._library.exc.SQLAlchemyError):
-                connection.close()
-
-    def schema(self) -> pa.Schema:
-        """Begin the statement, for the names of its columns."""
-        with self._result() as result:
-            return _untyped(result.cursor.description)
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Run the statement."""
-        with self._result() as result:
-            names, first = [column[0] for column in result.cursor.description], 0
-            for rows in result.partitions(BATCH_ROWS):
-                yield self._columns.batch(names, rows, first)
-                first += len(rows)
-
-
 def _library(module: str, name: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError:
         raise MissingExtraError("this database", name, "databases") from None
-
-
-def _untyped(description: Sequence[Any]) -> pa.Schema:
-    return pa.schema([pa.field(column[0], pa.null()) for column in description])
 
 
 def _file(url: str) -> Path:

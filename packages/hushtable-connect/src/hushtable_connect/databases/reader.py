@@ -19,15 +19,15 @@ from hushtable_connect.databases.drivers import check_types, plain
 
 T = TypeVar("T")
 
-#: Drivers by the scheme of a URL; SQLAlchemy opens all others.
+#: Drivers by the scheme of a URL.
 DRIVERS: dict[str, Callable[[str, str], drivers.Driver]] = {
     "postgresql": drivers.Postgres,
     "postgres": drivers.Postgres,
     "sqlite": drivers.SQLite,
     "duckdb": drivers.DuckDB,
 }
-#: Further schemes that are known to be databases, even without a query.
-_OF_SQLALCHEMY = frozenset({"mysql", "mariadb", "oracle", "mssql"})
+#: Schemes of other databases, which are recognised even without a query.
+_OTHERS = frozenset({"mysql", "mariadb", "oracle", "mssql"})
 _IN_FILES = frozenset({"sqlite", "duckdb"})
 #: Parameters of a URL whose values a message may repeat.
 _HARMLESS = frozenset({
@@ -69,7 +69,7 @@ def is_database(data: object, layout: FileLayout) -> bool:
     if not isinstance(data, str) or not is_url(data):
         return False
     scheme = data.partition("://")[0]
-    known = scheme.partition("+")[0].lower() in {*DRIVERS, *_OF_SQLALCHEMY}
+    known = scheme.partition("+")[0].lower() in {*DRIVERS, *_OTHERS}
     return known or "+" in scheme or layout.query is not None
 
 
@@ -84,8 +84,13 @@ def without_secrets(url: str) -> str:
 def database(url: str, layout: FileLayout) -> Reader:
     """Read the result of the layout's query, as often as needed."""
     address = Address(url)
+    if (opened := DRIVERS.get(address.scheme)) is None:
+        raise DataError(
+            f"{address.source}: needs postgresql://, sqlite:///, or duckdb:///; from another "
+            "database, export the result of the query as CSV or Parquet, or read it in Python as a "
+            "data frame (pandas.read_sql)"
+        )
     sql = _statement(layout.query, address.source)
-    opened = DRIVERS.get(address.scheme, drivers.SQLAlchemy)
     rows = _rows(address, address.guard(lambda: opened(url, sql)), layout.unasked)
     return replace(rows, coupled=() if layout.independent else (OF_SQL,))
 
@@ -223,8 +228,7 @@ class Address:
         for parameter in re.split("[&#]", self._rest.partition("?")[2]):
             name, _, value = parameter.partition("=")
             if name.lower() not in _HARMLESS:
-                pieces = re.split("[;=]", unquote(value.replace("+", " ")))
-                found += [value, *(piece for piece in pieces if len(piece) > 3)]
+                found.append(value)
         return sorted({*found, *map(unquote, found)} - {""}, key=len, reverse=True)
 
     def guard(self, do: Callable[[], T]) -> T:

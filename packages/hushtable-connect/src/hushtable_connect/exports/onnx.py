@@ -16,9 +16,8 @@ from hushtable import kernels
 from hushtable.data.encoding import FARTHEST, Encoder
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import MissingExtraError, UsageError
-from hushtable.kernels import LEVELS
 from hushtable.plans.families import HashFamily, RandomFeature
-from hushtable_connect.exports.formats import Format, Model
+from hushtable_connect.exports import Format, Model
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -164,33 +163,19 @@ class OnnxCodes:
 
 
 def encode(graph: Graph, schema: Schema, inputs: list[Tensor], missing: str) -> OnnxCodes:
-    """Add the encoding of inputs of shape (n, k), which hold the features in order.
+    """Add the encoding of inputs: one of shape (n, 1) for each feature, or a matrix of numbers.
 
-    The text ``missing`` means a missing category. Raises `UsageError` if inputs do not fit.
+    The text ``missing`` means a missing category.
     """
-    widths = [int(tensor.shape[1]) for tensor in inputs]
-    if sum(widths) != len(schema):
-        raise UsageError(
-            f"inputs of {sum(widths)} columns: needs {len(schema)}, the features of the model"
-        )
-    numbers, categories, first = [], [], 0
-    for tensor, width in zip(inputs, widths, strict=True):
-        features = schema.features[first : first + width]
-        first += width
-        if any((f.kind == "numeric") == (tensor.dtype == "object") for f in features):
-            names = [f.name for f in features]
-            raise UsageError(
-                f"input {tensor.name!r} ({'texts' if tensor.dtype == 'object' else tensor.dtype}) "
-                f"holds {names}: needs separate inputs for numbers and categories"
-            )
-        if tensor.dtype != "object":
+    numbers, categories = [], []
+    features = {feature.name: feature for feature in schema.features}
+    for tensor in inputs:
+        if tensor.dtype == "object":
+            texts = graph.add("Gather", tensor.name, np.array(0), axis=1)
+            categories.append(_category(graph, features[tensor.name], texts, missing))
+        else:
             columns = graph.add("Transpose", tensor.name, perm=[1, 0])
             numbers.append(graph.cast(columns, "float64"))
-            continue
-        for k, feature in enumerate(features):
-            # Takes each column alone: onnxruntime 1.32 loses texts that it transposes first.
-            texts = graph.add("Gather", tensor.name, np.array(k), axis=1)
-            categories.append(_category(graph, feature, texts, missing))
     numeric = np.array([f.kind == "numeric" for f in schema.features])
     place = np.where(numeric, np.cumsum(numeric), np.cumsum(~numeric)) - 1
     if not numbers:
@@ -243,19 +228,19 @@ def _category(graph: Graph, feature: Feature, texts: str, missing: str) -> str:
     return graph.add("LabelEncoder", texts, **attributes)
 
 
-def mixed(graph: Graph, key: str) -> str:
+def _mixed(graph: Graph, key: str) -> str:
     """Add MurmurHash3's fmix32, as `hushtable.kernels._mix.mix` computes it."""
     key = _times(graph, _shifted(graph, key, 16), 0x85EBCA6B)
     key = _times(graph, _shifted(graph, key, 13), 0xC2B2AE35)
     return _shifted(graph, key, 16)
 
 
-def low_bits(graph: Graph, number: str, modulus: int) -> str:
+def _low_bits(graph: Graph, number: str, modulus: int) -> str:
     """Add the remainder of the division by a power of two."""
     return graph.add("BitwiseAnd", number, np.array(modulus - 1))
 
 
-def high_bits(graph: Graph, number: str, bits: int) -> str:
+def _high_bits(graph: Graph, number: str, bits: int) -> str:
     """Add a shift to the right."""
     shift = np.array(bits, np.uint64)
     number = graph.add("BitShift", graph.cast(number, "uint64"), shift, direction="RIGHT")
@@ -263,70 +248,16 @@ def high_bits(graph: Graph, number: str, bits: int) -> str:
 
 
 def _shifted(graph: Graph, number: str, bits: int) -> str:
-    return graph.add("BitwiseXor", number, high_bits(graph, number, bits))
+    return graph.add("BitwiseXor", number, _high_bits(graph, number, bits))
 
 
 def _times(graph: Graph, number: str, factor: int) -> str:
     """Add a product modulo 2**32, computed from halves, so that no value exceeds 2**49."""
-    low, high = low_bits(graph, number, 1 << 16), high_bits(graph, number, 16)
+    low, high = _low_bits(graph, number, 1 << 16), _high_bits(graph, number, 16)
     upper = graph.add("Mul", high, np.array((factor << 16) & 0xFFFFFFFF))
-    return low_bits(
+    return _low_bits(
         graph, graph.add("Add", graph.add("Mul", low, np.array(factor)), upper), 1 << 32
     )
-
-
-def subspace_grid(graph: Graph, family: Any, codes: OnnxCodes) -> str:
-    """Add the cells (m, R, n) of rows in grids: the arithmetic of `hushtable_bench.systems`."""
-    seeds = family.seed.astype(np.int64).reshape(-1, family.sketch_rows)
-    first = family.offsets[:-1].reshape(seeds.shape)
-    key = graph.add("Unsqueeze", _keys(graph, family, codes), np.array([1]))
-    # Two histograms share one mixed value: each uses a half.
-    mixes = mixed(graph, graph.add("BitwiseXor", key, seeds[:, ::2, np.newaxis]))
-    parts = []
-    for half, begin in ((low_bits(graph, mixes, 1 << 16), 0), (high_bits(graph, mixes, 16), 1)):
-        at = first[:, begin::2, np.newaxis]
-        if at.shape[1] == 0:
-            continue
-        used = graph.add("Gather", half, np.arange(at.shape[1]), axis=1)
-        cells = high_bits(graph, graph.add("Mul", used, np.array(family.cells)), 16)
-        parts.append(graph.add("Add", cells, at))
-    return graph.add("Concat", *parts, axis=1)
-
-
-def _keys(graph: Graph, family: Any, codes: OnnxCodes) -> str:
-    """Add the keys (m, n) of rows in the tables."""
-    depth = family.depth.astype(np.int64)
-    # Column t has the functions of table t; entries below the last function have no effect.
-    at = np.arange(depth.max())[:, np.newaxis]
-    lacking = at >= depth
-    function = np.where(lacking, 0, np.cumsum(depth) - depth + at)
-    multiplier = np.where(lacking, 0, family.multiplier.astype(np.int64)[function])
-    shift, width, feature = (
-        values.astype(np.int64)[function].reshape(-1, 1)
-        for values in (family.shift, family.width, family.feature)
-    )
-    code = graph.add("Gather", *_rows(graph, codes, feature.ravel()), axis=0)
-    place = graph.add("Div", graph.add("Add", code, shift - 1), width)
-    categorical = ~codes.numeric[feature]
-    if categorical.any():
-        any_of = mixed(graph, graph.add("BitwiseXor", code, shift))
-        any_of = graph.add("Mod", any_of, LEVELS // width + 1)
-        place = graph.add("Where", categorical, any_of, place)
-    # The place of a missing value is 0.
-    present = graph.add("Min", code, np.array(1))
-    place = graph.add("Mul", graph.add("Add", place, np.array(1)), present)
-    keys = graph.add("Mul", place, multiplier.reshape(-1, 1))
-    keys = graph.add("Reshape", keys, np.array([*multiplier.shape, -1]))
-    return low_bits(graph, graph.add("ReduceSum", keys, np.array([0]), keepdims=0), 1 << 32)
-
-
-def _rows(graph: Graph, codes: OnnxCodes, feature: np.ndarray) -> tuple[str, np.ndarray]:
-    """Add the codes of all features, int64; return them, and the rows of the given features."""
-    parts = [graph.cast(codes.numbers.low, "int64")] if codes.numbers else []
-    parts += [graph.add("Unsqueeze", one, np.array([0])) for one in codes.categories]
-    n_numbers = int(codes.numeric.sum())
-    row = codes.place[feature] + n_numbers * ~codes.numeric[feature]
-    return graph.add("Concat", *parts, axis=0), row
 
 
 #: Answers of hash functions that one product of matrices combines: sums below 2**8 are exact in
@@ -342,17 +273,12 @@ def totals(graph: Graph, family: HashFamily, codes: OnnxCodes, values: NDArray[n
     Values are multiples of 2**-20 (see `hushtable.plans.score_rule`), so sums are exact in any
     order. Raises `UsageError` for a family without an exact export.
     """
-    if isinstance(family, RandomFeature):
-        found = graph.add("Gather", values, _random_feature(graph, family, codes))
-    elif family.name == "SubspaceGrid":  # of another package
-        found = graph.add("Gather", values, subspace_grid(graph, family, codes))
-        found = graph.add("ReduceMin", found, np.array([1]), keepdims=0)
-    else:
+    if not isinstance(family, RandomFeature):
         raise UsageError(
-            f"{family.name} tables cannot be exported exactly to ONNX: their cells depend on sums "
-            "of products, and ONNX does not define the order of additions; export a HushTable, "
-            "LSHiTables, or RSHash"
+            f"{family.name} tables: ONNX needs HushTable or LSHiTables, whose hash functions "
+            "compare one column with one number; export to JSON, or fit one of these"
         )
+    found = graph.add("Gather", values, _random_feature(graph, family, codes))
     return graph.add("ReduceSum", found, np.array([0]), keepdims=0)
 
 
@@ -375,7 +301,7 @@ def _random_feature(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> st
     sizes = np.diff(family.offsets)
     folded = 1 << depth > sizes
     if folded.any():
-        short = low_bits(graph, mixed(graph, code), family.max_cells)
+        short = _low_bits(graph, _mixed(graph, code), family.max_cells)
         code = graph.add("Where", folded[:, np.newaxis], short, code)
     return graph.add("Add", code, family.offsets[:-1, np.newaxis])
 
@@ -418,9 +344,6 @@ def _compared(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> tuple[st
     return graph.add("Concat", *parts, axis=0), row, cut
 
 
-if TYPE_CHECKING:
-    from onnx import ModelProto
-
 #: The name of the only input if the columns have no names and hold only numbers.
 MATRIX = "X"
 
@@ -437,7 +360,7 @@ def to_onnx(model: Any, *, missing: str = "") -> "ModelProto":
     Parameters
     ----------
     model : fitted detector, Sketch, Release, LocalModel, or path of a .hush file
-        The model that scores, with tables of `HushTable`, `LSHiTables`, or `RSHash`.
+        The model that scores, with tables of `HushTable` or `LSHiTables`.
     missing : str, default=""
         The text that means a missing category. A missing number is NaN.
 

@@ -1,7 +1,7 @@
 """JSON that holds everything that determines a row's score, for readers in other languages.
 
 The page on export describes it, entry by entry; ``docs/hushtable-model-2.schema.json`` is its
-JSON Schema. ``javascript/hushtable.mjs`` reads it.
+JSON Schema. ``examples/hushtable.mjs`` reads it.
 """
 
 import base64
@@ -15,11 +15,11 @@ import rfc8785
 from numpy.typing import NDArray
 
 from hushtable.errors import UsageError
-from hushtable_connect.exports.formats import Format, Model
+from hushtable_connect.exports import Format, Model
 
 NAME = "hushtable-model"
 #: Version of the format. Raise it if a reader of the old version would score wrongly; let
-#: ``javascript/hushtable.mjs`` read both; publish the new JSON Schema beside the old one. Models
+#: ``examples/hushtable.mjs`` read both; publish the new JSON Schema beside the old one. Models
 #: whose texts are not folded (see `hushtable.data.labels`) are still written in version 1.
 PROTOCOL = 2
 #: The families whose rules the format describes, by name: some are of other packages.

@@ -113,9 +113,8 @@ wide AS (
   FROM numbered WHERE place = 1{recent} GROUP BY {keys})"""
 
 
-def schema_query() -> str:
-    """Return the query for the schema that is used if none is named."""
-    return "SELECT CAST(current_schema() AS VARCHAR) AS name"
+#: The query for the schema that is used if none is named.
+SCHEMA = "SELECT CAST(current_schema() AS VARCHAR) AS name"
 
 
 def columns_query(tables: Sequence[str]) -> str:

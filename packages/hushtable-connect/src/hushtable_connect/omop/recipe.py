@@ -245,7 +245,7 @@ class Recipe:
 
     def _checked_tables(self, url: str) -> tuple[str, bool, bool]:
         """Return the schema of the CDM, whether it names concepts, and whether all are tables."""
-        cdm = self.cdm or _asked(url, query.schema_query())[0]["name"]
+        cdm = self.cdm or _asked(url, query.SCHEMA)[0]["name"]
         needed = {
             table: columns
             for table, columns in query.TABLES.items()
@@ -255,7 +255,8 @@ class Recipe:
         views: set[tuple[str, str]] = set()
         for row in _asked(url, query.columns_query([*needed, "concept"])):
             name, column = row["name"], row["field"]
-            if _is_duckdb(url):  # for PostgreSQL, "PERSON" and person are two tables
+            # For PostgreSQL, "PERSON" and person are two tables.
+            if url.lower().startswith("duckdb:"):
                 name, column = name.lower(), column.lower()
             there.setdefault(row["cdm"], {}).setdefault(name, set()).add(column)
             if not row["is_table"]:
@@ -263,7 +264,7 @@ class Recipe:
         tables = there.get(cdm, {})
         if lacking := [table for table in needed if table not in tables]:
             capitals = [name for name in tables if name.lower() in lacking]
-            others = _complete(there, needed)
+            others = [name for name, known in there.items() if needed.keys() <= known.keys()]
             raise DataError(_no_tables(shown_url(url), cdm, lacking, others, capitals))
         for table, columns in needed.items():
             if missing := [name for name in columns if name not in tables[table]]:
@@ -325,15 +326,6 @@ class Recipe:
 def _asked(url: str, sql: str) -> list[dict[str, Any]]:
     batches: Any = as_reader(url, layout=FileLayout(query=sql)).read()
     return [row for batch in batches for row in batch.to_pylist()]
-
-
-def _complete(there: dict[str, dict[str, set[str]]], needed: dict[str, Any]) -> list[str]:
-    """Return the schemas that have all tables."""
-    return [name for name, tables in there.items() if needed.keys() <= tables.keys()]
-
-
-def _is_duckdb(url: str) -> bool:
-    return url.partition("://")[0].lower() == "duckdb"
 
 
 def _no_tables(

@@ -91,14 +91,18 @@ REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 #: Exit code of a command that did all it could; a person has to do the rest.
 NEEDS_PERSON = 3
 
-#: By command, options that were removed, and why.
-_REMOVED = dict.fromkeys(
-    (
-        *("plan draw --secret", "round next --secret", "round next --layout"),
-        *(f"round {name} --plan" for name in ("next", "show", "model", "ranges")),
+#: By command, or for all commands, options that were removed, and what to do instead.
+_REMOVED = {
+    **dict.fromkeys(
+        (
+            *("plan draw --secret", "round next --secret", "round next --layout"),
+            *(f"round {name} --plan" for name in ("next", "show", "model", "ranges")),
+        ),
+        NO_HIDDEN,
     ),
-    NO_HIDDEN,
-)
+    "--join": "join the tables in a query of DuckDB or PostgreSQL, and give it with --query (the "
+    "page on databases shows one)",
+}
 
 #: Files that the running command has completed; an interruption names them.
 written: list[str] = []
@@ -121,9 +125,10 @@ def _failure(error: BaseException) -> tuple[str, str, int]:
     if hasattr(error, "format_message"):  # raised by the command-line parser
         context = getattr(error, "ctx", None)
         called = "" if context is None else context.command_path.partition(" ")[2]
-        option = f"{called} {getattr(error, 'option_name', '')}"
-        if option in _REMOVED:
-            return f"hushtable {option} was removed: {_REMOVED[option]}", "UsageError", WRONG_USAGE
+        name = getattr(error, "option_name", "")
+        option = f"{called} {name}"
+        if instead := _REMOVED.get(option) or _REMOVED.get(name):
+            return f"hushtable {option} was removed: {instead}", "UsageError", WRONG_USAGE
         hint = f"\nTry: {context.command_path} --help" if context is not None else ""
         return error.format_message() + hint, "UsageError", WRONG_USAGE
     message = (

@@ -49,16 +49,6 @@ _Within = Annotated[
         min=1,
     ),
 ]
-_Join = Annotated[
-    list[str] | None,
-    option(
-        "FILE on KEY: A,...",
-        "Add features of the rows of another table that have the same key: 'visits.csv on "
-        "patient: count, mean of value, last date'. Without FILE, make one row from all rows of "
-        "DATA with the same key.",
-        "--join",
-    ),
-]
 
 
 def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, Any]:
@@ -246,7 +236,6 @@ Reads: TypeAlias = Annotated[
         "listed_units": _ListedUnits,
         "by": _By,
         "within": _Within,
-        "join": _Join,
     },
 ]
 #: No option given.

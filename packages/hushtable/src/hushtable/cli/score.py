@@ -148,7 +148,7 @@ def score(
         _check_without_model(data, output, top, ranks, marginals, only_counted)
     elif is_home(model, line.drawn or ranks or explain or only_counted):
         return score_home(model, Rows(data, reads, Reading(), threads), kept, top, output)
-    target = _target(output, [data, model, ranks, marginals, *reads.joined_files], line, top, kept)
+    target = _target(output, [data, model, ranks, marginals], line, top, kept)
     (scorer, offset, reading, usual), facts = _opened(model, data, reads, id_, threads)
     rows = Rows(data, reads, reading, threads)
     details = ScoreColumns(scorer, ranks, explain, marginals, kept, only_counted, usual)

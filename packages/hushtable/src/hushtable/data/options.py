@@ -5,7 +5,6 @@ Notes for a person on the rows that were opened are added to `notes`. Tested by
 """
 
 import csv
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -58,10 +57,6 @@ def person_columns(person: str | None, schema: Schema) -> list[str]:
     return [] if person is None or found_name(person, schema.names) in schema.names else [person]
 
 
-#: Pattern for names of columns that --join makes.
-_OF_JOIN = re.compile(
-    r"(.+\.)?(count|(count|distinct|first|last|max|mean|median|min|share|std|sum)_.+)"
-)
 #: No options on how rows are read.
 _NONE = Reading()
 
@@ -94,18 +89,6 @@ class RowOptions:
     listed_units: bool = False
     by: str | None = None
     within: int | None = None
-    join: list[str] | None = None
-
-    @cached_property
-    def joins(self) -> Any:
-        """Tables whose features are added to the rows, according to options."""
-        return plugins.extension("join", "--join", "connect")(self.join or ())
-
-    @property
-    def joined_files(self) -> list[str]:
-        """Files of joined tables, which must not be overwritten."""
-        files: list[str] = self.joins.files if self.join else []
-        return files
 
     @cached_property
     def recipe(self) -> Any:
@@ -192,19 +175,12 @@ class RowOptions:
         unasked: Unasked | None = None,
         needed: Sequence[str] | None = None,
     ) -> Reader:
-        """Open all columns as they are, with those of joined tables.
+        """Open all columns as they are.
 
         ``model`` states how a model's rows were read; ``unasked``, that no person can be asked. Of
         OMOP tables, only the ``needed`` columns are read; by default, all.
         """
         recipe = self.recipe
-        if self.join:
-            if recipe is not None or unasked is not None:
-                what = "the rows of a round" if recipe is None else "--omop"
-                raise UsageError(f"--join cannot be combined with {what}: join the tables first")
-            rows = replace(self, join=None).opened(data, model)
-            joined: Reader = self.joins.added(rows, model.updated(self.reading))
-            return joined
         if recipe is not None:
             self.layout.check_used(("independent",), "--omop")
             some = recipe if needed is None else recipe.of(needed)
@@ -232,7 +208,6 @@ class RowOptions:
         if self.columns is not None:
             needed = [*names_in(self.columns), *keep]
         reading, reader = self.reading, self.opened(data, model, unasked, needed)
-        reading = reading.updated(reader.reading)  # of joined tables
         notes.extend(f"{reader.source}: {words}" for words in reader.found)
         columns = None if self.columns is None else names_in(self.columns)
         if columns is not None and len(set(columns)) < len(columns):
@@ -282,20 +257,7 @@ def under(
     if further:
         are = "it is not a feature" if len(further) == 1 else "they are not features"
         notes.append(f"{reader.source}: left out, because {are}: {first_names(further, 5)}")
-    try:
-        return open_rows(reader, schema, reading, keep, history=history)
-    except DataError as error:
-        raise DataError(f"{error}{_of_join(schema.names, reader.names or ())}") from None
-
-
-def _of_join(needed: Sequence[str], there: Sequence[str]) -> str:
-    """Return words on missing columns that --join made for a model."""
-    made = [name for name in needed if name not in there and _OF_JOIN.fullmatch(name)]
-    if not made:
-        return ""
-    table = made[0].partition(".")[0]
-    name = f"FILE as {table} on KEY: ..." if "." in made[0] else "on KEY: ..."
-    return f"; if --join made {made[0]!r} for the model, repeat it: --join '{name}'"
+    return open_rows(reader, schema, reading, keep, history=history)
 
 
 def read(

@@ -3,14 +3,14 @@
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushtable import files, plugins, progress
+from hushtable import files, progress
 from hushtable.arguments import fill_docs, generator
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
@@ -707,21 +707,5 @@ class TableDetector(FittedTables, ABC):
         self.reading_ = Reading.from_dict(said.get("reading", {}))
         return self
 
-    # --- other runtimes -----------------------------------------------------------------------
-
-    def onnx_shape_calculator(self) -> Callable[[Any], None]:
-        """Return the function by which skl2onnx finds the types of this detector's outputs."""
-        shape: Callable[[Any], None] = _skl2onnx("shape")
-        return shape
-
-    def onnx_converter(self) -> Callable[[Any, Any, Any], None]:
-        """Return the converter of this detector for ``skl2onnx.to_onnx``, also in a pipeline."""
-        convert: Callable[[Any, Any, Any], None] = _skl2onnx("convert")
-        return convert
-
 
 fill_docs(TableDetector, SHARED)
-
-
-def _skl2onnx(name: str) -> Any:
-    return getattr(plugins.extension("skl2onnx", "a pipeline with ONNX", "connect"), name)

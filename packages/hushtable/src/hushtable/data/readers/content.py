@@ -60,13 +60,17 @@ REFUSED = {
         "a web page, which is not read: export its table as CSV or as a workbook where the page "
         "comes from",
     ),
+    **dict.fromkeys(
+        (".rds", ".rda", ".rdata"),
+        "an R data file, which is not read: in R, save the data frame as CSV (write.csv) or as "
+        "Parquet (arrow::write_parquet)",
+    ),
     ".xml-2003": "an Excel 2003 XML spreadsheet: open it in Excel, and save it as .xlsx",
 }
 #: Formats that hushtable-connect reads, by file name ending.
 ELSEWHERE = {
     **dict.fromkeys((".sav", ".zsav", ".por"), "an SPSS file"), ".dta": "a Stata file",
     **dict.fromkeys((".xpt", ".sas7bdat"), "a SAS file"),
-    **dict.fromkeys((".rds", ".rda", ".rdata"), "an R data file"),
     **dict.fromkeys((".db", ".sqlite", ".sqlite3", ".duckdb"), "a database"),
 }  # fmt: skip
 #: Endings of kinds that the first bytes identify: a file without these bytes is of no such kind.

@@ -1,6 +1,6 @@
 """Coupled rows: their features depend on other rows, or on records that rows share."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,3 @@ class Coupling:
     remedy: str
     #: The column of the rows that holds the key; empty if no column does.
     key: str = ""
-
-    def at(self, key_there: str, key: str) -> "Coupling":
-        """Return the coupling of rows that were made from coupled rows by a key.
-
-        It still has a key if its key is the column ``key_there``, which is ``key`` in the new rows.
-        """
-        return replace(self, key=key if self.key == key_there else "")

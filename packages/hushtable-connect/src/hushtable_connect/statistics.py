@@ -25,8 +25,17 @@ from hushtable.data.readers.reader import (
     column_names,
     unchanged,
 )
+from hushtable.data.readers.registry import built_in
 from hushtable.errors import DataError, MissingExtraError
 
+#: For each function of pyreadstat: the name of the files that it reads, and their endings.
+_FILES = {
+    "read_sav": ("SPSS", (".sav", ".zsav")),
+    "read_por": ("SPSS portable", (".por",)),
+    "read_dta": ("Stata", (".dta",)),
+    "read_sas7bdat": ("SAS", (".sas7bdat",)),
+    "read_xport": ("SAS transport", (".xpt",)),
+}
 #: Values read at a time: each needs some 50 bytes, and each read has to skip the rows before it.
 _VALUES = 3 << 20
 #: Seconds from the first day of a program's calendar to 1970, for each function of pyreadstat.
@@ -51,6 +60,13 @@ _PROGRAMS = {
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 #: Columns that a message describes at most.
 _SAID = 3
+
+
+def register() -> None:
+    """Register the formats, an entry point of `hushtable.readers`."""
+    for function, (name, endings) in _FILES.items():
+        uses = () if function == "read_por" else ("encoding",)
+        built_in(name, endings, partial(statistics_file, function), uses)
 
 
 def statistics_file(function: str, path: Path, layout: FileLayout) -> Reader:
