@@ -352,11 +352,15 @@ PAGES = {
         },
     ),
     "docs/benchmarks/accuracy.md": Page(),
-    "docs/tutorials/one-table.md": Page(needs=("pandas", *LOOKS), slow=True),
+    "docs/tutorials/one-table.md: A ranked list with reasons": Page(
+        needs=("pandas", *LOOKS), slow=True
+    ),
+    "docs/tutorials/one-table.md: Unusual for its ward": Page(),
+    "docs/tutorials/one-table.md: Unusual for the same patient": Page(),
+    "docs/tutorials/one-table.md: Columns that follow from each other": Page(needs=("pandas",)),
     "docs/reference/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
     "docs/benchmarks/privacy.md": Page(),
     "docs/explanation/privacy.md": Page(needs=("opendp",)),
-    "docs/tutorials/context.md": Page(needs=("pandas",)),
     "docs/how-to/data.md: Databases": Page(needs=("duckdb",)),
     "docs/how-to/data.md: Large data": Page(
         slow=True, needs=("pandas", "dask.dataframe", "pyspark"), names=a_lake_and_its_hours
