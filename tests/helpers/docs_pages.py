@@ -369,7 +369,7 @@ PAGES = {
     "docs/how-to/data.md: Features of another table": Page(needs=("duckdb",)),
     "docs/explanation/score.md": Page(
         slow=True,
-        needs=("pandas", "opendp"),
+        needs=("opendp",),
         before={
             "hushtable plan ranks": a_merged_model,
             "hushtable merge north.ranks": partial(
@@ -396,7 +396,6 @@ PAGES = {
         },
     ),
     "docs/install.md": Page(),
-    "docs/explanation/maths.md": Page(needs=("opendp",)),
     "docs/how-to/site.md": Page(
         slow=True,
         needs=(*ROUNDS, "sqlcipher3"),

@@ -46,8 +46,8 @@ ELSEWHERE = {
     "explanation/privacy.md": {"42.2"},
     "how-to/privacy-officer.md": {"0.1", "53.3%", "76.1%", "96.5%", *NIST},
     # Constants and definitions.
-    # A severity, an interval, a margin, a share of the rows; test_far.py prints the last one.
-    "explanation/score.md": {"99.9", "1.96", "1/65", "90%", "0.0008"},
+    # An interval, a share of the rows; test_far.py prints the last one.
+    "explanation/score.md": {"1.96", "90%", "0.0008"},
     "how-to/data.md": {"2.01"},  # the level of drift in standard deviations
     "how-to/desk.md": {"1%", "2%"},  # shares that the example draws
     "how-to/omop.md": {"1/64", "2.0"},  # how much of a range usual values fill; a version
