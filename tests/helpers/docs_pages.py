@@ -481,8 +481,6 @@ HOME = "needs the result of a round: test_the_home_model_of_a_site makes one, an
 DESK = "it ends when its reader closes it: the package's tests serve it"
 NOT_RUN = {
     ("docs/install.md", "pip wheel 'hushtable[federation,report]' -w wheels"): NETWORK,
-    ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
-        " scikit-learn numba pyarrow pip"): "needs conda",
     ("docs/how-to/releases.md", "hushtable round model result.hush --site north.toml"
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",

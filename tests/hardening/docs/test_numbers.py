@@ -61,7 +61,6 @@ ELSEWHERE = {
     "how-to/export.md": {"1.15", "1.3", "1.32"},
     "index.md": {"2201.06806"},
     "install.md": {"1.0", "2.0", "3.14"},
-    "reference/file-format.md": {"0.1", "0.2"},
 }  # fmt: skip
 
 
