@@ -366,11 +366,17 @@ def test_names_that_come_again(read):
     ("content", "says"),
     [
         ('"a,b"\n' + '"1,2"\n' * 5, "whole lines are in quotation marks, each with ',' 1 times"),
+        ('"a,b"\n"1,2"\n', "whole lines are in quotation marks, each with ',' 1 times"),
         ("A1;x1\nA2;x2\nA3;x3\n", "line 1 looks like a row"),
     ],
 )
 def test_files_that_are_no_tables_of_fields(read, content, says):
     assert re.search(says, refused(read, content))
+
+
+def test_a_column_of_sentences_is_one_column(read):
+    for sentences in (['"one"', '"a, b"'], ['"one, two"', '"a, b, c"'], ['"one"', '"two"']):
+        assert [len(row) for row in values(read("\n".join(sentences)))] == [1]
 
 
 def test_the_last_sign_of_old_files_is_no_row(read):

@@ -149,6 +149,18 @@ def test_summaries_at_the_end_are_refused_and_left_out_on_request(tmp_path, belo
     assert remedied(path, message) == (k, 40)
 
 
+def test_half_of_the_numbers_as_sums_or_all_as_rounded_means_are_a_summary(tmp_path):
+    rows = [[site, amount, round(amount % 97 * 8, 2)] for _, site, amount, _ in ROWS]
+    means = [round(sum(row[j] for row in rows) / 40, 2) for j in (1, 2)]
+    path = tmp_path / "a.csv"
+    for last, summary in ([AMOUNT, 1.25], True), (means, True), ([means[0], 1.25], False):
+        path.write_text(text(["Alpha", *last], rows=rows, names=["site", "amount", "rest"]))
+        if summary:
+            assert remedied(path, refused(path)) == (1, 40)
+        else:
+            assert n_rows(path) == 41
+
+
 WORDS = (
     *("Total", "TOTAL:", "Gesamtsumme", "Suma", "Soma", "Totale", "Razem", "Итого", "Toplam"),
     *("Celkem", "Totaal", "Summa", "Összesen", "Σύνολο", "合計", "小計", "総計", "合计", "总计"),
