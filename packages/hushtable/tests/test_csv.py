@@ -377,6 +377,7 @@ def test_files_that_are_no_tables_of_fields(read, content, says):
 def test_a_column_of_sentences_is_one_column(read):
     for sentences in (['"one"', '"a, b"'], ['"one, two"', '"a, b, c"'], ['"one"', '"two"']):
         assert [len(row) for row in values(read("\n".join(sentences)))] == [1]
+    assert read('"one, two"\n').names == ("one, two",)
 
 
 def test_the_last_sign_of_old_files_is_no_row(read):

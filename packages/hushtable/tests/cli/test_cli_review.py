@@ -128,13 +128,6 @@ def test_it_ends_after_n_rows(review):
     assert len(logged()) == 3
 
 
-@pytest.mark.slow
-def test_it_ends_without_any_left(review):
-    out = review(["f"] * 500, "--n", 1000).out
-    assert "No row is left to review." in out
-    assert len(logged()) == 400
-
-
 def test_all_rows_are_scored_again(review):
     assert "Scored 400 rows in" in review(["o", "r", "q"]).out
 
