@@ -289,15 +289,6 @@ def test_words_of_a_context_of_several_columns_are_those_of_all_rows(patients):
     assert first["reason_1"] == "creatinine"
 
 
-def test_review_and_list_say_the_same(patients, model):
-    row = model.review(patients).row
-    assert row.row == 0
-    assert (
-        row.values["creatinine"].words
-        == model.outliers(patients, n=1)["words"][0].as_py().split("; ")[0]
-    )
-
-
 # --- what else counts do --------------------------------------------------------------------------
 
 

@@ -3,14 +3,12 @@
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.ensemble import IsolationForest
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.counts import passes
@@ -21,7 +19,7 @@ from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, FileError
 from hushtable.plans import profile
 from hushtable.plans.score_rule import exact, logs
-from hushtable.scores import Scorer, scorer
+from hushtable.scores import Scorer
 from hushtable.threads import FEW_ROWS, for_each
 
 NAMES = ["a", "b", "c"]
@@ -132,26 +130,6 @@ def test_rows_that_are_open_match_another_schema_by_name(detector):
 # --- fits of few rows -------------------------------------------------------------------------
 
 
-@pytest.mark.serial
-@pytest.mark.slow
-@pytest.mark.parametrize("n_rows", [100, 1_000])
-def test_few_rows_are_fitted_in_half_of_the_time_of_ten_trees(n_rows):
-    X = np.random.default_rng(0).standard_normal((n_rows, 10), dtype=np.float32)
-    makes = {
-        "ours": lambda: HushTable(random_state=0),
-        "trees": lambda: IsolationForest(n_estimators=10, random_state=0, n_jobs=1),
-    }
-    spent = {name: [] for name in makes}
-    for _ in range(25):
-        for name, make in makes.items():
-            start = time.process_time()
-            make().fit(X)
-            spent[name].append(time.process_time() - start)
-    ratio = np.median(spent["ours"]) / np.median(spent["trees"])
-    print(f"{n_rows:,} x 10: {ratio:.2f} of ten trees")
-    assert ratio <= 0.5  # .37; .55 with a reading more, loops over tables and stable sorts
-
-
 def test_few_rows_are_encoded_once_and_read_again_only_where_a_guess_was_wrong(rows, monkeypatch):
     encoded, plain = [], encoding.kernels.encode
     monkeypatch.setattr(encoding.kernels, "encode", lambda *a: encoded.append(1) or plain(*a))
@@ -160,29 +138,10 @@ def test_few_rows_are_encoded_once_and_read_again_only_where_a_guess_was_wrong(r
     assert len(encoded) == 1
 
 
-@pytest.mark.parametrize("least", [0.0, -9.0, 2.0**28])
-def test_cells_are_put_in_the_order_of_a_stable_sort(least):
-    drawn = np.random.default_rng(0).integers(0, 90, size=(20, 256))
-    values = exact(np.log2(drawn + 0.3)) if least <= 0.0 else drawn.astype(float)
-    stable = np.argsort(values + least, axis=1, kind="stable")
-    assert (scorer._order(values + least) == stable).all()
-
-
 def test_numbers_are_put_in_the_order_of_a_stable_sort_with_equal_ones_too():
     rng = np.random.default_rng(0)
     for numbers in (rng.random(1600), rng.integers(0, 50, 1600) / 7.0):
         assert (profile.stable_order(numbers) == np.argsort(numbers, kind="stable")).all()
-
-
-@pytest.mark.parametrize("bins", [2, 64])
-def test_cuts_are_interpolated_as_numpy_does(bins):
-    rng = np.random.default_rng(0)
-    z = np.sort(rng.random((5, bins + 1)), axis=1)
-    row = rng.integers(0, 5, 2_000)
-    x = np.where(rng.random(2_000) < 0.5, rng.random(2_000) * 1.2 - 0.1, z[row, row % (bins + 1)])
-    edges = np.linspace(0.0, 1.0, bins + 1)
-    wanted = [np.interp(a, z[k], edges) for a, k in zip(x, row, strict=True)]
-    np.testing.assert_array_equal(profile._interpolated(x, z, row, edges), wanted)
 
 
 @pytest.mark.parametrize("most", [3, 10**6])
