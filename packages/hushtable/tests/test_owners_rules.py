@@ -217,7 +217,9 @@ def test_applied_changes_what_rules_are_about_and_once(values, only, within, wid
     said = {key: value for key, value in said.items() if value is not None}
     rules = rules_of(*([{"name": "z"} | said] if said else []))
     before = np.array([np.nan if x is None else x for x in values], width)
-    once = rules.applied(matrix(before, 3, width))
+    given = matrix(before, 3, width)
+    once = rules.applied(given)
+    np.testing.assert_array_equal(given, matrix(before, 3, width))
     np.testing.assert_array_equal(rules.applied(once), once)
     np.testing.assert_array_equal(once[:, 1:], 5.0)
     batch = rows(z=pa.array(before, from_pandas=True))
