@@ -19,7 +19,7 @@ from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, FileError
 from hushtable.plans import profile
 from hushtable.plans.score_rule import exact, logs
-from hushtable.scores import Scorer
+from hushtable.scores import Scorer, scorer
 from hushtable.threads import FEW_ROWS, for_each
 
 NAMES = ["a", "b", "c"]
@@ -138,10 +138,29 @@ def test_few_rows_are_encoded_once_and_read_again_only_where_a_guess_was_wrong(r
     assert len(encoded) == 1
 
 
+@pytest.mark.parametrize("least", [0.0, -9.0, 2.0**28])
+def test_cells_are_put_in_the_order_of_a_stable_sort(least):
+    drawn = np.random.default_rng(0).integers(0, 90, size=(20, 256))
+    values = exact(np.log2(drawn + 0.3)) if least <= 0.0 else drawn.astype(float)
+    stable = np.argsort(values + least, axis=1, kind="stable")
+    assert (scorer._order(values + least) == stable).all()
+
+
 def test_numbers_are_put_in_the_order_of_a_stable_sort_with_equal_ones_too():
     rng = np.random.default_rng(0)
     for numbers in (rng.random(1600), rng.integers(0, 50, 1600) / 7.0):
         assert (profile.stable_order(numbers) == np.argsort(numbers, kind="stable")).all()
+
+
+@pytest.mark.parametrize("bins", [2, 64])
+def test_cuts_are_interpolated_as_numpy_does(bins):
+    rng = np.random.default_rng(0)
+    z = np.sort(rng.random((5, bins + 1)), axis=1)
+    row = rng.integers(0, 5, 2_000)
+    x = np.where(rng.random(2_000) < 0.5, rng.random(2_000) * 1.2 - 0.1, z[row, row % (bins + 1)])
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    wanted = [np.interp(a, z[k], edges) for a, k in zip(x, row, strict=True)]
+    np.testing.assert_array_equal(profile._interpolated(x, z, row, edges), wanted)
 
 
 @pytest.mark.parametrize("most", [3, 10**6])
