@@ -26,26 +26,27 @@ GROUPS = {
     "counts": ("hushtable.counts.",),
     "files": ("hushtable.files.",),
     "privacy": ("hushtable.privacy.",),
+    "reading": ("hushtable.data.",),
+    "scores": ("hushtable.scores.",),
     "masks": ("hushtable_federation.masks.",),
     "book": ("hushtable_federation.book.",),
     "protocol": ("hushtable_federation.online.", "hushtable_federation.folder."),
     "rest": ("hushtable_federation.",),
+    "exports": ("hushtable_connect.exports.",),
+    "desk": ("hushtable_desk.",),
 }
 #: A cheap mutant. mutmut has to judge one before there are mutants to choose from.
 FIRST = "hushtable_federation.masks.x_decode__mutmut_1"
 
 
 def settings() -> dict[str, list[str]]:
-    """Return the settings of mutmut."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
 
 
 def lay_out() -> None:
-    """Make the folder that mutmut works in."""
     (HERE / "src").mkdir(parents=True, exist_ok=True)
     links = {name: ROOT / name for name in ("pyproject.toml", "tests", *settings()["also_copy"])}
-    for name in settings()["source_paths"]:
-        links[name] = next(ROOT.glob(f"packages/*/{name}"))
+    links |= {name: next(ROOT.glob(f"packages/*/{name}")) for name in settings()["source_paths"]}
     for name, path in links.items():
         if not (HERE / name).is_symlink():
             (HERE / name).symlink_to(path)
@@ -60,7 +61,6 @@ def mutmut(*args: str) -> str:
 
 
 def verdicts() -> dict[str, str]:
-    """Return the result of each mutant, by name."""
     lines = mutmut("results", "--all", "True").splitlines()
     return dict(line.strip().split(": ") for line in lines)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from markupsafe import Markup
 
-from hushtable.charts.drawing import FLAG, ROWS, WIDTH, cut, text_width
+from hushtable.charts.drawing import FLAG, ROWS, WIDTH, cut, range_ends, text_near, text_width
 from hushtable.charts.values import PairChart, SharesChart, ValueChart, percent
 from hushtable.errors import UsageError
 from report_helpers import EVIL
@@ -266,3 +266,26 @@ def test_sizes():
     for more in ({}, {"y_names": names}, {"x_names": names, "y_names": names}):
         chart = pair(full, (9, 9), x=QUANTILES, y=QUANTILES, words=words, **more)
         assert len(chart.svg.encode()) < 8_000
+
+
+def placed(words):
+    """Return where the first letter of a text begins, and where the last ends."""
+    text = ET.fromstring(words)
+    x, width = float(text.get("x")), text_width(text.text, flagged=bool(text.get("font-weight")))
+    left = x - width * {"start": 0, "middle": 0.5, "end": 1}[text.get("text-anchor", "start")]
+    return left, left + width
+
+
+@pytest.mark.parametrize("x", [20.0, 60.0, 84.0, 150.0, 216.0, 240.0, 280.0])
+def test_a_rows_own_text_is_as_near_to_its_mark_as_the_picture_allows(x):
+    left, right = placed(text_near("4.1 mmol/l", x, 13.0, 50.0, 250.0, 12.0))
+    half = (right - left) / 2.0
+    assert (left + right) / 2.0 == pytest.approx(min(max(x, 50.0 + half), 250.0 - half), abs=0.1)
+
+
+@pytest.mark.parametrize("free", [-0.1, 0.1])
+def test_the_ends_of_a_range_leave_out_what_would_overlap(free):
+    low, high = (placed(one) for one in range_ends(("2020", "2026"), 8.0, 292.0, 92.0))
+    gap = 6.0 + free
+    shown = [*range_ends(("2020", "2026"), 8.0, 292.0, 92.0, (low[1] + gap, high[0] - gap))]
+    assert len(shown) == (2 if free > 0 else 0)

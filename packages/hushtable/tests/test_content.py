@@ -308,15 +308,6 @@ def test_two_blanks_are_no_columns(tmp_path, text):
     assert len(as_reader(saved(tmp_path / "a.txt", text)).names) < 3
 
 
-def test_one_blank_between_fields_is_a_remedy_that_can_be_typed(tmp_path):
-    path = saved(tmp_path / "a.txt", CSV.replace(",", " "))
-    with pytest.raises(
-        DataError, match=r"blanks seem to be the delimiter.*\nAdd: --delimiter ' '$"
-    ):
-        as_reader(path)
-    assert values(as_reader(path, layout=FileLayout(delimiter=" "))) == ROWS
-
-
 # XML
 
 XML = """<?xml version="1.0" encoding="iso-8859-1"?>

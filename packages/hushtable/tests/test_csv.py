@@ -70,12 +70,6 @@ def test_delimiters_and_ends_of_lines(read, delimiter, end):
     assert [reader.place(i) for i in (0, 29)] == ["line 2", "line 31"]
 
 
-def test_decimal_commas_do_not_pass_for_delimiters(read):
-    reader = read(lines(names=["a", "b", "c"], rows=[["1,5", "2,5", "3,5"]] * 9))
-    assert reader.names == ("a", "b", "c")
-    assert values(reader)[0] == ["1,5", "2,5", "3,5"]
-
-
 def test_delimiters_in_quotation_marks_and_in_text(read):
     rows = [["a", '"x; y"', "1,2"], ["b, c, d", '"z"', "1,3"]] * 5
     assert values(read(lines(rows=rows)))[:2] == [["a", "x; y", "1,2"], ["b, c, d", "z", "1,3"]]
@@ -356,16 +350,11 @@ def test_lines_that_are_no_rows(read, below, says):
         )
 
 
-def test_names_that_come_again(read):
-    again = lines(*lines(rows=ROWS * 300).splitlines())
-    assert "line 9002 repeats the names of the columns: delete it" in refused(read, again)
-    assert len(values(read(lines(below=["Pat;1;2"]), skip_lines=0))) == 31
-
-
 @pytest.mark.parametrize(
     ("content", "says"),
     [
         ('"a,b"\n' + '"1,2"\n' * 5, "whole lines are in quotation marks, each with ',' 1 times"),
+        ('"a,b"\n"1,2"\n', "whole lines are in quotation marks, each with ',' 1 times"),
         ("A1;x1\nA2;x2\nA3;x3\n", "line 1 looks like a row"),
     ],
 )
@@ -373,14 +362,14 @@ def test_files_that_are_no_tables_of_fields(read, content, says):
     assert re.search(says, refused(read, content))
 
 
+def test_a_column_of_sentences_is_one_column(read):
+    for sentences in (['"one"', '"a, b"'], ['"one, two"', '"a, b, c"'], ['"one"', '"two"']):
+        assert [len(row) for row in values(read("\n".join(sentences)))] == [1]
+    assert read('"one, two"\n').names == ("one, two",)
+
+
 def test_the_last_sign_of_old_files_is_no_row(read):
     assert values(read(lines() + "\x1a")) == ROWS
-
-
-def test_a_total_is_seen_whichever_columns_are_read(read):
-    with pytest.raises(DataError, match="looks like a total"):
-        list(read(lines(below=["Summe;;123"])).select(["Alter"]).read())
-    assert len(values(read(lines(below=["Summe;1;2"])))) == 31  # complete: a row
 
 
 @pytest.mark.parametrize("content", ["a,b\n", "a,b", "a;b\r\n\r\n", "sep=;\na;b\n", "\ufeffa,b\n"])
@@ -399,23 +388,6 @@ def named(detector, later, name):
         lambda: data.read(later.source, columns=[name]),
         lambda: as_reader(str(Path(later.source).with_name("*.csv"))),
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "given"),
-    [
-        ("Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"), ("\u00c5ngstr\u00f6m", "\u212bngstr\u00f6m"),
-        ("unit", "unit\u200b"), ("unit", "\ufeff unit\u00a0"),
-    ],
-)  # fmt: skip
-def test_names_are_found_however_their_accents_are_composed(read, name, given):
-    rows = "".join(f"{i % 7}.5,{i % 5}\n" for i in range(40))
-    detector = HushTable(n_tables=5, random_state=0).fit(read(f"{name},n\n{rows}"))
-    later = read(f"{given},n\n{rows}", name="b.csv")
-    found = [call() for call in named(detector, later, name)]
-    expected = detector.score_samples(read(f"{name},n\n{rows}"))
-    assert found[0].tolist() == expected.tolist()
-    assert [one.names for one in found[1:]] == [(name, "n"), (name,), (name, "n")]
 
 
 @pytest.mark.parametrize(
@@ -454,30 +426,6 @@ def test_the_example_of_an_encoding_is_one_of_the_readings(read, words, encoding
     readings = re.findall(r"' in ([\w-]+)", message)
     [example] = re.findall(r"--encoding ([\w-]+)", message)
     assert example in readings
-
-
-def test_lists_of_sap(read):
-    rule, rows = "-" * 24, [f"|M{i}  |1000| {i},5 |" for i in range(9)]
-    reader = read("\n".join(["01.02.2024", "", rule, "|Mat |Werk|Menge|", rule, *rows, rule]))
-    assert reader.names == ("Mat", "Werk", "Menge")
-    assert values(reader) == [[f"M{i}  ", "1000", f" {i},5 "] for i in range(9)]
-    assert [reader.place(i) for i in (0, 8)] == ["line 6", "line 14"]
-
-
-def test_exports_of_banks(read):
-    content = (
-        '"Girokonto";"DE12"\n"Kontostand vom 01.02.2024:";"1.234,00 EUR"\n""\n'
-        '"Datum";"Wert";"Betrag";"Zweck"\n' + '"01.02.24";"01.02.24";"-12,00 €";"Umsatz"\n' * 3
-    )
-    reader = read(content, written="utf-8-sig")
-    assert reader.names == ("Datum", "Wert", "Betrag", "Zweck")
-    assert reader.found[-1] == "3 lines above the header"
-    datev = (
-        '"EXTF";700;21;"Stapel";12;20240201\n"Umsatz";"S/H";"WKZ";"Konto";"Gegen";"Tag";"Text"\n'
-    )
-    reader = read(datev + '"12,50";"S";"EUR";4400;1200;0102;"x"\n' * 4)
-    assert reader.names[0] == "Umsatz"
-    assert values(reader)[0][5] == "0102"
 
 
 def test_quotation_marks_that_do_not_close(read):
@@ -538,14 +486,6 @@ def test_places_in_a_folder_name_the_file(tmp_path):
 
 def test_places_of_rows_in_memory():
     assert as_reader(pa.table({"a": [1.0]})).place(0) == "row 0"
-
-
-def test_lines_equal_rows_and_quoted_files_are_placed_alike(read):
-    rows = [[str(i), "x", "y"] for i in range(4_000)]
-    plain, quoted = lines(rows=rows), lines(rows=[[a, f'"{b}"', c] for a, b, c in rows])
-    for content in (plain, plain.replace("\n", "\r\n"), plain[:-1], quoted):
-        reader = read(content)
-        assert [reader.place(i) for i in (0, 3_999)] == ["line 2", "line 4001"]
 
 
 @pytest.mark.parametrize("change", ["grows", "is cut"])

@@ -11,8 +11,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
 from hushtable.cli import main
-from hushtable.data.differences import FAR, MOST_ROWS, Differences, learned_differences
-from hushtable.errors import DataError, PlanError, PrivacyError
+from hushtable.data.differences import FAR, MOST_ROWS, learned_differences
+from hushtable.errors import DataError, PlanError
 
 
 def stones(n=4000, seed=0):
@@ -154,17 +154,6 @@ def test_the_columns_of_rows_stay_their_columns(rows, model):
     assert list(frame.columns) == list(rows.columns)
 
 
-def test_weights_count_rows(rows):
-    some = rows[:500]
-    weighted = HushTable(context=["carat"], random_state=0).fit(some, sample_weight=[1] * 500)
-    plain = HushTable(context=["carat"], random_state=0).fit(some)
-    np.testing.assert_array_equal(weighted.score_samples(some), plain.score_samples(some))
-    twice = HushTable(context=["carat"], random_state=0).fit(
-        some, sample_weight=[2] * 250 + [0] * 250
-    )
-    assert twice.plan_.schema.differences is not None
-
-
 def test_of_many_rows_some_evenly_spaced_ones_are_looked_at():
     rows, _ = stones(n=5 * MOST_ROWS)
     features = [
@@ -200,16 +189,6 @@ def test_a_context_of_whole_numbers_is_read_back(tmp_path, rng):
     np.testing.assert_array_equal(again.score_samples(rows), model.score_samples(rows))
 
 
-def test_a_file_keeps_them(tmp_path, rows, model):
-    model.save(tmp_path / "model.hush")
-    again = load(tmp_path / "model.hush")
-    assert again.plan_.plan_id == model.plan_.plan_id
-    assert again.plan_.schema.differences == model.plan_.schema.differences
-    np.testing.assert_array_equal(again.score_samples(rows), model.score_samples(rows))
-    assert list(again.outliers(rows, n=3)["words"]) == list(model.outliers(rows, n=3)["words"])
-    assert hash(again.plan_.schema.differences) == hash(model.plan_.schema.differences)
-
-
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
@@ -229,17 +208,6 @@ def test_differences_that_cannot_be_are_refused(model, name, wrong):
         Schema.from_dict(content)
 
 
-def test_a_public_schema_has_none(model):
-    content = model.plan_.schema.to_dict() | {"public": True}
-    with pytest.raises(PlanError, match="not public"):
-        Schema.from_dict(content)
-
-
-def test_counts_under_them_are_not_released(rows, model):
-    with pytest.raises(PrivacyError):
-        model.sketch_.release(epsilon=1.0, delta=1e-6)
-
-
 def test_contexts_that_need_no_regression_have_none(rows):
     own = HushTable(context="cut", random_state=0).fit(rows)
     assert own.plan_.schema.differences is None
@@ -255,16 +223,6 @@ def test_contexts_that_need_no_regression_have_none(rows):
     one = HushTable(context=["carat"], random_state=0).fit(constant)
     assert one.plan_.schema.names[-1] == "width given context"
     assert "price given context" not in one.plan_.schema.names
-
-
-def test_a_column_may_be_called_differences(rows, model):
-    more = rows.assign(differences=1.0)
-    with pytest.warns(UserWarning, match="were not seen in fit"):
-        found = model.score_samples(more)
-    np.testing.assert_array_equal(found, model.score_samples(rows))
-    np.testing.assert_array_equal(
-        Sketch.from_data(model.plan_, more).counts, Sketch.from_data(model.plan_, rows).counts
-    )
 
 
 def test_no_row_needs_to_be_complete(rows, model):
@@ -327,14 +285,3 @@ def test_lists_reports_and_reviews_have_the_columns_of_the_rows(tmp_path, rows, 
     assert "where by carat and cut it would be" in text
     assert "given context" not in text
     assert main(["plan", "check", str(tmp_path / "model.hush"), str(tmp_path / "stones.csv")]) == 0
-
-
-def test_equality_looks_at_the_numbers(model):
-    differences = model.plan_.schema.differences
-    content = differences.to_dict()
-    assert Differences.from_dict(content) == differences
-    content["least"][0] *= 2.0
-    assert Differences.from_dict(content) != differences
-    assert differences != "differences"
-    schema = Schema([Feature.numeric("a", low=0, high=1)])
-    assert schema.of_rows is schema

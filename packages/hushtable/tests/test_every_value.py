@@ -12,7 +12,6 @@ from datetime import date, timedelta
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
@@ -273,11 +272,4 @@ SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 @settings(**SETTINGS)
 @given(data=st.data())
 def test_every_value_is_as_written_or_a_line_says_so(data, tmp_path_factory):
-    check_table(data, tmp_path_factory)
-
-
-@pytest.mark.slow
-@settings(max_examples=10_000, **SETTINGS)
-@given(data=st.data())
-def test_every_value_of_ten_thousand_tables(data, tmp_path_factory):
     check_table(data, tmp_path_factory)

@@ -3,7 +3,6 @@
 import datetime as dt
 import pickle
 import threading
-import time
 import warnings
 from decimal import Decimal
 from functools import cache
@@ -29,7 +28,6 @@ from hushtable.threads import FEW_ROWS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-DAY = 86_400.0
 SCHEMA = Schema([
     Feature.numeric("n", low=-10, high=60),
     Feature.numeric("t", low=1.6e9, high=1.8e9, unit="date"),
@@ -384,50 +382,3 @@ def test_threads_may_ask_for_few_rows_at_the_same_time(detector):
         thread.join()
     assert len({one.tobytes() for one in found}) == 1
     assert len(found) == 8
-
-
-# --- what a row costs -------------------------------------------------------------------------
-
-#: Times a NumPy row of ten numbers at most. In Arrow's columns they were 27, 14 and 11.
-MOST = {"pandas": 9.0, "polars": 7.0, "arrow": 3.8}
-
-
-@pytest.mark.serial
-@pytest.mark.slow
-def test_a_row_of_a_mixed_frame_costs_a_few_times_what_numpys_does(detector):
-    rng = np.random.default_rng(0)
-    plain = HushTable(n_tables=20, random_state=0).fit(rng.normal(size=(500, 10)))
-    calls = {name: (detector, x) for name, x in in_each_library(everyday(1)).items()}
-    calls["numpy"] = (plain, rng.normal(size=(1, 10)))
-    spent = {name: [] for name in calls}
-    for _ in range(11):
-        for name, (fitted, row) in calls.items():
-            start = time.process_time()
-            for _ in range(40):
-                fitted.score_samples(row)
-            spent[name].append(time.process_time() - start)
-    ratios = {name: np.median(spent[name]) / np.median(spent["numpy"]) for name in MOST}
-    print({name: round(float(ratio), 1) for name, ratio in ratios.items()})
-    assert all(ratios[name] <= MOST[name] for name in MOST)
-
-
-@pytest.mark.serial
-@pytest.mark.slow
-def test_the_places_of_many_categories_are_found_once():
-    n = 10_000
-    columns = {"c": [f"category {i}" for i in range(n)] * 2, "x": np.arange(2.0 * n)}
-    few = {"c": [f"category {i % 9}" for i in range(2 * n)], "x": np.arange(2.0 * n)}
-    spent = {"many": [], "few": []}
-    calls = {
-        name: (HushTable(n_tables=20, random_state=0).fit(pa.table(some)), pa.table(some)[:1])
-        for name, some in (("many", columns), ("few", few))
-    }
-    for fitted, row in calls.values():
-        fitted.score_samples(row)
-    for _ in range(11):
-        for name, (fitted, row) in calls.items():
-            start = time.process_time()
-            for _ in range(40):
-                fitted.score_samples(row)
-            spent[name].append(time.process_time() - start)
-    assert np.median(spent["many"]) <= 1.6 * np.median(spent["few"])

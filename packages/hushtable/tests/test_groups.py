@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
-from hushtable.data.differences import FAR, _medians, differences_in_groups
+from hushtable.data.differences import FAR, differences_in_groups
 from hushtable.errors import PlanError, PrivacyError
 
 #: Plan ids that versions before these differences drew for the same arguments.
@@ -317,19 +317,6 @@ def test_reasons_name_the_group(rows):
     assert "where by person it would be" in found
     shares = copy.copy(model).set_output(transform="pandas").explain(changed[:3])
     assert list(shares.columns) == list(rows.columns)
-
-
-def test_medians_are_those_of_sorting(rng):
-    for n in (1, 2, 9, 200):
-        y = rng.normal(size=n).round(1)  # with zeros of both signs
-        for weights in (np.ones(n), rng.integers(1, 4, n).astype(float)):
-            group = rng.integers(0, 3, n)
-            for of, k in ((group, 3), (np.zeros_like(group), 1)):
-                found = _medians(y, of, weights, k)
-                for g in range(k):
-                    some = np.repeat(y[of == g], weights[of == g].astype(int))
-                    expected = np.median(some) if len(some) else np.nan
-                    np.testing.assert_equal(found[g], expected)
 
 
 def test_a_category_that_differs_within_its_group_is_a_reason():

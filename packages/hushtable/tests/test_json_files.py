@@ -216,6 +216,12 @@ def test_an_object_larger_than_can_be_held(tmp_path, monkeypatch):
         rows_of(saved(tmp_path / "a.json", text))
 
 
+@pytest.mark.usefixtures("small_windows")
+def test_a_list_larger_than_its_largest_object_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_lists, "_LONGEST", 40)
+    assert len(rows_of(saved(tmp_path / "a.json", json.dumps(ROWS * 9, indent=1)))) == 27
+
+
 @pytest.mark.slow
 def test_many_columns_fail_quickly(tmp_path, capsys):
     row = json.dumps({f"c{i}": i for i in range(100_000)})

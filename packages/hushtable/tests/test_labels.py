@@ -268,12 +268,6 @@ def test_a_plan_notes_the_version(tmp_path):
         of_towns(1, [NFD])
 
 
-def test_numbers_alone_need_no_note():
-    schema = Schema([Feature.numeric("x", low=0, high=1)], labels=0)
-    assert schema == Schema([Feature.numeric("x", low=0, high=1)])
-    assert "labels" not in schema.to_dict()
-
-
 def test_a_plan_without_the_note_compares_texts_as_before():
     schema = of_towns(0, [NFC, NFD, " a", "a"])
     plan = Plan.draw(schema, n_tables=3, random_state=0)

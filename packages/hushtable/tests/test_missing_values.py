@@ -94,12 +94,6 @@ def test_a_matrix_loses_the_same_values(kind):
     np.testing.assert_array_equal(detector.score_samples(X), clean.score_samples(expected))
 
 
-def test_a_matrix_loses_infinities():
-    X = np.array([[np.inf, 1], [99, 2], [5, 7]])
-    detector = HushTable(n_tables=5, random_state=0).fit(read(X, missing=["inf"]))
-    assert [feature.high for feature in detector.plan_.schema.features] == [99, 7]
-
-
 @pytest.mark.parametrize("attended", [True, False])
 def test_it_makes_no_difference_whether_somebody_can_be_asked(tmp_path, attended):
     (tmp_path / "rows.csv").write_text("a;b\n999,00;1\n9,99;2\n99,9;3\n999;4\n")

@@ -65,9 +65,6 @@ def matrix(values, schema_size=2, dtype=np.float64):
     return X
 
 
-NUMBERS = Schema(SCHEMA.features[:2])
-
-
 def written(tmp_path, text):
     path = tmp_path / "m.rules.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -77,40 +74,7 @@ def written(tmp_path, text):
 # --- values of no interest ------------------------------------------------------------------------
 
 ONLY_HIGH = {"name": "z", "only": "high"}
-ONLY_LOW = {"name": "z", "only": "low"}
 WITHIN = {"name": "z", "ignore_within": 2}
-#: Rules, and what becomes of some values beside the usual range of 2 to 8 with its median of 5.
-APPLIED = {
-    "only high": ([ONLY_HIGH], {-4.0: 5.0, 4.9: 5.0, 5.0: 5.0, 8.5: 8.5, 50.0: 50.0}),
-    "only low": ([ONLY_LOW], {-4.0: -4.0, 4.9: 4.9, 5.0: 5.0, 5.1: 5.0, 50.0: 5.0}),
-    "within": ([WITHIN], {-0.1: -0.1, 0.0: 2.0, 3.0: 3.0, 8.5: 8.0, 10.0: 8.0, 10.1: 10.1}),
-    "within 0": ([{"name": "z", "ignore_within": 0}], {1.9: 1.9, 8.1: 8.1}),
-    "high and within": ([ONLY_HIGH, WITHIN], {-4.0: 5.0, 1.0: 5.0, 9.0: 8.0, 10.5: 10.5}),
-    "low and within": ([WITHIN, ONLY_LOW], {-4.0: -4.0, 1.0: 2.0, 9.0: 5.0, 99.0: 5.0}),
-    "impossible alone": ([{"name": "z", "impossible": [1]}], {1.0: 1.0, 9.0: 9.0}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", APPLIED)
-@pytest.mark.parametrize("kind", ["matrix", "float32", "Arrow", "Arrow float32"])
-def test_values_of_no_interest_are_replaced(case, kind):
-    columns, changes = APPLIED[case]
-    before, after = (np.array([*some]) for some in (changes, changes.values()))
-    rules = rules_of(*columns)
-    if kind.startswith("Arrow"):
-        type_ = pa.float32() if "float32" in kind else pa.float64()
-        batch = rows(z=pa.array(before, type_))
-        found = rules.applied(batch)
-        assert found.schema == batch.schema
-        assert found.column("z").to_pylist() == pa.array(after, type_).to_pylist()
-        assert batch.column("z").equals(pa.array(before, type_))
-    else:
-        dtype = np.float32 if kind == "float32" else np.float64
-        batch = matrix(before, 5, dtype)
-        found = rules.applied(batch)
-        assert found.dtype == dtype
-        np.testing.assert_array_equal(found, matrix(after, 5, dtype))
-        np.testing.assert_array_equal(batch, matrix(before, 5, dtype))
 
 
 def test_missing_values_and_infinities_stay():
@@ -253,11 +217,14 @@ def test_applied_changes_what_rules_are_about_and_once(values, only, within, wid
     said = {key: value for key, value in said.items() if value is not None}
     rules = rules_of(*([{"name": "z"} | said] if said else []))
     before = np.array([np.nan if x is None else x for x in values], width)
-    once = rules.applied(matrix(before, 3, width))
+    given = matrix(before, 3, width)
+    once = rules.applied(given)
+    np.testing.assert_array_equal(given, matrix(before, 3, width))
     np.testing.assert_array_equal(rules.applied(once), once)
     np.testing.assert_array_equal(once[:, 1:], 5.0)
     batch = rows(z=pa.array(before, from_pandas=True))
     found = rules.applied(batch)
+    assert found.schema == batch.schema
     assert rules.applied(found).equals(found)
     np.testing.assert_array_equal(found.column("z").to_numpy(zero_copy_only=False), once[:, 0])
     for x, y in zip(before.tolist(), once[:, 0].tolist(), strict=True):
@@ -354,20 +321,6 @@ def test_a_time_since_an_earlier_reading_is_a_length_of_time():
 
 
 # --- known rows -----------------------------------------------------------------------------------
-
-
-def test_known_rows_match_in_all_columns_that_they_name():
-    rules = rules_of(
-        known=[{"z": 3, "ward": "north"}, {"z": 4}, {"ward": "south", "creatinine": 7.5, "z": 3}]
-    )
-    assert rules.columns == []
-    batch = rows(
-        z=[3, 3, 4, 3, None, 5],
-        ward=["north", "south", "south", "south", "north", None],
-        creatinine=[1, 7.5, 1, 7.4, 1, 1],
-    )
-    assert rules.known(batch).tolist() == [True, True, True, False, False, False]
-    assert rules.known(batch).dtype == np.bool_
 
 
 def test_known_numbers_match_whatever_their_type():
@@ -479,31 +432,6 @@ def test_features_are_found_by_their_place():
     assert rules.known(batch).tolist() == [False, True]
 
 
-def test_rules_of_a_model_with_readers_of_its_own(tmp_path):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({
-        "a": rng.normal(size=400), "count": rng.integers(0, 50, 400),
-        "ward": rng.choice(["n", "s"], 400), "day": pd.date_range("2020-01-01", periods=400),
-    })  # fmt: skip
-    detector = HushTable(random_state=0).fit(frame)
-    frame["order"] = [f"P{i:03}" for i in range(400)]
-    usual = detector._usual_values().values
-    schema = detector._scorer.plan.schema
-    rules = Rules.from_dict(
-        {"column": [ONLY_HIGH | {"name": "count"}, {"name": "day", "impossible": ["2020-01-03"]}],
-         "known": [{"order": "P007"}, {"day": date(2020, 2, 1), "order": "P031"}]},
-        schema, usual, list(frame),
-    )  # fmt: skip
-    path = tmp_path / "rows.csv"
-    frame.to_csv(path, index=False)
-    for rows_ in (frame, str(path)):
-        (batch,) = detector._open(rows_, rules.columns).read()
-        assert np.flatnonzero(rules.impossible(batch) >= 0).tolist() == [2]
-        assert np.flatnonzero(rules.known(batch)).tolist() == [7, 31]
-        found = rules.applied(batch).column("count").to_numpy()
-        np.testing.assert_array_equal(found, np.maximum(frame["count"], usual[1].middle[1]))
-
-
 # --- what is refused ------------------------------------------------------------------------------
 
 
@@ -519,9 +447,7 @@ REFUSED = {
         "'column': needs double brackets: [[column]]",
     ),
     "a number": ("known = 17", "'known': needs double brackets: [[known]]"),
-    "a list of numbers": ("known = [17]", "'known': needs double brackets: [[known]]"),
     "no name": ("[[column]]\nonly = 'high'", "[[column]] 1: needs the name of its column: name ="),
-    "a name of a number": ("[[column]]\nname = 3", "[[column]] 1: needs the name of its column"),
     "an unknown column": (
         of("z", "impossible = [0]") + of("Kreatinine", "only = 'high'"),
         "[[column]] 2: no column 'Kreatinine': did you mean 'creatinine'?",
@@ -543,10 +469,6 @@ REFUSED = {
         of("z", "imposible = [0]"),
         "[[column]] 1, 'z': imposible is not a setting: did you mean 'impossible'",
     ),
-    "a setting like no other": (
-        of("z", "qqq = [0]"),
-        "qqq is not a setting: needs one of 'impossible', ",
-    ),
     "only of a category": (
         of("ward", "only = 'high'"),
         "'ward': only: the column has categories, not numbers: only impossible = [...] fits it",
@@ -556,30 +478,18 @@ REFUSED = {
         "'ward': impossible_above: the column has categories",
     ),
     "only neither": (of("z", "only = 'up'"), 'only \'up\': needs "high" or "low"'),
-    "only a number": (of("z", "only = [1]"), 'only [1]: needs "high" or "low"'),
     "a text of numbers": (
         of("z", "impossible = [0, 'n/a']"),
         "'z': impossible 'n/a': needs a finite number, like the values of 'z'",
     ),
     "no list": (of("z", "impossible = 0"), "impossible 0: needs a list of values"),
-    "an empty list": (of("z", "impossible = []"), "impossible []: needs a list of"),
-    "a list in a list": (of("z", "impossible = [[0]]"), "[0]: needs a finite number"),
-    "a list of texts": (of("ward", "impossible = [['a']]"), "['a']: needs a text, number, date,"),
     "a bound of text": (of("z", "impossible_above = '40'"), "'40': needs a finite number"),
-    "a bound that is true": (of("z", "impossible_above = true"), "True: needs a finite"),
     "nan": (of("z", "impossible = [nan]"), "nan: needs a finite number"),
-    "inf": (of("z", "impossible_above = inf"), "inf: needs a finite number"),
-    "a number beyond floats": (
-        of("z", f"impossible_above = 1{'0' * 400}"),
-        "needs a finite number",
-    ),
     "a number beyond Python": (
         of("z", f"impossible_above = 1{'0' * 5000}"),
         "not TOML: Exceeds the limit",
     ),
     "below 0": (of("z", "ignore_within = -1"), "ignore_within -1: needs a finite number,"),
-    "within inf": (of("z", "ignore_within = inf"), "inf: needs a finite number, 0 or more"),
-    "within true": (of("z", "ignore_within = true"), "True: needs a finite number, 0 or"),
     "within a text": (of("z", "ignore_within = '5 days'"), "'5 days': needs a finite"),
     "a number of dates": (
         of("admitted", "impossible_below = 2020"),
@@ -614,19 +524,11 @@ REFUSED = {
         of("z", "impossible_above = 3") + of("z", "impossible_below = 3"),
         "column 'z': impossible below 3 and above 3: needs the first number to be lower",
     ),
-    "dates the wrong way": (
-        of("admitted", "impossible_below = 2026-02-01\nimpossible_above = 2026-01-01"),
-        "impossible below 2026-02-01 and above 2026-01-01: needs",
-    ),
     "the median": (
         of("creatinine", "impossible = [80]"),
         "column 'creatinine': 80 umol/l, the median of the counted rows, would be impossible:",
     ),
     "the usual range": (of("z", "impossible_above = 1"), "5, the median of the counted"),
-    "the usual range from above": (
-        of("admitted", "impossible_below = 2026-03-01"),
-        "2026-01-21, the median",
-    ),
     "most categories": (
         of("ward", "impossible = ['north']"),
         "60% of the counted rows would be impossible",
@@ -649,29 +551,19 @@ REFUSED = {
         "[[known]]\nz = 'a'",
         "[[known]] 1: z = 'a': needs a finite number",
     ),
-    "a list of a row": (
-        "[[known]]\norder = [17]",
-        "order = [17]: needs a text, number, date, true or",
-    ),
     "a time of a row": (
         "[[known]]\norder = 09:30:00",
         "order = datetime.time(9, 30): needs a text",
     ),
-    "nan of a row": ("[[known]]\norder = nan", "order = nan: needs a text, number"),
     "a name with a dot": ("[[known]]\na.b = 17", 'a: write a name with dots in quotes: "a....'),
     "a row twice": (
         "[[known]]\nz = 17\nward = 'a'\n[[known]]\nz = 1\n[[known]]\nward = 'a'\nz = 17.0",
         "[[known]] 3 repeats [[known]] 1: delete one of them",
     ),
-    "a row twice behind": (
-        "[[known]]\norder = 17\n[[known]]\norder = 17.0",
-        "[[known]] 2 repeats [[known]] 1",
-    ),
     "no TOML": (
         "[[column]]\nname = z",
         "not TOML: Invalid value (at line 2, column 8): correct it",
     ),
-    "no end": ("[[column]]\nname =", "(at the end, line 2): correct it there"),
     "a key twice": (
         "[[known]]\nz = 1\nz = 2",
         "not TOML: Cannot overwrite a value (at the end, line 3",
@@ -680,7 +572,6 @@ REFUSED = {
         b"[[known]]\norder = 1\n# caf\xe9\n",
         "line 3 is not UTF-8: save the file as UTF-8",
     ),
-    "UTF-16": ("[[known]]".encode("utf-16"), "line 1 is not UTF-8: save the file as UTF-8"),
     "nested": ("a = " + "[" * 100_000, "nested too deeply: needs [[column]] and [[known]]"),
 }
 
@@ -765,11 +656,6 @@ def test_differences_are_no_columns_for_rules(rng):
     assert found.shape == (400, 3)
     np.testing.assert_array_equal(found[:, [0, 2]], batch[:, [0, 2]])
     np.testing.assert_array_equal(found[:, 1], np.maximum(X[:, 1], usual[1].middle[1]))
-
-
-def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        Rules.read(tmp_path / "no.rules.toml", SCHEMA)
 
 
 # --- adding rules ---------------------------------------------------------------------------------
@@ -921,28 +807,6 @@ def test_nothing_is_added_to_a_file_that_is_wrong(tmp_path, before, words):
     assert path.read_text() == before
 
 
-TEXTS = [
-    "<script>alert('x')</script>", 'a"b\\c', "[[known]]\norder = 1", "tab\tnul\0del\x7f\r\n",
-    "smile 😀 \u2028", "[bold red]x[/]", "# no comment", "", " blanks ", "{{ x }}", "C:\\Users",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_any_text_survives(tmp_path, text):
-    path = tmp_path / "m.rules.toml"
-    name = text or "empty"
-    assert add(path, "known", {name: text})
-    assert not add(path, "known", {name: text})
-    assert add(path, "column", {"name": "ward", "impossible": [text]})
-    content = tomllib.loads(path.read_text(encoding="utf-8"))
-    assert content["known"] == [{name: text}]
-    assert content["column"] == [{"name": "ward", "impossible": [text]}]
-    rules = Rules.read(path, SCHEMA, USUAL)
-    batch = rows(ward=pa.array([text, f"{text}!"])).append_column(name, pa.array([text, "x"]))
-    assert rules.known(batch).tolist() == [True, False]
-    assert rules.impossible(batch).tolist() == [WARD, -1]
-
-
 @given(value=st.one_of(
     st.text(), st.integers(-(2**63), 2**63 - 1), st.booleans(), st.dates(),
     st.floats(allow_nan=False, allow_infinity=False), st.datetimes(),
@@ -952,6 +816,13 @@ def test_any_value_survives(tmp_path_factory, value, name):
     if name in SCHEMA.names:
         return
     assert add(path, "known", {name: value})
+    if isinstance(value, str):
+        assert add(path, "column", {"name": "ward", "impossible": [value]})
+        batch = rows(ward=pa.array([value, f"{value}!"]))
+        batch = batch.append_column(name, pa.array([value, f"{value}!"]))
+        rules = Rules.read(path, SCHEMA, USUAL)
+        assert rules.known(batch).tolist() == [True, False]
+        assert rules.impossible(batch).tolist() == [WARD, -1]
     assert tomllib.loads(path.read_bytes().decode())["known"] == [{name: value}]
     assert not add(path, "known", {name: value})
 
@@ -992,29 +863,3 @@ def test_a_model_far_away_has_none_beside(tmp_path, monkeypatch):
 
 
 # --- speed ----------------------------------------------------------------------------------------
-
-
-def many(n_columns=1_000, n_known=10_000):
-    features = [Feature.numeric(f"c{j}", low=0, high=10) for j in range(n_columns)]
-    blocks = [
-        f'[[column]]\nname = "c{j}"\nimpossible = [0]\nonly = "high"\nignore_within = 0.5\n'
-        for j in range(n_columns)
-    ]
-    known = [f'[[known]]\norder = "P{i}"\nc1 = {i % 7}\n' for i in range(n_known)]
-    usual = [UsualValues(0.0, (2.0, 5.0, 8.0))] * n_columns
-    return Schema(features), "\n".join(blocks + known), usual
-
-
-def test_many_rules_are_read_and_applied_all_at_once(tmp_path):
-    schema, text, usual = many()
-    path = written(tmp_path, text)
-    rules = Rules.read(path, schema, usual)
-    X = np.random.default_rng(0).uniform(1, 9, (2_000, 1_000))
-    X[:, 1] = np.arange(2_000) % 7
-    batch = pa.RecordBatch.from_arrays([*map(pa.array, X.T)], schema.names)
-    batch = batch.append_column("order", pa.array([f"P{i}" for i in range(2_000)]))
-    known = rules.known(batch)
-    found = rules.applied(batch), rules.applied(X), rules.impossible(X)
-    assert known.all()
-    assert found[1].min() == 5.0
-    assert (found[2] == np.where(X[:, 1] == 0, 1, -1)).all()

@@ -246,23 +246,6 @@ def test_a_map_draws_some_rows_of_each_kind():
     assert display.ax_.get_xscale() == "log"
 
 
-def test_axes_that_are_given(detector, release, X):
-    _, axes = pyplot.subplots(5)
-    for ax, display in zip(
-        axes,
-        (
-            ScoreDisplay.from_estimator(detector, X, ax=axes[0]),
-            RankedOutliersDisplay.from_estimator(detector, X, ax=axes[1]),
-            NoiseDisplay.from_release(release, ax=axes[2]),
-            ExplanationDisplay.from_estimator(detector, X, ax=axes[3]),
-            EpsilonDisplay.from_values([1.0], {"ours": [0.8]}, ax=axes[4]),
-        ),
-        strict=True,
-    ):
-        assert display.ax_ is ax
-        assert display.plot().ax_ is not ax
-
-
 @pytest.mark.parametrize("scores", [[], [[1.0]], [float("nan")], 3.0])
 def test_scores_that_are_none(scores):
     with pytest.raises(HushTableError, match="a finite number for each row"):

@@ -14,7 +14,6 @@ from hushtable.data.labels import key
 from hushtable.data.options import RowOptions
 from hushtable.data.quality import _factor
 from hushtable.data.readers import as_reader
-from hushtable.errors import DataError
 
 #: Letters that look like BEP.
 CYRILLIC = "\u0412\u0415\u0420"
@@ -97,11 +96,6 @@ def test_one_row_is_nothing_odd():
     assert report.findings == ()
 
 
-def test_no_row_is_refused():
-    with pytest.raises(DataError, match="no rows"):
-        table_quality(read(pa.table({"a": pa.array([], pa.int64())})))
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -138,12 +132,6 @@ def test_labels_name_the_script_and_show_what_is_not_visible():
     assert end == (
         '" (60 rows, with Cyrillic letters) and "B\\u200bEP" (40 rows) may be the same label.'
     )
-
-
-@pytest.mark.parametrize("other", ["BEP\u00a0", "\ufeffBEP", "BEP\ufe0f"])
-def test_what_nobody_sees_makes_no_other_label(other):
-    rows = ordinary(300).assign(ward=["BEP"] * 200 + ["other"] * 60 + [other] * 40)
-    assert not found(rows, "labels")
 
 
 def test_at_most_five_groups_of_labels():
@@ -263,14 +251,6 @@ def test_repeated_rows_are_found_and_no_others(rows):
     ]
     assert sum(one.rows for one in findings) == len(places)
     assert [one.examples for one in findings] == ([tuple(places[:5])] if places else [])
-
-
-@given(hypothesis_rows, st.data())
-def test_an_inserted_duplicate_is_always_found(rows, data):
-    i = data.draw(st.integers(0, len(rows) - 1))
-    rows.insert(data.draw(st.integers(0, len(rows))), rows[i])
-    kinds = {one.kind for one in table_quality(read(as_table(rows))).findings}
-    assert "duplicates" in kinds
 
 
 def test_columns_that_are_equal():
@@ -445,11 +425,3 @@ def test_batches_do_not_matter(tmp_path):
     rows.iloc[200:].to_csv(second, index=False)
     kinds = [one.kind for one in table_quality(read(str(tmp_path / "*.csv"))).findings]
     assert kinds == ["labels", "duplicates"]
-
-
-@pytest.mark.slow
-def test_five_thousand_columns():
-    X = np.random.default_rng(0).normal(size=(400, 5000))
-    X[:, 4000], X[:, 4999] = X[:, 17], 7 * X[:, 18]
-    findings = table_quality(as_reader(X)).findings
-    assert [one.columns for one in findings] == [("x17", "x4000"), ("x18", "x4999")]

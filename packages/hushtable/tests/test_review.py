@@ -150,11 +150,6 @@ def test_rows_that_are_read_once_are_not_scored_again(detector, rows):
         review.rescan()
 
 
-def test_no_rows(detector, rows):
-    with pytest.raises(DataError, match=r"no rows|0 sample"):
-        review_of(detector, rows[FEATURES].iloc[:0])
-
-
 # --- answers --------------------------------------------------------------------------------------
 
 

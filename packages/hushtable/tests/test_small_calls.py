@@ -3,14 +3,12 @@
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.ensemble import IsolationForest
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.counts import passes
@@ -130,26 +128,6 @@ def test_rows_that_are_open_match_another_schema_by_name(detector):
 
 
 # --- fits of few rows -------------------------------------------------------------------------
-
-
-@pytest.mark.serial
-@pytest.mark.slow
-@pytest.mark.parametrize("n_rows", [100, 1_000])
-def test_few_rows_are_fitted_in_half_of_the_time_of_ten_trees(n_rows):
-    X = np.random.default_rng(0).standard_normal((n_rows, 10), dtype=np.float32)
-    makes = {
-        "ours": lambda: HushTable(random_state=0),
-        "trees": lambda: IsolationForest(n_estimators=10, random_state=0, n_jobs=1),
-    }
-    spent = {name: [] for name in makes}
-    for _ in range(25):
-        for name, make in makes.items():
-            start = time.process_time()
-            make().fit(X)
-            spent[name].append(time.process_time() - start)
-    ratio = np.median(spent["ours"]) / np.median(spent["trees"])
-    print(f"{n_rows:,} x 10: {ratio:.2f} of ten trees")
-    assert ratio <= 0.5  # .37; .55 with a reading more, loops over tables and stable sorts
 
 
 def test_few_rows_are_encoded_once_and_read_again_only_where_a_guess_was_wrong(rows, monkeypatch):

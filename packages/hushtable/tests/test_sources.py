@@ -24,7 +24,7 @@ import scipy.sparse
 import xlsxwriter
 from pyarrow import feather, ipc, parquet
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch
+from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.cli import main
 from hushtable.data import read
 from hushtable.data.readers import FileLayout, Unasked, as_reader, json_lines
@@ -91,37 +91,6 @@ def within(path, old, new):
 
 
 NAMED = [["id", "value"], ["a", 1], ["b", 2.5]]
-#: Visits of four wards, with a gap.
-VISITS = [["north", 31, 12.5], ["south", 7, None], ["east", 11, 8.25], ["west", 20, 3.0]]
-
-
-def as_file(path, rows):
-    """Write rows with their names as a sheet or as text, by the file's name."""
-    rows = [["ward", "n", "cost"], *rows]
-    if path.suffix == ".xlsx":
-        return book(path, rows)
-    texts = (["" if value is None else str(value) for value in row] for row in rows)
-    return saved(path, "".join(",".join(row) + "\n" for row in texts))
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
-@pytest.mark.parametrize(
-    "last",
-    [
-        [None, 70, None],  # no sum
-        [None, 20, None],  # a value as those above it
-        ["total", 68, 23.5],  # complete, and no sums
-        ["north", 69, None],  # the other rows have gaps there, too
-        [None, None, 23.5],
-    ],
-)
-def test_a_last_row_with_gaps_is_a_row(tmp_path, name, last):
-    assert len(rows_of(as_file(tmp_path / name, [*VISITS, last]))) == 5
-
-
-def test_zeros_add_up_to_no_total(tmp_path):
-    rows = [["a", 0, 1.5]] * 4
-    assert len(rows_of(as_file(tmp_path / "a.csv", [*rows, [None, 0, None]]))) == 5
 
 
 @pytest.mark.parametrize("word", ["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null"])
@@ -610,21 +579,6 @@ def test_a_file_that_grows_while_it_is_read(tmp_path, name):
 
 
 # In memory
-
-
-def some_matrix(rng):
-    X = np.where(rng.random((300, 6)) < 0.7, 0.0, rng.normal(size=(300, 6)))
-    X[3, 2] = 9.0
-    return X
-
-
-@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok"])
-def test_sparse_gives_the_bits_of_dense(rng, form):
-    X = some_matrix(rng)
-    expected = HushTable(n_tables=10, random_state=0).fit(X).score_samples(X)
-    for sparse in (scipy.sparse.csr_array(X), scipy.sparse.csr_matrix(X)):
-        detector = HushTable(n_tables=10, random_state=0).fit(sparse.asformat(form))
-        assert detector.score_samples(sparse.asformat(form)).tolist() == expected.tolist()
 
 
 def test_sparse_is_made_dense_one_batch_at_a_time():

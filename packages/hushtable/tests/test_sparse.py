@@ -1,6 +1,5 @@
 """Rows of a sparse matrix are read as they are stored, and give the bits of the dense ones."""
 
-import time
 import tracemalloc
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.ensemble import IsolationForest
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
@@ -183,28 +181,6 @@ def test_no_dense_rows_are_made():
         tracemalloc.stop()
     print(f"peak of fit and scores: {peak / 1e6:.0f} MB")
     assert peak < 60e6
-
-
-@pytest.mark.serial
-@pytest.mark.slow
-def test_wide_sparse_rows_are_as_fast_as_isolation_forest():
-    X = scipy.sparse.random(5_000, 10_000, 0.002, "csr", random_state=0)
-
-    def seconds(do):
-        began = time.process_time()
-        result = do()
-        return time.process_time() - began, result
-
-    found = []
-    for _ in range(1 + 7):
-        ours, detector = seconds(lambda: HushTable(random_state=0).fit(X))
-        peers, forest = seconds(lambda: IsolationForest(random_state=0).fit(X))
-        scored = (seconds(lambda who=one: who.score_samples(X))[0] for one in (detector, forest))
-        found.append((ours, peers, *scored))
-    fit, fit_peer, score, score_peer = np.median(found[1:], axis=0)
-    print(f"IsolationForest / HushTable: fit {fit_peer / fit:.2f}, score {score_peer / score:.2f}")
-    assert fit_peer / fit > 1.0 / 1.5
-    assert score_peer / score > 2.0 / 1.5
 
 
 def test_a_sample_of_rows_is_picked_once_however_they_are_read():

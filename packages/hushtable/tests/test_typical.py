@@ -55,18 +55,6 @@ def test_list_and_report_say_the_same_of_each_value(seed):
         assert n_said >= 10  # in the other rows, no column stands out
 
 
-def test_the_session_says_what_the_list_says():
-    rows = people(3)
-    detector = HushTable(random_state=3, n_tables=20).fit(rows)
-    row = next(iter(detector.review(rows)))
-    listed = detector.outliers(rows, n=5).set_index("row").loc[row.row]
-    said = row.values[listed["reason_1"]]
-    assert (said.text, said.usual, said.direction) == (
-        listed["value_1"], listed["usual_1"], listed["direction_1"],
-    )  # fmt: skip
-    assert said.words in listed["words"]
-
-
 def test_a_report_without_a_memory_compares_with_the_rows_that_it_scores():
     """A sketch knows no usual values: list and report name none of another kind."""
     rows = people(5)[["age", "cost"]]

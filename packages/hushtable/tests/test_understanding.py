@@ -246,10 +246,6 @@ def test_identifiers_state_how_many_numbers_were_compared(values):
     assert column(values[:600]).doubt.startswith("600 whole numbers, no two equal: ")
 
 
-def test_an_example_of_different_numbers_is_not_in_every_row():
-    assert "'1': leave" in column(["1", "2"], kinds={"x": "date"}).doubt
-
-
 @pytest.mark.parametrize("kind", ["number", "date"])
 @pytest.mark.parametrize(
     "texts",
@@ -267,11 +263,6 @@ def test_texts_of_which_none_is_what_somebody_asked_for(texts, kind):
         HushTable().fit(rows)
     assert "inf" not in str(refused.value)
     assert str(refused.value).endswith("Add: --drop x")
-
-
-def test_texts_that_are_all_the_same_are_one_text():
-    assert column(["Anvers"] * 3).evidence == "one text"
-    assert column(["Anvers", "Dream"]).evidence == "2 different texts"
 
 
 def test_other_columns_tell_the_decimal_sign_and_the_order_of_dates():
@@ -315,22 +306,6 @@ def test_the_scores_are_those_of_the_clean_table(tmp_path):
         again.score_samples(pa.table({"a": ["1,5", "x"]}))
 
 
-@pytest.mark.parametrize("frame", [pa.table, pl.DataFrame])
-def test_columns_match_by_name_in_any_order(frame):
-    rng = np.random.default_rng(0)
-    columns = {name: rng.normal(size=50) for name in "abc"}
-    detector = HushTable(random_state=0).fit(frame(columns))
-    scores = detector.score_samples(frame(columns))
-    other = {name: columns[name] for name in "cab"}
-    np.testing.assert_array_equal(detector.score_samples(frame(other)), scores)
-    with pytest.warns(UserWarning, match=r"columns \['d'\] were not seen in fit and are ignored"):
-        np.testing.assert_array_equal(
-            detector.score_samples(frame({"d": columns["a"], **other})), scores
-        )
-    with pytest.raises(DataError, match=r"now missing:\n- c"):
-        detector.score_samples(frame({"a": columns["a"], "b": columns["b"]}))
-
-
 def test_identifiers_warn_once_and_not_where_somebody_decided():
     table = pa.table({"id": [f"P-{i:08}" for i in range(60)], "x": NUMBERS})
     with pytest.warns(UserWarning, match=r"\['id'\] look like identifiers.*drop=\['id'\]"):
@@ -340,17 +315,6 @@ def test_identifiers_warn_once_and_not_where_somebody_decided():
         HushTable().fit(read(table, kinds={"id": "category"}))
         detector = HushTable().fit(read(table, drop=["id"]))
         detector.score_samples(table)  # what was dropped in fit may be there
-
-
-def test_fit_warns_of_what_may_stand_for_a_missing_value():
-    table = pa.table({"x": [*NUMBERS, "-9999"]})
-    with pytest.warns(UserWarning, match=r"x: -9999 is far .*\n.*missing=\['-9999'\]"):
-        HushTable().fit(table)
-
-
-def test_large_identifiers_are_no_numbers():
-    one = column([str(2**60 + i) for i in range(60)])
-    assert one.kind in ("id", "text")
 
 
 @pytest.mark.parametrize(

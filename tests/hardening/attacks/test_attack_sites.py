@@ -1,6 +1,6 @@
 """A fuzzer of sites: odd files, broken rows, odd schemas, hostile rounds; what leaves, and to whom.
 
-Everyday runs are short; ``-m slow`` makes 1,000, or as many as HUSHTABLE_RUNS says.
+Everyday runs are short; ``-m slow`` makes 1,000 of each, or as many as HUSHTABLE_RUNS says.
 """
 
 import csv
@@ -51,49 +51,12 @@ FILES = st.builds(
 )
 #: Texts of which each has made some reader doubt what a file means.
 ODD_TEXTS = (
-    "",
-    "NaN",
-    "inf",
-    "1e400",
-    "12,5",
-    "1.234,5",
-    "1 234",
-    "5 mg",
-    "<5",
-    "unseen",
-    "true",
-    "7.0",
-    "7.5",
-    "2020-01-02",
-    "12:30",
-    "100000000000000000000",
-    "total",
-    "Summe",
-    "3 rows",
-    "average",
-    "***",
-    "-----",
-    "id",
-    "age",
-    "pulse",
-    "sex",
-    "build",
-    "Zürich",
-    "Z\udcfcrich",
-    "\ufeff",
-    "a,b\nc,d",
-    '"',
-    '5" pipe',
-    "sep=;",
-    "<html>",
-    '{"a": 1}',
-    "NULL",
-    "\x00",
-    "\x1a",
-    "'",
-    "=1+1",
+    "", "NaN", "inf", "1e400", "12,5", "1.234,5", "1 234", "5 mg", "<5", "unseen", "true", "7.0",
+    "7.5", "2020-01-02", "12:30", "100000000000000000000", "total", "Summe", "3 rows", "average",
+    "***", "-----", "id", "age", "pulse", "sex", "build", "Zürich", "Z\udcfcrich", "\ufeff",
+    "a,b\nc,d", '"', '5" pipe', "sep=;", "<html>", '{"a": 1}', "NULL", "\x00", "\x1a", "'", "=1+1",
     "x" * 300,
-)
+)  # fmt: skip
 #: A row of a table: whose it is, and a value for each column; any text may stand in any of them.
 TEXTS = st.integers(-5, 300).map(str) | st.sampled_from(ODD_TEXTS)
 IDS = st.sampled_from(["p1", "p1", "p1", "p2", "7", "07", " p1 ", "", "1.5", "id"])
@@ -223,24 +186,29 @@ def what_leaves_is_a_word(world, content, schema, terms, steps, allow):
     assert len(book.answers()) <= 1
 
 
-CASES = given(content=FILES, schema=SCHEMAS, terms=TERMS, steps=STEPS, allow=st.booleans())
-QUICK = settings(max_examples=30, suppress_health_check=list(HealthCheck), deadline=None)
-LONG = settings(max_examples=3_000, suppress_health_check=list(HealthCheck), deadline=None)
+#: Examples of each promise: a few every day, and many in slow runs.
+EXAMPLES = pytest.mark.parametrize(
+    "n", [30, pytest.param(int(os.environ.get("HUSHTABLE_RUNS", "1000")), marks=pytest.mark.slow)]
+)
 
 
-@QUICK
-@CASES
-def test_all_that_leaves_in_refusals_is_a_word(world, content, schema, terms, steps, allow):
-    what_leaves_is_a_word(world, content, schema, terms, steps, allow)
+def holds(check, world, n, cases):
+    """Check a promise of n cases that Hypothesis draws."""
+
+    @settings(max_examples=n, suppress_health_check=list(HealthCheck), deadline=None)
+    @given(**cases)
+    def of_each(**case):
+        check(world, **case)
+
+    of_each()
 
 
-@pytest.mark.slow
-@LONG
-@CASES
-def test_all_that_leaves_in_refusals_is_a_word_in_many_runs(
-    world, content, schema, terms, steps, allow
-):
-    what_leaves_is_a_word(world, content, schema, terms, steps, allow)
+@EXAMPLES
+def test_all_that_leaves_in_refusals_is_a_word(world, n):
+    cases = {
+        "content": FILES, "schema": SCHEMAS, "terms": TERMS, "steps": STEPS, "allow": st.booleans(),
+    }  # fmt: skip
+    holds(what_leaves_is_a_word, world, n, cases)
 
 
 def as_csv(rows):
@@ -287,17 +255,17 @@ SEEN = {
     "a line break in a text": (NINE, ("p2", "4", "7", "f", "a,b,c,d,e\n1,2,3,4,5")),
 }
 #: Whatever the rows are, a site that may answer does.
-NEIGHBOURS = given(
-    rows=VALID,
-    more=VALID.filter(len).map(lambda rows: rows[0]),
-    at=st.integers(0, 8),
-    schema=st.lists(
+NEIGHBOURS = {
+    "rows": VALID,
+    "more": VALID.filter(len).map(lambda rows: rows[0]),
+    "at": st.integers(0, 8),
+    "schema": st.lists(
         st.sampled_from(list(COLUMNS.values())), min_size=1, max_size=4, unique=True
     ).map(lambda features: Schema(features)),
-    terms=TERMS,
-    steps=st.just(ANSWER) | STEPS,
-    persons=st.booleans(),
-)
+    "terms": TERMS,
+    "steps": st.just(ANSWER) | STEPS,
+    "persons": st.booleans(),
+}
 
 
 @pytest.mark.parametrize("case", SEEN)
@@ -308,22 +276,10 @@ def test_neighbours_that_were_told_apart(world, case):
     neighbours_look_alike(world, rows, more, len(rows), schema, terms, ANSWER, persons=True)
 
 
-@QUICK
-@NEIGHBOURS
-def test_neighbours_transcripts_are_equal(world, **case):
+@EXAMPLES
+def test_neighbours_transcripts_are_equal(world, n):
     """Words, sizes and order up to the answer do not change with a row; no rows are rows, too."""
-    neighbours_look_alike(world, **case)
-
-
-#: A site answers with its noise in these, which takes most of the time: 10_000 take minutes.
-MANY = settings(LONG, max_examples=int(os.environ.get("HUSHTABLE_RUNS", "1000")))
-
-
-@pytest.mark.slow
-@MANY
-@NEIGHBOURS
-def test_neighbours_transcripts_are_equal_in_many_runs(world, **case):
-    neighbours_look_alike(world, **case)
+    holds(neighbours_look_alike, world, n, NEIGHBOURS)
 
 
 # --- one row changes one cell of each table, in any file ------------------------------------------
@@ -390,30 +346,13 @@ def one_row_is_one_row(world, rows, more, at, kind, persons):
     assert one.n_rows <= two.n_rows <= one.n_rows + 1
 
 
-ROWS = given(
-    rows=VALID,
-    more=VALID.filter(len).map(lambda rows: rows[0]),
-    at=st.integers(0, 8),
-    kind=st.sampled_from(["csv", "jsonl", "frame"]),
-    persons=st.booleans(),
-)
-
-
-@QUICK
-@ROWS
-def test_a_row_changes_one_cell_of_each_table_and_no_other_row(world, **case):
-    one_row_is_one_row(world, **case)
-
-
-@pytest.mark.slow
-@MANY
-@ROWS
-def test_a_row_changes_one_cell_of_each_table_and_no_other_row_in_many_runs(world, **case):
-    one_row_is_one_row(world, **case)
-
-
-@pytest.mark.slow
-@settings(MANY, max_examples=300)
-@ROWS
-def test_a_row_of_a_workbook_changes_one_cell_of_each_table(world, **case):
-    one_row_is_one_row(world, **case | {"kind": "xlsx"})
+@EXAMPLES
+def test_a_row_changes_one_cell_of_each_table_and_no_other_row(world, n):
+    cases = {
+        "rows": VALID,
+        "more": VALID.filter(len).map(lambda rows: rows[0]),
+        "at": st.integers(0, 8),
+        "kind": st.sampled_from(["csv", "jsonl", "frame"] + ["xlsx"] * (n > 30)),
+        "persons": st.booleans(),
+    }
+    holds(one_row_is_one_row, world, n, cases)

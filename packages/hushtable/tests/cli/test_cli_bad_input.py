@@ -1,11 +1,8 @@
 """Bad rows, columns and options, through the command line: a clear error, and nothing lost."""
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from hushtable.data import schema as schemas
 
 
 @pytest.fixture
@@ -75,14 +72,6 @@ def test_files_that_are_no_table(refused, readers, csv, command):
     assert "\x1b" not in message
 
 
-def test_one_row(run, refused, readers, csv):
-    row = csv("age,income,ward\n50,1000,north\n")
-    for command in ("fit", "lsh"):
-        refused(*readers[command], row, says=["bad.csv has 1 sample (row)", "at least 2"])
-    for command in (*UNDER_A_PLAN, "draft"):
-        assert run(*readers[command], row).code == 0
-
-
 def test_no_usable_column(refused, readers, parquet, csv):
     lists = parquet({"age": [[1.0], [2.0]], "income": [[1.0], [2.0]], "ward": ["north", "south"]})
     for command in ALL:
@@ -143,12 +132,6 @@ def test_text_in_a_numeric_column(refused, readers, csv, command):
     refused(*readers[command], rows, says=[*says, "--missing old\n"])
 
 
-@pytest.mark.parametrize("command", ["score", pytest.param("check", marks=pytest.mark.slow)])
-def test_text_far_down_a_numeric_column(refused, readers, csv, command):
-    rows = csv("age,income,ward\n" + "50,1000,north\n" * 150_000 + "old,1000,north\n")
-    refused(*readers[command], rows, says=["bad.csv", "'old' in line 150002 of"])
-
-
 @pytest.mark.parametrize("command", ["fit", "lsh", *UNDER_A_PLAN])
 @pytest.mark.parametrize("value", ["inf", "-inf"])
 def test_infinities(run, refused, readers, csv, command, value):
@@ -156,32 +139,6 @@ def test_infinities(run, refused, readers, csv, command, value):
     refused(*readers[command], rows, says=[f"'{value}' in line 3 of", f"--missing {value}\n"])
     if command not in ("fit", "lsh"):  # which need two values
         assert run(*readers[command], rows, "--missing", value).code == 0
-
-
-def test_a_column_without_any_value(run, refused, readers, csv):
-    rows = csv("age,income,ward\n50,,north\n60,,south\n")
-    for command in ("fit", "lsh"):
-        says = ["income: all its values are missing", "Add: --drop income\n"]
-        refused(*readers[command], rows, says=says)
-        assert run(*readers[command], rows, "--drop", "income").code == 0
-    for command in COUNTING:
-        facts = run(*readers[command], rows, "--json").json
-        assert facts["tally"] == {"income": {"missing": 2, "outside": 0}}
-
-
-def test_more_categories_than_allowed(refused, readers, parquet, tmp_path, old):
-    many = [f"p{i}" for i in range(schemas.MAX_CATEGORIES + 1)]
-    rows = parquet({"name": many, "x": np.arange(len(many))})
-    for command in ("fit", "lsh"):
-        says = ["name: more than 10,000 different texts", "Add: --drop name,x\n"]
-        refused(*readers[command], rows, says=says)
-    listed = ", ".join(f'"{name}"' for name in many)
-    table = f'[[feature]]\nname = "name"\nkind = "categorical"\ncategories = [{listed}]\n'
-    (tmp_path / "many.toml").write_text(table)
-    says = ["many.toml: feature 'name' has 10,001 categories", "at most 10,000"]
-    for command in ("draw", "marginals"):
-        refused("plan", command, tmp_path / "many.toml", "-o", old, says=says)
-    refused("plan", "check", tmp_path / "many.toml", rows, says=says)
 
 
 def test_values_outside_are_clipped_counted_and_reported(run, readers, csv):
@@ -200,21 +157,6 @@ def test_a_column_without_a_value_is_reported_where_it_is_counted(run, readers, 
     rows = csv("age,income,ward\n50,,north\n-1,,west\n60,,south\n")
     result = run(*readers["sketch"], rows)
     assert "No row has a value in income: does the file have" in result.out
-
-
-@pytest.mark.parametrize("command", ["fit", "lsh", *UNDER_A_PLAN])
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_integers_beyond_2_to_the_53(run, refused, readers, csv, parquet, command, kind):
-    if kind == "csv":
-        rows = csv(f"age,income,ward\n50,1000,north\n50,{2**53 + 2},north\n")
-    else:
-        rows = parquet({"age": [50, 50], "income": [1000, -(2**60)], "ward": ["north", "south"]})
-    if kind == "csv" and command in ("fit", "lsh"):  # texts of digits are kept as what they are
-        columns = run(*readers[command], rows, "--json").json["columns"]
-        assert [one["kind"] for one in columns] == ["constant", "category", "constant"]
-        return
-    says = ["'income' holds the integer", "2**53", "leave identifiers out"]
-    refused(*readers[command], rows, says=says)
 
 
 @pytest.mark.parametrize("command", ["fit", "lsh", *UNDER_A_PLAN])

@@ -55,44 +55,6 @@ def test_truncated(refused, site, users, tmp_path, name):
             refused(*put(command, path), says=says)
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_edited(refused, site, users, tmp_path, name):
-    """Flip one bit at a time: in the manifest, in its digest, in each array."""
-    whole = (site / name).read_bytes()
-    header = 8 + int.from_bytes(whole[:8], "little")
-    places = [
-        whole.index(b"seed" if b"seed" in whole[:header] else b"low"),
-        whole.index(b"numeric") + 1,
-        whole.index(b"sha256") + 15,
-        whole.index(b'digest\\"') + 14,
-        header,
-        (header + len(whole)) // 2,
-        len(whole) - 8,
-    ]
-    path = tmp_path / "edited.hush"
-    for place in places:
-        edited = bytearray(whole)
-        edited[place] ^= 1
-        path.write_bytes(edited)
-        for command in users[name]:
-            refused(*put(command, path), says=["edited.hush: ", "get "])
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_future_protocol(refused, site, users, tmp_path, monkeypatch, name):
-    content = files.read(site / name)
-    manifest = dict(content.manifest)
-    for key in ("protocol", "kind", "arrays", "digest", "writer"):
-        manifest.pop(key)
-    path = tmp_path / "future.hush"
-    with monkeypatch.context() as later:
-        later.setattr(files, "PROTOCOL", files.PROTOCOL + 1)
-        files.write(path, content.kind, manifest, content.arrays)
-    for command in users[name]:
-        says = [f"protocol {files.PROTOCOL + 1}", "pip install -U hushtable"]
-        refused(*put(command, path), says=says)
-
-
 def test_not_a_hush_file(refused, site, users, tmp_path):
     for name, text in (("text.hush", b"a,b\n1,2\n"), ("missing.hush", None)):
         path = tmp_path / name
@@ -157,11 +119,6 @@ def test_other_hash_functions(refused, site, old):
         f"{other} was counted under a different plan than {first}", "different hash functions",
     ]  # fmt: skip
     refused("merge", first, site / "b.sketch.hush", other, "-o", old, says=says)
-
-
-def test_another_kind_of_plan(refused, site, old):
-    says = ["marginals.sketch.hush was counted under a different plan", "detector 'marginals'"]
-    refused("merge", site / "a.sketch.hush", site / "marginals.sketch.hush", "-o", old, says=says)
 
 
 @pytest.mark.parametrize(

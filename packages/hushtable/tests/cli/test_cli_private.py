@@ -1,15 +1,9 @@
 """Private release on the command line: two rounds at two sites, and what is refused."""
 
-import json
-import sys
-
 import pyarrow.csv
 import pytest
-import rfc8785
-import safetensors.numpy
 
 from cli_helpers import SCHEMA, do, write_rows
-from hushtable import files
 
 TERMS = ("--epsilon", 1, "--expected-rows", 20_000)
 
@@ -112,14 +106,6 @@ def test_rows_score_against_the_merged_release(run, sites, tmp_path):
     assert "the privacy of the model does not cover them" in out
 
 
-def test_a_share_of_the_rows_can_be_flagged(run, sites, tmp_path):
-    facts = run(
-        "score", sites / "north.csv", "--model", sites / "all.hush",
-        "--contamination", 0.01, "-o", tmp_path / "s.csv", "--json",
-    ).json  # fmt: skip
-    assert facts["outliers"] == pytest.approx(90, abs=3)
-
-
 def test_a_drowned_threshold_is_not_told(run, sites, tmp_path):
     schema, plan = sites / "schema.toml", tmp_path / "p.hush"
     do("plan", "draw", schema, "--epsilon", 0.01, "--expected-rows", 9_000, "-o", plan)
@@ -211,47 +197,8 @@ def test_a_release_is_not_released_again(refused, sites, old):
     refused("release", sites / "north.hush", "--epsilon", 1, "-o", old, says="is already a release")
 
 
-@pytest.mark.parametrize("name", ["plan.hush", "schema.toml"])
-def test_only_a_sketch_is_released(refused, sites, old, name):
-    refused("release", sites / name, "--epsilon", 1, "-o", old, says=name)
-
-
-def test_sketches_and_releases_do_not_merge(refused, sites, old):
-    for pair in (("north.hush", "south.sketch.hush"), ("south.sketch.hush", "north.hush")):
-        paths = [sites / name for name in pair]
-        says = ["south.sketch.hush is a raw sketch", "release the sketch first"]
-        refused("merge", *paths, "-o", old, says=says)
-
-
 def test_ranges_of_another_schema_are_refused(refused, sites, tmp_path, old):
     other = tmp_path / "other.toml"
     other.write_text(SCHEMA.replace("high = 120", "high = 130"))
     ranges = ("--ranges", sites / "north.hush")
     refused("plan", "draw", other, *ranges, *TERMS, "-o", old, says="ranges of a different schema")
-
-
-def test_marginals_do_not_score(refused, sites, tmp_path):
-    model = ("--model", sites / "marginals.hush")
-    out = tmp_path / "s.csv"
-    refused("score", sites / "north.csv", *model, "-o", out, says="holds marginals")
-
-
-@pytest.mark.parametrize("honest", [False, True])
-def test_a_hand_edited_ledger_is_refused(refused, sites, tmp_path, old, honest):
-    content = files.read(sites / "north.hush")
-    manifest = json.loads(json.dumps(content.manifest))
-    manifest["ledger"]["epsilon"] = 0.1
-    if honest:  # also the file's own digest was made to fit
-        manifest["digest"] = files.digest(manifest)
-    text = rfc8785.dumps(manifest).decode()
-    edited = tmp_path / "edited.hush"
-    edited.write_bytes(safetensors.numpy.save(content.arrays, metadata={"hushtable": text}))
-    says = "states epsilon 0.1" if honest else "edited after the file was written"
-    for command in (("inspect", edited), ("merge", edited, "-o", old)):
-        refused(*command, says=says)
-
-
-def test_a_missing_opendp_names_the_extra(refused, sites, old, monkeypatch):
-    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    sketch = sites / "north.sketch.hush"
-    refused("release", sketch, "--epsilon", 1, "-o", old, says="pip install 'hushtable[private]'")

@@ -128,17 +128,6 @@ def test_it_ends_after_n_rows(review):
     assert len(logged()) == 3
 
 
-@pytest.mark.slow
-def test_it_ends_without_any_left(review):
-    out = review(["f"] * 500, "--n", 1000).out
-    assert "No row is left to review." in out
-    assert len(logged()) == 400
-
-
-def test_all_rows_are_scored_again(review):
-    assert "Scored 400 rows in" in review(["o", "r", "q"]).out
-
-
 def test_an_interrupted_session_loses_nothing(review, monkeypatch):
     answers = iter(["o", "f"])
 
@@ -336,17 +325,6 @@ def test_verdicts_of_colleagues_add_up_and_are_forgotten(learn, run, here):
     assert not os.path.exists("x.hush")
 
 
-def test_rows_alike_with_both_verdicts_are_said(learn, here):
-    lines = (here / "plain.csv").read_text().splitlines()
-    text = "\n".join([f"{lines[0]},verdict", f"{lines[3]},1", f"{lines[3]},0"]) + "\n"
-    result = learn(text)
-    assert result.code == 0, result.err
-    assert (
-        "1 pair of rows that are alike in every table have contradictory verdicts"
-        in result.out.replace("\n", " ")
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -400,8 +378,3 @@ def test_other_columns_and_models_are_refused(refused, here, site, tmp_path):
     refused(*learn[:2], site / "plan.hush", *learn[3:], says="holds a plan: give verdicts of")
     refused(*learn[:1], site / "marginals.sketch.hush", *learn[2:], says="which do not score")
     refused(*learn, "-o", here / "model.hush", code=2, says="both read and written")
-
-
-def test_thousands_of_one_kind(learn, here):
-    text = "row,verdict\n" + "".join(f"{i},fine\n" for i in range(400))
-    assert "Learned 0 outliers and 400 fine." in learn(text, "--rows", here / "rows.csv").out

@@ -352,15 +352,6 @@ def test_drift_above_chance_has_that_code(watch, folder):
     assert result.json["files"][0]["beyond_chance"][0] == "ward"
 
 
-def test_a_model_of_two_passes_measures_drift_by_the_first(watch, site, tmp_path):
-    found = []
-    for passes in "12":
-        model = tmp_path / f"{passes}.hush"
-        do("fit", site / "rows.csv", "--passes", passes, "--seed", 1, "-o", model)
-        found.append(watch("--json", model=model, out=passes).json["drift"])
-    assert found[0] == found[1] is not None
-
-
 def test_a_released_model_needs_a_threshold(watch, refused, site, folder, tmp_path):
     pytest.importorskip("opendp")
     noisier, made = tmp_path / "noisier.hush", tmp_path / "noised.hush"
@@ -374,18 +365,6 @@ def test_a_released_model_needs_a_threshold(watch, refused, site, folder, tmp_pa
     assert watch("--json", model=made, out="c").json["drift"] is not None
     code = watch("--threshold", 1e9, "--fail-above", "99%", model=made, out="b").code
     assert code == 3
-
-
-@pytest.mark.parametrize("kind", ["xlsx", "html", "parquet"])
-def test_the_list_comes_in_other_formats(watch, out, kind):
-    if kind == "html":
-        pytest.importorskip("matplotlib")
-        pytest.importorskip("jinja2")
-    result = watch("--format", kind, "--top", 3)
-    assert result.code == 0, result.err
-    assert (out / f"top-000001.{kind}").stat().st_size > 1_000
-    if kind == "parquet":
-        assert len(pq.read_table(out / "top-000001.parquet")) == 3
 
 
 def test_ids_of_several_types_stand_beside_each_other(watch, folder, out):

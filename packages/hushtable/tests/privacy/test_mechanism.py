@@ -1,15 +1,12 @@
 """Noise: its distribution, its independence, its speed."""
 
 import math
-import statistics
 import sys
-import time
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import MissingExtraError, PrivacyError
 from hushtable.privacy import mechanisms as mechanism
 from hushtable.privacy.mechanisms import Sensitivity, add_noise, library, named
@@ -162,25 +159,3 @@ def test_an_opendp_that_draws_biased_noise_is_refused(monkeypatch, installed):
 def test_an_opendp_that_draws_well_is_taken(monkeypatch, installed):
     monkeypatch.setattr("importlib.metadata.version", lambda _: installed)
     assert library() == f"opendp {installed}"
-
-
-@pytest.mark.serial
-@pytest.mark.slow
-def test_speed():
-    schema = Schema((Feature.numeric("x", low=0, high=1),))
-
-    def seconds(tables):
-        """Release tables of 256 cells."""
-        sketch = Sketch.zero(Plan.draw(schema, random_state=0, n_tables=tables))
-        start = time.perf_counter()
-        release = sketch.release(1.0)
-        return time.perf_counter() - start, len(release.counts)
-
-    seconds(1)
-    few, few_cells = statistics.median_low(seconds(118) for _ in range(5))
-    many, many_cells = seconds(3907)
-    print(f"{few_cells:,} cells: {few:.2f} s; {many_cells:,} cells: {many:.1f} s")
-    assert few_cells > 30_000
-    assert many_cells > 1_000_000
-    assert few < 0.5
-    assert many < 15
