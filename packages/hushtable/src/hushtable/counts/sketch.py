@@ -359,8 +359,8 @@ class Sketch(Counts):
             value is of the wrong kind; the message names the column.
         PrivacyError
             If counts under the plan may be released, but one person's records may change the
-            features of other persons' rows: by joins, groups, histories, or in the result of a
-            query. It depends on how the rows are made, never on a value.
+            features of other persons' rows: by histories, or in the result of a query. It
+            depends on how the rows are made, never on a value.
         """
         allow_empty = allow_empty or not attended
         if person is not None:
