@@ -31,7 +31,6 @@ RIGHT = {
     "plan gate": "plan gate {site}/a.sketch.hush -o {out}/x.hush",
     "plan ranks": "plan ranks {site}/model.hush -o {out}/x.hush",
     "round keygen": "round keygen {name} --folder {out}",
-    "round meet": "round meet {out} --key {round}/a.key --coordinator a --expect a,b",
     "round open": "round open {site}/plan.hush {round}/a.card {round}/b.card --key {round}/a.key "
     "--epsilon 1 -o {out}/x.hush",
     "round sync": "round sync {round}/round.box {site}/rows.csv --key {round}/a.key --yes",

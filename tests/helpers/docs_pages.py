@@ -300,8 +300,13 @@ class Terminal(io.StringIO):
 
 
 def the_call():
-    """Answer what the command asks after the call."""
-    sys.stdin = Terminal("y\n")
+    """Confirm the fingerprint after the call, and then that the counts are sent."""
+    sys.stdin = Terminal("y\ny\n")
+
+
+def no_terminal():
+    """End the call."""
+    sys.stdin = io.StringIO()
 
 
 def a_release():

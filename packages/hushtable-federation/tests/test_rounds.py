@@ -1,6 +1,7 @@
 """Rounds by file: exact sums, noise shares, and everything that is refused, with its reason."""
 
 import json
+import re
 from datetime import UTC, timedelta
 
 import numpy as np
@@ -21,11 +22,34 @@ from hushtable_federation.plausibility import implausible
 from hushtable_federation.reply import Reply
 from hushtable_federation.result import Collection
 from hushtable_federation.round import Round
-from round_helpers import DEADLINE, SCHEMA, T0, send
+from round_helpers import DEADLINE, SCHEMA, T0, clock_at, send
 
 
 def submissions(consortium, round_, **options):
     return {name: site.submit(round_, **options) for name, site in consortium.sites.items()}
+
+
+def test_a_replaced_card_is_heard(consortium):
+    """Everyone reads aloud one fingerprint of all cards; any other card or role changes it."""
+    those = consortium(3)
+    opened = those.open()
+    assert re.fullmatch(r"([0-9a-f]{4} ){7}[0-9a-f]{4}", opened.fingerprint)
+    cards = [site.keys.card for site in those.sites.values()]
+
+    def of(cards, lead):
+        asked = Round.open(opened.plan, cards, lead, epsilon=0.5, deadline=DEADLINE)
+        return asked.fingerprint
+
+    with clock_at(T0):
+        assert of(cards[::-1], those.lead) == opened.fingerprint  # whatever order, terms, plan
+        s00, *rest = those.sites.values()
+        others = {
+            of([Keys.generate("s00").card, *cards[1:]], those.lead),
+            of(cards, Keys.generate("lead")),
+            of([those.lead.card, *cards[1:]], s00.keys),
+            of(cards[1:], those.lead),
+        }
+    assert len({opened.fingerprint, *others}) == 5
 
 
 # --- sums -------------------------------------------------------------------------------------

@@ -195,7 +195,7 @@ def test_strangers_are_trusted_by_a_person_only(here, run, monkeypatch):
     assert said.code == 0
     assert "Not known here: lead, north" in said.out
     assert [text.strip() for text in asked] == [
-        "Are all of these fingerprints right?", "Send this?"
+        "Have all read the same?", "Send this?"
     ]  # fmt: skip
 
 

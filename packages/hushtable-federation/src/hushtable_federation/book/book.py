@@ -114,7 +114,7 @@ class Book(BookFile):
     # --- who --------------------------------------------------------------------------------
 
     def known(self, role: str | None = None) -> dict[str, Card]:
-        """Return the cards that this site verified in a meeting or was given, by name.
+        """Return the cards that this site confirmed or was given, by name.
 
         Parameters
         ----------

@@ -21,8 +21,8 @@ from hushtable_federation.keys import Card, new_private, passphrase_of, refuse_o
 
 #: The roles that a known card may have in a round.
 ROLES = ("site", "coordinator")
-#: How a card was verified: by the code that all read in a call, because it came from its owner, or
-#: by the answer to a question, after comparing fingerprints.
+#: How a card was verified: by the code of a meeting (until 1.0.0rc1), because it came from its
+#: owner, or by the answer to a question, after comparing fingerprints.
 WAYS = ("code", "card", "asked")
 
 

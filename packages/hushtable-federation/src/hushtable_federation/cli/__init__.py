@@ -4,7 +4,7 @@ COMMANDS = """
 plan hide       !            noise is what protects rows; open the round with the plan itself
 round           -6                 Count with others: each sends files, only the sum is readable.
 round keygen    keygen       Make the keys of a site (with --cap) or of a coordinator.
-round meet      meet         Compare all cards in one call, by a code that everyone reads aloud.
+round meet      !            each party sends its card to the coordinator; in a call, everyone reads aloud the fingerprint of all cards, which hushtable round show prints
 round open      open_:open_  Open a round: sign what is counted, by whom, on which terms.
 round sync      sync:sync    Do whatever is next in a folder of rounds.
 round status    status       Show the state of a round: who has answered, and who has to do what.

@@ -57,6 +57,7 @@ def show(
     facts: dict[str, Any] = {
         "command": "round show",
         "round_id": asked.round_id,
+        "fingerprint": asked.fingerprint,
         "title": asked.title,
         **common.period_facts(asked),
         "words": officer_words(asked),
@@ -89,11 +90,12 @@ def round_blocks(asked: Round, known: dict[str, str], beside_cost: str) -> Itera
     rows = [[shown(cell) for cell in row] for row in column_rows(asked.plan)]
     yield TextTable(["column", "kind", "range or categories"], rows, left=3)
     yield ""
-    headers = ["role", "name", "fingerprint", *(["here"] if known else [])]
+    headers = ["role", "name", "fingerprint of the card", *(["here"] if known else [])]
     rows = [[role, card.name, card.fingerprint] for role, card in parties(asked)]
     for row in rows if known else []:
         row.append(known[f"{row[0]} {row[1]}"])
     yield TextTable(headers, rows, left=len(headers))
+    yield f"\nFingerprint of all cards: {asked.fingerprint}"
 
 
 _OfficersKey = Annotated[
