@@ -63,7 +63,6 @@ USES = {
     "private": RELEASE,
     "remote": "from hushtable import far\nprint(far.connect('memory://x'))",
     "report": ROWS + "detector.save('m.hush')\ncommand.main(['report', 'm.hush', '-o', 'r.html'])",
-    "sealed": "import sqlcipher3, hushtable_federation.at_rest",
     "spark": "import hushtable_connect.engines.spark, pyspark, pandas",
     "vantage6": "import hushtable_federation.vantage6, vantage6.algorithm.client",
 }

@@ -400,7 +400,7 @@ PAGES = {
     "docs/explanation/maths.md": Page(needs=("opendp",)),
     "docs/how-to/site.md": Page(
         slow=True,
-        needs=(*ROUNDS, "sqlcipher3"),
+        needs=ROUNDS,
         before={
             "hushtable round open schema.toml": three_months_of_patients,
             "hushtable round next 2027-01.hush": the_month_ends,
@@ -409,8 +409,8 @@ PAGES = {
             "hushtable plan draw schema.toml --epsilon 1 --expected-rows 800": two_years_of_visits,
             "hushtable round open cohorts.plan.hush": the_year_ends,
             "hushtable merge": the_year_ends,
-            "hushtable round protect": partial(
-                os.environ.update, NORTH_PASSPHRASE="five words drawn by dice"
+            "hushtable round keygen east": partial(
+                os.environ.update, EAST_PASSPHRASE="five words drawn by dice"
             ),
         },
     ),

@@ -49,7 +49,8 @@ class Trial:
         """Open a round, post it, and return its id."""
         asked = self.folder / f"{k}.hush"
         terms = ("--epsilon", 0.02, "--least", 2, "-o", asked)
-        opened = self.run("round", "open", self.plan, *cards_in(self.folder), *self.key, *terms, "--json")
+        cards = cards_in(self.folder)
+        opened = self.run("round", "open", self.plan, *cards, *self.key, *terms, "--json")
         assert opened.code == 0, opened
         # A folder of its own for each: visits then take the same time in the last as in the first.
         box = self.folder / f"round{k}"

@@ -42,11 +42,10 @@ def test_a_replaced_card_is_heard(consortium):
 
     with clock_at(T0):
         assert of(cards[::-1], those.lead) == opened.fingerprint  # whatever order, terms, plan
-        s00, *rest = those.sites.values()
         others = {
             of([Keys.generate("s00").card, *cards[1:]], those.lead),
             of(cards, Keys.generate("lead")),
-            of([those.lead.card, *cards[1:]], s00.keys),
+            of([those.lead.card, *cards[1:]], those.sites["s00"].keys),
             of(cards[1:], those.lead),
         }
     assert len({opened.fingerprint, *others}) == 5

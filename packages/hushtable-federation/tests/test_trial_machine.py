@@ -132,7 +132,8 @@ def open_round(title, *options):
     words = " ".join(options)
     made = as_party(
         "lead",
-        f"round open plan.hush north.card south.card west.card --key lead.key --epsilon 0.1 --least 2 {words} "
+        "round open plan.hush north.card south.card west.card --key lead.key --epsilon 0.1 "
+        f"--least 2 {words} "
         f"--title {title} -o {title}.hush",
     )
     assert made.code == 0, made

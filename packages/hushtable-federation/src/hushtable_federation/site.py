@@ -214,7 +214,7 @@ class Site:
     @contextmanager
     def book(self) -> Iterator[Book]:
         """Open the site's book."""
-        with Book.open(self.settings.book, self.card, self.settings.key) as book:
+        with Book.open(self.settings.book, self.card) as book:
             yield book
 
     # --- visits -------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import Entry
+from hushtable_federation.book.convert import convert as convert_book
 from hushtable_federation.book.file import ROLES
 from hushtable_federation.costs import Forecast, forecast, last_rows, totals
 from hushtable_federation.keys import Card
@@ -124,6 +125,19 @@ _Expect = Annotated[
         "A head that you kept elsewhere: check that the book still holds all entries up to it.",
     ),
 ]
+_Convert = Annotated[
+    bool,
+    typer.Option(
+        "--convert",
+        help=(
+            "First decrypt a book that hushtable round protect of 1.0.0rc1 encrypted, with the "
+            "passphrase that the keys name."
+        ),
+    ),
+]
+_Key = Annotated[
+    Path | None, option("FILE", "With --convert: the keys; by default, those beside the book.")
+]
 #: Words for how a card was verified.
 WORDS = {
     "code": "by the code read in a call",
@@ -142,6 +156,8 @@ def book(
     forecast: _ForecastOption = False,
     data_set: _Rows = None,
     plot: _Plot = None,
+    convert: _Convert = False,
+    key: _Key = None,
 ) -> CommandResult:
     """Show a site's book: rounds answered, and the budget spent.
 
@@ -160,6 +176,10 @@ def book(
         raise UsageError(
             "a round or plan, --data-set and --plot are for a forecast: give --forecast, too"
         )
+    if key is not None and not convert:
+        raise UsageError("--key is for --convert: leave it out, or give --convert, too")
+    if convert:
+        convert_book(file, key)
     target, ahead = picture(plot, [file, asked]), None
     with Book.open(file) as notes:
         expected = None if expect is None else _expected(notes, expect)
