@@ -404,7 +404,7 @@ PAGES = {
         before={
             "hushtable round open schema.toml": three_months_of_patients,
             "hushtable round next 2027-01.hush": the_month_ends,
-            "hushtable round book north.book --forecast": the_month_ends,
+            "hushtable round book north.book": the_month_ends,
             "hushtable decode *.result.hush -o all.hush": the_month_ends,
             "hushtable plan draw schema.toml --epsilon 1 --expected-rows 800": two_years_of_visits,
             "hushtable round open cohorts.plan.hush": the_year_ends,

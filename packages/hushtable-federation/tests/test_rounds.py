@@ -17,6 +17,7 @@ from hushtable.privacy.accounting import epsilon_bound
 from hushtable.privacy.ledger import Ledger
 from hushtable.scores.scorer import Scorer
 from hushtable_federation.book.book import Book
+from hushtable_federation.describe import officer_words
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.plausibility import implausible
 from hushtable_federation.reply import Reply
@@ -749,3 +750,16 @@ def test_collections_note_what_is_no_file(consortium):
     collection.add("x", b"hello", T0)
     assert collection.refused[0][0] == "x"
     assert collection.missing == ["s00", "s01"]
+
+
+@pytest.mark.parametrize("rows", [120, 390, 9000])
+def test_what_is_asked_says_what_a_site_is_to_gain_over_its_own_rows(consortium, rows):
+    """`round show` and `plan draw` compared with the same tables without noise alone."""
+    those = consortium(3)
+    plan = Plan.draw(SCHEMA, epsilon=1.0, expected_rows=rows, random_state=0)
+    round_ = those.open(plan=plan)
+    words = " ".join(officer_words(round_))
+    assert f"A site of {rows // len(round_.sites):,} rows that scores with a home model" in words
+    assert ("Half of the possible gain needs" in words) == (plan.design.signal < 80.0)
+    columns = Plan.marginals(SCHEMA, epsilon=1.0, expected_rows=9000)
+    assert "home model" not in " ".join(officer_words(those.open(plan=columns)))

@@ -92,13 +92,19 @@ REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 NEEDS_PERSON = 3
 
 #: By command, options that were removed, and why.
-_REMOVED = dict.fromkeys(
-    (
-        *("plan draw --secret", "round next --secret", "round next --layout"),
-        *(f"round {name} --plan" for name in ("next", "show", "model", "ranges")),
+_REMOVED = {
+    **dict.fromkeys(
+        (
+            *("plan draw --secret", "round next --secret", "round next --layout"),
+            *(f"round {name} --plan" for name in ("next", "show", "model", "ranges")),
+        ),
+        NO_HIDDEN,
     ),
-    NO_HIDDEN,
-)
+    **dict.fromkeys(
+        [f"round book --{name}" for name in ("forecast", "data-set", "plot")],
+        "hushtable round show ROUND --key SITE.key lists what further rounds would cost",
+    ),
+}
 
 #: Files that the running command has completed; an interruption names them.
 written: list[str] = []
