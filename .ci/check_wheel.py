@@ -53,7 +53,6 @@ USES = {
     "desk": "from hushtable_desk import Access, Desk, build_app\nbuild_app(Desk('.'), Access(1))",
     "federation": RELEASE + "\ncommand.main(['round', 'keygen', 'lead'])",
     "files": "import duckdb, pyreadstat, rdata, hushtable_connect.files.frames",
-    "flower": "import hushtable_federation.flower",
     "keyring": "import keyring, hushtable_federation.credentials",
     "metrics": "import prometheus_client, hushtable_federation.reports",
     "mlflow": ROWS + "from hushtable_connect.serving import mlflow\n"
@@ -64,7 +63,6 @@ USES = {
     "remote": "from hushtable import far\nprint(far.connect('memory://x'))",
     "report": ROWS + "detector.save('m.hush')\ncommand.main(['report', 'm.hush', '-o', 'r.html'])",
     "spark": "import hushtable_connect.engines.spark, pyspark, pandas",
-    "vantage6": "import hushtable_federation.vantage6, vantage6.algorithm.client",
 }
 
 

@@ -24,9 +24,7 @@ OTHERS = {
         [
             "docs",
             "packages/*/examples",
-            "packages/*/flower",
             "packages/*/javascript",
-            "packages/*/vantage6",
         ],
         "py js mjs toml",
     ),

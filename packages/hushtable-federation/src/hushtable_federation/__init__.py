@@ -2,7 +2,7 @@
 
 `Site` and `Coordinator` are the main entry points; the other public names are their parts. All load
 on first use. Tests are in this package, in ``tests/hardening`` (attacks and fuzzing), and in
-separate folders for Flower, NVFlare and vantage6.
+a separate folder for NVFlare; examples for Flower and vantage6 are beside the package.
 """
 
 from typing import TYPE_CHECKING
