@@ -491,9 +491,9 @@ NOT_RUN = {
     ("docs/how-to/export.md", "uvicorn service:app --host 127.0.0.1"):
         "tests/serving asks the service",
     ("docs/how-to/carriers.md", "from hushtable_federation.nvflare import RoundRecipe"): NVFLARE,
-    ("docs/how-to/carriers.md", "python -m hushtable_federation.flower"
+    ("docs/how-to/carriers.md", "python -m hushtable_flower"
         " --superlink coordinator.example:8000 \\"): FLOWER,
-    ("docs/how-to/carriers.md", "flwr run flower here --run-config"
+    ("docs/how-to/carriers.md", "flwr run app here --run-config"
         " 'round=\"/srv/round.hush\" key=\"/srv/lead.key\" output=\"/srv/result.hush\"'"
         " --stream"): FLOWER,
     ("docs/how-to/desk.md", "pip install 'hushtable[desk]'"): DESK,
