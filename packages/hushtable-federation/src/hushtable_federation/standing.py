@@ -7,9 +7,10 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card
 from hushtable_federation.policy import Policy, Role, load_policy
 from hushtable_federation.refusals import Refusal, Refused
-from hushtable_federation.reply import Reply, cost
+from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
+from hushtable_federation.submission import cost
 
 
 def parties(round_: Round) -> list[tuple[Role, Card]]:

@@ -76,11 +76,6 @@ def given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def book_beside(key: Path, book: Path | None) -> Path:
-    """Return the book that belongs to a key file."""
-    return key.with_suffix(".book") if book is None else book
-
-
 def coordinators_keys(path: Path, round_: Round) -> Keys:
     """Read keys, and check that they are those of the round's coordinator."""
     keys = Keys.load(path)
