@@ -409,8 +409,8 @@ PAGES = {
             "hushtable plan draw schema.toml --epsilon 1 --expected-rows 800": two_years_of_visits,
             "hushtable round open cohorts.plan.hush": the_year_ends,
             "hushtable merge": the_year_ends,
-            "hushtable round keygen east": partial(
-                os.environ.update, EAST_PASSPHRASE="five words drawn by dice"
+            "hushtable round keygen west": partial(
+                os.environ.update, WEST_PASSPHRASE="five words drawn by dice"
             ),
         },
     ),
