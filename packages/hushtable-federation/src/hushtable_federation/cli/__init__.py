@@ -8,10 +8,10 @@ round meet      !            send cards to the coordinator; compare their finger
 round open      open_:open_  Open a round: sign what is counted, by whom, on which terms.
 round sync      sync:sync    Do whatever is next in a folder of rounds.
 round status    status       Show the state of a round: who has answered, and who has to do what.
+round show      show:show       Show what a round counts, who takes part, and what it costs.
 round book      book         Show a site's book: rounds answered, and the budget spent.
 round kit       !            adapt the example files of docs/how-to/site.md
 round policy    !            use hushtable round show --policy NAME.policy.toml
-round show      show:show       Show what a round counts, who takes part, and what it costs.
 round amend     sync:amend   Extend a round in a folder, or go on without a site.
 round protect   !            encrypt the disk; for keys with a passphrase: round keygen --passphrase
 round approve   show:approve    Sign a round as the officer whom a site's policy names.
