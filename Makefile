@@ -69,14 +69,14 @@ test-attacks: .venv/.group-test .venv/.kernels
 
 # In a separate environment, because Flower pins many libraries tightly.
 test-flower: .venv-flower/.created
-	.venv-flower/bin/pytest packages/hushtable-federation/tests/flower $(PYTEST_ARGS)
+	.venv-flower/bin/pytest packages/hushtable-federation/tests/examples/test_flower_example.py $(PYTEST_ARGS)
 
 # In a separate environment, because NVFlare brings a web server, Docker's client, and gRPC.
 test-nvflare: .venv-nvflare/.created
 	.venv-nvflare/bin/pytest packages/hushtable-federation/tests/nvflare $(PYTEST_ARGS)
 # In a separate environment, because vantage6 pins its libraries to single versions.
 test-vantage6: .venv-vantage6/.created
-	.venv-vantage6/bin/pytest packages/hushtable-federation/tests/vantage6 $(PYTEST_ARGS)
+	.venv-vantage6/bin/pytest packages/hushtable-federation/tests/examples/test_vantage6_example.py $(PYTEST_ARGS)
 
 # Kernels count as not run, because code that Numba compiles leaves no trace.
 coverage: .venv/.group-dev .venv/.kernels

@@ -53,7 +53,6 @@ USES = {
     "desk": "from hushtable_desk import Access, Desk, build_app\nbuild_app(Desk('.'), Access(1))",
     "federation": RELEASE + "\ncommand.main(['round', 'keygen', 'lead'])",
     "files": "import duckdb, pyreadstat, hushtable_connect.statistics",
-    "flower": "import hushtable_federation.flower",
     "keyring": "import keyring, hushtable_federation.credentials",
     "metrics": "import prometheus_client, hushtable_federation.reports",
     "nvflare": "import hushtable_federation.nvflare",
@@ -62,9 +61,7 @@ USES = {
     "pyod": ROWS + "from hushtable_connect.pyod import PyODAdapter\nPyODAdapter().fit(X)",
     "remote": "from hushtable import far\nprint(far.connect('memory://x'))",
     "report": ROWS + "detector.save('m.hush')\ncommand.main(['report', 'm.hush', '-o', 'r.html'])",
-    "sealed": "import sqlcipher3, hushtable_federation.at_rest",
     "spark": "import hushtable_connect.engines.spark, pyspark, pandas",
-    "vantage6": "import hushtable_federation.vantage6, vantage6.algorithm.client",
 }
 
 

@@ -24,8 +24,6 @@ OTHERS = {
         [
             "docs",
             "packages/*/examples",
-            "packages/*/flower",
-            "packages/*/vantage6",
         ],
         "py js mjs toml",
     ),

@@ -31,20 +31,17 @@ RIGHT = {
     "plan gate": "plan gate {site}/a.sketch.hush -o {out}/x.hush",
     "plan ranks": "plan ranks {site}/model.hush -o {out}/x.hush",
     "round keygen": "round keygen {name} --folder {out}",
-    "round meet": "round meet {out} --key {round}/a.key --coordinator a --expect a,b",
     "round open": "round open {site}/plan.hush {round}/a.card {round}/b.card --key {round}/a.key "
     "--epsilon 1 -o {out}/x.hush",
     "round sync": "round sync {round}/round.box {site}/rows.csv --key {round}/a.key --yes",
     "round show": "round show {round}/round.hush --key {round}/a.key",
-    "round policy": "round policy {round}/a.policy.toml",
     "round approve": "round approve {round}/round.hush --key {round}/lead.key -o {out}/x.json",
     "round verify": "round verify {round}/result.hush --round {round}/round.hush",
     "round status": "round status {round}/round.box",
-    "round rehearse": "round rehearse --sites 2 --tables 1 --seed 1",
     "round compare": "round compare {round}/result.hush --book {round}/a.book",
     "round ranges": "round ranges {round}/columns.hush -o {out}/x.csv",
     "round model": "round model {round}/result.hush --book {round}/a.book -o {out}/x.hush",
-    "round book": "round book {round}/a.book --forecast",
+    "round book": "round book {round}/a.book",
 }
 
 

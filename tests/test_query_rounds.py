@@ -104,7 +104,9 @@ def test_the_officer_sees_the_query_and_the_statement(run, here):
     assert found["words"][0] == f"The rows are the result of this query: {QUERY};"
     assert "nothing states" in found["words"][1]
     affirm(here)
-    assert run("round", "policy", here / "north.policy.toml", "--json").json["independent"]
+    assert run("round", "show", "--policy", here / "north.policy.toml", "--json").json[
+        "independent"
+    ]
     shown = " ".join(run(*show).out.split())
     assert f"{QUERY}; This site states that each of them depends on the records of one" in shown
     assert run(*show, "--json").json["policy"]["allows"]

@@ -300,8 +300,13 @@ class Terminal(io.StringIO):
 
 
 def the_call():
-    """Answer what the command asks after the call."""
-    sys.stdin = Terminal("y\n")
+    """Confirm the fingerprint after the call, and then that the counts are sent."""
+    sys.stdin = Terminal("y\ny\n")
+
+
+def no_terminal():
+    """End the call."""
+    sys.stdin = io.StringIO()
 
 
 def a_release():
@@ -398,17 +403,17 @@ PAGES = {
     "docs/install.md": Page(),
     "docs/how-to/site.md": Page(
         slow=True,
-        needs=(*ROUNDS, "sqlcipher3"),
+        needs=ROUNDS,
         before={
             "hushtable round open schema.toml": three_months_of_patients,
             "hushtable round next 2027-01.hush": the_month_ends,
-            "hushtable round book north.book --forecast": the_month_ends,
+            "hushtable round book north.book": the_month_ends,
             "hushtable decode *.result.hush -o all.hush": the_month_ends,
             "hushtable plan draw schema.toml --epsilon 1 --expected-rows 800": two_years_of_visits,
             "hushtable round open cohorts.plan.hush": the_year_ends,
             "hushtable merge": the_year_ends,
-            "hushtable round protect": partial(
-                os.environ.update, NORTH_PASSPHRASE="five words drawn by dice"
+            "hushtable round keygen west": partial(
+                os.environ.update, WEST_PASSPHRASE="five words drawn by dice"
             ),
         },
     ),
@@ -485,9 +490,9 @@ NOT_RUN = {
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
     ("docs/how-to/carriers.md", "from hushtable_federation.nvflare import RoundRecipe"): NVFLARE,
-    ("docs/how-to/carriers.md", "python -m hushtable_federation.flower"
+    ("docs/how-to/carriers.md", "python -m hushtable_flower"
         " --superlink coordinator.example:8000 \\"): FLOWER,
-    ("docs/how-to/carriers.md", "flwr run flower here --run-config"
+    ("docs/how-to/carriers.md", "flwr run app here --run-config"
         " 'round=\"/srv/round.hush\" key=\"/srv/lead.key\" output=\"/srv/result.hush\"'"
         " --stream"): FLOWER,
     ("docs/how-to/desk.md", "pip install 'hushtable[desk]'"): DESK,

@@ -144,7 +144,8 @@ class Reader:
         if arguments[:1] == ["bench"]:
             check_options(arguments)
         elif program == "hushtable":
-            if arguments[:2] == ["round", "sync"] and "--yes" not in arguments:
+            asks = arguments[:2] == ["round", "sync"] and "--yes" not in arguments
+            if asks and not sys.stdin.isatty():
                 arguments.append("--yes")  # it asks, and the reader agrees
             refused = line.endswith("# refused")
             said = sys.stdout if refused else sys.stderr

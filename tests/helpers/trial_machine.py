@@ -16,6 +16,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hushtable_federation.book.book import Book
+from hushtable_federation.keys import Keys
 from places import ROOT
 
 EXAMPLE, PAGE = ROOT / "docs" / "example-federation", ROOT / "docs" / "how-to" / "site.md"
@@ -33,6 +35,7 @@ CHANGED = (
 )
 PROGRAM, PID = Path("/usr/local/bin/hushtable"), Path("/run/sshd.pid")
 PARTIES = ("lead", "north", "south", "west")
+SITES = PARTIES[1:]
 
 
 def why_not():
@@ -70,6 +73,11 @@ def _interpreter():
 ODD = ((71, 44, 9.8), (4, 212, 4.1), (96, 188, 1.6))
 
 
+def cards_in(trial):
+    """Return the files of the sites' cards."""
+    return [trial / name / f"{name}.card" for name in SITES]
+
+
 def invented_rows(name, seed):
     """Return a table of 1,000 made-up patients, three of them unusual."""
     rng, rows = random.Random(seed), []
@@ -103,14 +111,13 @@ def example_files(folder, server="files.example.org"):
 
 
 def at_home(trial, run):
-    """Have the example's parties meet in a folder of this machine, which also holds the rounds.
+    """Set the example's parties up with a folder of rounds on this machine, as after the call.
 
     Returns the files of the parties, by name. ``run`` is the fixture that runs a command.
     """
     example_files(trial)
-    box, meeting = trial / "round", trial / "meeting"
+    box = trial / "round"
     box.mkdir(mode=0o700)
-    meeting.mkdir(mode=0o700)
     settings = {name: trial / name / f"{name}.toml" for name in PARTIES}
     for name, path in settings.items():
         cap = () if name == "lead" else ("--cap", 3)
@@ -118,14 +125,11 @@ def at_home(trial, run):
         lines = path.read_text().splitlines()
         kept = [line for line in lines if not line.startswith(("host_key", "login", "folder"))]
         path.write_text("\n".join([*kept, f"folder = {str(box)!r}"]) + "\n")
-    everybody = ("--coordinator", "lead", "--expect", ",".join(PARTIES))
-    keys = {name: ("--key", trial / name / f"{name}.key") for name in PARTIES}
-    for _ in range(2):
-        for name in PARTIES:
-            run("round", "meet", meeting, *keys[name], *everybody)
-    code = run("round", "meet", meeting, *keys["lead"], "--json").json["code"]
-    for name in PARTIES:
-        assert run("round", "meet", meeting, *keys[name], "--code", code).code == 0
+    cards = {name: Keys.load(trial / name / f"{name}.key").card for name in PARTIES}
+    for name in SITES:
+        with Book.open(trial / name / f"{name}.book") as book:
+            book.trust([cards["lead"]], "coordinator")
+            book.trust([cards[one] for one in SITES])
     return settings
 
 

@@ -12,7 +12,7 @@ from hushtable.data.schema import Schema
 from hushtable_federation import SiteSettings
 from hushtable_federation.book.book import Book
 from hushtable_federation.policy import load_policy
-from trial_machine import EXAMPLE, PAGE, PARTIES, at_home, commands_of, is_odd
+from trial_machine import EXAMPLE, PAGE, PARTIES, SITES, at_home, cards_in, commands_of, is_odd
 
 
 def test_the_page_names_each_file():
@@ -103,8 +103,7 @@ def test_a_round_with_the_example_files(tmp_path, run):
         assert run("round", "sync", "--site", settings[name]).code == 2
     schema, plan, asked = trial / "lead" / "schema.toml", tmp_path / "p.hush", tmp_path / "r.hush"
     do("plan", "draw", schema, "--epsilon", 1, "--expected-rows", 3000, "-o", plan)
-    verified = trial / "lead" / "lead.verified"
-    do("round", "open", plan, verified, *key, "--epsilon", 1, "--least", 2, "-o", asked)
+    do("round", "open", plan, *cards_in(trial), *key, "--epsilon", 1, "--least", 2, "-o", asked)
     do("round", "sync", "--site", settings["lead"], "--post", asked)
     for _ in range(6):  # until it is done
         states = {
@@ -122,7 +121,7 @@ def test_a_round_with_the_example_files(tmp_path, run):
               "-o", scores).json  # fmt: skip
     found = [rows.read_text().splitlines()[1 + one["row"]] for one in top["top"]]
     assert all(map(is_odd, found))
-    for name in PARTIES[1:]:
+    for name in SITES:
         with Book.open(trial / name / f"{name}.book") as book:
             assert len(book.answers()) == 1
 

@@ -14,7 +14,7 @@ from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.messages import Message
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.tally import Decisions
-from hushtable_federation.rehearsal import Rehearsal
+from rehearsal import Rehearsal
 
 NAMES = ("east", "north", "south")
 

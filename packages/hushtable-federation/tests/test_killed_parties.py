@@ -12,12 +12,11 @@ import pytest
 
 from hushtable_federation.book.book import Book
 from hushtable_federation.result import Result
-from trial_machine import PARTIES, at_home
+from trial_machine import PARTIES, SITES, at_home, cards_in
 
 pytest.importorskip("opendp")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")]
 
-SITES = PARTIES[1:]
 KILLS = 50
 #: Processes that have all that a visit imports, so that a kill falls into the visit itself.
 PRELOADED = ["hushtable.cli", "hushtable_federation.cli.sync", "opendp.prelude"]
@@ -49,9 +48,9 @@ class Trial:
     def open(self, k):
         """Open a round, post it, and return its id."""
         asked = self.folder / f"{k}.hush"
-        verified = self.folder / "lead" / "lead.verified"
         terms = ("--epsilon", 0.02, "--least", 2, "-o", asked)
-        opened = self.run("round", "open", self.plan, verified, *self.key, *terms, "--json")
+        cards = cards_in(self.folder)
+        opened = self.run("round", "open", self.plan, *cards, *self.key, *terms, "--json")
         assert opened.code == 0, opened
         # A folder of its own for each: visits then take the same time in the last as in the first.
         box = self.folder / f"round{k}"

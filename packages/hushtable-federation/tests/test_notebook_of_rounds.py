@@ -4,8 +4,8 @@ import pytest
 
 from hushtable_federation import Result, SecureSum
 from hushtable_federation.describe import officer_words
-from hushtable_federation.rehearsal import Rehearsal
 from notebook_pages import Page
+from rehearsal import Rehearsal
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def test_every_comment_of_the_template_can_be_used(strict):
 
 
 def test_a_policy_that_is_missing(tmp_path):
-    with pytest.raises(FileError, match=r"no policy here.*round policy"):
+    with pytest.raises(FileError, match=r"no policy here.*round keygen"):
         load_policy(tmp_path / "none.policy.toml")
 
 

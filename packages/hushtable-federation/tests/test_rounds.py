@@ -1,6 +1,7 @@
 """Rounds by file: exact sums, noise shares, and everything that is refused, with its reason."""
 
 import json
+import re
 from datetime import UTC, timedelta
 
 import numpy as np
@@ -16,16 +17,39 @@ from hushtable.privacy.accounting import epsilon_bound
 from hushtable.privacy.ledger import Ledger
 from hushtable.scores.scorer import Scorer
 from hushtable_federation.book.book import Book
+from hushtable_federation.describe import officer_words
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.plausibility import implausible
 from hushtable_federation.reply import Reply
 from hushtable_federation.result import Collection
 from hushtable_federation.round import Round
-from round_helpers import DEADLINE, SCHEMA, T0, send
+from round_helpers import DEADLINE, SCHEMA, T0, clock_at, send
 
 
 def submissions(consortium, round_, **options):
     return {name: site.submit(round_, **options) for name, site in consortium.sites.items()}
+
+
+def test_a_replaced_card_is_heard(consortium):
+    """Everyone reads aloud one fingerprint of all cards; any other card or role changes it."""
+    those = consortium(3)
+    opened = those.open()
+    assert re.fullmatch(r"([0-9a-f]{4} ){7}[0-9a-f]{4}", opened.fingerprint)
+    cards = [site.keys.card for site in those.sites.values()]
+
+    def of(cards, lead):
+        asked = Round.open(opened.plan, cards, lead, epsilon=0.5, deadline=DEADLINE)
+        return asked.fingerprint
+
+    with clock_at(T0):
+        assert of(cards[::-1], those.lead) == opened.fingerprint  # whatever order, terms, plan
+        others = {
+            of([Keys.generate("s00").card, *cards[1:]], those.lead),
+            of(cards, Keys.generate("lead")),
+            of([those.lead.card, *cards[1:]], those.sites["s00"].keys),
+            of(cards[1:], those.lead),
+        }
+    assert len({opened.fingerprint, *others}) == 5
 
 
 # --- sums -------------------------------------------------------------------------------------
@@ -726,3 +750,16 @@ def test_collections_note_what_is_no_file(consortium):
     collection.add("x", b"hello", T0)
     assert collection.refused[0][0] == "x"
     assert collection.missing == ["s00", "s01"]
+
+
+@pytest.mark.parametrize("rows", [120, 390, 9000])
+def test_what_is_asked_says_what_a_site_is_to_gain_over_its_own_rows(consortium, rows):
+    """`round show` and `plan draw` compared with the same tables without noise alone."""
+    those = consortium(3)
+    plan = Plan.draw(SCHEMA, epsilon=1.0, expected_rows=rows, random_state=0)
+    round_ = those.open(plan=plan)
+    words = " ".join(officer_words(round_))
+    assert f"A site of {rows // len(round_.sites):,} rows that scores with a home model" in words
+    assert ("Half of the possible gain needs" in words) == (plan.design.signal < 80.0)
+    columns = Plan.marginals(SCHEMA, epsilon=1.0, expected_rows=9000)
+    assert "home model" not in " ".join(officer_words(those.open(plan=columns)))

@@ -41,7 +41,7 @@ WRONG = {
     'columns = ["a"]\n# more\ndrop = ["b"]': (4, "columns and drop exclude each other"),
     'cdm = "x"': (2, "cdm needs omop"),
     'query = "select 1"\nomop = "visit"': (2, "leave out the query"),
-    'database = "patients"': (2, "database is only for vantage6"),
+    'database = "patients"': (2, "the entry database was removed"),
     'key = "again.key"': (2, "not a TOML file"),
 }
 

@@ -4,13 +4,10 @@ import pytest
 
 import chromium
 from hushtable.language import speaking
-from hushtable_federation.folder.mailbox import Store
-from hushtable_federation.folder.progress import Progress
-from hushtable_federation.folder.round_folder import RoundFolder, post_round
 from hushtable_federation.online.messages import Message
 from hushtable_federation.pages import page
 from hushtable_federation.refusals import Refusal
-from hushtable_federation.rehearsal import Play, Scenario
+from rehearsal import FolderRound
 from report_helpers import Parsed
 
 
@@ -18,16 +15,14 @@ from report_helpers import Parsed
 @pytest.mark.skipif(chromium.found() is None, reason="no Chromium here")
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_fits_a_phone_and_a_desk(dark, tmp_path):
-    play = Play(tmp_path, Scenario(20, tables=5, seed=1))
-    store = Store.open(tmp_path / "round")
-    post_round(store, play.round)
-    posts = RoundFolder(play.round, store)
-    word = Message.refuse(play.round.round_id, play.sites[2].keys, Refusal.UNKNOWN)
+    play = FolderRound(tmp_path, 20)
+    posts = play.open()
+    word = Message.refuse(play.round.round_id, play.keys["site03"], Refusal.UNKNOWN)
     posts.add("refused", "site03", word)
     posts.add("masked", "site04", b"x")
-    posts.amend(play.lead.keys, drop=("site05",), why="a reason that is long, " * 20)
+    posts.amend(play.lead, drop=("site05",), why="a reason that is long, " * 20)
     path = tmp_path / "status.html"
-    path.write_text(page([Progress.of(posts)], "sftp://a-server.example/a/folder/" + "deep/" * 30))
+    path.write_text(page([play.progress()], "sftp://a-server.example/a/folder/" + "deep/" * 30))
     play.close()
     with chromium.Chromium(tmp_path / "profile") as browser:
         for width in (390, 1280):
@@ -39,15 +34,13 @@ def test_it_fits_a_phone_and_a_desk(dark, tmp_path):
 
 
 def test_a_german_page_has_no_english(tmp_path):
-    play = Play(tmp_path, Scenario(5, tables=5, seed=1))
-    store = Store.open(tmp_path / "round")
-    post_round(store, play.round)
-    posts = RoundFolder(play.round, store)
-    word = Message.refuse(play.round.round_id, play.sites[2].keys, Refusal.UNKNOWN)
+    play = FolderRound(tmp_path, 5)
+    posts = play.open()
+    word = Message.refuse(play.round.round_id, play.keys["site03"], Refusal.UNKNOWN)
     posts.add("refused", "site03", word)
     with speaking("de"):
-        german = page([Progress.of(posts)], "/mnt/runde")
-    english = page([Progress.of(posts)], "/mnt/runde")
+        german = page([play.progress()], "/mnt/runde")
+    english = page([play.progress()], "/mnt/runde")
     play.close()
     assert '<html lang="de">' in german
     assert '<html lang="en">' in english

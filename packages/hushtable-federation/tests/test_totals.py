@@ -12,9 +12,9 @@ from hushtable_federation.describe import officer_words
 from hushtable_federation.online import totals
 from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.messages import Message
-from hushtable_federation.rehearsal import Rehearsal
 from hushtable_federation.reply import Reply
 from hushtable_federation.terms import Terms, price
+from rehearsal import Rehearsal
 
 MOST = 250
 

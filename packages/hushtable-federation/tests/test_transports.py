@@ -5,7 +5,7 @@ import pytest
 
 from hushtable.errors import RoundError
 from hushtable_federation import SecureSum
-from hushtable_federation.rehearsal import Rehearsal
+from rehearsal import Rehearsal
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from trial_machine import (
     PARTIES,
     PLACE,
     SERVED,
+    SITES,
     Machine,
     Terminals,
     commands_of,
@@ -30,7 +31,6 @@ pytest.importorskip("opendp")
 pytest.importorskip("paramiko")
 pytestmark = [pytest.mark.slow, pytest.mark.serial]
 
-SITES = PARTIES[1:]
 #: Seconds that an operator's run may take.
 MOST_SECONDS = 30 * 60
 
@@ -71,11 +71,14 @@ def terminals(machine, tmp_path_factory):
             added = f"usermod --append --groups hushtable {name}"
             of_name = typed_by(name, command, machine).replace(f"{name}.pub", "north.pub")
             there.type(added if command.startswith("useradd") else of_name)
-    machine.start_timers(*PARTIES)
-    (meet,) = page["each party, at the same time"]
-    there.type(*(as_user(name, of_party(name, meet, machine)) for name in PARTIES))
+    for name in SITES:  # as if the site had mailed its card
+        shutil.copy(PLACE / name / f"{name}.card", PLACE / "lead")
+        shutil.chown(PLACE / "lead" / f"{name}.card", "lead")
     for command in page["lead"]:
         there.type(as_user("lead", command))
+    (first,) = page["each site, in a call"]
+    there.type(*(as_user(name, of_party(name, first, machine)) for name in SITES))
+    machine.start_timers(*PARTIES)
     while not all(list((PLACE / name).glob("*.result.hush")) for name in PARTIES):
         assert time.monotonic() - began < MOST_SECONDS, {
             name: machine.visits[name][-1] for name in PARTIES
@@ -99,7 +102,7 @@ def of_party(name, command, machine):
         ("-t ed25519 files.example.org", f"-t ed25519 -p {machine.port} localhost"),
         ("files.example.org", f"localhost:{machine.port}"),
         ("//north", f"//{name}"),
-        ("north.key", f"{name}.key"),
+        ("north.toml", f"{name}.toml"),
     ):
         command = command.replace(old, new)
     return command
@@ -129,7 +132,8 @@ def open_round(title, *options):
     words = " ".join(options)
     made = as_party(
         "lead",
-        f"round open plan.hush lead.verified --key lead.key --epsilon 0.1 --least 2 {words} "
+        "round open plan.hush north.card south.card west.card --key lead.key --epsilon 0.1 "
+        f"--least 2 {words} "
         f"--title {title} -o {title}.hush",
     )
     assert made.code == 0, made
@@ -197,9 +201,10 @@ def test_the_odd_patients_are_listed_first(terminals):
     assert set(listed[:3]) == {k for k, row in enumerate(rows) if is_odd(row)}
 
 
-def test_only_the_meeting_asked(terminals):
+def test_only_the_call_asked(terminals):
     for command, done in terminals.typed:
-        assert done.words.count("[y/N]") == ("round meet" in command), command
+        first = "round sync --site" in command and "--post" not in command
+        assert done.words.count("[y/N]") == 2 * first, command
 
 
 def test_users_of_the_server_can_do_nothing_but_transfer_files(terminals, machine):
@@ -211,9 +216,9 @@ def test_users_of_the_server_can_do_nothing_but_transfer_files(terminals, machin
     assert tunnel.code != 0
     batch = f"-b - -P {machine.port} -i .ssh/id_ed25519 north@localhost"
     listing = run(f"su -s /bin/sh - north -c 'echo ls / | sftp {batch}'")
-    assert set(listing.words.split()) >= {"/meeting", "/round"}
+    assert set(listing.words.split()) >= {"/round"}
     assert "/etc" not in listing.words
-    for link in ("ln -s / round/link", "ln meeting round/link"):
+    for link in ("ln -s / round/link", "ln round round/link"):
         refused = run(f"su -s /bin/sh - north -c 'echo {link} | sftp {batch}'")
         assert refused.code != 0
         assert "denied" in refused.words, refused

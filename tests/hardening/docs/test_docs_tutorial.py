@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from docs_pages import THREE, do, the_call
+from docs_pages import THREE, do, no_terminal, the_call
 from docs_reader import ROOT, Reader
 from hushtable import load
 from hushtable_federation.book.book import Book
@@ -36,10 +36,9 @@ def reader(tmp_path_factory):
     here = tmp_path_factory.mktemp("tutorial")
     for name in (*THREE, "lead", "server"):
         (here / name).mkdir()
-    calls = {
-        f"hushtable round meet ../server/meeting --key {name}.key": the_call
-        for name in ("lead", *THREE)
-    }
+    first = "hushtable round sync ../server/first"
+    calls = {f"{first} patients.csv --site {name}.toml": the_call for name in THREE}
+    calls |= {f"{first} --site {name}.toml": no_terminal for name in THREE}
     before = calls | {"hushtable round sync ../server/second --site north.toml": further_visits}
     with mock.patch.object(sys, "stdin"):  # the call sets it
         return Reader(ROOT / "docs/tutorials/several-hospitals.md", here, before).follow()

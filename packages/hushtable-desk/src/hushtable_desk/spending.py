@@ -9,7 +9,6 @@ from hushtable.charts.drawing import FLAG, ROWS, WHOLE, WIDTH, axis, filled, num
 from hushtable.language import numerals
 from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.book.book import Book
-from hushtable_federation.costs import totals
 from hushtable_federation.policy import load_policy
 from hushtable_federation.site import Site
 
@@ -103,7 +102,7 @@ def spending(site: Site) -> list[Spending]:
 
 
 def _of(book: Book, data_set: str, limit: float) -> Spending:
-    course, rounds = totals(book, data_set), []
+    course, rounds = book.totals(data_set), []
     answers = [e.content for e in book.history() if e.kind == "answer"]
     about = [one for one in answers if one["data_set"] == data_set]
     for record, after in zip(about, course, strict=True):

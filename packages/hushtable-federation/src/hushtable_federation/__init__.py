@@ -2,7 +2,7 @@
 
 `Site` and `Coordinator` are the main entry points; the other public names are their parts. All load
 on first use. Tests are in this package, in ``tests/hardening`` (attacks and fuzzing), and in
-separate folders for Flower, NVFlare and vantage6.
+a separate folder for NVFlare; examples for Flower and vantage6 are beside the package.
 """
 
 from typing import TYPE_CHECKING
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from hushtable_federation.book import Book
     from hushtable_federation.comparison import Comparison
     from hushtable_federation.coordinator import Coordinator
-    from hushtable_federation.costs import Forecast, forecast
     from hushtable_federation.keys import Card, Keys
     from hushtable_federation.online.secure_sum import SecureSum
     from hushtable_federation.online.site import OnlineSite
@@ -29,10 +28,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "Approval": "policy", "Book": "book", "Card": "keys", "Collection": "result",
     "Comparison": "comparison", "Coordinator": "coordinator", "Keys": "keys",
-    "OnlineSite": "online.site", "Forecast": "costs", "Policy": "policy",
+    "OnlineSite": "online.site", "Policy": "policy",
     "Reply": "reply", "Result": "result", "Round": "round", "SecureSum": "online.secure_sum",
     "Site": "site", "SiteSettings": "settings", "Submission": "submission", "Terms": "terms",
-    "forecast": "costs", "load_policy": "policy",
+    "load_policy": "policy",
 }  # fmt: skip
 __all__ = [
     "Approval",
@@ -41,7 +40,6 @@ __all__ = [
     "Collection",
     "Comparison",
     "Coordinator",
-    "Forecast",
     "Keys",
     "OnlineSite",
     "Policy",
@@ -53,7 +51,6 @@ __all__ = [
     "SiteSettings",
     "Submission",
     "Terms",
-    "forecast",
     "load_policy",
 ]  # fmt: skip
 

@@ -72,8 +72,7 @@ class Comparison:
     Examples
     --------
     >>> from hushtable_federation import Comparison, SecureSum
-    >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal()  # made-up sites and an open round
     >>> result = SecureSum(here.round, here.lead, here.transport()).run()
     >>> found = Comparison.of(result, here.books["north"])
     >>> found.site, found.other_sites

@@ -59,38 +59,6 @@ def tables_after(plan: Plan, result: Noised, *, seed: int | None = None) -> Plan
     return Plan.draw(plan.schema, marginals=result, random_state=seed, **plan.design.to_dict())
 
 
-def following(
-    asked: Round, result: Noised, keys: Keys, deadline: datetime, ranks: float | None = None
-) -> Round | None:
-    """Sign the next round of a campaign; None at its end.
-
-    Parameters
-    ----------
-    asked : Round
-        A round about marginals or tables.
-    result : Release
-        The result of that round.
-    keys : Keys
-        The coordinator's.
-    deadline : datetime
-        Deadline of the next round.
-    ranks : float, optional
-        Total epsilon of the whole campaign, if a round that gives rows ranks follows the tables; it
-        has to leave a part of the budget for that.
-
-    Raises
-    ------
-    RoundError, PlanError, UsageError, PrivacyError
-        If nothing can be drawn from this result, or no budget is left.
-    """
-    plan = asked.plan
-    if plan.purpose is Purpose.MARGINALS:
-        return round_after(asked, tables_after(plan, result), keys, deadline)
-    if ranks is None or not plan.purpose.scores_rows:
-        return None
-    return round_after(asked, Plan.ranks(result), keys, deadline, epsilon=ranks)
-
-
 def round_after(
     first: Round,
     plan: Plan,

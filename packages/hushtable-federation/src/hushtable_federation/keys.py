@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hushtable import files, signatures
 from hushtable.arguments import entries, translate_errors
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
-from hushtable_federation import at_rest
+from hushtable_federation.passphrase import opened, sealed
 from hushtable_federation.permissions import fault_of
 
 if TYPE_CHECKING:
@@ -160,45 +160,33 @@ class Keys:
 
     # --- files ------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], passphrase: str = "") -> None:
         """Write the keys to a new file that only its owner can read.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        passphrase : str
+            Where the passphrase that encrypts them is: ``"env:NAME"``, ``"keyring:SERVICE"`` or
+            ``"file:PATH"``, relative to the file's folder. Empty for keys that are not encrypted.
 
         Raises
         ------
         UsageError
             If the file exists, because keys are never overwritten.
-        """
-        with new_private(path) as file:
-            file.write(self._text(self._halves()))
-
-    def _halves(self) -> dict[str, str]:
-        return {
-            "signing": self._signing.private_bytes_raw().hex(),
-            "masking": self.masking.private_bytes_raw().hex(),
-        }
-
-    def _text(self, content: dict[str, str]) -> bytes:
-        return json.dumps({"hushtable": "keys", "name": self.card.name, **content}).encode()
-
-    def protect(self, path: str | os.PathLike[str], reference: str) -> None:
-        """Replace a file of keys by one that is encrypted by a passphrase.
-
-        Parameters
-        ----------
-        path : path
-            The file, which afterwards contains the reference to the passphrase.
-        reference : str
-            Where the passphrase is: ``"env:NAME"``, ``"keyring:SERVICE"`` or ``"file:PATH"``,
-            relative to the file's folder.
-
-        Raises
-        ------
         FileError, MissingExtraError
             If there is no passphrase, or it is too short.
         """
-        folder = Path(path).absolute().parent
-        content = at_rest.sealed(self._halves(), self.card.name, reference, folder)
-        files.write_bytes(path, self._text(content))
+        content = {
+            "signing": self._signing.private_bytes_raw().hex(),
+            "masking": self.masking.private_bytes_raw().hex(),
+        }
+        if passphrase:
+            content = sealed(content, self.card.name, passphrase, Path(path).absolute().parent)
+        record = {"hushtable": "keys", "name": self.card.name, **content}
+        with new_private(path) as file:
+            file.write(json.dumps(record).encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Keys":
@@ -236,7 +224,7 @@ class Keys:
         """
         content, c = parsed_json(text, path, "keys", "keygen"), crypto()
         if "sealed" in content:
-            content |= at_rest.opened(content, Path(path).absolute())
+            content |= opened(content, Path(path).absolute())
         try:
             return cls(
                 content["name"],

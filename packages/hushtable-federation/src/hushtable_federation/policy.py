@@ -354,8 +354,8 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
         fault, content = fault_of(path, 0o022), Path(path).read_bytes()
     except FileNotFoundError:
         raise FileError(
-            f"{path}: there is no policy here, and without one a site answers no one: write a "
-            f"strict one with hushtable round policy {path} --write --cap E, and review it"
+            f"{path}: there is no policy here, and without one a site answers no one: copy "
+            "the strict one that hushtable round keygen NAME --cap E writes, and review it"
         ) from None
     except OSError as error:
         raise FileError(f"{path}: the policy cannot be read: {error.strerror}") from None
@@ -443,8 +443,7 @@ class Approval:
     Examples
     --------
     >>> from hushtable_federation import Approval, Keys
-    >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal()  # made-up sites and an open round
     >>> approval = Approval.sign(here.round, Keys.generate("officer"))
     >>> approval.holds
     True

@@ -258,8 +258,7 @@ class Reply:
     Examples
     --------
     >>> from hushtable_federation import Reply
-    >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal(masked=False)
+    >>> here = Rehearsal(masked=False)  # made-up sites and an open round
     >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
     >>> content = reply.answer(reply.counted(here.sketches["north"]), None).content
     >>> print(f"{reply.epsilon:.2f}")

@@ -48,8 +48,7 @@ class Result(Displayed):
     Examples
     --------
     >>> from hushtable_federation import Result, SecureSum
-    >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal()  # made-up sites and an open round
     >>> SecureSum(here.round, here.lead, here.transport()).run().save("sum.hush")
     >>> result = Result.load("sum.hush")
     >>> result.check_round(here.round)
@@ -269,8 +268,7 @@ class Collection:
     Examples
     --------
     >>> from hushtable_federation import Collection, Reply
-    >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal(masked=False)
+    >>> here = Rehearsal(masked=False)  # made-up sites and an open round
     >>> collection = Collection(here.round)
     >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
     >>> sent = reply.answer(reply.counted(here.sketches["north"]), None)

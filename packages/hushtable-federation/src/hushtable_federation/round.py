@@ -1,5 +1,6 @@
 """A round: what a coordinator requests from sites, on which terms, signed; and how it is opened."""
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from os import PathLike
 from typing import Unpack
 
 import numpy as np
+import rfc8785
 
 from hushtable import files
 from hushtable.arguments import entries, is_text, translate_errors
@@ -21,6 +23,7 @@ from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import check_public_delta, part_scale
 from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity
+from hushtable.signatures import grouped
 from hushtable_federation.clock import CLOCKS, YEARS, now, parsed, shown_time, stamp
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.terms import ENTRIES, MAX_SITES, Every, StreamPosition, TermOptions, Terms
@@ -272,6 +275,16 @@ class Round(Displayed):
     def names(self) -> list[str]:
         """Return the sorted names of the sites."""
         return [card.name for card in self.sites]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return 32 digits of a SHA-256 of all cards, which all parties read aloud in one call.
+
+        If they agree, no card was replaced on its way. It covers which party is the coordinator.
+        """
+        domain = f"hushtable cards, protocol {files.PROTOCOL}"
+        cards = [self.coordinator.to_dict(), *(card.to_dict() for card in self.sites)]
+        return grouped(hashlib.sha256(rfc8785.dumps([domain, *cards])).hexdigest()[:32])
 
     def card(self, name: str) -> Card:
         """Return the card of a site; raise `RoundError` if it does not take part."""

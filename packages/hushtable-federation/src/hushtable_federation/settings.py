@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -47,10 +47,6 @@ _READS = {*_PLAIN_READS, "concepts", "query"}
 #: Entries that exclude each other, and what to do.
 _APART = {
     ("columns", "drop"): "give only one of the two",
-    ("rows", "database"): (
-        "rows name a file or a URL, whereas a database belongs to the carrier: leave one of them "
-        "out"
-    ),
     ("omop", "sheet"): "OMOP tables are in a database: leave out the sheet",
     ("omop", "member"): "OMOP tables have fixed names: leave out the member",
     ("omop", "query"): "omop uses its own query: leave out the query",
@@ -134,20 +130,13 @@ class SiteSettings:
             raise FileError(f"{given}: the query is not UTF-8: save the file as UTF-8") from None
 
     @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        databases: Callable[[str], str] | None = None,
-    ) -> "SiteSettings":
+    def load(cls, path: str | os.PathLike[str]) -> "SiteSettings":
         """Read a site's file, or the files beside its keys.
 
         Parameters
         ----------
         path : path-like
             ``north.toml``, or ``north.key``: then ``north.toml`` beside it, if there is one.
-        databases : callable, optional
-            For a carrier that has its own databases: returns the URL for a label, which the entry
-            ``database`` names.
 
         Raises
         ------
@@ -157,13 +146,13 @@ class SiteSettings:
         """
         given = Path(path)
         if given.suffix == ".toml":
-            return cls._of_file(given, databases)
+            return cls._of_file(given)
         if not given.name:
             raise FileError(f"{given} is a folder: name the keys or the site's file")
         beside = given.with_suffix(".toml")
         if not beside.exists():
             return cls._of_key(given)
-        made = cls._of_file(beside, databases)
+        made = cls._of_file(beside)
         if made.key.absolute() != given.absolute():
             raise FileError(
                 f"{beside} is about the keys {made.key}, not {given}: name the file that you mean"
@@ -185,16 +174,14 @@ class SiteSettings:
         return {name: str(one) for name, one in named.items() if one}
 
     @classmethod
-    def _of_file(cls, given: Path, databases: Callable[[str], str] | None) -> "SiteSettings":
+    def _of_file(cls, given: Path) -> "SiteSettings":
         remedy = (
             "name the site's file, which hushtable round keygen writes beside the keys, or the "
             "keys themselves"
         )
         file = TomlFile.read(given, remedy)
-        _check(file, databases is not None)
+        _check(file)
         entries = file.entries
-        if "database" in entries and databases is not None:
-            entries["rows"] = databases(entries.pop("database"))
         made = cls._of_key(Path(_value(file, "key")))
         named = {one.name for one in fields(cls)} - {"reads", "path"}
         record = {name: _value(file, name) for name in entries if name in named - {"key"}}
@@ -234,16 +221,16 @@ def write_settings(path: Path, name: str, *, site: bool = True) -> None:
     path.write_text(f"{common}\n{of_site}" if site else common, encoding="utf-8")
 
 
-def _check(file: TomlFile, has_databases: bool) -> None:
+def _check(file: TomlFile) -> None:
     """Raise `FileError` unless all entries are known, have the right type, and fit together."""
     error = file.error
     if "plan" in file.entries:
         raise error("plan", f"the entry plan cannot be used: {NO_HIDDEN}; then remove this entry")
+    if "database" in file.entries:
+        raise error("database", "the entry database was removed: name the rows (rows = ...)")
     given = file.check(_kinds())
     if "key" not in given:
         raise error("key", 'no entry key: name the keys, such as key = "north.key"')
-    if "database" in given and not has_databases:
-        raise error("database", "database is only for vantage6: name the rows instead (rows = ...)")
     if words := unfit_folder(given.get("folder", "")):
         raise error("folder", words)
     if words := unfit_login(given.get("login", "agent")):
@@ -285,9 +272,7 @@ def _kinds() -> dict[str, Kind]:
         lambda value: is_texts(value) or isinstance(value, str),
         'a list, such as ["a", "b"]',
     )
-    kinds = dict.fromkeys(
-        (*_PATHS, *_TEXTS, "query", "data_set", "person", "database", *_NAMED), TEXT
-    )
+    kinds = dict.fromkeys((*_PATHS, *_TEXTS, "query", "data_set", "person", *_NAMED), TEXT)
     kinds |= dict.fromkeys(_SWITCHES, SWITCH) | dict.fromkeys(_LISTS, texts)
     kinds["as"] = (
         lambda value: isinstance(value, dict) and is_texts(list(value.values())),

@@ -2,7 +2,7 @@
 
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
@@ -170,21 +170,13 @@ class Site:
         self.settings = settings
 
     @classmethod
-    def open(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        databases: Callable[[str], str] | None = None,
-        **changes: Any,
-    ) -> "Site":
+    def open(cls, path: str | os.PathLike[str], **changes: Any) -> "Site":
         """Open a site.
 
         Parameters
         ----------
         path : path-like
             The site's file, or its keys: then the file beside them applies, if there is one.
-        databases : callable, optional
-            As in `SiteSettings.load`.
         **changes
             Settings that replace those in the file.
 
@@ -194,7 +186,7 @@ class Site:
             If an entry of the file is unknown, missing or contradicts another one; the message
             names its line.
         """
-        return cls(replace(SiteSettings.load(path, databases), **changes))
+        return cls(replace(SiteSettings.load(path), **changes))
 
     @cached_property
     def keys(self) -> Keys:
@@ -214,7 +206,7 @@ class Site:
     @contextmanager
     def book(self) -> Iterator[Book]:
         """Open the site's book."""
-        with Book.open(self.settings.book, self.card, self.settings.key) as book:
+        with Book.open(self.settings.book, self.card) as book:
             yield book
 
     # --- visits -------------------------------------------------------------------------------

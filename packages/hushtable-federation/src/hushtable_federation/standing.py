@@ -1,14 +1,16 @@
 """How a site judges a round before it counts anything: who is known, and what is allowed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hushtable.errors import PlanError, PrivacyError, RoundError
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card
 from hushtable_federation.policy import Policy, Role, load_policy
 from hushtable_federation.refusals import Refusal, Refused
+from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
+from hushtable_federation.submission import cost
 
 
 def parties(round_: Round) -> list[tuple[Role, Card]]:
@@ -40,6 +42,8 @@ class Standing:
         The total cost of all rounds about the rows after this one; None if it is forbidden.
     beside_cost : str
         What the round's own cost does not contain: see `Reply.beside_cost`.
+    further : list of float
+        The total after this round and after each further one of the same cost, up to the cap.
     """
 
     known: dict[str, str]
@@ -50,6 +54,7 @@ class Standing:
     officer: str = ""
     epsilon: float | None = None
     beside_cost: str = ""
+    further: list[float] = field(default_factory=list)
 
     @property
     def allows(self) -> bool:
@@ -76,6 +81,7 @@ class Standing:
                 reply = site.reply(asked, book, policy=policy.without_officer())
                 reply.check_persons(site.settings.person is not None)
                 found.epsilon, found.beside_cost = reply.epsilon, reply.beside_cost
+                found.further = _further(book, reply)
                 found.strangers = _to_compare(policy, reply.strangers)
                 reply.check_known()
                 found.words.append(reply.cost_words)
@@ -84,6 +90,24 @@ class Standing:
                 found.forbidden = not found.strangers
                 found.words.append(str(error))
         return found
+
+
+#: The most further rounds whose totals are listed.
+_AHEAD = 6
+
+
+def _further(book: Book, reply: Reply) -> list[float]:
+    """Return the total after this round, and after each further one of the same cost."""
+    one = cost(reply.round, "to come")
+    paid = reply.earlier is not None or reply.past.paid
+    ahead, totals = [] if paid else [one], [reply.epsilon]
+    for k in range(_AHEAD):
+        ahead.append(replace(one, release=f"further round {k}"))
+        try:
+            totals.append(book.check_cap(reply.data_set, *ahead))
+        except PrivacyError:  # beyond the cap
+            break
+    return totals
 
 
 #: Why a site refuses to count the rows of a query.

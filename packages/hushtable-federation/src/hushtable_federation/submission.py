@@ -47,8 +47,7 @@ class Submission:
     --------
     >>> from datetime import UTC, datetime
     >>> from hushtable_federation import Reply, Submission
-    >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal(masked=False)
+    >>> here = Rehearsal(masked=False)  # made-up sites and an open round
     >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
     >>> content = reply.answer(reply.counted(here.sketches["north"]), None).content
     >>> Submission.from_bytes(content, "north.hush", here.round, datetime.now(UTC)).site

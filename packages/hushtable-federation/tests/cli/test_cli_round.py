@@ -1,5 +1,7 @@
 """``hushtable round``: what the tutorial does not show, and what is refused."""
 
+import re
+
 import pytest
 
 from cli_helpers import allow_no_masks, answer, do, hold, make_parties, post, say, trust, visit
@@ -195,7 +197,7 @@ def test_strangers_are_trusted_by_a_person_only(here, run, monkeypatch):
     assert said.code == 0
     assert "Not known here: lead, north" in said.out
     assert [text.strip() for text in asked] == [
-        "Are all of these fingerprints right?", "Send this?"
+        "Have all read the same?", "Send this?"
     ]  # fmt: skip
 
 
@@ -254,65 +256,44 @@ def test_a_keygen_leaves_alone_what_another_is_about_to_use(here, run, refused, 
     monkeypatch.setattr(chain, "_PATIENCE", 0.05)
     save = Keys.save
 
-    def saved(keys, path):
+    def saved(keys, path, passphrase):
         monkeypatch.setattr(Keys, "save", save)
         refused("round", "keygen", "east", "--cap", 1, "--folder", here, says="another process")
-        save(keys, path)
+        save(keys, path, passphrase)
 
     monkeypatch.setattr(Keys, "save", saved)
     do("round", "keygen", "east", "--cap", 1, "--folder", here)
     Book.open(here / "east.book", Keys.load(here / "east.key").card).close()
 
 
-def test_a_forecast_in_words_for_machines_and_as_a_picture(here, run, refused):
-    book, plan = here / "north.book", here / "laid.hush"
-    do("plan", "draw", here / "schema.toml", "--epsilon", 1, "--expected-rows", 5000, "--seed", 1,
-       "-o", plan)  # fmt: skip
-    refused("round", "book", book, "--forecast", says="no round was answered about 'all rows'")
-    before = run("round", "book", book, plan, "--forecast", "--json").json["forecast"]["rounds"]
-    assert [one["kind"] for one in before] == ["round", "people", "rows"]
-    round_ = open_round(here)
-    ahead = run("round", "book", book, round_, "--forecast", "--json").json["forecast"]
+def test_further_rounds_are_listed_until_the_cap(here, run, refused):
+    """Round after round, until the book refuses: as many as were listed, at these totals."""
+    round_, book = open_round(here), here / "north.book"
+    listed = run("round", "show", round_, "--key", here / "north.key", "--json").json["further"]
+    shown = run("round", "show", round_, "--key", here / "north.key").out
+    assert "further rounds like this   epsilon of all rounds" in shown
+    assert re.search(r"\n0 +1\n1 +1\.4", shown)
+    assert listed == sorted(set(listed))
+    assert len(listed) == 7
     do(*answer(here, "north", "round.hush", *trust(here, *ALL)))
-    facts = run("round", "book", book, "--json").json
-    assert facts["spent"]["all rows"] == ahead["rounds"][0]["epsilon"]
-    assert "forecast" not in facts
-    shown = run("round", "book", book, "--forecast", "--plot", here / "budget.png", "--history")
-    assert "Forecast for all rows: epsilon 1 of 3 is spent so far." in shown.out
-    assert "the round again, or next month      yes" in shown.out
-    assert "no: earlier rounds had other terms" in shown.out
-    assert f"Wrote {here / 'budget.png'}" in shown.out
-    assert (here / "budget.png").read_bytes().startswith(b"\x89PNG")
-    after = run("round", "book", book, round_, "--forecast", "--json").json
-    assert after["head"] == facts["head"]
-    again = after["forecast"]["rounds"][0]
-    assert again["kind"] == "again"
-    assert again["of_cap"] == again["epsilon"] / 3
-    assert (again["allowed"], again["why_not"], again["how_many"]) == (True, "", 6)
-    other = run("round", "book", book, round_, "--forecast", "--data-set", "others", "--json").json
-    assert other["forecast"]["rounds"][0]["epsilon"] == ahead["rounds"][0]["epsilon"]
+    assert run("round", "book", book, "--json").json["spent"]["all rows"] == listed[0]
+    again = run("round", "show", round_, "--key", here / "north.key", "--json").json["further"]
+    assert again[:6] == pytest.approx(listed[:6])
+    do("round", "book", book, "--cap", listed[2] + 0.001)
+    capped = run("round", "show", round_, "--key", here / "north.key", "--json").json["further"]
+    assert capped == pytest.approx(listed[:3])
 
 
-def test_forecasts_that_are_refused(here, run, refused):
+def test_what_was_dropped_states_what_to_do_instead(here, refused):
     book = here / "north.book"
-    refused("round", "book", book, "--forecast", "--data-set", "x", says="answered about 'x'")
-    refused("round", "book", book, here / "gone.hush", "--forecast", says="No such file")
-    refused(
-        "round",
-        "book",
-        book,
-        here / "plan.hush",
-        "--forecast",
-        code=2,
-        says="designed for a budget",
-    )
-    refused("round", "book", book, here / "north.csv", "--forecast", says="not a .hush file")
-    for options in ((here / "plan.hush",), ("--data-set", "x"), ("--plot", here / "x.png")):
-        refused("round", "book", book, *options, code=2, says="give --forecast, too")
-    for name in ("x.txt", "x"):
-        plot = ("--forecast", "--plot", here / name)
-        refused("round", "book", book, *plot, code=2, says="ends in .pdf, .png, .svg")
-    assert not (here / "x.txt").exists()
+    for option in (["--forecast"], ["--data-set", "x"], ["--plot", "x.png"]):
+        refused("round", "book", book, *option, code=2, says="was removed: hushtable round show")
+    refused("round", "rehearse", "--sites", 5, code=2, says="was removed: run hushtable demo")
+    refused("round", "policy", here / "north.policy.toml", code=2, says="round show --policy")
+    refused("round", "meet", here, code=2, says="was removed: send cards to the coordinator")
+    refused("round", "open", here / "plan.hush", here / "lead.verified", "--key", here / "lead.key",
+            *TERMS, "-o", here / "x.hush", code=2, says="give the card (.card)")  # fmt: skip
+    refused("round", "show", code=2, says="give the file of a round, or a policy alone")
 
 
 def test_a_card_s_fingerprint_can_be_printed_again(here, run):

@@ -1,4 +1,4 @@
-"""``hushtable round status`` and ``sync`` in a folder, as people read them; ``round rehearse``."""
+"""``hushtable round status`` and ``sync`` in a folder, as people read them."""
 
 import re
 
@@ -156,31 +156,6 @@ def test_what_is_refused(refused, here):
     refused("round", "status", "nowhere", says="nowhere")
     do("round", "keygen", "stranger")
     refused("round", "status", "box", "--key", "stranger.key", code=2, says="for 'stranger'")
-
-
-# --- rehearsals -----------------------------------------------------------------------------------
-
-
-def test_a_rehearsal_tells_who_did_what_and_what_it_took(run, tmp_path):
-    options = ("--sites", 5, "--away", 1, "--liars", 1, "--tables", 5, "--seed", 1)
-    folder = tmp_path / "kept"
-    played = run("round", "rehearse", *options, "--folder", folder)
-    assert played.code == 0, played.err
-    assert not STEPS.search(played.out.replace("wrong shares", "")), played.out
-    for words in ("Sent this site's counts", "equals the sum", "gave wrong shares", "Each site:"):
-        assert words in flat(played.out)
-    assert len(list((folder / "round").glob("*.masked.*"))) >= 4
-    facts = run("round", "rehearse", *options, "--json").json
-    assert facts["exact"] is True
-    liars = [name for name, fate in facts["fates"].items() if fate == "lies"]
-    assert list(facts["found_out"]) == liars
-    assert {one["visits"] for one in facts["each_site"].values()} <= {0, 1, 2, 3, 4}
-    assert facts["timeline"][0]["words"].startswith("Counted the rows")
-
-
-def test_a_rehearsal_that_cannot_be_is_refused(refused, tmp_path):
-    refused("round", "rehearse", "--sites", 4, "--away", 3, code=2, says="1 are left, and 3 are")
-    refused("round", "rehearse", "--folder", tmp_path, says="name a new folder")
 
 
 # --- what strangers put there ---------------------------------------------------------------------

@@ -353,7 +353,7 @@ def test_no_folder_anywhere(here, run):
 def test_the_front_page(run):
     first, more = run("round", "--help").out.split("More:")
     listed = [line.split()[0] for line in first.split("Commands:")[1].strip().splitlines()]
-    assert listed == ["keygen", "meet", "open", "sync", "status", "book"]
+    assert listed == ["keygen", "open", "sync", "status", "show", "book"]
     assert "amend" in more
 
 

@@ -25,9 +25,10 @@ from place_helpers import SCHEMA, Places
 pytest.importorskip("nvflare.apis", reason="NVFlare is not installed: make test-nvflare")
 
 from hushtable import Plan
+from hushtable.plans.draws import Purpose
 from hushtable_federation.book.book import ALL_ROWS
 from hushtable_federation.clock import now
-from hushtable_federation.coordinator import following
+from hushtable_federation.coordinator import round_after, tables_after
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
 
@@ -204,9 +205,11 @@ def campaign(network):
         if name != STEPS[-1]:
             result = Result.load(at.folder / "rounds" / f"{name}.result.hush")
             result.check_round(round_)
-            round_ = following(
-                round_, result.counts, at.keys["lead"], now() + timedelta(days=1), ranks=2.0
-            )
+            # Marginals, tables, ranks.
+            first, until = round_.plan.purpose is Purpose.MARGINALS, now() + timedelta(days=1)
+            plan = tables_after(round_.plan, result.counts) if first else Plan.ranks(result.counts)
+            total = None if first else 2.0
+            round_ = round_after(round_, plan, at.keys["lead"], until, epsilon=total)
     return SimpleNamespace(at=at, rounds=rounds, states=states)
 
 

@@ -92,6 +92,16 @@ class Book(BookFile):
             )
         return Cost.total(s.cost for s in spent).epsilon(self.delta)
 
+    def totals(self, data_set: str) -> list[float]:
+        """Return the epsilon of these rows after each answer, at the delta of the cap."""
+        spent: dict[Spent, None] = {}
+        found = []
+        for entry in self.history():
+            if entry.kind == "answer" and entry.content["data_set"] == data_set:
+                spent[Spent.from_dict(entry.content["spent"])] = None
+                found.append(Cost.total(one.cost for one in spent).epsilon(self.delta))
+        return found
+
     def check_cap(self, data_set: str, *more: Spent) -> float:
         """Return the total after further answers; raise `PrivacyError` if it exceeds the cap."""
         after = self.total(data_set, *more)
@@ -114,7 +124,7 @@ class Book(BookFile):
     # --- who --------------------------------------------------------------------------------
 
     def known(self, role: str | None = None) -> dict[str, Card]:
-        """Return the cards that this site verified in a meeting or was given, by name.
+        """Return the cards that this site confirmed or was given, by name.
 
         Parameters
         ----------

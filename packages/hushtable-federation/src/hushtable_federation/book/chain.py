@@ -12,7 +12,6 @@ from typing import Any
 import rfc8785
 
 from hushtable.errors import FileError
-from hushtable_federation import at_rest
 
 #: Seconds that a process waits for another one that writes.
 _PATIENCE = 30.0
@@ -34,18 +33,13 @@ _ADVICE = {
 
 
 class Database:
-    """An open SQLite file, whose errors are `FileError`; encrypted if it has a secret."""
+    """An open SQLite file, whose errors are `FileError`."""
 
-    def __init__(self, path: str | os.PathLike[str], secret: str = "") -> None:
-        self.path, self._is_encrypted = os.fspath(path), bool(secret)
-        library = at_rest.library() if secret else sqlite3
-        self._errors: tuple[type[Exception], ...] = (sqlite3.Error, library.Error)
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
         try:
-            self._db = library.connect(self.path, isolation_level=None, timeout=_PATIENCE)
-            if secret:
-                self._db.execute("pragma cipher_log_level = none")
-                self._db.execute(f"pragma key = {at_rest.quoted(secret)}")
-        except self._errors as error:
+            self._db = sqlite3.connect(self.path, isolation_level=None, timeout=_PATIENCE)
+        except sqlite3.Error as error:
             raise self._refused(error) from None
         self._file = self._there()
 
@@ -71,7 +65,7 @@ class Database:
         try:
             found: list[tuple[Any, ...]] = self._db.execute(statement, values).fetchall()
             return found
-        except self._errors as error:
+        except sqlite3.Error as error:
             raise self._refused(error) from None
         except UnicodeDecodeError:  # SQLite may report this for a damaged table
             raise damaged(self.path) from None
@@ -107,11 +101,6 @@ class Database:
     def _refused(self, error: Exception) -> FileError:
         # The low byte is the kind of error; the rest is the specific error.
         advice = _ADVICE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
-        if advice is None and self._is_encrypted:
-            return FileError(
-                f"{self.path}: the passphrase of the keys beside it does not open this book, or "
-                f"the book is damaged: restore it from a backup. {NO_ANSWERS_WITHOUT}"
-            )
         return damaged(self.path) if advice is None else FileError(f"{self.path}: {advice}")
 
 

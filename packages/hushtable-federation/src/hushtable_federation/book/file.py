@@ -14,15 +14,15 @@ from typing import Any, Self, TypeVar
 from hushtable.arguments import is_digest
 from hushtable.errors import FileError, RoundError
 from hushtable.privacy.budget import Spent, check_delta, check_epsilon
-from hushtable_federation import at_rest
 from hushtable_federation.book.chain import TABLES, Chain, Database, Entry, damaged
+from hushtable_federation.book.convert import check_plain
 from hushtable_federation.clock import now, parsed, stamp
-from hushtable_federation.keys import Card, new_private, passphrase_of, refuse_open
+from hushtable_federation.keys import Card, new_private, refuse_open
 
 #: The roles that a known card may have in a round.
 ROLES = ("site", "coordinator")
-#: How a card was verified: by the code that all read in a call, because it came from its owner, or
-#: by the answer to a question, after comparing fingerprints.
+#: How a card was verified: by the code of a meeting (until 1.0.0rc1), because it came from its
+#: owner, or by the answer to a question, after comparing fingerprints.
 WAYS = ("code", "card", "asked")
 
 
@@ -180,8 +180,9 @@ _STEPS = (
 class BookFile:
     """The file under a `Book`: how it is created and read, regardless of its content."""
 
-    def __init__(self, path: str | os.PathLike[str], key: Path | None = None) -> None:
-        self._db = Database(path, _secret(Path(path), key))
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        check_plain(Path(path))
+        self._db = Database(path)
         self.path = self._db.path
         self._forget()
         try:
@@ -227,9 +228,7 @@ class BookFile:
         return cls(path)
 
     @classmethod
-    def open(
-        cls, path: str | os.PathLike[str], card: Card | None = None, key: Path | None = None
-    ) -> Self:
+    def open(cls, path: str | os.PathLike[str], card: Card | None = None) -> Self:
         """Open an existing book, and check the whole chain.
 
         Parameters
@@ -238,9 +237,6 @@ class BookFile:
             The file.
         card : Card, optional
             The card that the book has to belong to.
-        key : path, optional
-            File of the keys whose passphrase opens the book, if it is encrypted; by default, the
-            one beside it.
 
         Raises
         ------
@@ -249,7 +245,7 @@ class BookFile:
             site's.
         """
         refuse_open(path, "a book")
-        book = cls(path, key)
+        book = cls(path)
         if card is not None and (card.name, card.signing) != (book.site, book._said.signing):
             book.close()
             raise RoundError(
@@ -388,17 +384,6 @@ class BookFile:
         for round_id, kept in self._db.run(noted, (_UNTIL,)):
             if now() > self._parsed(lambda kept: parsed(json.loads(kept)["until"]), kept):
                 self.forget_steps(round_id)
-
-
-def _secret(path: Path, key: Path | None) -> str:
-    """Return the passphrase of a book; empty if it is not encrypted."""
-    if not at_rest.is_encrypted(path):
-        return ""
-    beside = path.with_suffix(".key") if key is None else key
-    reference = passphrase_of(beside) if beside.exists() else ""
-    if not reference:
-        raise damaged(str(path))  # no keys beside it state that it is encrypted
-    return at_rest.passphrase(reference, beside.parent)
 
 
 def _step(row: Any) -> tuple[str, bytes, dict[str, Any]]:

@@ -4,19 +4,19 @@ COMMANDS = """
 plan hide       !            noise is what protects rows; open the round with the plan itself
 round           -6                 Count with others: each sends files, only the sum is readable.
 round keygen    keygen       Make the keys of a site (with --cap) or of a coordinator.
-round meet      meet         Compare all cards in one call, by a code that everyone reads aloud.
+round meet      !            send cards to the coordinator; compare their fingerprint (round show)
 round open      open_:open_  Open a round: sign what is counted, by whom, on which terms.
 round sync      sync:sync    Do whatever is next in a folder of rounds.
 round status    status       Show the state of a round: who has answered, and who has to do what.
+round show      show:show       Show what a round counts, who takes part, and what it costs.
 round book      book         Show a site's book: rounds answered, and the budget spent.
 round kit       !            adapt the example files of docs/how-to/site.md
-round policy    show:policy     Check the policy of a site, and show what it allows.
-round show      show:show       Show what a round counts, who takes part, and what it costs.
+round policy    !            use hushtable round show --policy NAME.policy.toml
 round amend     sync:amend   Extend a round in a folder, or go on without a site.
-round protect   protect    Encrypt keys, and the book that belongs to them, with a passphrase.
+round protect   !            encrypt the disk; for keys with a passphrase: round keygen --passphrase
 round approve   show:approve    Sign a round as the officer whom a site's policy names.
 round verify    verify     Check who signed a result, and whether it is the sum.
-round rehearse  rehearse     Rehearse a whole round in a folder, with invented rows.
+round rehearse  !            run hushtable demo, or copy docs/example-federation into a folder
 round next      next_:next_  Open the round for the next period, or the one after a marginals round.
 round compare   model:compare    Compare a site's rows with the other sites' counts in a result.
 round ranges    ranges:ranges    Read plausible ranges from a result, with their uncertainty.

@@ -137,8 +137,11 @@ class Screen(Attendant):
         self._answers.check_asked(self._quiet)
         if ask and reply.new:
             names = ", ".join(card.name for card in reply.new)
-            print(f"\nNot known here: {names}. Call them, and compare the fingerprints.")
-            if typer.confirm("Are all of these fingerprints right?"):
+            print(
+                f"\nNot known here: {names}. In a call of all parties, everyone reads aloud this "
+                f"fingerprint of all cards:\n  {reply.round.fingerprint}"
+            )
+            if typer.confirm("Have all read the same?"):
                 reply.trust(reply.new)
         if ask:
             typer.confirm("\nSend this?", abort=True)

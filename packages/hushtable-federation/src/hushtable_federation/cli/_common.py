@@ -8,7 +8,6 @@ from hushtable.cli.options import argument, option
 from hushtable.errors import FileError, UsageError
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.meeting import read_verified
 from hushtable_federation.policy import Persons
 from hushtable_federation.round import Round, check_coordinator
 from hushtable_federation.settings import SiteSettings
@@ -77,11 +76,6 @@ def given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def book_beside(key: Path, book: Path | None) -> Path:
-    """Return the book that belongs to a key file."""
-    return key.with_suffix(".book") if book is None else book
-
-
 def coordinators_keys(path: Path, round_: Round) -> Keys:
     """Read keys, and check that they are those of the round's coordinator."""
     keys = Keys.load(path)
@@ -112,13 +106,16 @@ def period_facts(round_: Round) -> dict[str, Any]:
     return of | {"stream": round_.stream}
 
 
-def cards(paths: list[Path]) -> list[Any]:
-    """Read cards, also from files of hushtable round meet; refuse secret files."""
+def cards(paths: list[Path]) -> list[Card]:
+    """Read cards; refuse secret files."""
     for path in paths:
         if path.suffix in (".key", ".book"):
             raise UsageError(
                 f"{path} is secret and must not be sent: give the card (.card) of each site"
             )
-    verified = [path.suffix == ".verified" for path in paths]
-    read = [read_verified(p) if v else [Card.load(p)] for p, v in zip(paths, verified, strict=True)]
-    return [card for some in read for card in some]
+        if path.suffix == ".verified":
+            raise UsageError(
+                f"{path} was written by hushtable round meet, which was removed: give the card "
+                "(.card) of each site"
+            )
+    return [Card.load(path) for path in paths]

@@ -1,4 +1,4 @@
-"""``hushtable round book``: what a site has answered, what that cost, and a forecast."""
+"""``hushtable round book``: what a site has answered, and what that cost."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,94 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable import files
 from hushtable.arguments import is_digest
 from hushtable.cli.options import argument, option
-from hushtable.cli.output import Target, shown
+from hushtable.cli.output import shown
 from hushtable.cli.result import Block, CommandResult, TextTable
-from hushtable.errors import MissingExtraError, RoundError, UsageError
-from hushtable.plans.plan import Plan
+from hushtable.errors import RoundError, UsageError
 from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import Entry
+from hushtable_federation.book.convert import convert as convert_book
 from hushtable_federation.book.file import ROLES
-from hushtable_federation.costs import Forecast, forecast, last_rows, totals
 from hushtable_federation.keys import Card
-from hushtable_federation.round import Round
-
-#: Kinds of pictures, by file suffix.
-_PICTURES = (".pdf", ".png", ".svg")
-
-
-class ForecastTable:
-    """Costs of further rounds about some rows; ``path`` names a round or a plan."""
-
-    def __init__(self, notes: Book, path: Path | None, data_set: str | None) -> None:
-        self.cap, self.delta = notes.epsilon, notes.delta
-        self.data_set = last_rows(notes) if data_set is None else data_set
-        self.lines = forecast(notes, None if path is None else _asked(path), self.data_set)
-        self.spent = totals(notes, self.data_set)
-
-    def facts(self) -> dict[str, Any]:
-        """Return the forecast for machines."""
-        return {"data_set": self.data_set, "rounds": [self._facts(one) for one in self.lines]}
-
-    def _facts(self, one: Forecast) -> dict[str, Any]:
-        names = ("kind", "what", "epsilon", "allowed", "why_not")
-        record = {name: getattr(one, name) for name in names}
-        return record | {"of_cap": one.epsilon / self.cap, "how_many": one.more}
-
-    def blocks(self) -> Iterator[Block]:
-        """Print the forecast as a table."""
-        now = self.spent[-1] if self.spent else 0.0
-        yield (
-            f"Forecast for {shown(self.data_set)}: epsilon {rounded_up(now):g} of {self.cap:g} is "
-            "spent so far.\n"
-        )
-        rows = [
-            [
-                one.what,
-                "yes" if one.allowed else f"no: {one.why_not}",
-                f"{rounded_up(one.epsilon):g}",
-                f"{rounded_up(100.0 * one.epsilon / self.cap):g}%",
-                "no limit" if one.more is None else f"{one.more:,}",
-            ]
-            for one in self.lines
-        ]
-        yield TextTable(
-            ["what", "allowed", "epsilon after", "of the cap", "how many"], rows, left=2
-        )
-
-    def draw(self, target: Target) -> None:
-        """Draw the budget spent, and the forecast of the first line."""
-        try:
-            from matplotlib.figure import Figure  # of an extra
-        except ImportError:
-            raise MissingExtraError("--plot", "matplotlib", "report") from None
-        from hushtable.plots import BudgetDisplay  # loads NumPy alone
-
-        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
-        course = self.lines[0].course
-        BudgetDisplay.from_values(self.spent, cap=self.cap, course=course, ax=figure.subplots())
-        with target.writing(), files.replacing(target.path) as file:
-            figure.savefig(file, format=target.path.suffix[1:].lower(), dpi=150)
-
-
-def picture(path: Path | None, inputs: list[Path | None]) -> Target | None:
-    """Return the path of the picture, if requested; refuse early a path that cannot be used."""
-    if path is None:
-        return None
-    if path.suffix.lower() not in _PICTURES:
-        raise UsageError(f"--plot {path}: needs a name that ends in {', '.join(_PICTURES)}")
-    return Target(path, inputs)
-
-
-def _asked(path: Path) -> Round | Plan:
-    content = files.read(path).expect("round", "plan")
-    if content.kind == "round":
-        return Round.from_bytes(path.read_bytes(), path)
-    return content.build(Plan.from_file)
-
 
 _File = Annotated[Path, argument("BOOK", "Book written by hushtable round keygen.")]
 _Cap = Annotated[float | None, option("E", "Change the epsilon that all rounds together may cost.")]
@@ -101,28 +24,25 @@ _Delta = Annotated[float | None, option("D", "Delta of the cap; unchanged by def
 _History = Annotated[
     bool, typer.Option("--history", help="List every entry, with its time and its link.")
 ]
-_Asked = Annotated[
-    Path | None,
-    argument(
-        "[ROUND_OR_PLAN]",
-        "With --forecast: the round or plan to forecast; by default, the last one.",
-    ),
-]
-_ForecastOption = Annotated[
-    bool, typer.Option("--forecast", help="Show what a further round would cost, and how many fit.")
-]
-_Rows = Annotated[
-    str | None, option("NAME", "With --forecast: which rows; by default, those of the last answer.")
-]
-_Plot = Annotated[
-    Path | None, option("FILE", "With --forecast: draw the budget spent as .png, .svg or .pdf.")
-]
 _Expect = Annotated[
     str | None,
     option(
         "HEAD",
         "A head that you kept elsewhere: check that the book still holds all entries up to it.",
     ),
+]
+_Convert = Annotated[
+    bool,
+    typer.Option(
+        "--convert",
+        help=(
+            "First decrypt a book that hushtable round protect of 1.0.0rc1 encrypted, with the "
+            "passphrase that the keys name."
+        ),
+    ),
+]
+_Key = Annotated[
+    Path | None, option("FILE", "With --convert: the keys; by default, those beside the book.")
 ]
 #: Words for how a card was verified.
 WORDS = {
@@ -134,14 +54,12 @@ WORDS = {
 
 def book(
     file: _File,
-    asked: _Asked = None,
     cap: _Cap = None,
     delta: _Delta = None,
     history: _History = False,
     expect: _Expect = None,
-    forecast: _ForecastOption = False,
-    data_set: _Rows = None,
-    plot: _Plot = None,
+    convert: _Convert = False,
+    key: _Key = None,
 ) -> CommandResult:
     """Show a site's book: rounds answered, and the budget spent.
 
@@ -150,37 +68,27 @@ def book(
 
     Example:
       hushtable round book north.book
-      hushtable round book north.book round.hush --forecast
     """
     if cap is None and delta is not None:
         raise UsageError("--delta changes a cap: give --cap, too")
     if cap is not None and expect is not None:
         raise UsageError("--expect checks the book as it is: leave out --cap")
-    if not forecast and (asked, data_set, plot) != (None, None, None):
-        raise UsageError(
-            "a round or plan, --data-set and --plot are for a forecast: give --forecast, too"
-        )
-    target, ahead = picture(plot, [file, asked]), None
+    if key is not None and not convert:
+        raise UsageError("--key is for --convert: leave it out, or give --convert, too")
+    if convert:
+        convert_book(file, key)
     with Book.open(file) as notes:
         expected = None if expect is None else _expected(notes, expect)
         if cap is not None:
             notes.set_cap(cap, notes.delta if delta is None else delta)
         facts = _facts(notes, history)
-        if forecast:
-            ahead = ForecastTable(notes, asked, data_set)
-            facts["forecast"] = ahead.facts()
-    if ahead is not None and target is not None:
-        ahead.draw(target)
-        facts["plot"] = str(target.path)
     if expected is not None:
         facts["expected"] = {"entry": expected, "entries_since": facts["entries"] - expected}
 
-    return CommandResult(facts, _all_blocks(facts, ahead, target))
+    return CommandResult(facts, _all_blocks(facts))
 
 
-def _all_blocks(
-    facts: dict[str, Any], ahead: ForecastTable | None, target: Target | None
-) -> Iterator[Block]:
+def _all_blocks(facts: dict[str, Any]) -> Iterator[Block]:
     yield from _blocks(facts)
     if "history" in facts:
         yield ""
@@ -194,16 +102,11 @@ def _all_blocks(
             ],
             left=5,
         )
-    if ahead is not None:
-        yield ""
-        yield from ahead.blocks()
     yield f"\n{facts['entries']:,} entries. Keep this head apart from the book:"
     yield f"  {facts['head']}"
     if "expected" in facts:
         expected, since = (facts["expected"][name] for name in ("entry", "entries_since"))
         yield f"The expected head is the link of entry {expected:,}; {since:,} entries follow it."
-    if target is not None:
-        yield f"\nWrote {target}."
 
 
 def _expected(notes: Book, head: str) -> int:

@@ -12,6 +12,7 @@ from hushtable.errors import PrivacyError, UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.cli._common import PersonsOption, stated_persons
 from hushtable_federation.keys import Keys, check_name
+from hushtable_federation.passphrase import read_passphrase
 from hushtable_federation.permissions import fault_of_folder
 from hushtable_federation.policy import Persons, policy_beside, write_policy
 from hushtable_federation.settings import write_settings
@@ -20,6 +21,16 @@ _Name = Annotated[str, argument("NAME", "Your name, as others see it.")]
 _Cap = Annotated[
     float | None,
     option("E", "For a site: the epsilon that all rounds together may cost a person in its rows."),
+]
+_Passphrase = Annotated[
+    str,
+    option(
+        "REF",
+        (
+            "Encrypt the keys with the passphrase that is there: env:NAME, keyring:SERVICE or "
+            "file:PATH; never the passphrase itself."
+        ),
+    ),
 ]
 _Folder = Annotated[Path, option("DIR", "Folder to write the files to.", "--folder")]
 
@@ -30,6 +41,7 @@ def keygen(
     delta: Delta = 1e-6,
     persons: PersonsOption = "column",
     folder: _Folder = Path(),
+    passphrase: _Passphrase = "",
 ) -> CommandResult:
     """Make the keys of a site (with --cap) or of a coordinator.
 
@@ -38,6 +50,10 @@ def keygen(
     that costs, and is as secret as the rows; NAME.policy.toml states whom the site answers, and
     about what: review it. NAME.toml states where the folder of rounds is, where the rows are, and
     how to read them: fill it in.
+
+    With --passphrase, commands find the passphrase by this reference, which NAME.key holds. It has
+    12 or more characters, and without it, the keys are lost. The book is not encrypted by it:
+    encrypt the disk.
 
     Example:
       hushtable round keygen north --cap 2
@@ -48,7 +64,7 @@ def keygen(
         files["policy"] = policy_beside(files["key"])
         files["book"] = folder / f"{name}.book"
     files["site"] = folder / f"{name}.toml"
-    keys = _made(name, files, cap, delta, stated_persons(persons))
+    keys = _made(name, files, cap, delta, stated_persons(persons), passphrase)
     facts: dict[str, Any] = {
         "command": "round keygen",
         "name": name,
@@ -70,7 +86,12 @@ def keygen(
 
 
 def _made(
-    name: str, files: dict[str, Path], cap: float | None, delta: float, persons: Persons
+    name: str,
+    files: dict[str, Path],
+    cap: float | None,
+    delta: float,
+    persons: Persons,
+    passphrase: str,
 ) -> Keys:
     """Write the files that do not exist yet, the card last."""
     folder = files["key"].parent
@@ -86,11 +107,13 @@ def _made(
     targets = {kind: Target(path) for kind, path in files.items()}
     if keys is None:
         keys = Keys.generate(name)
+        if passphrase:
+            read_passphrase(passphrase, folder.absolute())  # before anything is written
         if cap is not None:
             with targets["book"].writing():
                 Book.create(files["book"], keys.card, epsilon=cap, delta=delta).close()
         with _held(files, keys, cap), targets["key"].writing():
-            keys.save(files["key"])
+            keys.save(files["key"], passphrase)
     if cap is not None:
         Book.open(files["book"], keys.card).close()  # not a file of a concurrent call
         if not files["policy"].exists():

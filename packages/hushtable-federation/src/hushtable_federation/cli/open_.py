@@ -207,6 +207,7 @@ def report(round_: Round, target: Target, command: str) -> CommandResult:
         "command": command,
         "round": str(target.path),
         "round_id": round_.round_id,
+        "fingerprint": round_.fingerprint,
         "plan_id": round_.plan.plan_id,
         "detector": round_.plan.detector,
         "sites": round_.names,
@@ -221,8 +222,9 @@ def report(round_: Round, target: Target, command: str) -> CommandResult:
         if period := period_words(round_):
             yield f"{period}.\n"
         roster = [[card.name, card.fingerprint] for card in round_.sites]
-        yield TextTable(["site", "fingerprint"], roster, left=2)
-        yield ""
+        yield TextTable(["site", "fingerprint of its card"], roster, left=2)
+        yield f"\nFingerprint of all cards: {round_.fingerprint}"
+        yield "In a call of all parties, everyone reads it aloud from the own screen.\n"
         yield Paragraph(terms.sentences(round_.site_scale, len(round_.sites), round_.needed))
         yield from _expected(round_)
         if round_.coordinator in round_.sites:

@@ -1,10 +1,8 @@
-"""``hushtable round show``, ``approve``, ``policy``: what an officer reviews and signs."""
+"""``hushtable round show`` and ``approve``: what an officer reviews and signs."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
-
-import typer
 
 from hushtable.cli.options import Output, argument, option
 from hushtable.cli.output import Target, shown, size
@@ -12,12 +10,13 @@ from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph
 from hushtable.describe.plan import column_rows, values
 from hushtable.errors import UsageError
 from hushtable.files import Content
+from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.cli import _common as common
-from hushtable_federation.cli._common import PersonsOption, RoundFile, read_round, stated_persons
+from hushtable_federation.cli._common import RoundFile, read_round
 from hushtable_federation.describe import officer_words, round_lines
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.language import _
-from hushtable_federation.policy import Approval, Policy, load_policy, write_policy
+from hushtable_federation.policy import Approval, Policy, load_policy
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
 from hushtable_federation.standing import Standing, parties
@@ -32,31 +31,46 @@ _Key = Annotated[
 ]
 
 
+_Asked = Annotated[Path | None, argument("[ROUND]", "Round written by hushtable round open.")]
+
+
 def show(
-    round_: common.RoundFile,
+    round_: _Asked = None,
     key: _Key = None,
     book: common.BookFile = None,
     policy: common.PolicyFile = None,
 ) -> CommandResult:
     """Show what a round counts, who takes part, and what it costs.
 
-    It lists the columns with their ranges and categories, the terms, the coordinator and the sites.
-    Nothing is counted, recorded or sent.
+    It lists the columns with their ranges and categories, the terms, the coordinator and the sites;
+    with --key, also what further rounds like it would cost. Nothing is counted, recorded or sent.
+    Without a round, --policy checks a site's policy, and shows what it allows.
 
     Example:
       hushtable round show round.hush --key north.key
+      hushtable round show --policy north.policy.toml
     """
+    if round_ is None:
+        if policy is None or key is not None or book is not None:
+            raise UsageError("give the file of a round, or a policy alone (--policy)")
+        return _policy(policy)
     asked = common.read_round(round_)
-    standing: dict[str, Any] = {"known": {}, "policy": None, "beside_cost": ""}
+    standing: dict[str, Any] = {"known": {}, "policy": None, "beside_cost": "", "further": []}
     if key is not None:
         found = Standing.of(Site.open(key, **common.given(book=book, policy=policy)), asked)
         if found.officer:
             found.words.append(f"The officer {found.officer} has to sign it (round approve).")
         policy_facts = {"allows": found.allows, "words": found.words}
-        standing = {"known": found.known, "policy": policy_facts, "beside_cost": found.beside_cost}
+        standing = {
+            "known": found.known,
+            "policy": policy_facts,
+            "beside_cost": found.beside_cost,
+            "further": found.further,
+        }
     facts: dict[str, Any] = {
         "command": "round show",
         "round_id": asked.round_id,
+        "fingerprint": asked.fingerprint,
         "title": asked.title,
         **common.period_facts(asked),
         "words": officer_words(asked),
@@ -73,6 +87,13 @@ def show(
         if standing["policy"] is not None:
             yield "\nThis site\n"
             yield Paragraph(standing["policy"]["words"], indent="  ")
+        if len(standing["further"]) > 1:
+            headers = ["further rounds like this", "epsilon of all rounds"]
+            yield ""
+            yield TextTable(
+                headers,
+                [[f"{k}", f"{rounded_up(one):g}"] for k, one in enumerate(standing["further"])],
+            )
 
     return CommandResult(facts, blocks())
 
@@ -89,11 +110,12 @@ def round_blocks(asked: Round, known: dict[str, str], beside_cost: str) -> Itera
     rows = [[shown(cell) for cell in row] for row in column_rows(asked.plan)]
     yield TextTable(["column", "kind", "range or categories"], rows, left=3)
     yield ""
-    headers = ["role", "name", "fingerprint", *(["here"] if known else [])]
+    headers = ["role", "name", "fingerprint of the card", *(["here"] if known else [])]
     rows = [[role, card.name, card.fingerprint] for role, card in parties(asked)]
     for row in rows if known else []:
         row.append(known[f"{row[0]} {row[1]}"])
     yield TextTable(headers, rows, left=len(headers))
+    yield f"\nFingerprint of all cards: {asked.fingerprint}"
 
 
 _OfficersKey = Annotated[
@@ -127,41 +149,10 @@ def approve(round_: RoundFile, key: _OfficersKey, output: Output) -> CommandResu
     return CommandResult(facts, blocks())
 
 
-_File = Annotated[
-    Path, argument("POLICY", "Policy written by hushtable round keygen: NAME.policy.toml.")
-]
-_Write = Annotated[
-    bool, typer.Option("--write", help="First write a strict policy, if there is none.")
-]
-_Cap = Annotated[
-    float | None, option("E", "With --write: the epsilon that all rounds together may cost.")
-]
-
-
-def policy(
-    file: _File,
-    write: _Write = False,
-    cap: _Cap = None,
-    persons: PersonsOption = "column",
-) -> CommandResult:
-    """Check the policy of a site, and show what it allows.
-
-    Example:
-      hushtable round policy north.policy.toml
-    """
-    if write != (cap is not None):
-        raise UsageError(
-            "--write and --cap go together: give both, because a policy limits what all rounds "
-            "may cost"
-        )
-    if cap is not None:
-        target = Target(file)
-        with target.writing():
-            name = file.name.removesuffix(".policy.toml")
-            write_policy(file, name, cap, 1e-6, stated_persons(persons))
+def _policy(file: Path) -> CommandResult:
     read = load_policy(file)
     facts: dict[str, Any] = {
-        "command": "round policy",
+        "command": "round show",
         "policy": str(file),
         "digest": read.digest,
         "coordinators": dict(read.coordinators),

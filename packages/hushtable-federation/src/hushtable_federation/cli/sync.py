@@ -120,6 +120,7 @@ def _none_yet(site: Site, report: VisitReport, words: str) -> CommandResult:
 def _facts(round_folder: RoundFolder, visit: Visit, screen: Screen) -> dict[str, Any]:
     return {
         "round_id": round_folder.round.round_id,
+        "fingerprint": round_folder.round.fingerprint,
         "title": round_folder.round.title,
         **common.period_facts(round_folder.round),
         "state": visit.state,
@@ -177,6 +178,7 @@ class _Summary:
     def _of_one(self, round_folder: RoundFolder, visit: Visit) -> Iterator[Block]:
         title = f" {shown(round_folder.round.title)}" if round_folder.round.title else ""
         yield f"Round {round_folder.round.round_id[:12]}{title}: {_STATES[visit.state]}."
+        yield f"  Fingerprint of all cards: {round_folder.round.fingerprint}"
         me = self.site.card.name
         lines = [*done_words(visit.posted), *visit.words, *waits_words(round_folder, visit, me)]
         lines += [f"Detected: {shown(name)} {why}." for name, why in visit.found_out.items()]

@@ -41,8 +41,7 @@ class SecureSum:
     Examples
     --------
     >>> from hushtable_federation import SecureSum
-    >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal(("east", "north", "south"), least=2)
+    >>> here = Rehearsal(("east", "north", "south"), least=2)  # made-up sites and an open round
     >>> secure_sum = SecureSum(here.round, here.lead, here.transport())
     >>> result = secure_sum.run()
     >>> secure_sum.reached["east"]

@@ -75,8 +75,7 @@ class OnlineSite:
 
     Examples
     --------
-    >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal()  # made-up sites and an open round
     >>> site = here.site("north")  # an OnlineSite
     >>> word = site.answer(b"no request")  # one signed word
     """

@@ -102,6 +102,10 @@ _REMOVED = {
     ),
     "--join": "join the tables in a query of DuckDB or PostgreSQL, and give it with --query (the "
     "page on databases shows one)",
+    **dict.fromkeys(
+        [f"round book --{name}" for name in ("forecast", "data-set", "plot")],
+        "hushtable round show ROUND --key SITE.key lists what further rounds would cost",
+    ),
 }
 
 #: Files that the running command has completed; an interruption names them.

@@ -1,9 +1,8 @@
 """Online rounds over Flower: SuperLink and SuperNodes carry the messages, and know nothing else.
 
-A Flower run sends an app to the SuperNodes, which run it. Ours is a folder with a
-``pyproject.toml`` whose components are the two names below, so a site runs this installed file.
-``python -m hushtable_federation.flower`` is a site's SuperNode. Needs the extra ``flower``. See
-``docs/how-to/carriers.md``.
+A Flower run sends an app to the SuperNodes, which run it. Ours, the folder ``app``, has only the
+names of the two components below, so a site runs this installed file. ``python -m
+hushtable_flower`` is a site's SuperNode. See ``docs/how-to/carriers.md``.
 """
 
 import logging
@@ -114,8 +113,7 @@ class _Grid:
 server_app = ServerApp()
 
 
-# Flower is untyped where it is not installed.
-@server_app.main()  # type: ignore[untyped-decorator, unused-ignore]
+@server_app.main()
 def _coordinate(grid: Grid, context: Context) -> None:
     """Run one round, or the rest of it; write the result and, in any case, a report."""
     config = context.run_config
