@@ -16,7 +16,6 @@ from hushtable.plots import (
     BudgetDisplay,
     EpsilonDisplay,
     ExplanationDisplay,
-    HomeDisplay,
     NoiseDisplay,
     RankedOutliersDisplay,
     ScoreDisplay,
@@ -233,17 +232,6 @@ def test_budgets_that_are_none():
     for spent, cap, course in (([[1.0]], 1.0, ()), ([1.0], 0.0, ()), ([1.0], 1.0, [[1.0]])):
         with pytest.raises(HushTableError, match="a total after each round, and a cap above 0"):
             BudgetDisplay.from_values(spent, cap=cap, course=course)
-
-
-def test_a_map_draws_some_rows_of_each_kind():
-    n = 5_000
-    kinds = np.array(["ordinary"] * (n - 3) + ["systematic", "systematic", "outlier"])
-    shares, beyond = np.linspace(1.0, 0.001, n), np.linspace(-1.0, 2.0, n)
-    display = HomeDisplay(shares, beyond, kinds).plot()
-    drawn = {line.get_label(): len(line.get_xdata()) for line in display.ax_.lines[1:]}
-    assert drawn == {"ordinary (4,997)": 600, "systematic (2)": 2, "outlier (1)": 1}
-    assert display.ax_.xaxis_inverted()
-    assert display.ax_.get_xscale() == "log"
 
 
 def test_axes_that_are_given(detector, release, X):

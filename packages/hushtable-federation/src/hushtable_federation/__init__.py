@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hushtable_federation.comparison import Comparison
     from hushtable_federation.coordinator import Coordinator
     from hushtable_federation.costs import Forecast, forecast
+    from hushtable_federation.home import HomeModel
     from hushtable_federation.keys import Card, Keys
     from hushtable_federation.online.secure_sum import SecureSum
     from hushtable_federation.online.site import OnlineSite
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Approval": "policy", "Book": "book", "Card": "keys", "Collection": "result",
-    "Comparison": "comparison", "Coordinator": "coordinator", "Keys": "keys",
+    "Comparison": "comparison", "Coordinator": "coordinator", "HomeModel": "home", "Keys": "keys",
     "OnlineSite": "online.site", "Forecast": "costs", "Policy": "policy",
     "Reply": "reply", "Result": "result", "Round": "round", "SecureSum": "online.secure_sum",
     "Site": "site", "SiteSettings": "settings", "Submission": "submission", "Terms": "terms",
@@ -42,6 +43,7 @@ __all__ = [
     "Comparison",
     "Coordinator",
     "Forecast",
+    "HomeModel",
     "Keys",
     "OnlineSite",
     "Policy",

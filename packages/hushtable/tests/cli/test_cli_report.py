@@ -152,18 +152,6 @@ def test_an_old_page_survives(run, site, tmp_path, monkeypatch):
     assert page.read_text() == "precious"
 
 
-def test_the_demo_leaves_a_report(run, tmp_path):
-    page = tmp_path / "demo.html"
-    facts = run("demo", "--report", page, "--json").json
-    assert facts["report"] == str(page)
-    html = page.read_text(encoding="utf-8")
-    assert "Three hospitals: report for the Cancer centre" in html
-    assert "✓ passed:" in html
-    for hospital in facts["hospitals"]:
-        assert hospital["hospital"] in html
-    assert f"Wrote {page}" in run("demo", "--report", page).out
-
-
 def test_the_report_says_of_each_value_what_the_list_says(run, report, site, tmp_path):
     listed = tmp_path / "top.csv"
     asked = (site / "rows.csv", "--model", site / "model.hush", "--top", 20, "-o", listed)

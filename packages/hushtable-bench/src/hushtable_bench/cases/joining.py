@@ -31,12 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from hushtable import HomeModel, HushTable, Plan, Sketch
+from hushtable import HushTable, Plan, Sketch
 from hushtable.counts.base import Counts
 from hushtable.privacy import Design
 from hushtable_bench.data import LabelledSet, auc_and_ap, load
 from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import CaseRun, data_folder, progress
+from hushtable_federation import HomeModel
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]

@@ -1,6 +1,7 @@
 """List the commands that this package adds: several organisations, files only, no server."""
 
 COMMANDS = """
+demo            demo         Show three hospitals that find outliers together and pool no row.
 plan hide       !            noise is what protects rows; open the round with the plan itself
 round           -6                 Count with others: each sends files, only the sum is readable.
 round keygen    keygen       Make the keys of a site (with --cap) or of a coordinator.

@@ -25,7 +25,6 @@ from hushtable.errors import PluginError, UsageError
 #: group; ``-6`` lists its first six commands, and the others under "More". ``!`` and what to do
 #: instead stand for a command that was removed.
 COMMANDS = """
-demo            demo               Show three hospitals that find outliers together and pool no row.
 check           check              Show how a table is read, and what you should check.
 fit             fit                Fit a detector to rows and write it as a model.
 score           score              Score rows and write the scores.
@@ -52,6 +51,11 @@ inspect         inspect_           Show what a .hush file or a card holds, and w
 report          report             Write one HTML file for analyst, privacy officer and coordinator.
 """
 
+#: By command of another package of this repository, that package.
+_ELSEWHERE = {
+    "bench": "bench", "demo": "federation", "desk": "desk", "export": "connect",
+    "round": "federation",
+}  # fmt: skip
 #: Numbers that can be read as they are; Typer reads all others.
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 # Help is plain text: it takes half the time of panels, and works well with pipes and grep.
@@ -222,7 +226,13 @@ class _Group(_Params, TyperGroup):
             self.complete()
         if cmd_name in self.removed:
             raise UsageError(f"{ctx.command_path} {cmd_name} was removed: {self.removed[cmd_name]}")
-        return self.commands.get(cmd_name)
+        found = self.commands.get(cmd_name)
+        path = f"{ctx.command_path} {cmd_name}"
+        if found is None and (package := _ELSEWHERE.get(path.partition(" ")[2])) is not None:
+            from hushtable import plugins  # not needed for a command of the table
+
+            raise plugins.missing(path, package)
+        return found
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)

@@ -8,7 +8,6 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from hushtable import files, plugins
-from hushtable.cli.home import inspect_home
 from hushtable.cli.options import flag, option
 from hushtable.cli.output import Target, shown, size
 from hushtable.cli.result import (
@@ -76,8 +75,6 @@ def inspect(
     if known is not None and known.inspect is not None:
         found: CommandResult = known.inspect(file, content)
         return found
-    if content.kind == "home":
-        return inspect_home(file, content)
     plan = content.build(Plan.from_file)
     kept = content.build(Periods.from_file) if content.kind == "periods" else None
     counts = None if content.kind in ("plan", "periods") else content.build(counts_from_file)

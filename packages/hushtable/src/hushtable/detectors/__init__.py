@@ -10,14 +10,13 @@ from hushtable.lazy import exports
 
 if TYPE_CHECKING:
     from hushtable.detectors.base import TableDetector
-    from hushtable.detectors.home import HomeModel
     from hushtable.detectors.hushtable import HushTable, LSHiTables
     from hushtable.detectors.pyod import PyODAdapter
 
-__all__ = ["HomeModel", "HushTable", "LSHiTables", "PyODAdapter", "TableDetector"]
+__all__ = ["HushTable", "LSHiTables", "PyODAdapter", "TableDetector"]
 
 _HOMES = {
-    "HomeModel": "home", "HushTable": "hushtable", "LSHiTables": "hushtable",
+    "HushTable": "hushtable", "LSHiTables": "hushtable",
     "PyODAdapter": "pyod", "TableDetector": "base",
 }  # fmt: skip
 __getattr__, __dir__ = exports(__name__, _HOMES)

@@ -202,7 +202,7 @@ def _auc_home(hospital: _Hospital, others: Sketch) -> float:
     """Return the ROC-AUC of a hospital's own rows combined with the counts of all others."""
     from sklearn.metrics import roc_auc_score
 
-    from hushtable.detectors import HomeModel
+    from hushtable_federation.home import HomeModel
 
     home = HomeModel.fit(hospital.X, others, random_state=_SEED)
     return float(roc_auc_score(hospital.malignant, -home.scores(hospital.X).score))
