@@ -105,7 +105,7 @@ def unknown(what: str, name: Any, known: Iterable[str]) -> str:
 def extension(name: str, what: str, package: str) -> Any:
     """Return an extension of another package of this repository.
 
-    ``name`` is one of `EXTENSIONS`: ``inspect_card``, ``join``, ``omop``,
+    ``name`` is one of `EXTENSIONS`: ``inspect_card``, ``join``, ``omop``, ``registry_draft``,
     ``round_sites`` or ``skl2onnx``. Raises `PluginError` if the package, which messages name, is
     not installed.
     """

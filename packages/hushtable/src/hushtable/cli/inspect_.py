@@ -1,6 +1,5 @@
 """``hushtable inspect``: show what a .hush file holds."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -26,7 +25,6 @@ from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
 from hushtable.describe.content import counts_lines, plan_lines, signed_by
 from hushtable.describe.ledger import LEDGER_HEADERS, ledger_lines, ledger_rows
-from hushtable.describe.registry import TO_FILL_IN, entry, left_open
 from hushtable.errors import UsageError
 from hushtable.files import Content
 from hushtable.plans.draws import NOVELTY
@@ -94,17 +92,16 @@ def inspect(
 
 def _write_entry(target: Target, release: Release) -> dict[str, Any]:
     """Write the draft of a release's entry; return the facts about it, for machines."""
-    draft = entry(release)
-    # It is made to be published, so it is as readable as other files here.
-    text = json.dumps(draft, indent=2, ensure_ascii=False) + "\n"
+    text, left_open = plugins.extension("registry_draft", "--registry", "federation")(release)
     with target.writing():
+        # It is made to be published, so it is as readable as other files here.
         files.write_bytes(target.path, text.encode(), private=False)
-    return {"registry": str(target.path), "registry_left_open": list(left_open(draft))}
+    return {"registry": str(target.path), "registry_left_open": left_open}
 
 
 def _left_open_blocks(target: Target, places: list[str]) -> Iterator[Block]:
     names = ", ".join(place.rpartition(".")[2] for place in places)
-    yield f"\nWrote {target}, the draft of an entry. Search it for {TO_FILL_IN.strip()!r}:"
+    yield f"\nWrote {target}, the draft of an entry. Search it for 'TO FILL IN:':"
     yield Paragraph([f"{names}."], indent="  ")
 
 

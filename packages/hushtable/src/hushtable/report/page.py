@@ -2,14 +2,12 @@
 
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.reading import ColumnUnderstanding
@@ -17,9 +15,7 @@ from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
 from hushtable.language import N_, WORDS, Catalogue, _, numerals, percents, spoken
 from hushtable.report.content import Report
-from hushtable.report.features import RangeFigure
 from hushtable.scores.outliers import Incident, Outliers, outside
-from hushtable.scores.plausible import PlausibleRange, ValueHistogram
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
@@ -185,35 +181,6 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
         source=source,
         n_rows=found.n_rows,
         unit=_(unit),
-    )
-    return made
-
-
-def ranges_page(
-    ranges: Sequence[PlausibleRange],
-    histograms: Sequence[ValueHistogram],
-    own: Mapping[str, NDArray[np.int64]],
-    facts: dict[str, Any],
-) -> str:
-    """Return plausible ranges as HTML that needs nothing but itself; all texts in it are escaped.
-
-    ``own`` are counts of a site's own values, by column: the page must then stay there. ``facts``
-    are the other names in the template. Raises `MissingExtraError` if Jinja or matplotlib is not
-    installed.
-    """
-    check_report_extra()
-    drawn = []
-    for one, merged in zip(ranges, histograms, strict=True):
-        if one.limits:
-            shown = RangeFigure(one, merged, own.get(one.feature.name))
-            drawn.append((one, svg(shown, shown.words, 2.1)))
-    made: str = template("ranges.html").render(
-        drawn=drawn,
-        lacking=[one for one in ranges if not one.limits],
-        with_own=bool(own),
-        made=f"{datetime.now(UTC):%Y-%m-%d}",
-        version=version("hushtable"),
-        **facts,
     )
     return made
 
