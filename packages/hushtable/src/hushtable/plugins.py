@@ -106,8 +106,8 @@ def extension(name: str, what: str, package: str) -> Any:
     """Return an extension of another package of this repository.
 
     ``name`` is one of `EXTENSIONS`: ``inspect_card``, ``join``, ``omop``, ``registry_draft``,
-    ``round_sites`` or ``skl2onnx``. Raises `PluginError` if the package, which messages name, is
-    not installed.
+    ``round_sites``, ``seal`` or ``skl2onnx``. Raises `PluginError` if the package, which messages
+    name, is not installed.
     """
     found = find(EXTENSIONS, name)
     if found is None:

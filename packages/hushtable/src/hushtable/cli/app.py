@@ -36,13 +36,6 @@ plan            -                  Make the plan that several sites share.
 plan draft      schema             Draft a schema from the names and types of the columns.
 plan draw       plan               Draw the hash functions that all sites share.
 plan check      schema             Check rows against a schema or plan, before they are counted.
-plan marginals  plan               Make the plan of a first round: one histogram for each column.
-plan ranges     plan               Make the plan of a round that narrows ranges that are too wide.
-plan relations  plan               Make the plan of a round that finds which columns go together.
-plan gate       plan               Make the plan between two passes, which finds dense regions.
-plan second     plan               Make the plan that counts rows in dense regions again.
-plan ranks      plan               Make the plan of a last round: one histogram of a model's scores.
-plan verdicts   plan               Make the plan of a round in which sites learn from each other.
 sketch          release            Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
 merge           merge              Add up sketches, or releases, of the same plan.
@@ -55,6 +48,10 @@ report          report             Write one HTML file for analyst, privacy offi
 _ELSEWHERE = {
     "bench": "bench", "demo": "federation", "desk": "desk", "export": "connect",
     "round": "federation",
+    **{
+        f"plan {name}": "federation"
+        for name in ("gate", "marginals", "ranges", "ranks", "relations", "second", "verdicts")
+    },
 }  # fmt: skip
 #: Numbers that can be read as they are; Typer reads all others.
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
