@@ -1,10 +1,12 @@
-"""Plans of the rounds around those of a model's tables: each command is the call in Python."""
+"""Plans of rounds before and after that of a model's tables: each command is the call in Python.
+
+``test_cli_second_round.py`` and ``test_cli_ranks.py`` have the others.
+"""
 
 import pytest
 
 from cli_helpers import write_rows
 from hushtable import Plan, Schema, Sketch, load
-from hushtable.cli.counts import read_counts
 
 TERMS = {"epsilon": 3.0, "expected_rows": 20_000}
 OPTIONS = ("--epsilon", 3, "--expected-rows", 20_000)
@@ -40,9 +42,7 @@ def test_marginals_ranges_and_relations(made, run, site, tmp_path):
     assert (refused.code, "is a raw sketch" in refused.err) == (1, True)
 
 
-def test_ranks_and_verdicts(made, run, site, tmp_path):
-    model = site / "model.hush"
-    assert made("ranks", model) == Plan.ranks(read_counts(model, "detector"))
+def test_verdicts(made, run, site, tmp_path):
     Sketch.from_data(load(site / "plan.hush"), site / "rows.csv").release(3.0).save(
         tmp_path / "all.hush"
     )
@@ -50,15 +50,3 @@ def test_ranks_and_verdicts(made, run, site, tmp_path):
     assert plan == Plan.verdicts(load(tmp_path / "all.hush"), 200)
     few = ("verdicts", tmp_path / "all.hush", "--expected", 60, "-o", tmp_path / "few.hush")
     assert run("plan", *few).code == 1
-
-
-def test_gate_and_second(made, run, site, tmp_path):
-    first = load(site / "a.sketch.hush")
-    gate = made("gate", site / "a.sketch.hush")
-    assert gate == Plan.gate(first)
-    dense = Sketch.from_data(gate, site / "rows.csv")
-    dense.save(tmp_path / "dense.hush")
-    second = made("second", site / "a.sketch.hush", "--gate", tmp_path / "dense.hush")
-    assert second == first.plan.second_pass(first, dense)
-    refused = run("plan", "second", site / "a.sketch.hush", "-o", tmp_path / "x.hush")
-    assert (refused.code, "--gate" in refused.err) == (2, True)
