@@ -5,7 +5,6 @@ import stat
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable import Feature, LocalModel, Plan, Schema, Sketch, load
@@ -14,7 +13,6 @@ from hushtable.data.encoding import Encoder
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable_federation import HomeModel
-from hushtable_federation.plots import HomeDisplay
 
 SCHEMA = Schema([
     Feature.numeric("temperature", low=30, high=110, unit="C"),
@@ -433,14 +431,3 @@ def test_what_cannot_be_is_refused(tmp_path, home, others, fahrenheit):
         files.write(tmp_path / "wrong.hush", "home", entries | wrong, arrays)
         with pytest.raises(FileError):
             load(tmp_path / "wrong.hush")
-
-
-def test_a_map_draws_some_rows_of_each_kind():
-    n = 5_000
-    kinds = np.array(["ordinary"] * (n - 3) + ["systematic", "systematic", "outlier"])
-    shares, beyond = np.linspace(1.0, 0.001, n), np.linspace(-1.0, 2.0, n)
-    display = HomeDisplay(shares, beyond, kinds).plot(Figure().subplots())
-    drawn = {line.get_label(): len(line.get_xdata()) for line in display.ax_.lines[1:]}
-    assert drawn == {"ordinary (4,997)": 600, "systematic (2)": 2, "outlier (1)": 1}
-    assert display.ax_.xaxis_inverted()
-    assert display.ax_.get_xscale() == "log"

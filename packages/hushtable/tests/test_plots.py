@@ -13,7 +13,6 @@ from sklearn.ensemble import IsolationForest
 from hushtable import Feature, HushTable, HushTableError, Plan, Schema, Sketch, plots
 from hushtable.errors import DataError, UsageError
 from hushtable.plots import (
-    BudgetDisplay,
     EpsilonDisplay,
     ExplanationDisplay,
     NoiseDisplay,
@@ -209,29 +208,6 @@ def test_epsilons_that_are_none():
         EpsilonDisplay.from_values([1.0], {"ours": [0.8, 0.9]})
     with pytest.raises(HushTableError, match="names that have values"):
         EpsilonDisplay.from_values([1.0], {"ours": [0.8]}, levels={"yours": 0.9})
-
-
-def test_a_budget_told_apart_without_colours():
-    display = BudgetDisplay.from_values([1.0, 1.5], cap=2.0, course=[1.8, 2.1])
-    spent, points, ahead, circles, cap = display.ax_.lines
-    np.testing.assert_array_equal(spent.get_ydata(), [0.0, 1.0, 1.5])
-    np.testing.assert_array_equal(points.get_xydata(), [[1, 1.0], [2, 1.5]])
-    np.testing.assert_array_equal(ahead.get_xydata(), [[2, 1.5], [3, 1.8], [4, 2.1]])
-    np.testing.assert_array_equal(cap.get_ydata(), [2.0, 2.0])
-    assert [line.get_linestyle() for line in (spent, ahead, cap)] == ["-", "--", ":"]
-    assert points.get_markerfacecolor() != circles.get_markerfacecolor() == "white"
-    said = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert said == ["spent", "forecast", "cap, 2"]
-    assert display.ax_.get_ylim() == pytest.approx((0.0, 2.1 * 1.1))
-    # Nothing spent, nothing ahead: the cap alone.
-    empty = BudgetDisplay.from_values([], cap=1.0)
-    assert [len(line.get_xdata()) for line in empty.ax_.lines] == [1, 0, 2]
-
-
-def test_budgets_that_are_none():
-    for spent, cap, course in (([[1.0]], 1.0, ()), ([1.0], 0.0, ()), ([1.0], 1.0, [[1.0]])):
-        with pytest.raises(HushTableError, match="a total after each round, and a cap above 0"):
-            BudgetDisplay.from_values(spent, cap=cap, course=course)
 
 
 def test_axes_that_are_given(detector, release, X):

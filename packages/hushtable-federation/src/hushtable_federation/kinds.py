@@ -4,41 +4,29 @@ Nothing is imported for a kind before a file of it is read.
 """
 
 from collections.abc import Callable
-from pathlib import Path
+from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 from hushtable.files import ROUND as OF_ROUND
-from hushtable.files import SMALL, Content, Kind
+from hushtable.files import SMALL, Kind
 
 
-def _inspect(file: Path, content: Content) -> Any:
-    from hushtable_federation.cli.show import inspect_round
-
-    return inspect_round(file, content)
-
-
-def _home(content: Content) -> Any:
-    from hushtable_federation.home import HomeModel
-
-    return HomeModel.from_file(content)
-
-
-def _of_home(name: str) -> Callable[..., Any]:
-    """Return a function of the commands of home models, which are imported when it is called."""
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """Return a function of a module of this package, which is imported when it is called."""
 
     def call(*given: Any) -> Any:
-        from hushtable_federation.cli import home
-
-        return getattr(home, name)(*given)
+        return attrgetter(name)(import_module(f"hushtable_federation.{module}"))(*given)
 
     return call
 
 
+_inspect = _later("cli.show", "inspect_round")
 HOME = Kind(
     "a home model of hushtable round model --site",
-    reader=_home,
-    inspect=_of_home("inspect_home"),
-    commands={name: _of_home(f"{name}_home") for name in ("score", "report", "learn")},
+    reader=_later("home", "HomeModel.from_file"),
+    inspect=_later("cli.home", "inspect_home"),
+    commands={name: _later("cli.home", f"{name}_home") for name in ("score", "report", "learn")},
 )
 ROUND = Kind("a round of hushtable round open", True, OF_ROUND, inspect=_inspect)
 SUBMISSION = Kind("a site's counts in a round", True, SMALL, inspect=_inspect)

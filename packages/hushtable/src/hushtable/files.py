@@ -227,8 +227,10 @@ class Kind:
     reader: Callable[["Content"], Any] | None = None
     #: Takes path and content, and returns a `CommandResult`; None if the core itself shows it.
     inspect: Callable[[Path, "Content"], Any] | None = None
-    #: By name of a command of the core, ``score``, ``report`` or ``learn``: does it for a file of
-    #: this kind, in place of the core.
+    #: By name of a command of the core, what does it for a file of this kind, in place of the core:
+    #: ``score(model, rows, kept, top, output, no_use)``, ``report(model, rows, shown, output,
+    #: no_use)``, ``learn(model, verdicts, rows, target, no_use)``. ``no_use`` is true if an option
+    #: is given that only the core's models use.
     commands: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 

@@ -70,7 +70,7 @@ class ForecastTable:
             from matplotlib.figure import Figure  # of an extra
         except ImportError:
             raise MissingExtraError("--plot", "matplotlib", "report") from None
-        from hushtable.plots import BudgetDisplay  # loads NumPy alone
+        from hushtable_federation.plots import BudgetDisplay  # loads NumPy alone
 
         figure = Figure(figsize=(6.4, 3.6), layout="constrained")
         course = self.lines[0].course

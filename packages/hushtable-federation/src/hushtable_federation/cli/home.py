@@ -24,6 +24,7 @@ from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, numerals
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.scores.typical import percent
+from hushtable_federation.home import WORDS, HomeModel
 from hushtable_federation.language import WORDS as TEXTS
 from hushtable_federation.language import _
 
@@ -53,8 +54,6 @@ class _Scored:
     """Rows scored by a home model: scores, systematic differences, and the lowest rows."""
 
     def __init__(self, model: Path, rows: Rows, kept: Sequence[str], n: int) -> None:
-        from hushtable_federation.home import HomeModel  # imported once it is needed
-
         self.home = home = files.read(model).build(HomeModel.from_file)
         home.here.n_jobs = rows.threads
         rows = replace(rows, reading=home.here.reading_)
@@ -85,8 +84,6 @@ class _Scored:
 
 def inspect_home(path: Path, content: files.Content) -> CommandResult:
     """Show what the file of a home model holds."""
-    from hushtable_federation.home import HomeModel  # imported once it is needed
-
     home = content.build(HomeModel.from_file)
     plan, noise_sd = home.elsewhere.plan, home.elsewhere.noise_sd
     facts = {
@@ -140,7 +137,6 @@ def report_home(
 ) -> CommandResult:
     """Write a page about a site's rows compared with the rows of all other sites."""
     from hushtable.report.page import check_report_extra
-    from hushtable_federation.home import WORDS
 
     _refuse(no_use)
 
@@ -199,8 +195,6 @@ def _page(found: Any, facts: dict[str, Any]) -> str:
 
 def learn_home(model: Path, path: Path, rows: Rows, target: Target, no_use: Any) -> CommandResult:
     """Write the home model whose ranking best separates the judged rows."""
-    from hushtable_federation.home import HomeModel  # imported once it is needed
-
     _refuse(no_use)
     home = files.read(model).build(HomeModel.from_file)
     schema, file = home.elsewhere.plan.schema, as_reader(str(path))
@@ -255,8 +249,6 @@ def _beside(reader: Reader, kept: Sequence[str]) -> dict[str, Any]:
 
 
 def _blocks(scored: _Scored, target: Target) -> Iterator[Block]:
-    from hushtable_federation.home import WORDS
-
     home, kinds = scored.home, scored.kinds
     yield Paragraph([
         f"Scored {sum(kinds.values()):,} rows, compared with {home.n_rows:,} rows of this site and "

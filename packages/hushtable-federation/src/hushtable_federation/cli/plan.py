@@ -50,8 +50,9 @@ def marginals(
       hushtable plan marginals schema.toml -o marginals.plan.hush
     """
     target = Target(output, [schema, ranges])
-    terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
-    terms["passes"] = passes
+    terms: dict[str, Any] = {
+        "delta": delta, "expected_rows": expected_rows, "sites": sites, "passes": passes,
+    }  # fmt: skip
     plan = Plan.marginals(narrowed(schema, ranges), epsilon=epsilon, **terms)
     return save_plan(plan, target, "plan marginals")
 
@@ -182,7 +183,5 @@ def verdicts(
     target = Target(output, [model])
     content = files.read(model).expect("detector", "sketch", "release")
     plan = Plan.verdicts(content.build(counts_from_file), expected)
-    notes = []
-    if plan.data_dependent:
-        notes = ["It depends on rows: no sketch under it can be released privately."]
-    return save_plan(plan, target, "plan verdicts", notes)
+    kept = "It depends on rows: no sketch under it can be released privately."
+    return save_plan(plan, target, "plan verdicts", [kept] if plan.data_dependent else [])

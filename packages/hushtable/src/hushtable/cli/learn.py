@@ -268,10 +268,10 @@ def learn(
     _check_options(rows, id_, forget=forget, only=only)
     target = Target(output, [model, rows, *verdicts])
     if (learn_kind := files.command_of(model, "learn")) is not None:
-        no_use = forget or only or id_ or len(verdicts) > 1
         made: CommandResult = learn_kind(
-            model, verdicts[0], Rows(rows or "", reads, Reading(), 1), target, no_use
-        )
+            model, verdicts[0], Rows(rows or "", reads, Reading(), 1), target,
+            forget or only or id_ or len(verdicts) > 1,
+        )  # fmt: skip
         return made
     scorer, _, reading, _ = open_model(model, id_)
     check_takes_verdicts(scorer.plan.detector, scorer.plan.score, scorer.plan.family)

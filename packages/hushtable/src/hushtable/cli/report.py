@@ -98,11 +98,11 @@ def report(
         raise UsageError("--round needs the files that the sites sent: give --parts")
     shown = RowsToShow(rows, values, tuple(names), id_)
     if data is not None and (report_kind := files.command_of(model, "report")) is not None:
-        no_use = ranks or parts or contamination
         with speaking(language):
             page_of_kind: CommandResult = report_kind(
-                model, Rows(data, reads, Reading(), threads), shown, output, no_use
-            )
+                model, Rows(data, reads, Reading(), threads), shown, output,
+                ranks or parts or contamination,
+            )  # fmt: skip
         return page_of_kind
     others = [path for path in (model, ranks, round_) if path is not None]
     sent = [] if parts is None else _parts(parts, others)

@@ -147,10 +147,10 @@ def score(
     if model is None:
         _check_without_model(data, output, top, ranks, marginals, only_counted)
     elif (score_kind := command_of(model, "score")) is not None:
-        no_use = line.drawn or ranks or explain or only_counted
         made: CommandResult = score_kind(
-            model, Rows(data, reads, Reading(), threads), kept, top, output, no_use
-        )
+            model, Rows(data, reads, Reading(), threads), kept, top, output,
+            line.drawn or ranks or explain or only_counted,
+        )  # fmt: skip
         return made
     target = _target(output, [data, model, ranks, marginals, *reads.joined_files], line, top, kept)
     (scorer, offset, reading, usual), facts = _opened(model, data, reads, id_, threads)
