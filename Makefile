@@ -39,7 +39,7 @@ NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c
 .PHONY: test-all mutants fuzz kernels lint format docs check-pages wheel lock audit sbom coverage clean budgets
 .NOTPARALLEL: # targets share one .venv
 
-demo: .venv/.package
+demo: .venv/.demo
 	@$(BIN)/hushtable demo
 
 # A sample table: a year of hourly weather at an airport, Newark, in which a wind gauge failed once. The desk prints its
@@ -211,8 +211,8 @@ clean: # keeps the environments
 	@$(PYTHON) -m venv --without-pip .venv
 	@touch $@
 
-.venv/.package: $(PROJECTS) .venv/.created
-	@$(call locked,,dev) $(CORE)
+.venv/.demo: $(PROJECTS) .venv/.created
+	@$(call locked,,dev) $(CORE) --editable ./packages/hushtable-federation
 	@touch $@
 
 .venv/.desk: $(PROJECTS) .venv/.created

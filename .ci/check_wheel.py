@@ -51,7 +51,8 @@ USES = {
     "dask": "import dask.array, dask.dataframe, distributed, hushtable_connect.engines.dask",
     "databases": "import duckdb, adbc_driver_postgresql",
     "desk": "from hushtable_desk import Access, Desk, build_app\nbuild_app(Desk('.'), Access(1))",
-    "federation": RELEASE + "\ncommand.main(['round', 'keygen', 'lead'])",
+    "federation": RELEASE + "\ncommand.main(['round', 'keygen', 'lead'])\n"
+    "assert command.main(['demo']) == 0",
     "files": "import duckdb, pyreadstat, hushtable_connect.statistics",
     "keyring": "import keyring, hushtable_federation.credentials",
     "metrics": "import prometheus_client, hushtable_federation.reports",
@@ -136,10 +137,10 @@ class Environment:
 
 
 def use(here: Environment, pure: Path, platform: Path, sources: Path) -> None:
-    """Run the demo, and fit a detector with each kind of kernels."""
+    """Call the command line, and fit a detector with each kind of kernels."""
     again = ("--no-deps", "--reinstall-package", "hushtable")
     here.install(pure)
-    here.run(*offline(), here.python.with_name("hushtable"), "demo")
+    here.run(*offline(), here.python.with_name("hushtable"), "--help")
     here.first_use("compiled on use", True, HUSHTABLE_JIT="1")
     here.first_use("in plain NumPy", False)
     here.install(*again, platform)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from cli_helpers import SCHEMA, contents, do, write_rows
+from hushtable import Plan, Schema
 from hushtable.cli import main
 
 
@@ -46,7 +47,7 @@ def site(tmp_path_factory):
     do("fit", rows, "--seed", 1, "-o", here / "model.hush")
     do("plan", "draw", schema, "--seed", 1, "-o", plan)
     do("plan", "draw", schema, "--seed", 2, "-o", here / "other-plan.hush")
-    do("plan", "marginals", schema, "-o", marginals)
+    Plan.marginals(Schema.from_toml(schema)).save(marginals)
     do("sketch", rows, "--plan", plan, "-o", here / "a.sketch.hush")
     do("sketch", more, "--plan", plan, "-o", here / "b.sketch.hush")
     do("sketch", rows, "--plan", here / "other-plan.hush", "-o", here / "other.sketch.hush")

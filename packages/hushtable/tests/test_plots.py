@@ -15,7 +15,6 @@ from hushtable.errors import DataError, UsageError
 from hushtable.plots import (
     EpsilonDisplay,
     ExplanationDisplay,
-    HomeDisplay,
     NoiseDisplay,
     RankedOutliersDisplay,
     ScoreDisplay,
@@ -209,17 +208,6 @@ def test_epsilons_that_are_none():
         EpsilonDisplay.from_values([1.0], {"ours": [0.8, 0.9]})
     with pytest.raises(HushTableError, match="names that have values"):
         EpsilonDisplay.from_values([1.0], {"ours": [0.8]}, levels={"yours": 0.9})
-
-
-def test_a_map_draws_some_rows_of_each_kind():
-    n = 5_000
-    kinds = np.array(["ordinary"] * (n - 3) + ["systematic", "systematic", "outlier"])
-    shares, beyond = np.linspace(1.0, 0.001, n), np.linspace(-1.0, 2.0, n)
-    display = HomeDisplay(shares, beyond, kinds).plot()
-    drawn = {line.get_label(): len(line.get_xdata()) for line in display.ax_.lines[1:]}
-    assert drawn == {"ordinary (4,997)": 600, "systematic (2)": 2, "outlier (1)": 1}
-    assert display.ax_.xaxis_inverted()
-    assert display.ax_.get_xscale() == "log"
 
 
 @pytest.mark.parametrize("scores", [[], [[1.0]], [float("nan")], 3.0])

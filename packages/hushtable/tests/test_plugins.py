@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import sys
 
 import numpy as np
@@ -12,7 +13,7 @@ from hushtable import files, load, plugins
 from hushtable.cli import main
 from hushtable.data.readers import as_reader, registry
 from hushtable.display import Displayed
-from hushtable.errors import DataError, PluginError
+from hushtable.errors import DataError, FileError, PluginError
 
 TOY = '''
 """Everything that a package can add, in one module."""
@@ -159,6 +160,30 @@ def test_what_needs_a_package_that_is_not_there(monkeypatch):
         PluginError, match=r"--omop needs the package hushtable-connect.*pip install"
     ):
         plugins.extension("omop", "--omop", "connect")
+
+
+def test_a_file_and_a_command_of_a_package_that_is_not_there(monkeypatch, tmp_path, capsys):
+    """As an old home model, which was a file of the core."""
+    monkeypatch.setattr(files, "KINDS", {**files.KINDS, "home": files.Kind("a home model")})
+    files.write(tmp_path / "a.hush", "home", {}, {})
+    monkeypatch.setattr(files, "KINDS", {n: k for n, k in files.KINDS.items() if n != "home"})
+    monkeypatch.setattr(plugins, "points", lambda group: {})
+    needs = r"needs the package hushtable-federation, .*: pip install 'hushtable\[federation\]'"
+    with pytest.raises(FileError, match=f"a.hush: a file of kind 'home' {needs}"):
+        load(tmp_path / "a.hush")
+    for command in ("demo", "round", "round open"):
+        assert main(command.split()) == 1
+        assert re.search(f"hushtable {command.split()[0]} {needs}", capsys.readouterr().err)
+    assert main(["score", str(tmp_path / "a.csv"), "--model", str(tmp_path / "a.hush"),
+                 "-o", str(tmp_path / "s.csv")]) == 1  # fmt: skip
+    assert re.search(needs, capsys.readouterr().err)
+    assert main(["nothing"]) == 2
+
+
+def test_the_old_import_names_the_new_one():
+    words = "install hushtable-federation, .*hushtable_federation import HomeModel"
+    with pytest.raises(ImportError, match=words):
+        exec("from hushtable import HomeModel")
 
 
 @pytest.mark.usefixtures("install")

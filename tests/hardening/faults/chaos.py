@@ -16,9 +16,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from hushtable import files, signatures
+from hushtable import files
 from hushtable.errors import HushTableError, RoundError
-from hushtable_federation import clock
+from hushtable_federation import clock, signatures
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import Database
 from hushtable_federation.clock import keys_until

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from hushtable import HomeModel, HushTable, Plan, Sketch
+from hushtable import HushTable, Plan, Sketch
 from hushtable.cli.result import CommandResult
 from hushtable_bench.data import LabelledSet, auc_and_ap, data_folder, load
 from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import FOLDER, CaseRun, Quick, ResultFolder, Seeds, Sets, progress
+from hushtable_federation import HomeModel
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]

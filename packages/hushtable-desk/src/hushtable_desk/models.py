@@ -129,10 +129,8 @@ def _read(content: Content, entry: FolderFile) -> ModelFacts:
     kind = files.kind_of(content.kind)
     other = "content of an unknown kind" if kind is None else kind.words
     holds, n_rows = _HOLDS.get(content.kind, other), ""
-    if content.kind == "home":
-        from hushtable.detectors import HomeModel  # imported only when needed
-
-        home = content.build(HomeModel.from_file)
+    if content.kind == "home" and kind is not None and kind.reader is not None:
+        home = content.build(kind.reader)
         shown = view(home)
         return ModelFacts(
             entry, holds, numerals(f"{home.n_rows:,}"), dict(shown.figures), tuple(shown.sentences)

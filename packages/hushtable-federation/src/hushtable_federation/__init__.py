@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hushtable_federation.book import Book
     from hushtable_federation.comparison import Comparison
     from hushtable_federation.coordinator import Coordinator
+    from hushtable_federation.home import HomeModel
     from hushtable_federation.keys import Card, Keys
     from hushtable_federation.online.secure_sum import SecureSum
     from hushtable_federation.online.site import OnlineSite
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Approval": "policy", "Book": "book", "Card": "keys", "Collection": "result",
-    "Comparison": "comparison", "Coordinator": "coordinator", "Keys": "keys",
+    "Comparison": "comparison", "Coordinator": "coordinator", "HomeModel": "home", "Keys": "keys",
     "OnlineSite": "online.site", "Policy": "policy",
     "Reply": "reply", "Result": "result", "Round": "round", "SecureSum": "online.secure_sum",
     "Site": "site", "SiteSettings": "settings", "Submission": "submission", "Terms": "terms",
@@ -40,6 +41,7 @@ __all__ = [
     "Collection",
     "Comparison",
     "Coordinator",
+    "HomeModel",
     "Keys",
     "OnlineSite",
     "Policy",

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable import files, signatures
+from hushtable import files
 from hushtable.arguments import entries, translate_errors
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
+from hushtable_federation import signatures
 from hushtable_federation.passphrase import opened, sealed
 from hushtable_federation.permissions import fault_of
 

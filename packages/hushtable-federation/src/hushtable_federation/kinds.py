@@ -1,21 +1,33 @@
-"""The kinds of files that belong to a round; entry points name each of them.
+"""The kinds of files of rounds and of what is made from them; entry points name each of them.
 
 Nothing is imported for a kind before a file of it is read.
 """
 
-from pathlib import Path
+from collections.abc import Callable
+from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 from hushtable.files import ROUND as OF_ROUND
-from hushtable.files import SMALL, Content, Kind
+from hushtable.files import SMALL, Kind
 
 
-def _inspect(file: Path, content: Content) -> Any:
-    from hushtable_federation.cli.show import inspect_round
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """Return a function of a module of this package, which is imported when it is called."""
 
-    return inspect_round(file, content)
+    def call(*given: Any) -> Any:
+        return attrgetter(name)(import_module(f"hushtable_federation.{module}"))(*given)
+
+    return call
 
 
+_inspect = _later("cli.show", "inspect_round")
+HOME = Kind(
+    "a home model of hushtable round model --site",
+    reader=_later("home", "HomeModel.from_file"),
+    inspect=_later("cli.home", "inspect_home"),
+    commands={name: _later("cli.home", f"{name}_home") for name in ("score", "report", "learn")},
+)
 ROUND = Kind("a round of hushtable round open", True, OF_ROUND, inspect=_inspect)
 SUBMISSION = Kind("a site's counts in a round", True, SMALL, inspect=_inspect)
 MESSAGE = Kind("a message of a round that runs online", True, SMALL, inspect=_inspect)

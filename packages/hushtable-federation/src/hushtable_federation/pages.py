@@ -26,7 +26,7 @@ from hushtable_federation.describe import (
     standing,
 )
 from hushtable_federation.folder.progress import Progress
-from hushtable_federation.language import _, ngettext
+from hushtable_federation.language import WORDS, _, ngettext
 from hushtable_federation.plausibility import implausible
 from hushtable_federation.result import Collection
 from hushtable_federation.round import Round
@@ -43,7 +43,7 @@ def page(each: Sequence[Progress], folder: str) -> str:
     not installed.
     """
     check_extra()
-    made: str = template("status.html").render(
+    made: str = template("status.html", "hushtable_federation", WORDS).render(
         rounds=[_round(progress, folder) for progress in each],
         folder=folder,
         at=shown_time(each[0].at),

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hushtable import signatures
 from hushtable.arguments import entries, is_digest, translate_errors, whole
 from hushtable.data.labels import fold
 from hushtable.data.schema import Feature, Schema
@@ -20,6 +19,7 @@ from hushtable.errors import FileError, PlanError, PrivacyError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
+from hushtable_federation import signatures
 from hushtable_federation.keys import Card, Keys, new_private, read_json, write_json
 from hushtable_federation.permissions import fault_of
 from hushtable_federation.refusals import Refusal, Refused

@@ -24,8 +24,8 @@ from hushtable.plans.draws import Purpose
 from hushtable.plans.families import EquiWidth
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
-from hushtable.scores.plausible import QUANTILES, SURE, PlausibleRange, values_needed
 from hushtable_federation.language import _
+from hushtable_federation.plausible_ranges import QUANTILES, SURE, PlausibleRange, values_needed
 from hushtable_federation.round import Round
 
 #: Percentage of values that a site may have beyond a threshold: the DataQualityDashboard's default.

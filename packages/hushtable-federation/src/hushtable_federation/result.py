@@ -9,18 +9,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable import files, signatures
+from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.counts.periods import Increment
 from hushtable.counts.release import Release
 from hushtable.display import Displayed
 from hushtable.errors import FileError, HushTableError, RoundError, UsageError
 from hushtable.privacy.ledger import Ledger, Share
-from hushtable.privacy.seal import Seal
+from hushtable_federation import signatures
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.plausibility import implausible
 from hushtable_federation.round import Round, check_coordinator
+from hushtable_federation.seal import Seal
 from hushtable_federation.submission import Submission
 
 #: Parts of a ledger that the terms of a round determine.

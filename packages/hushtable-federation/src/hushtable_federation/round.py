@@ -23,9 +23,9 @@ from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import check_public_delta, part_scale
 from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity
-from hushtable.signatures import grouped
 from hushtable_federation.clock import CLOCKS, YEARS, now, parsed, shown_time, stamp
 from hushtable_federation.keys import Card, Keys
+from hushtable_federation.signatures import grouped
 from hushtable_federation.terms import ENTRIES, MAX_SITES, Every, StreamPosition, TermOptions, Terms
 
 __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]

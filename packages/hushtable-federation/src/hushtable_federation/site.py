@@ -35,7 +35,7 @@ from hushtable_federation.settings import SiteSettings
 from hushtable_federation.visit import State, Visit
 
 if TYPE_CHECKING:
-    from hushtable.detectors.home import HomeModel
+    from hushtable_federation.home import HomeModel
     from hushtable_federation.trial import PlantedTrial
 
 
@@ -338,8 +338,8 @@ class Site:
             If the result is about something else.
         """
         # SciPy and scikit-learn take a second to import.
-        from hushtable.detectors.home import HomeModel
         from hushtable_federation.comparison import others_in
+        from hushtable_federation.home import HomeModel
 
         with self.book() as book:
             others, rows = others_in(result, book), SiteRows(self.settings, book, NOBODY)

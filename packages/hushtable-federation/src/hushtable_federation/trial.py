@@ -145,7 +145,8 @@ def _found(
     """Return the ROC-AUC of planted rows by own rows, result and both."""
     from sklearn.metrics import roc_auc_score  # takes a second to import
 
-    from hushtable import HomeModel, HushTable
+    from hushtable import HushTable
+    from hushtable_federation.home import HomeModel
 
     home = HomeModel.fit(table, others, random_state=0)
     scores = home.scores(table)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hushtable.counts.sketch import Sketch
     from hushtable.counts.verdicts import Verdicts
     from hushtable.data.schema import Feature, Schema
-    from hushtable.detectors import HomeModel, HushTable, LSHiTables
+    from hushtable.detectors import HushTable, LSHiTables
     from hushtable.detectors.load import load
     from hushtable.errors import HushTableError
     from hushtable.plans.plan import Plan
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Feature",
-    "HomeModel",
     "HushTable",
     "HushTableError",
     "Increment",
@@ -44,7 +43,6 @@ _from_home, _ = exports(
     __name__,
     {
         "Feature": "data.schema",
-        "HomeModel": "detectors",
         "HushTable": "detectors",
         "HushTableError": "errors",
         "Increment": "counts.periods",
@@ -81,16 +79,21 @@ def _view(thing: object) -> View:
 Displayed._view = _view
 
 
+#: Public names of other packages of this repository, which were here once.
+_MOVED = {"HomeModel": "federation", **dict.fromkeys(("ACE", "RSHash", "RotatedRSHash"), "bench")}
+
+
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version  # importing it takes longer than all of --help
 
         return version("hushtable")
-    if name in ("ACE", "RSHash", "RotatedRSHash"):
+    if name in _MOVED:
         # No AttributeError, whose words an import statement would replace by its own.
+        package = _MOVED[name]
         raise ImportError(
-            f"{name} is in the package hushtable-bench: pip install hushtable-bench, then from "
-            f"hushtable_bench import {name}"
+            f"{name} is in the package hushtable-{package}: pip install hushtable-{package}, then "
+            f"from hushtable_{package} import {name}"
         )
     return _from_home(name)
 

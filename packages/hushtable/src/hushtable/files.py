@@ -14,7 +14,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -227,6 +227,11 @@ class Kind:
     reader: Callable[["Content"], Any] | None = None
     #: Takes path and content, and returns a `CommandResult`; None if the core itself shows it.
     inspect: Callable[[Path, "Content"], Any] | None = None
+    #: By name of a command of the core, what does it for a file of this kind, in place of the core:
+    #: ``score(model, rows, kept, top, output, no_use)``, ``report(model, rows, shown, output,
+    #: no_use)``, ``learn(model, verdicts, rows, target, no_use)``. ``no_use`` is true if an option
+    #: is given that only the core's models use.
+    commands: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
 #: The kinds of this package, and requested kinds of others (`kind_of`).
@@ -239,8 +244,9 @@ KINDS = {
     "detector": Kind("a model of hushtable fit"),
     "verdicts": Kind("verdicts of hushtable learn"),
     "local": Kind("a local model of hushtable round model"),
-    "home": Kind("a home model of hushtable round model --site"),
 }
+#: Kinds that the package hushtable-federation adds.
+_OF_FEDERATION = frozenset({"home", "message", "round", "submission"})
 
 #: JSON files that people write about themselves, and others need.
 _CARDS = frozenset({"card", "approval"})
@@ -262,6 +268,12 @@ def kind_of(name: str) -> Kind | None:
     if name not in KINDS and (found := plugins.find(plugins.KINDS, name)) is not None:
         KINDS[name] = found
     return KINDS.get(name)
+
+
+def command_of(path: str | os.PathLike[str], name: str) -> Callable[..., Any] | None:
+    """Return what does a command for a file of another package's kind; None if the core does."""
+    known = kind_of(read(path).kind)
+    return None if known is None else known.commands.get(name)
 
 
 @dataclass(frozen=True)
@@ -566,6 +578,8 @@ def _manifest(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     if name in _HIDDEN or "layout" in manifest:
         raise FileError(f"{path}: {NO_HIDDEN}")
     known = kind_of(name) is not None
+    if not known and name in _OF_FEDERATION:
+        raise FileError(f"{path}: {plugins.missing(f'a file of kind {name!r}', 'federation')}")
     if not known or type(manifest.get("arrays")) is not dict:
         kinds = ", ".join(sorted({*KINDS, *plugins.points(plugins.KINDS)}))
         raise FileError(f"{path}: kind {kind!r} is not among {kinds}")

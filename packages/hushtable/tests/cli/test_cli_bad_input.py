@@ -225,7 +225,6 @@ def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
             ["plan", "draw", "SCHEMA", "-o", "OLD", "--novelty", "--detector", "lsh-itables"],
             "novelty",
         ),
-        (["plan", "second", "A", "-o", "OLD"], "--gate"),
         (["fit", "ROWS", "-o", "OLD", "--contamination", "0.6"], "at most 0.5"),
         (["fit", "ROWS", "-o", "OLD", "--contamination", "few"], "needs auto, or a number"),
         (["fit", "ROWS", "-o", "OLD", "--threads", "0"], "-1 for all cores"),

@@ -272,14 +272,6 @@ def test_draw_is_plan_draw(run, site, tmp_path):
     assert f"hushtable sketch DATA --plan {out}" in text.out
 
 
-def test_marginals_is_plan_marginals(run, site, tmp_path):
-    out = tmp_path / "m.hush"
-    facts = run("plan", "marginals", site / "schema.toml", "-o", out, "--json").json
-    expected = Plan.marginals(Schema.from_toml(site / "schema.toml"))
-    assert facts["plan_id"] == hushtable.load(out).plan_id == expected.plan_id
-    assert facts["detector"] == "marginals"
-
-
 # --- sketch, merge, inspect -------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import hushtable
 from cli_helpers import do
+from hushtable import Plan, Schema
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_what_cannot_be_explained_is_refused(refused, site, tmp_path):
     other = tmp_path / "other.toml"
     other.write_text((site / "schema.toml").read_text().replace('"age"', '"years"'))
     plan, counts = tmp_path / "plan.hush", tmp_path / "counts.hush"
-    do("plan", "marginals", other, "-o", plan)
+    Plan.marginals(Schema.from_toml(other)).save(plan)
     data = tmp_path / "years.csv"
     data.write_text((site / "rows.csv").read_text().replace("age,", "years,", 1))
     do("sketch", data, "--plan", plan, "-o", counts)

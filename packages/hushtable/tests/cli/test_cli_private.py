@@ -4,6 +4,7 @@ import pyarrow.csv
 import pytest
 
 from cli_helpers import SCHEMA, do, write_rows
+from hushtable import Plan, Schema
 
 TERMS = ("--epsilon", 1, "--expected-rows", 20_000)
 
@@ -14,7 +15,8 @@ def sites(tmp_path_factory):
     here = tmp_path_factory.mktemp("sites")
     schema = here / "schema.toml"
     schema.write_text(SCHEMA)
-    do("plan", "marginals", schema, *TERMS, "-o", here / "first.plan.hush")
+    first = Plan.marginals(Schema.from_toml(schema), epsilon=1.0, expected_rows=20_000)
+    first.save(here / "first.plan.hush")
     for seed, name in enumerate(("north", "south")):
         rows = write_rows(here / f"{name}.csv", 9_000, seed)
         first = here / f"{name}.first.sketch.hush"
@@ -151,7 +153,8 @@ def test_ranges_are_narrowed_in_a_round_of_their_own(run, sites, tmp_path):
     loose = tmp_path / "loose.toml"
     loose.write_text(SCHEMA.replace("high = 120", "high = 5000"))
     terms = ("--epsilon", 3, "--expected-rows", 20_000)
-    do("plan", "ranges", loose, *terms, "-o", tmp_path / "r.plan.hush")
+    plan = Plan.ranges(Schema.from_toml(loose), epsilon=3.0, expected_rows=20_000)
+    plan.save(tmp_path / "r.plan.hush")
     do("sketch", sites / "north.csv", "--plan", tmp_path / "r.plan.hush", "-o", tmp_path / "s.hush")
     do("release", tmp_path / "s.hush", "--epsilon", 3, "-o", tmp_path / "r.hush")
     ranges = ("--ranges", tmp_path / "r.hush")
@@ -159,7 +162,6 @@ def test_ranges_are_narrowed_in_a_round_of_their_own(run, sites, tmp_path):
     assert [spent["what"] for spent in facts["behind"]] == ["ranges"]
     features = run("inspect", tmp_path / "p.hush", "--json").json["features"]
     assert features[0]["high"] < 500
-    do("plan", "marginals", loose, *ranges, *terms, "-o", tmp_path / "m.hush")
 
 
 def test_earlier_releases_count(run, sites, tmp_path):

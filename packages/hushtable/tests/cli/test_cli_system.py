@@ -55,7 +55,6 @@ WRITERS = [
     "score rows.csv --model model.hush -o {out}/scores.csv",
     "plan draft rows.csv --force -o {out}/schema.toml",
     "plan draw schema.toml -o {out}/plan.hush",
-    "plan marginals schema.toml -o {out}/marginals.hush",
     "sketch rows.csv --plan plan.hush -o {out}/a.sketch.hush",
     "merge a.sketch.hush b.sketch.hush -o {out}/all.hush",
     "export model.hush -o {out}/model.json",

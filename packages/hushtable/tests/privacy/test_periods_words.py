@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hushtable import Feature, Periods, Plan, Schema, Sketch, decoded, drift, files, load
-from hushtable.describe import describe_ledger, registry
+from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
 from hushtable.describe.ledger import ledger_lines
 from hushtable.describe.views import view
@@ -95,23 +95,6 @@ def test_notebooks_show_periods_and_increments():
     late.release(Sketch.zero(site.plan))
     assert view(late).figures["Periods"] == "3 of 4 released, from period 3 on"
     assert words.rows_of_periods(late) == [0]
-
-
-def test_the_registry_says_that_all_periods_are_paid():
-    _, increments = stream(Horizon.of(6, 2, 3))
-    deployment = registry.entry(decoded(increments, window=2))["deployment"]
-    loss, model = deployment["privacy_loss"], deployment["deployment_model"]
-    assert loss["privacy_unit"] == "One person, with at most one record in each of 2 periods"
-    assert model["data_source_type"] == "Dynamic"
-    assert model["release_type"] == "Many releases"
-    assert (
-        "in each of 6 periods, and the totals are those of all of them"
-        in (model["release_type_details"])
-    )
-    assert (
-        "All cells of all tables in all periods are one vector"
-        in (deployment["accounting"]["composition"])
-    )
 
 
 def test_increments_are_no_counts_of_rows():

@@ -215,9 +215,11 @@ def test_the_commands(tmp_path, capsys):
         run("sketch", folder + "rows.csv", "--plan", folder + plan, "-o", folder + "sketch.hush")
         run("release", folder + "sketch.hush", "--epsilon", "1", "-o", folder + name)
 
-    run("plan", "marginals", folder + "schema.toml", *budget, "-o", folder + "m.plan.hush")
+    schema = Schema.from_toml(folder + "schema.toml")
+    plan = Plan.marginals(schema, epsilon=1.0, expected_rows=6_000)
+    plan.save(folder + "m.plan.hush")
     count("m.plan.hush", "m.hush")
-    run("plan", "relations", folder + "m.hush", "-o", folder + "r.plan.hush")
+    Plan.relations(load(folder + "m.hush")).save(folder + "r.plan.hush")
     count("r.plan.hush", "r.hush")
     draw = [
         "plan",

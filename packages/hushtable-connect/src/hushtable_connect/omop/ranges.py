@@ -13,12 +13,11 @@ import io
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from hushtable.data.schema import Feature
 from hushtable.data.spreadsheets import harmless
 from hushtable.errors import UsageError
-from hushtable.scores.plausible import PlausibleRange, RangeLimit, ValueHistogram, merged
 from hushtable_connect.omop.concepts import LONGEST, Concept, ConceptSet
 from hushtable_connect.omop.query import RowOf, quoted
 
@@ -118,11 +117,10 @@ class ThresholdFile:
     concepts: ConceptSet
     groups: Groups
 
-    def ranges(
-        self, found: Sequence[ValueHistogram], quantiles: Sequence[float]
-    ) -> list[tuple[Concept, PlausibleRange]]:
+    def ranges(self, found: Sequence[Any], quantiles: Sequence[float]) -> list[tuple[Concept, Any]]:
         """Return the range of each concept that has histograms, for all its groups together.
 
+        The histograms and ranges are those of `hushtable_federation.plausible_ranges`.
         Raises `UsageError` if a histogram belongs to no column of the set, or has another public
         range.
         """
@@ -133,7 +131,7 @@ class ThresholdFile:
             for part in parts:
                 _check_same(part.feature, concept)
             if parts:
-                ranges.append((concept, merged(parts, concept.name).range(quantiles)))
+                ranges.append((concept, parts[0].merged(parts[1:], concept.name).range(quantiles)))
         if unknown := [name for name in given if name not in ("age", "sex")]:
             raise UsageError(
                 f"column {unknown[0]!r} is not a concept of this set: give the set that the "
@@ -141,9 +139,7 @@ class ThresholdFile:
             )
         return ranges
 
-    def text(
-        self, ranges: Sequence[tuple[Concept, PlausibleRange]], tolerated: float, about: str
-    ) -> str:
+    def text(self, ranges: Sequence[tuple[Concept, Any]], tolerated: float, about: str) -> str:
         """Return the file, with the ranges that have limits.
 
         Parameters
@@ -176,8 +172,8 @@ class ThresholdFile:
 
 def _limit(
     which: Literal["Low", "High"],
-    limit: RangeLimit,
-    of: PlausibleRange,
+    limit: Any,
+    of: Any,
     tolerated: float,
     about: str,
 ) -> dict[str, str]:

@@ -1,6 +1,14 @@
 """List the commands that this package adds: several organisations, files only, no server."""
 
 COMMANDS = """
+demo            demo         Show three hospitals that find outliers together and pool no row.
+plan marginals  plan         Make the plan of a first round: one histogram for each column.
+plan ranges     plan         Make the plan of a round that narrows ranges that are too wide.
+plan relations  plan         Make the plan of a round that finds which columns go together.
+plan gate       plan         Make the plan between two passes, which finds dense regions.
+plan second     plan         Make the plan that counts rows in dense regions again.
+plan ranks      plan         Make the plan of a last round: one histogram of a model's scores.
+plan verdicts   plan         Make the plan of a round in which sites learn from each other.
 plan hide       !            noise is what protects rows; open the round with the plan itself
 round           -6                 Count with others: each sends files, only the sum is readable.
 round keygen    keygen       Make the keys of a site (with --cap) or of a coordinator.

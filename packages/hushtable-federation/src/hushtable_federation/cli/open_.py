@@ -16,7 +16,6 @@ from hushtable.cli.schema import read_schema
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import Design
-from hushtable.scores.plausible import cells_for
 from hushtable_federation.cli._common import (
     Days,
     KeyFile,
@@ -28,6 +27,7 @@ from hushtable_federation.cli._common import (
 from hushtable_federation.clock import shown_time, stamp
 from hushtable_federation.describe import period_words
 from hushtable_federation.keys import Keys
+from hushtable_federation.plausible_ranges import cells_for
 from hushtable_federation.ranges import check_expected, range_words
 from hushtable_federation.round import Round
 from hushtable_federation.terms import Every, TermOptions

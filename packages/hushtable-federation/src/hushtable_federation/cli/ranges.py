@@ -2,13 +2,17 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.cli.options import Language, Output, option
@@ -21,16 +25,17 @@ from hushtable.data.spreadsheets import harmless
 from hushtable.errors import UsageError
 from hushtable.language import ENGLISH, numerals, speaking
 from hushtable.plans.draws import Purpose
-from hushtable.report.page import check_report_extra, ranges_page
-from hushtable.scores.plausible import (
+from hushtable.report.page import check_report_extra, svg, template
+from hushtable_federation.cli.model import ResultFile, check_one_period
+from hushtable_federation.language import WORDS, _
+from hushtable_federation.plausible_ranges import (
     QUANTILES,
     PlausibleRange,
     ValueHistogram,
     check_quantiles,
     histograms,
 )
-from hushtable_federation.cli.model import ResultFile, check_one_period
-from hushtable_federation.language import _
+from hushtable_federation.plots import RangeFigure
 from hushtable_federation.ranges import TOLERATED, OwnValues, own_values, schema_text
 from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
@@ -118,7 +123,7 @@ class _RangesRead:
             return schema_text(self.result, self.ranges)
         if ending == ".html":
             own = {one.feature.name: one.cells for one in self.own}
-            return ranges_page(self.ranges, self.histograms, own, self._of_page)
+            return _page(self.ranges, self.histograms, own, self._of_page)
         if self.reads.recipe is None:
             return _plain(self.ranges, self.about)
         made = self.reads.recipe.thresholds
@@ -210,6 +215,32 @@ def _quantiles(text: str) -> tuple[float, float]:
     except ValueError:
         raise UsageError(f"--quantiles {text}: needs two numbers, such as 0.005,0.995") from None
     return check_quantiles(given)
+
+
+def _page(
+    ranges: Sequence[PlausibleRange],
+    histograms: Sequence[ValueHistogram],
+    own: Mapping[str, NDArray[np.int64]],
+    facts: dict[str, Any],
+) -> str:
+    """Return ranges as HTML that needs nothing but itself; ``facts`` are names in the template.
+
+    ``own`` are counts of a site's own values, by column: the page must then stay there.
+    """
+    drawn = []
+    for one, merged in zip(ranges, histograms, strict=True):
+        if one.limits:
+            figure = RangeFigure(one, merged, own.get(one.feature.name))
+            drawn.append((one, svg(figure, figure.words, 2.1)))
+    made: str = template("ranges.html", "hushtable_federation", WORDS).render(
+        drawn=drawn,
+        lacking=[one for one in ranges if not one.limits],
+        with_own=bool(own),
+        made=f"{datetime.now(UTC):%Y-%m-%d}",
+        version=version("hushtable"),
+        **facts,
+    )
+    return made
 
 
 def _plain(ranges: Sequence[PlausibleRange], about: str) -> str:

@@ -9,12 +9,12 @@ from hushtable.cli.output import shown
 from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.describe.content import signed_by
 from hushtable.errors import RoundError, UsageError
-from hushtable.signatures import grouped
 from hushtable_federation.book.book import Book
 from hushtable_federation.cli._common import period_facts, present, read_round
 from hushtable_federation.clock import now
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
+from hushtable_federation.signatures import grouped
 
 _Result = Annotated[Path, argument("RESULT", "Result written by hushtable round sync.")]
 _Submissions = Annotated[

@@ -25,7 +25,6 @@ from hushtable.errors import PluginError, UsageError
 #: group; ``-6`` lists its first six commands, and the others under "More". ``!`` and what to do
 #: instead stand for a command that was removed.
 COMMANDS = """
-demo            demo               Show three hospitals that find outliers together and pool no row.
 check           check              Show how a table is read, and what you should check.
 fit             fit                Fit a detector to rows and write it as a model.
 score           score              Score rows and write the scores.
@@ -37,13 +36,6 @@ plan            -                  Make the plan that several sites share.
 plan draft      schema             Draft a schema from the names and types of the columns.
 plan draw       plan               Draw the hash functions that all sites share.
 plan check      schema             Check rows against a schema or plan, before they are counted.
-plan marginals  plan               Make the plan of a first round: one histogram for each column.
-plan ranges     plan               Make the plan of a round that narrows ranges that are too wide.
-plan relations  plan               Make the plan of a round that finds which columns go together.
-plan gate       plan               Make the plan between two passes, which finds dense regions.
-plan second     plan               Make the plan that counts rows in dense regions again.
-plan ranks      plan               Make the plan of a last round: one histogram of a model's scores.
-plan verdicts   plan               Make the plan of a round in which sites learn from each other.
 sketch          release            Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
 merge           merge              Add up sketches, or releases, of the same plan.
@@ -52,6 +44,15 @@ inspect         inspect_           Show what a .hush file or a card holds, and w
 report          report             Write one HTML file for analyst, privacy officer and coordinator.
 """
 
+#: By command of another package of this repository, that package.
+_ELSEWHERE = {
+    "bench": "bench", "demo": "federation", "desk": "desk", "export": "connect",
+    "round": "federation",
+    **{
+        f"plan {name}": "federation"
+        for name in ("gate", "marginals", "ranges", "ranks", "relations", "second", "verdicts")
+    },
+}  # fmt: skip
 #: Numbers that can be read as they are; Typer reads all others.
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 # Help is plain text: it takes half the time of panels, and works well with pipes and grep.
@@ -222,7 +223,13 @@ class _Group(_Params, TyperGroup):
             self.complete()
         if cmd_name in self.removed:
             raise UsageError(f"{ctx.command_path} {cmd_name} was removed: {self.removed[cmd_name]}")
-        return self.commands.get(cmd_name)
+        found = self.commands.get(cmd_name)
+        path = f"{ctx.command_path} {cmd_name}"
+        if found is None and (package := _ELSEWHERE.get(path.partition(" ")[2])) is not None:
+            from hushtable import plugins  # not needed for a command of the table
+
+            raise plugins.missing(path, package)
+        return found
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)

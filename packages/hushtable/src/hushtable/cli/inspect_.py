@@ -1,6 +1,5 @@
 """``hushtable inspect``: show what a .hush file holds."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -8,7 +7,6 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from hushtable import files, plugins
-from hushtable.cli.home import inspect_home
 from hushtable.cli.options import flag, option
 from hushtable.cli.output import Target, shown, size
 from hushtable.cli.result import (
@@ -27,7 +25,6 @@ from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
 from hushtable.describe.content import counts_lines, plan_lines, signed_by
 from hushtable.describe.ledger import LEDGER_HEADERS, ledger_lines, ledger_rows
-from hushtable.describe.registry import TO_FILL_IN, entry, left_open
 from hushtable.errors import UsageError
 from hushtable.files import Content
 from hushtable.plans.draws import NOVELTY
@@ -76,8 +73,6 @@ def inspect(
     if known is not None and known.inspect is not None:
         found: CommandResult = known.inspect(file, content)
         return found
-    if content.kind == "home":
-        return inspect_home(file, content)
     plan = content.build(Plan.from_file)
     kept = content.build(Periods.from_file) if content.kind == "periods" else None
     counts = None if content.kind in ("plan", "periods") else content.build(counts_from_file)
@@ -97,17 +92,16 @@ def inspect(
 
 def _write_entry(target: Target, release: Release) -> dict[str, Any]:
     """Write the draft of a release's entry; return the facts about it, for machines."""
-    draft = entry(release)
-    # It is made to be published, so it is as readable as other files here.
-    text = json.dumps(draft, indent=2, ensure_ascii=False) + "\n"
+    text, left_open = plugins.extension("registry_draft", "--registry", "federation")(release)
     with target.writing():
+        # It is made to be published, so it is as readable as other files here.
         files.write_bytes(target.path, text.encode(), private=False)
-    return {"registry": str(target.path), "registry_left_open": list(left_open(draft))}
+    return {"registry": str(target.path), "registry_left_open": left_open}
 
 
 def _left_open_blocks(target: Target, places: list[str]) -> Iterator[Block]:
     names = ", ".join(place.rpartition(".")[2] for place in places)
-    yield f"\nWrote {target}, the draft of an entry. Search it for {TO_FILL_IN.strip()!r}:"
+    yield f"\nWrote {target}, the draft of an entry. Search it for 'TO FILL IN:':"
     yield Paragraph([f"{names}."], indent="  ")
 
 

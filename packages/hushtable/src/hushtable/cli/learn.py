@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import files
-from hushtable.cli.home import is_home
 from hushtable.cli.options import Output, argument, flag, option
 from hushtable.cli.output import Target, count, listed
 from hushtable.cli.result import Block, CommandResult, Paragraph
@@ -80,7 +79,7 @@ class VerdictReader:
             )
         if is_log(names):
             return self._of_log(path)
-        verdicts = _verdicts(path, _texts(reader, VERDICT))
+        verdicts = read_verdicts(path, read_texts(reader, VERDICT))
         if self.rows is None:
             return self._of_own_columns(path, verdicts)
         key = self.id_ or "row"
@@ -92,7 +91,7 @@ class VerdictReader:
                 f"columns are {list(names)} (--id NAME; without --id, the column row, numbered "
                 "from 0)"
             )
-        return self._of_keys(path, _texts(reader, there), verdicts)
+        return self._of_keys(path, read_texts(reader, there), verdicts)
 
     def _of_own_columns(self, path: Path, verdicts: list[int]) -> Verdicts:
         if VERDICT in self.plan.schema.names:
@@ -142,7 +141,7 @@ class VerdictReader:
         reader = self.rows.open(self.plan.schema, [self.id_])
         places: dict[str, int] = {}
         twice: dict[str, None] = {}
-        for at, text in enumerate(_texts(reader, self.id_)):
+        for at, text in enumerate(read_texts(reader, self.id_)):
             if text in said and places.setdefault(text, at) != at:
                 twice[text] = None
         if twice:
@@ -162,7 +161,7 @@ class VerdictReader:
     ) -> Verdicts:
         """Count rows by their numbers; ``checks`` identify the rows of a log."""
         assert self.rows is not None
-        by_number = _by_number(path, list(said), list(said.values()))
+        by_number = verdicts_by_number(path, list(said), list(said.values()))
         reader = self.rows.open(self.plan.schema)
         found = named_candidates(self.scorer, reader, by_number)
         if lacking := sorted({*by_number} - {*found.numbers.tolist()}):
@@ -181,7 +180,7 @@ class VerdictReader:
         return Verdicts.of_codes(self.plan, found.codes, y, coupled)
 
 
-def _texts(reader: Reader, name: str) -> list[str | None]:
+def read_texts(reader: Reader, name: str) -> list[str | None]:
     """Return a column as texts, folded; None where it is empty.
 
     Texts are as in the rows, even if the file is a table of scores, where formulas are escaped.
@@ -191,7 +190,7 @@ def _texts(reader: Reader, name: str) -> list[str | None]:
     return [fold(original(text or "")) or None for text in texts]
 
 
-def _verdicts(path: Path, texts: Sequence[str | None]) -> list[int]:
+def read_verdicts(path: Path, texts: Sequence[str | None]) -> list[int]:
     """Return verdicts as 1 and 0."""
     if not texts:
         raise DataError(f"{path} has no rows: there is nothing to learn from")
@@ -268,8 +267,12 @@ def learn(
     """
     _check_options(rows, id_, forget=forget, only=only)
     target = Target(output, [model, rows, *verdicts])
-    if is_home(model, forget or only or id_ or len(verdicts) > 1):
-        return _learn_home(model, verdicts[0], Rows(rows or "", reads, Reading(), 1), target)
+    if (learn_kind := files.command_of(model, "learn")) is not None:
+        made: CommandResult = learn_kind(
+            model, verdicts[0], Rows(rows or "", reads, Reading(), 1), target,
+            forget or only or id_ or len(verdicts) > 1,
+        )  # fmt: skip
+        return made
     scorer, _, reading, _ = open_model(model, id_)
     check_takes_verdicts(scorer.plan.detector, scorer.plan.score, scorer.plan.family)
     if (shared := _released(verdicts)) is not None:
@@ -297,38 +300,7 @@ def learn(
     return CommandResult(facts, _blocks(facts, given, target, only=only))
 
 
-def _learn_home(model: Path, path: Path, rows: Rows, target: Target) -> CommandResult:
-    """Write the home model whose ranking best separates the judged rows."""
-    from hushtable.detectors import HomeModel  # imported once it is needed
-
-    home = files.read(model).build(HomeModel.from_file)
-    schema, file = home.elsewhere.plan.schema, as_reader(str(path))
-    rows = replace(rows, reading=home.here.reading_, data=rows.data or str(path))
-    own_columns = rows.data == str(path)
-    for name in (VERDICT,) if own_columns else (VERDICT, "row"):
-        if name not in (file.names or ()):
-            raise DataError(
-                f"{path} has no column {name!r}: its columns are {list(file.names or ())}; it "
-                f"needs verdicts ({OUTLIER} or {FINE}), and with --rows the numbers of the rows"
-            )
-    y = _verdicts(path, _texts(file, VERDICT))
-    if own_columns:
-        reader = rows.open(schema, [VERDICT])
-    else:
-        said = _by_number(path, _texts(file, "row"), y)
-        numbers = sorted(said)
-        y = [said[number] for number in numbers]
-        reader = rows.open(schema).repeatable().take(np.array(numbers, np.int64))
-    learned_model = home.learn(reader, y)
-    with target.writing():
-        learned_model.save(target.path)
-    way = learned_model.own.words
-    facts = {"command": "learn", "model": str(target.path), "verdicts": len(y), "ranking": way}
-    words = [f"Chose the ranking by {len(y):,} verdicts: {way}.", f"Wrote {target}."]
-    return CommandResult(facts, words)
-
-
-def _by_number(path: Path, keys: list[str | None], y: list[int]) -> dict[int, int]:
+def verdicts_by_number(path: Path, keys: list[str | None], y: list[int]) -> dict[int, int]:
     """Return verdicts by the numbers of their rows."""
     said: dict[int, int] = {}
     for key, verdict in zip(keys, y, strict=True):

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from hushtable import files, plugins
 from hushtable.cli.counts import read_counts
-from hushtable.cli.home import is_home, report_home
 from hushtable.cli.options import Language, Threads, argument, check_contamination, flag, option
 from hushtable.cli.output import Target, listed, size
 from hushtable.cli.progress import watched
@@ -98,9 +97,13 @@ def report(
     if round_ is not None and parts is None:
         raise UsageError("--round needs the files that the sites sent: give --parts")
     shown = RowsToShow(rows, values, tuple(names), id_)
-    if data is not None and is_home(model, ranks or parts or contamination):
+    if data is not None and (report_kind := files.command_of(model, "report")) is not None:
         with speaking(language):
-            return report_home(model, Rows(data, reads, Reading(), threads), shown, output)
+            page_of_kind: CommandResult = report_kind(
+                model, Rows(data, reads, Reading(), threads), shown, output,
+                ranks or parts or contamination,
+            )  # fmt: skip
+        return page_of_kind
     others = [path for path in (model, ranks, round_) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
     subject, opened = _open(model, data is not None)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli.counts import HUSHTABLE, draw_spelled, standing
-from hushtable.cli.home import is_home, score_home
 from hushtable.cli.options import Data, Language, Threads, flag, option
 from hushtable.cli.output import OutputFolder, Target, tally, tally_blocks
 from hushtable.cli.progress import watched
@@ -29,6 +28,7 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.texts.reading import Reading
 from hushtable.describe.content import signed_by
 from hushtable.errors import DataError, UsageError
+from hushtable.files import command_of
 from hushtable.language import ENGLISH, speaking
 from hushtable.report.lists import LISTS
 from hushtable.scores import models
@@ -146,8 +146,12 @@ def score(
         raise UsageError("--marginals adds words to explanations: give --explain with it")
     if model is None:
         _check_without_model(data, output, top, ranks, marginals, only_counted)
-    elif is_home(model, line.drawn or ranks or explain or only_counted):
-        return score_home(model, Rows(data, reads, Reading(), threads), kept, top, output)
+    elif (score_kind := command_of(model, "score")) is not None:
+        made: CommandResult = score_kind(
+            model, Rows(data, reads, Reading(), threads), kept, top, output,
+            line.drawn or ranks or explain or only_counted,
+        )  # fmt: skip
+        return made
     target = _target(output, [data, model, ranks, marginals], line, top, kept)
     (scorer, offset, reading, usual), facts = _opened(model, data, reads, id_, threads)
     rows = Rows(data, reads, reading, threads)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable import files
+from hushtable import files, plugins
 from hushtable.data.history import of_history
 from hushtable.data.labels import fold
 from hushtable.data.readers import Reader
@@ -18,7 +18,6 @@ from hushtable.plans.families import TOTALS
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger
-from hushtable.privacy.seal import Seal, write
 
 
 class Counts(Displayed, ABC):
@@ -39,7 +38,7 @@ class Counts(Displayed, ABC):
     sampled: bool = False  # whether each table holds a random sample instead of all rows
     tally: NDArray[np.int64] | None = None  # missing and outside values, (n_features, 2), if known
     release_id: str = ""  # empty if they are not a release
-    seal: Seal | None = None  # the coordinator's signature of the result of a round
+    seal: Any = None  # a round's `hushtable_federation.seal.Seal`; None if they are not signed
 
     def __post_init__(self) -> None:
         self._check_array("counts", (self.n_cells,))
@@ -141,7 +140,21 @@ class Counts(Displayed, ABC):
 
         A file of a release may leave the site; one of exact counts must not.
         """
-        write(path, self.kind, *self.entries(), self.seal)
+        if self.seal is None:
+            files.write(path, self.kind, *self.entries())
+        else:
+            self.seal.write(path, self.kind, *self.entries())
+
+
+def seal_of(content: files.Content) -> Any:
+    """Return the seal of a file, a `hushtable_federation.seal.Seal`; None if it is not signed.
+
+    Raises `PlanError` if the seal is invalid or incomplete, and `PluginError` if
+    hushtable-federation is not installed to check it.
+    """
+    if content.manifest.get("result") is None and content.signature is None:
+        return None
+    return plugins.extension("seal", "a signed file", "federation")(content)
 
 
 class Noised(Counts):

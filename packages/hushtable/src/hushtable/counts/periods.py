@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.arguments import whole
-from hushtable.counts.base import Noised
+from hushtable.counts.base import Noised, seal_of
 from hushtable.counts.release import Release, check_plan, earlier_of
 from hushtable.counts.sketch import Sketch, check_counts
 from hushtable.display import Displayed
@@ -28,7 +28,6 @@ from hushtable.privacy.accounting import GAUSSIAN
 from hushtable.privacy.budget import ReleaseTerms, Spent, check_public_delta
 from hushtable.privacy.ledger import Ledger, Share, check_parts
 from hushtable.privacy.mechanisms import Adjacency, Cost
-from hushtable.privacy.seal import Seal
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class Increment(Noised):
         Mixed counts plus noise; may be negative.
     ledger : Ledger
         Total cost of all periods, paid once. Its shares are those of every period.
-    seal : Seal or None
+    seal : hushtable_federation.seal.Seal or None
         The coordinator's signature of the result of a round.
 
     Examples
@@ -68,7 +67,7 @@ class Increment(Noised):
     plan: Plan
     counts: NDArray[np.int64]
     ledger: Ledger
-    seal: Seal | None = None
+    seal: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,7 +105,7 @@ class Increment(Noised):
     def from_file(cls, content: files.Content) -> "Increment":
         """Build the increment in a file; raise `PlanError` if it has none."""
         ledger = Ledger.from_dict(content.said("increment", {"ledger": object})["ledger"])
-        plan, seal = Plan.from_file(content), Seal.from_file(content)
+        plan, seal = Plan.from_file(content), seal_of(content)
         return cls(plan, content.array("counts"), ledger, seal)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.counts.base import Counts, Noised
+from hushtable.counts.base import Counts, Noised, seal_of
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose, purpose_of
@@ -29,7 +29,6 @@ from hushtable.privacy.budget import (
 from hushtable.privacy.layout import span
 from hushtable.privacy.ledger import Ledger, Share, check_parts
 from hushtable.privacy.mechanisms import Cost, Sensitivity, named
-from hushtable.privacy.seal import Seal
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +47,7 @@ class Release(Noised):
         Rows in each cell plus noise; may be negative.
     ledger : Ledger
         Mechanism, scale, adjacency, privacy unit, total cost, earlier releases.
-    seal : Seal or None
+    seal : hushtable_federation.seal.Seal or None
         The coordinator's signature of the result of a round; a sum of releases has none.
 
     Examples
@@ -69,7 +68,7 @@ class Release(Noised):
     plan: Plan
     counts: NDArray[np.int64]
     ledger: Ledger
-    seal: Seal | None = None
+    seal: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -176,7 +175,7 @@ class Release(Noised):
     def from_file(cls, content: files.Content) -> "Release":
         """Build the release in a file; raise `PlanError` if it has none."""
         ledger = Ledger.from_dict(content.said("release", {"ledger": object})["ledger"])
-        plan, seal = Plan.from_file(content), Seal.from_file(content)
+        plan, seal = Plan.from_file(content), seal_of(content)
         return cls(plan, content.array("counts"), ledger, seal)
 
 

@@ -29,7 +29,6 @@ from hushtable.plans.verdicts import (
 )
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger
-from hushtable.privacy.seal import Seal
 
 Ints = NDArray[np.int64]
 
@@ -291,7 +290,7 @@ class LearnedModel(Counts):
     ledger: Ledger | None = field(init=False, repr=False)
     sampled: bool = field(init=False, repr=False)
     tally: NDArray[np.int64] | None = field(init=False, repr=False)
-    seal: Seal | None = field(init=False, repr=False)
+    seal: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         plan, given = self.model.plan.first_pass(), self.verdicts.plan

@@ -1,4 +1,4 @@
-"""Sentences for people: ledgers, plans, counts, registry drafts, and views in a notebook.
+"""Sentences for people: ledgers, plans, counts, and views in a notebook.
 
 Text that a command prints, a report shows or a notebook displays is worded here once; usual values
 are described in `hushtable.scores.typical`. May import `streams` and the packages below it;

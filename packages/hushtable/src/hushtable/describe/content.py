@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-from hushtable import signatures
 from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import Verdicts
 from hushtable.describe import plan as words
@@ -90,9 +89,7 @@ def signed_by(counts: Any) -> dict[str, str] | None:
     """Return name and fingerprint of the signer of counts; None if they are not signed."""
     if counts.seal is None:
         return None
-    card = counts.seal.coordinator
-    fingerprint = signatures.fingerprint(card["signing"], card["masking"])
-    return {"name": card["name"], "fingerprint": fingerprint}
+    return {"name": counts.seal.coordinator["name"], "fingerprint": counts.seal.fingerprint}
 
 
 def signed_lines(counts: Any) -> dict[str, str]:

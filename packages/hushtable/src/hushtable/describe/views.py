@@ -5,7 +5,7 @@ off rows. Imported when the first object is displayed.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hushtable import plugins
 from hushtable.counts.base import Counts, Noised
@@ -20,9 +20,6 @@ from hushtable.display import View
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
 from hushtable.scores.candidates import ReviewRow
-
-if TYPE_CHECKING:
-    from hushtable.detectors.home import HomeModel
 
 _FEATURES = ("column", "kind", "range or categories")
 
@@ -162,18 +159,8 @@ def _learned(model: LearnedModel) -> View:
 
 
 #: By name of the class, so that no package, with its extra, is imported before it is needed.
-def _home(home: "HomeModel") -> View:
-    figures = {
-        "Rows here": f"{home.n_rows:,}",
-        "Rows elsewhere": f"about {home.elsewhere.n_rows:,}",
-        "Weight of elsewhere": f"{home.weight:.2f}",
-    }
-    says = ["This home model holds exact counts and values of this site's rows: it never leaves."]
-    return View("Home model", says, figures)
-
-
 VIEWS: dict[str, Callable[[Any], View]] = {
     "Schema": _schema, "Plan": _plan, "Sketch": _sketch, "LocalModel": _local,
     "Noised": release_view, "Verdicts": _verdicts, "LearnedModel": _learned, "Ledger": _ledger,
-    "Periods": _periods, "ReviewRow": _review_row, "HomeModel": _home,
+    "Periods": _periods, "ReviewRow": _review_row,
 }  # fmt: skip

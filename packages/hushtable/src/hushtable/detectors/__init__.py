@@ -10,13 +10,12 @@ from hushtable.lazy import exports
 
 if TYPE_CHECKING:
     from hushtable.detectors.base import TableDetector
-    from hushtable.detectors.home import HomeModel
     from hushtable.detectors.hushtable import HushTable, LSHiTables
 
-__all__ = ["HomeModel", "HushTable", "LSHiTables", "TableDetector"]
+__all__ = ["HushTable", "LSHiTables", "TableDetector"]
 
 _HOMES = {
-    "HomeModel": "home", "HushTable": "hushtable", "LSHiTables": "hushtable",
+    "HushTable": "hushtable", "LSHiTables": "hushtable",
     "TableDetector": "base",
 }  # fmt: skip
 __getattr__, __dir__ = exports(__name__, _HOMES)

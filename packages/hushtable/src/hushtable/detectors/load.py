@@ -14,12 +14,12 @@ from hushtable.plans.plan import Plan
 from hushtable.scores.models import OpenedModel
 
 if TYPE_CHECKING:
-    from hushtable.detectors import HomeModel, TableDetector
+    from hushtable.detectors import TableDetector
 
 
 def load(
     path: str | os.PathLike[str],
-) -> Union[Plan, Sketch, Release, LocalModel, "TableDetector", "HomeModel"]:
+) -> Union[Plan, Sketch, Release, LocalModel, "TableDetector"]:
     """Read a .hush file. Nothing in it is executed.
 
     Parameters
@@ -29,7 +29,7 @@ def load(
 
     Returns
     -------
-    Plan, Sketch, Release, LocalModel, fitted detector or HomeModel
+    Plan, Sketch, Release, LocalModel, fitted detector, or an object of another package
         The object that the file holds.
 
     Raises
@@ -48,8 +48,8 @@ def load(
     True
     """
     content = files.read(path)
-    reader, known = reader_of(content.kind), files.kind_of(content.kind)
-    if reader is None or known is None or known.inspect is not None:
+    reader = reader_of(content.kind)
+    if reader is None:
         raise FileError(
             f"{path} holds {content.held}, which is not a plan, counts or a model: hushtable "
             f"inspect {path} shows its contents"
@@ -102,10 +102,4 @@ def _detector(content: files.Content) -> Any:
     return draw.estimator_class().from_file(content)
 
 
-def _home(content: files.Content) -> Any:
-    from hushtable.detectors import HomeModel
-
-    return HomeModel.from_file(content)
-
-
-READERS["detector"], READERS["home"] = _detector, _home
+READERS["detector"] = _detector

@@ -14,7 +14,6 @@ from hushtable.data.schema import Feature
 from hushtable.describe.plan import values
 from hushtable.language import N_, _, numerals
 from hushtable.report.rows import Scores
-from hushtable.scores.plausible import PlausibleRange, ValueHistogram
 
 #: Features that the table lists; the JSON of ``hushtable inspect`` has them all.
 MOST = 200
@@ -168,54 +167,6 @@ class Histogram:
     @property
     def _categories(self) -> list[str]:
         return [*self.feature.categories, _("(others)")]
-
-
-#: Room beside the limits of a range, in widths of it; never less than so many cells.
-_BESIDE, _CELLS_BESIDE = 0.35, 2
-
-
-@dataclass(frozen=True, eq=False)
-class RangeFigure:
-    """The values around a plausible range, with its limits, and a site's own values as a line."""
-
-    range: PlausibleRange
-    merged: ValueHistogram
-    own: NDArray[np.int64] | None = None
-
-    @property
-    def words(self) -> str:
-        """The picture, for those who do not see it."""
-        low, high = (numerals(f"{limit.value:.10g}") for limit in self.range.limits)
-        feature = self.range.feature
-        values = {"name": feature.name, "low": low, "high": high, "unit": feature.unit}
-        if self.own is None:
-            return _(
-                "Histogram of %(name)s, with limits at %(low)s and %(high)s %(unit)s.", **values
-            )
-        return _(
-            "Histogram of %(name)s, with the values of this site as a line, and limits at %(low)s "
-            "and %(high)s %(unit)s.",
-            **values,
-        )
-
-    def plot(self, ax: Any = None) -> "RangeFigure":
-        """Draw shares of the values, and the limits."""
-        feature, width = self.merged.feature, self.merged.width
-        edges = feature.low + width * np.arange(len(self.merged.counts) + 1)
-        low, high = (limit.value for limit in self.range.limits)
-        room = max(_BESIDE * (high - low), _CELLS_BESIDE * width)
-        ax.spines[["top", "right"]].set_visible(False)
-        shares = np.maximum(self.merged.counts, 0.0) / self.merged.values
-        ax.stairs(100.0 * shares, edges, fill=True, color="C0", alpha=0.7)
-        if self.own is not None and self.own.sum():
-            ax.stairs(100.0 * self.own / self.own.sum(), edges, color="C1", lw=1.4)
-        for limit in (low, high):
-            ax.axvline(limit, color=ax.xaxis.label.get_color(), lw=1.0, ls="--")
-        ax.set_xlim(max(feature.low - width, low - room), min(feature.high + width, high + room))
-        ax.set_xlabel(feature.unit)
-        ax.yaxis.get_major_locator().set_params(nbins=3)
-        ax.yaxis.set_major_formatter("{x:g}%")
-        return self
 
 
 def histograms(counts: Counts, shown: bool) -> list[Histogram]:

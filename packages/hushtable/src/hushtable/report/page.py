@@ -2,25 +2,20 @@
 
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
-from hushtable.language import N_, WORDS, _, numerals, percents, spoken
-from hushtable.plots import HomeDisplay
+from hushtable.language import N_, WORDS, Catalogue, _, numerals, percents, spoken
 from hushtable.report.content import Report
-from hushtable.report.features import RangeFigure
 from hushtable.scores.outliers import Incident, Outliers, outside
-from hushtable.scores.plausible import PlausibleRange, ValueHistogram
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
@@ -71,19 +66,24 @@ def _check(library: str, module: str, what: str) -> None:
         raise MissingExtraError(what, library, "report") from None
 
 
-def template(name: str) -> Any:
-    """Return a template of this folder in the language of now; it escapes all values."""
+def template(name: str, package: str = "hushtable.report", texts: Catalogue = WORDS) -> Any:
+    """Return a template of a package in the language of now; it escapes all values.
+
+    It may include the files of this folder. ``texts`` is the catalogue of its package.
+    """
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("hushtable.report", ""),
+        loader=jinja2.ChoiceLoader(
+            [jinja2.PackageLoader(folder, "") for folder in (package, "hushtable.report")]
+        ),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         extensions=["jinja2.ext.i18n"],
     )
     environment.policies["ext.i18n.trimmed"] = True
     words: Any = environment
-    words.install_gettext_translations(WORDS.translations(spoken()), newstyle=True)
+    words.install_gettext_translations(texts.translations(spoken()), newstyle=True)
     environment.globals["language"] = spoken()
     environment.filters["count"] = lambda n: numerals(f"{n:,}")
     environment.filters["percent"] = lambda share: percents(f"{round(100.0 * share, 9):g}")
@@ -100,11 +100,11 @@ def page(report: Report) -> str:
     """
     check_report_extra()
     headers = [_(header) for header in LEDGER_HEADERS]
-    made: str = template("page.html").render(report=report, figure=_figure, ledger_headers=headers)
+    made: str = template("page.html").render(report=report, figure=svg, ledger_headers=headers)
     return made
 
 
-def _figure(display: _Drawn, words: str, height: float = _HEIGHT) -> "Markup":
+def svg(display: _Drawn, words: str, height: float = _HEIGHT) -> "Markup":
     """Return a display as SVG, with words for those who do not see it."""
     import matplotlib
     from cycler import cycler
@@ -181,52 +181,6 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
         source=source,
         n_rows=found.n_rows,
         unit=_(unit),
-    )
-    return made
-
-
-def home_page(found: Any, facts: dict[str, Any]) -> str:
-    """Return the rows of a site by a home model as HTML that needs nothing but itself.
-
-    ``found`` are their `HomeScores`; ``facts`` are the other names in the template. Raises
-    `MissingExtraError` if Jinja or matplotlib is not installed.
-    """
-    check_report_extra()
-    display = HomeDisplay(found.share_here, found.beyond, np.array(found.kinds))
-    counts = ", ".join(f"{rows} {kind}" for kind, rows, _means in facts["kinds"])
-    words = _("Rows by how rare they are here and elsewhere: %(counts)s.", counts=counts)
-    figure = _figure(display, words, 3.4)
-    made: str = template("home.html").render(
-        figure=figure, made=f"{datetime.now(UTC):%Y-%m-%d}", version=version("hushtable"), **facts
-    )
-    return made
-
-
-def ranges_page(
-    ranges: Sequence[PlausibleRange],
-    histograms: Sequence[ValueHistogram],
-    own: Mapping[str, NDArray[np.int64]],
-    facts: dict[str, Any],
-) -> str:
-    """Return plausible ranges as HTML that needs nothing but itself; all texts in it are escaped.
-
-    ``own`` are counts of a site's own values, by column: the page must then stay there. ``facts``
-    are the other names in the template. Raises `MissingExtraError` if Jinja or matplotlib is not
-    installed.
-    """
-    check_report_extra()
-    drawn = []
-    for one, merged in zip(ranges, histograms, strict=True):
-        if one.limits:
-            shown = RangeFigure(one, merged, own.get(one.feature.name))
-            drawn.append((one, _figure(shown, shown.words, 2.1)))
-    made: str = template("ranges.html").render(
-        drawn=drawn,
-        lacking=[one for one in ranges if not one.limits],
-        with_own=bool(own),
-        made=f"{datetime.now(UTC):%Y-%m-%d}",
-        version=version("hushtable"),
-        **facts,
     )
     return made
 

@@ -4,8 +4,6 @@ import hashlib
 
 import rfc8785
 
-from hushtable.errors import MissingExtraError
-
 
 def of_file(kind: str, digest: str) -> bytes:
     """Return the bytes to sign for a file: its kind, and the digest of its content."""
@@ -30,13 +28,10 @@ def grouped(digits: str) -> str:
 def verifies(key: str, signature: str, message: bytes) -> bool:
     """Whether a signature, 128 hexadecimal digits, of a message matches an Ed25519 public key.
 
-    The key has 64 hexadecimal digits. Raises `MissingExtraError` without pyca/cryptography.
+    The key has 64 hexadecimal digits.
     """
-    try:
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    except ImportError:
-        raise MissingExtraError("a signed file", "cryptography", "federation") from None
+    from hushtable_federation._crypto import Ed25519PublicKey, InvalidSignature  # takes a while
+
     try:
         public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(key))
         public.verify(bytes.fromhex(signature), message)

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import UsageError
 from hushtable.privacy import Design
-from hushtable.scores.plausible import (
+from hushtable_federation.plausible_ranges import (
     ValueHistogram,
     cells_for,
     check_quantiles,
     histograms,
-    merged,
     values_needed,
 )
 
@@ -99,7 +98,7 @@ def test_cells_follow_from_public_numbers_alone():
 def test_groups_add_up_to_the_whole():
     values = SHAPES["bell"]
     parts = [noised(values[k::2], 9.0, k) for k in range(2)]
-    whole = merged(parts, "both")
+    whole = parts[0].merged(parts[1:], "both")
     assert whole.feature.name == "both"
     assert whole.noise_sd == pytest.approx(9.0 * 2**0.5)
     assert whole.values == len(values)

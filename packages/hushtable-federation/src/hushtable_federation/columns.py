@@ -30,10 +30,10 @@ from hushtable.data.encoding import Encoder
 from hushtable.data.readers import Reader
 from hushtable.data.schema import value_words
 from hushtable.errors import UsageError
-from hushtable.language import _, ngettext
 from hushtable.plans.families import RandomFeature
 from hushtable.plans.plan import Plan
 from hushtable.scores.typical import percent
+from hushtable_federation.language import _, ngettext
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

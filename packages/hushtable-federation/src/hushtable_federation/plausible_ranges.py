@@ -133,7 +133,7 @@ class PlausibleRange:
     --------
     >>> import numpy as np
     >>> from hushtable import Feature, Plan, Schema, Sketch
-    >>> from hushtable.scores.plausible import histograms
+    >>> from hushtable_federation.plausible_ranges import histograms
     >>> schema = Schema([Feature.numeric("pulse", low=0, high=350, unit="/min")])
     >>> plan = Plan.marginals(schema, epsilon=1.0, expected_rows=50_000, cells=128)
     >>> X = np.random.default_rng(0).normal(75, 9, (50_000, 1))
@@ -181,6 +181,22 @@ class ValueHistogram:
     def width(self) -> float:
         """Width of a cell, in the feature's unit."""
         return (self.feature.high - self.feature.low) / len(self.counts)
+
+    def merged(self, others: "Sequence[ValueHistogram]", name: str) -> "ValueHistogram":
+        """Return the histogram of the values of several histograms without common values.
+
+        Parameters
+        ----------
+        others : sequence of ValueHistogram
+            Histograms over the same range, such as those of men beside one of women.
+        name : str
+            Name of the feature of all of them.
+        """
+        parts = self, *others
+        counts = reduce(np.add, (one.counts for one in parts))
+        noise_sd = math.hypot(*(one.noise_sd for one in parts))
+        values = sum(one.values for one in parts)
+        return ValueHistogram(replace(self.feature, name=name), counts, values, noise_sd)
 
     def range(self, quantiles: Sequence[float] = QUANTILES) -> PlausibleRange:
         """Return the plausible range between two quantiles."""
@@ -285,19 +301,3 @@ def histograms(counts: Counts) -> list[ValueHistogram]:
         *cells, missing = counts.counts[offsets[j] : offsets[j + 1]].astype(np.float64).tolist()
         found.append(ValueHistogram(feature, np.array(cells), n_rows - missing, noise_sd))
     return found
-
-
-def merged(parts: Sequence[ValueHistogram], name: str) -> ValueHistogram:
-    """Return the histogram of the values of several histograms without common values.
-
-    Parameters
-    ----------
-    parts : sequence of ValueHistogram
-        Histograms over one range, such as those of women and of men.
-    name : str
-        Name of the feature of all of them.
-    """
-    feature = replace(parts[0].feature, name=name)
-    counts = reduce(np.add, (one.counts for one in parts))
-    noise_sd = math.hypot(*(one.noise_sd for one in parts))
-    return ValueHistogram(feature, counts, sum(one.values for one in parts), noise_sd)

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from hushtable import Plan, Sketch
-from hushtable.cli import demo
+from hushtable_federation.cli import demo
 
 
 @pytest.fixture
@@ -81,3 +81,15 @@ def test_fails_if_merged_is_not_pooled(run, monkeypatch):
     assert result.code == 1
     assert "merged and pooled counts differ" in result.err
     assert result.out == ""
+
+
+def test_the_demo_leaves_a_report(run, tmp_path):
+    page = tmp_path / "demo.html"
+    facts = run("demo", "--report", page, "--json").json
+    assert facts["report"] == str(page)
+    html = page.read_text(encoding="utf-8")
+    assert "Three hospitals: report for the Cancer centre" in html
+    assert "✓ passed:" in html
+    for hospital in facts["hospitals"]:
+        assert hospital["hospital"] in html
+    assert f"Wrote {page}" in run("demo", "--report", page).out

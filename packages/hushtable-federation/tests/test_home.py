@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from hushtable import Feature, HomeModel, LocalModel, Plan, Schema, Sketch, load
+from hushtable import Feature, LocalModel, Plan, Schema, Sketch, load
 from hushtable.cli import main
 from hushtable.data.encoding import Encoder
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, FileError, PlanError, UsageError
+from hushtable_federation import HomeModel
 
 SCHEMA = Schema([
     Feature.numeric("temperature", low=30, high=110, unit="C"),

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hushtable import Feature, Plan, Schema, Sketch
+from hushtable import Feature, Periods, Plan, Schema, Sketch, decoded
 from hushtable.describe import describe_ledger
-from hushtable.describe.registry import TO_FILL_IN, entry, left_open
-from hushtable.privacy import Pool
+from hushtable.privacy import Horizon, Pool
+from hushtable_federation.registry import TO_FILL_IN, entry, left_open
 from places import DOCS
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -135,6 +135,25 @@ def test_shared_noise_and_paid_ranges_are_told():
     assert "through earlier private releases" in paid["dp_variant"]["data_domain"]
     assert "ranges " in paid["accounting"]["composition"]
     assert paid["deployment_model"]["release_type"] == "Many releases"
+
+
+def test_the_registry_says_that_all_periods_are_paid():
+    plan = Plan.draw(COLUMNS, epsilon=1.0, expected_rows=2_000, horizon=Horizon.of(6, 2, 3))
+    site = Periods(plan, epsilon=1.0)
+    increments = [site.release(Sketch.zero(plan)) for _ in range(3)]
+    deployment = entry(decoded(increments, window=2))["deployment"]
+    loss, model = deployment["privacy_loss"], deployment["deployment_model"]
+    assert loss["privacy_unit"] == "One person, with at most one record in each of 2 periods"
+    assert model["data_source_type"] == "Dynamic"
+    assert model["release_type"] == "Many releases"
+    assert (
+        "in each of 6 periods, and the totals are those of all of them"
+        in (model["release_type_details"])
+    )
+    assert (
+        "All cells of all tables in all periods are one vector"
+        in (deployment["accounting"]["composition"])
+    )
 
 
 def test_nothing_of_rows_and_no_name_of_a_column_is_in_it():

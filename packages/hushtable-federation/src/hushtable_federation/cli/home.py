@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +12,21 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import files
+from hushtable.cli.learn import read_texts, read_verdicts, verdicts_by_number
 from hushtable.cli.output import Target, shown, size
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph, TextTable
 from hushtable.cli.rows import Rows
 from hushtable.cli.tables import SCORES, write_scores, write_table
 from hushtable.data.columns import as_column, texts_column
-from hushtable.data.readers import Reader
-from hushtable.errors import UsageError
-from hushtable.language import N_, _, numerals
+from hushtable.data.readers import Reader, as_reader
+from hushtable.errors import DataError, UsageError
+from hushtable.language import N_, numerals
+from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.scores.typical import percent
+from hushtable_federation.home import WORDS, HomeModel
+from hushtable_federation.language import WORDS as TEXTS
+from hushtable_federation.language import _
 
 if TYPE_CHECKING:
     from hushtable.report.rows import RowsToShow
@@ -32,25 +39,21 @@ _UNKNOWN = N_(
 )
 
 
-def is_home(path: Path, lined: Any) -> bool:
-    """Return whether a file holds a home model; refuse options that such a model cannot use."""
-    at_home = files.read(path).kind == "home"
-    if at_home and lined:
+def _refuse(no_use: Any) -> None:
+    """Refuse options that a home model cannot use."""
+    if no_use:
         raise UsageError(
             "a home model has two scores, classifies rows instead of using a threshold, and "
             "learns from one file of verdicts: leave --contamination, --count, --threshold, "
             "--ranks, --explain, --parts, --only-counted, --forget, --verdicts-only, and --id of "
             "verdicts out"
         )
-    return at_home
 
 
 class _Scored:
     """Rows scored by a home model: scores, systematic differences, and the lowest rows."""
 
     def __init__(self, model: Path, rows: Rows, kept: Sequence[str], n: int) -> None:
-        from hushtable.detectors import HomeModel  # imported once it is needed
-
         self.home = home = files.read(model).build(HomeModel.from_file)
         home.here.n_jobs = rows.threads
         rows = replace(rows, reading=home.here.reading_)
@@ -81,8 +84,6 @@ class _Scored:
 
 def inspect_home(path: Path, content: files.Content) -> CommandResult:
     """Show what the file of a home model holds."""
-    from hushtable.detectors import HomeModel  # imported once it is needed
-
     home = content.build(HomeModel.from_file)
     plan, noise_sd = home.elsewhere.plan, home.elsewhere.noise_sd
     facts = {
@@ -104,9 +105,10 @@ def inspect_home(path: Path, content: files.Content) -> CommandResult:
 
 
 def score_home(
-    model: Path, rows: Rows, kept: Sequence[str], top: int | None, output: Path
+    model: Path, rows: Rows, kept: Sequence[str], top: int | None, output: Path, no_use: Any
 ) -> CommandResult:
     """Score rows by a home model, and write all of them or a list of the lowest."""
+    _refuse(no_use)
     target = Target(output, [rows.data, model])
     if target.path.suffix not in SCORES:
         raise UsageError(
@@ -130,17 +132,20 @@ def score_home(
     return CommandResult(facts, _blocks(scored, target))
 
 
-def report_home(model: Path, rows: Rows, shown_rows: "RowsToShow", output: Path) -> CommandResult:
+def report_home(
+    model: Path, rows: Rows, shown_rows: "RowsToShow", output: Path, no_use: Any
+) -> CommandResult:
     """Write a page about a site's rows compared with the rows of all other sites."""
-    from hushtable.detectors.home import WORDS
-    from hushtable.report.page import check_report_extra, home_page
+    from hushtable.report.page import check_report_extra
+
+    _refuse(no_use)
 
     target = Target(output, [rows.data, model])
     check_report_extra()
     scored = _Scored(model, rows, shown_rows.kept, max(1, shown_rows.n))
     home, compared = scored.home, scored.compared
     listed = scored.with_kept().slice(0, shown_rows.n).to_pylist()
-    html = home_page(scored.found, {
+    html = _page(scored.found, {
         "source": scored.source,
         "n_rows": len(scored.found.score),
         "here": home.n_rows,
@@ -171,6 +176,53 @@ def report_home(model: Path, rows: Rows, shown_rows: "RowsToShow", output: Path)
     return CommandResult(facts, [Paragraph(words)])
 
 
+def _page(found: Any, facts: dict[str, Any]) -> str:
+    """Return scored rows as HTML that needs nothing but itself; ``facts`` are names in it."""
+    from hushtable.report.page import svg, template
+    from hushtable_federation.plots import HomeDisplay
+
+    display = HomeDisplay(found.share_here, found.beyond, np.array(found.kinds))
+    counts = ", ".join(f"{rows} {kind}" for kind, rows, _means in facts["kinds"])
+    words = _("Rows by how rare they are here and elsewhere: %(counts)s.", counts=counts)
+    made: str = template("home.html", "hushtable_federation", TEXTS).render(
+        figure=svg(display, words, 3.4),
+        made=f"{datetime.now(UTC):%Y-%m-%d}",
+        version=version("hushtable"),
+        **facts,
+    )
+    return made
+
+
+def learn_home(model: Path, path: Path, rows: Rows, target: Target, no_use: Any) -> CommandResult:
+    """Write the home model whose ranking best separates the judged rows."""
+    _refuse(no_use)
+    home = files.read(model).build(HomeModel.from_file)
+    schema, file = home.elsewhere.plan.schema, as_reader(str(path))
+    rows = replace(rows, reading=home.here.reading_, data=rows.data or str(path))
+    own_columns = rows.data == str(path)
+    for name in (VERDICT,) if own_columns else (VERDICT, "row"):
+        if name not in (file.names or ()):
+            raise DataError(
+                f"{path} has no column {name!r}: its columns are {list(file.names or ())}; it "
+                f"needs verdicts ({OUTLIER} or {FINE}), and with --rows the numbers of the rows"
+            )
+    y = read_verdicts(path, read_texts(file, VERDICT))
+    if own_columns:
+        reader = rows.open(schema, [VERDICT])
+    else:
+        said = verdicts_by_number(path, read_texts(file, "row"), y)
+        numbers = sorted(said)
+        y = [said[number] for number in numbers]
+        reader = rows.open(schema).repeatable().take(np.array(numbers, np.int64))
+    learned_model = home.learn(reader, y)
+    with target.writing():
+        learned_model.save(target.path)
+    way = learned_model.own.words
+    facts = {"command": "learn", "model": str(target.path), "verdicts": len(y), "ranking": way}
+    words = [f"Chose the ranking by {len(y):,} verdicts: {way}.", f"Wrote {target}."]
+    return CommandResult(facts, words)
+
+
 def _columns(compared: Any) -> list[tuple[str, str, str, str]]:
     """Return the columns that differ, in words: name, values, and both shares of the rows."""
     found = compared.differing or compared.columns[:1]
@@ -197,8 +249,6 @@ def _beside(reader: Reader, kept: Sequence[str]) -> dict[str, Any]:
 
 
 def _blocks(scored: _Scored, target: Target) -> Iterator[Block]:
-    from hushtable.detectors.home import WORDS
-
     home, kinds = scored.home, scored.kinds
     yield Paragraph([
         f"Scored {sum(kinds.values()):,} rows, compared with {home.n_rows:,} rows of this site and "

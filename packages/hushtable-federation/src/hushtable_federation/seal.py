@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from hushtable import files, signatures
+from hushtable import files
 from hushtable.arguments import is_digest
 from hushtable.errors import FileError, PlanError
+from hushtable_federation import signatures
 
 _KEYS = {"round_id", "coordinator", "submissions"}
 
@@ -38,8 +39,7 @@ class Seal:
     def from_file(cls, content: files.Content) -> "Seal | None":
         """Return the seal of a file, or None if the file is not signed.
 
-        Raises `PlanError` if a seal is invalid or incomplete, and
-        `MissingExtraError` if pyca/cryptography is not installed to check it.
+        Raises `PlanError` if a seal is invalid or incomplete.
         """
         entry, signature = content.manifest.get("result"), content.signature
         if entry is None and signature is None:
@@ -64,6 +64,19 @@ class Seal:
             )
         return cls(entry["round_id"], card, entry["submissions"], content.digest, signature)
 
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the signer's keys."""
+        return signatures.fingerprint(self.coordinator["signing"], self.coordinator["masking"])
+
+    def write(
+        self, path: "str | PathLike[str]", kind: str, entries: dict[str, Any], arrays: files.Arrays
+    ) -> None:
+        """Write a file with this seal, like `hushtable.files.write`."""
+        signed = self.entry(self.round_id, self.coordinator, self.submissions)
+        content = files.pack(kind, entries | signed, arrays, self.sign)
+        files.write_bytes(path, content, private=not files.travels(kind, entries))
+
     def sign(self, kind: str, digest: str) -> str:
         """Return the signature for `hushtable.files.pack`, if it fits what is to be written."""
         if digest != self.digest:
@@ -72,22 +85,6 @@ class Seal:
                 "copy the signed file, or write this one without its seal"
             )
         return self.signature
-
-
-def write(
-    path: "str | PathLike[str]",
-    kind: str,
-    entries: dict[str, Any],
-    arrays: files.Arrays,
-    seal: Seal | None,
-) -> None:
-    """Write a file that may have a seal, like `hushtable.files.write`."""
-    if seal is None:
-        files.write(path, kind, entries, arrays)
-        return
-    signed = Seal.entry(seal.round_id, seal.coordinator, seal.submissions)
-    content = files.pack(kind, entries | signed, arrays, seal.sign)
-    files.write_bytes(path, content, private=not files.travels(kind, entries))
 
 
 def _well_formed(entry: Any) -> bool:

@@ -5,6 +5,7 @@ registry.opendp.org. An entry contains nothing about rows, and no name of a colu
 the size of the plan and ids. What a file cannot know is left to a person, marked by `TO_FILL_IN`.
 """
 
+import json
 import math
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -50,6 +51,12 @@ def entry(release: Release) -> dict[str, Any]:
             },
         },
     }
+
+
+def draft_file(release: Release) -> tuple[str, list[str]]:
+    """Return the text of the draft's file, and the fields that a person has to fill in."""
+    draft = entry(release)
+    return json.dumps(draft, indent=2, ensure_ascii=False) + "\n", list(left_open(draft))
 
 
 def left_open(draft: Any, place: str = "") -> Iterator[str]:

@@ -28,15 +28,16 @@ from hushtable.data.columns import texts_column
 from hushtable.data.readers import Reader
 from hushtable.data.typed import open_rows
 from hushtable.detectors.hushtable import HushTable
-from hushtable.display import Displayed
+from hushtable.display import Displayed, View
 from hushtable.errors import DataError, PlanError, UsageError
-from hushtable.language import N_, _
+from hushtable.language import N_
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import FADING, HALF_ROWS
-from hushtable.scores.columns import ColumnDifferences, column_differences
 from hushtable.scores.distributions import Frequencies
 from hushtable.scores.usual import ELSEWHERE, Usual
+from hushtable_federation.columns import ColumnDifferences, column_differences
+from hushtable_federation.language import _
 
 Floats = NDArray[np.float64]
 
@@ -235,7 +236,8 @@ class HomeModel(Displayed):
     Examples
     --------
     >>> import numpy as np
-    >>> from hushtable import Feature, HomeModel, Plan, Schema, Sketch
+    >>> from hushtable import Feature, Plan, Schema, Sketch
+    >>> from hushtable_federation import HomeModel
     >>> rng = np.random.default_rng(0)
     >>> mine, theirs = rng.normal(37, 0.4, (400, 1)), rng.normal(37, 0.4, (4000, 1))
     >>> mine[:120] = mine[:120] * 1.8 + 32  # Fahrenheit
@@ -538,6 +540,17 @@ class HomeModel(Displayed):
         assert elsewhere is not None
         _check_marginals(elsewhere.plan, marginals)
         return cls(here, elsewhere, marginals, own)
+
+
+def home_view(home: HomeModel) -> View:
+    """Return how a home model is displayed."""
+    figures = {
+        "Rows here": f"{home.n_rows:,}",
+        "Rows elsewhere": f"about {home.elsewhere.n_rows:,}",
+        "Weight of elsewhere": f"{home.weight:.2f}",
+    }
+    says = ["This home model holds exact counts and values of this site's rows: it never leaves."]
+    return View("Home model", says, figures)
 
 
 def _own_rows(content: files.Content) -> OwnRows:

@@ -1,0 +1,187 @@
+"""``hushtable plan``: the plans of rounds before, between and after those of a model's tables."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from hushtable import files
+from hushtable.cli import options
+from hushtable.cli.counts import read_counts, read_release
+from hushtable.cli.options import argument, option
+from hushtable.cli.output import Target
+from hushtable.cli.plan import Ranges, SchemaFile, narrowed, save_plan
+from hushtable.cli.result import CommandResult
+from hushtable.cli.schema import read_schema
+from hushtable.counts.kinds import counts_from_file
+from hushtable.errors import FileError
+from hushtable.plans.plan import Plan
+
+_Merged = Annotated[Path, argument("MARGINALS", "Merged release under hushtable plan marginals.")]
+_Total = Annotated[float, option("E", "Total budget of all rounds together.")]
+_Rows = Annotated[int, option("N", "Public estimate of the number of rows of all sites together.")]
+_Model = Annotated[
+    Path, argument("MODEL", "(Merged) sketch or release, or a model of hushtable fit.")
+]
+_First = Annotated[
+    Path, argument("FIRST", "Merged sketch or release of all rows, under hushtable plan draw.")
+]
+_Gate = Annotated[
+    Path, option("FILE", "Merged sketch or release under hushtable plan gate of FIRST.")
+]
+
+
+def marginals(
+    schema: SchemaFile,
+    output: options.Output,
+    ranges: Ranges = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = 1e-6,
+    expected_rows: options.ExpectedRows = None,
+    sites: options.Sites = 1,
+    passes: options.PlanPasses = 1,
+) -> CommandResult:
+    """Make the plan of a first round: one histogram for each column.
+
+    The round is optional. Sketch at each site, merge, and give the sum to "hushtable plan draw
+    --marginals": the tables then fit the data, and detect better. For a private plan, release each
+    sketch before merging; give the same --epsilon and --expected-rows in both rounds.
+
+    Example:
+      hushtable plan marginals schema.toml -o marginals.plan.hush
+    """
+    target = Target(output, [schema, ranges])
+    terms: dict[str, Any] = {
+        "delta": delta, "expected_rows": expected_rows, "sites": sites, "passes": passes,
+    }  # fmt: skip
+    plan = Plan.marginals(narrowed(schema, ranges), epsilon=epsilon, **terms)
+    return save_plan(plan, target, "plan marginals")
+
+
+def ranges(
+    schema: SchemaFile,
+    output: options.Output,
+    epsilon: _Total,
+    expected_rows: _Rows,
+    delta: options.Delta = 1e-6,
+    sites: options.Sites = 1,
+) -> CommandResult:
+    """Make the plan of a round that narrows ranges that are too wide.
+
+    Sketch, release and merge under it, and give the sum to --ranges of "plan marginals" and "plan
+    draw". The round takes a twentieth of the budget, and needs many rows.
+
+    Example:
+      hushtable plan ranges schema.toml --epsilon 1 --expected-rows 50000 -o ranges.plan.hush
+    """
+    target = Target(output, [schema])
+    terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
+    plan = Plan.ranges(read_schema(schema), epsilon=epsilon, **terms)
+    return save_plan(plan, target, "plan ranges")
+
+
+def relations(marginals: _Merged, output: options.Output) -> CommandResult:
+    """Make the plan of a round that finds which columns go together.
+
+    Sketch, release and merge under it, and give the sum to --relations of "plan draw", with the
+    marginals: numeric columns are then also compared with what the other columns predict. The round
+    takes three tenths of the budget.
+
+    Example:
+      hushtable plan relations marginals.hush -o relations.plan.hush
+    """
+    target = Target(output, [marginals])
+    plan = Plan.relations(read_release(marginals))
+    return save_plan(plan, target, "plan relations")
+
+
+def gate(first: _First, output: options.Output) -> CommandResult:
+    """Make the plan between two passes, which finds dense regions.
+
+    The second round is optional. Sketch under this plan at each site, merge, and give the sum to
+    "hushtable plan second", which counts again without the isolated rows, and detects better.
+    For a private plan, release each sketch before merging.
+
+    Example:
+      hushtable plan gate all.hush -o gate.plan.hush
+    """
+    target = Target(output, [first])
+    plan = Plan.gate(read_counts(first))
+    return save_plan(plan, target, "plan gate", _exact_counts(plan))
+
+
+def second(first: _First, gate: _Gate, output: options.Output) -> CommandResult:
+    """Make the plan that counts rows in dense regions again.
+
+    Sketch under it at each site and merge: the sum is the model. For a private plan, release each
+    sketch before merging.
+
+    Example:
+      hushtable plan second all.hush --gate gate.hush -o second.plan.hush
+    """
+    target = Target(output, [first, gate])
+    counts = read_counts(first)
+    plan = counts.plan.second_pass(counts, read_counts(gate))
+    return save_plan(plan, target, "plan second", _exact_counts(plan))
+
+
+def _exact_counts(plan: Plan) -> Sequence[str]:
+    """Report that a plan holds exact counts, if it does."""
+    if not plan.data_dependent:
+        return ()
+    return (
+        "It contains exact counts of all rows: keep it where the rows may be. No sketch under it "
+        "can be",
+        "released privately.",
+    )
+
+
+def ranks(model: _Model, output: options.Output) -> CommandResult:
+    """Make the plan of a last round: one histogram of a model's scores.
+
+    Sketch it at each site, merge, and give the sum to "hushtable score --ranks": each row then
+    gets its rank among the rows of all sites. For a private model, release each sketch before
+    merging; the cost of the model is part of the epsilon.
+
+    Example:
+      hushtable plan ranks all.hush -o ranks.plan.hush
+    """
+    target = Target(output, [model])
+    content = files.read(model).expect("detector", "sketch", "release")
+    counts = content.build(counts_from_file)
+    if not counts.adds:
+        raise FileError(f"{model} is {counts.noun}: give the release that all sites hold")
+    plan = Plan.ranks(counts)
+    notes = []
+    if counts.ledger is None:
+        notes = [
+            "It contains the model's exact scores: keep it where the model may be. No sketch",
+            "under it can be released privately.",
+        ]
+    return save_plan(plan, target, "plan ranks", notes)
+
+
+def verdicts(
+    model: _Model,
+    expected: Annotated[
+        int,
+        option(
+            "NUMBER",
+            "Public estimate of the number of verdicts of all sites together: 100 or more.",
+        ),
+    ],
+    output: options.Output,
+) -> CommandResult:
+    """Make the plan of a round in which sites learn from each other.
+
+    Under it, each site sketches its rows with verdicts: a table with the model's columns and a
+    column "verdict" that holds outlier or fine. Release each sketch, merge, and give the sum to
+    "hushtable learn"; or run a round. The cost of the model is part of the epsilon.
+
+    Example:
+      hushtable plan verdicts all.hush --expected 200 -o verdicts.plan.hush
+    """
+    target = Target(output, [model])
+    content = files.read(model).expect("detector", "sketch", "release")
+    plan = Plan.verdicts(content.build(counts_from_file), expected)
+    kept = "It depends on rows: no sketch under it can be released privately."
+    return save_plan(plan, target, "plan verdicts", [kept] if plan.data_dependent else [])
