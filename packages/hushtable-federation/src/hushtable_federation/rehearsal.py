@@ -31,9 +31,9 @@ from hushtable_federation.folder.round_folder import RoundFolder, post_round, ro
 from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.messages import Message
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
+from hushtable_federation.protocol.messages import Message
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
 from hushtable_federation.visit import STUCK, Visit
@@ -72,7 +72,7 @@ class Rehearsal:
     def site(self, name: str) -> OnlineSite:
         """Return an object that answers for a site online."""
         # Invented rows, each from a different person.
-        policy = Policy(unattended=True, plans=(self.round.plan.plan_id,), persons=1, max_rows=True)
+        policy = Policy(unattended=True, plans=(self.round.plan.plan_id,), persons=1)
         keys, book = self.keys[name], self.books[name]
         return OnlineSite(keys, book, lambda plan: self.sketches[name], policy=policy)
 

@@ -27,7 +27,7 @@ from hushtable_federation.clock import now, stamp
 from hushtable_federation.coordinator import Coordinator, following
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Node, Nodes
-from hushtable_federation.online.tally import path_of
+from hushtable_federation.online.journal import path_of
 from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round

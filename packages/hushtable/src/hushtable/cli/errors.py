@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, TextIO
 from unicodedata import category
 
-from hushtable.errors import NO_HIDDEN, HushTableError, UsageError, explain, without_secrets
+from hushtable.errors import NO_HIDDEN, NO_MAX_ROWS, HushTableError, UsageError, explain, without_secrets
 
 
 def escaped(text: str, kept: str = "\n\t") -> str:
@@ -98,7 +98,7 @@ _REMOVED = dict.fromkeys(
         *(f"round {name} --plan" for name in ("next", "show", "model", "ranges")),
     ),
     NO_HIDDEN,
-)
+) | {"round open --max-rows": NO_MAX_ROWS}
 
 #: Files that the running command has completed; an interruption names them.
 written: list[str] = []
