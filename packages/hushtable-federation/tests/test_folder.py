@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from hushtable_federation.masks import seal_row
 
 from folder_helpers import HALF, Clock, Folder
 from hushtable import HushTable, Plan, Sketch, files
@@ -18,8 +19,7 @@ from hushtable_federation.folder.mailbox import name_of
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import Amendment
 from hushtable_federation.keys import Keys
-from hushtable_federation.masks import seal_row
-from hushtable_federation.online.messages import Message
+from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.todo import todos
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED

@@ -6,14 +6,14 @@ import time
 
 import numpy as np
 import pytest
+from hushtable_federation.online.tally import Decisions
 
 from hushtable import files
 from hushtable.errors import FileError, RoundError
 from hushtable_federation.online import tally
 from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.messages import Message
 from hushtable_federation.online.secure_sum import SecureSum
-from hushtable_federation.online.tally import Decisions
+from hushtable_federation.protocol.messages import Message
 from hushtable_federation.rehearsal import Rehearsal
 
 NAMES = ("east", "north", "south")

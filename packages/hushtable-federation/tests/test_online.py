@@ -11,8 +11,8 @@ from hushtable import files
 from hushtable.errors import RoundError
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.messages import STEPS, Message, ask
 from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.protocol.messages import STEPS, Message, ask
 from hushtable_federation.refusals import Refusal
 from round_helpers import Hand, Online, agent, signed_anew, total_of
 

@@ -13,8 +13,8 @@ from hushtable.errors import (
 )
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.messages import Message, ask
 from hushtable_federation.policy import Approval, Policy, load_policy, policy_beside, write_policy
+from hushtable_federation.protocol.messages import Message, ask
 from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round

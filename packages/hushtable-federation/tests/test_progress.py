@@ -11,7 +11,7 @@ from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, post_round
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.messages import Message
+from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.rehearsal import Play, Scenario
 from hushtable_federation.todo import todos

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hushtable_federation.masks import RoundKeys, agreed_key, pairwise_mask
 
 from folder_helpers import Clock, Folder
 from hushtable_federation.keys import Keys, stream
-from hushtable_federation.masks import RoundKeys, agreed_key, pairwise_mask
 from hushtable_federation.online import shares
-from hushtable_federation.online.messages import Message, ask, enclosed
+from hushtable_federation.protocol.messages import Message, ask, enclosed
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.submission import Submission
 from round_helpers import UNATTENDED, Hand, Online, affirmed, agent, round_keys, signed_anew

@@ -15,8 +15,8 @@ from hushtable.errors import PrivacyError
 from hushtable.privacy import mechanisms
 from hushtable_federation import clock
 from hushtable_federation.book.book import Book
-from hushtable_federation.online.messages import Message, ask, enclosed
 from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.protocol.messages import Message, ask, enclosed
 from hushtable_federation.reply import Reply
 from round_helpers import SCHEMA, T0, UNATTENDED, Consortium, send
 

@@ -15,7 +15,7 @@ from test_attack_shares import Hostile, consortium_in_memory
 
 from hushtable.errors import HushTableError, RoundError
 from hushtable_federation.book.book import Book
-from hushtable_federation.online.messages import Message, enclosed
+from hushtable_federation.protocol.messages import Message, enclosed
 from round_helpers import Hand, agent
 
 MOVES = ("sign", "sign", "whole", "unmask", "unmask", "leave_out")

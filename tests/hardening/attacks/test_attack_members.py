@@ -16,8 +16,8 @@ from hushtable import load
 from hushtable_federation.folder.mailbox import name_of
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.messages import Message
 from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.protocol.messages import Message
 from place_helpers import Places
 from round_helpers import DEADLINE, T0
 

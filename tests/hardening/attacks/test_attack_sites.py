@@ -22,10 +22,10 @@ from hushtable import Feature, Plan, Schema, Sketch, files
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.messages import STEPS as STEPS_OF_ROUNDS
-from hushtable_federation.online.messages import Message, ask
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
+from hushtable_federation.protocol.messages import STEPS as STEPS_OF_ROUNDS
+from hushtable_federation.protocol.messages import Message, ask
 from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.round import Round
 

@@ -17,10 +17,10 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.messages import Message, ask
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
+from hushtable_federation.protocol.messages import Message, ask
 from hushtable_federation.refusals import VERSION, Refusal
 from hushtable_federation.round import Round
 from places import DOCS

@@ -28,8 +28,8 @@ from hushtable_federation.folder.mailbox import Store, name_of, parsed
 from hushtable_federation.folder.round_folder import REQUESTS, RoundFolder, post_round
 from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.messages import Message
 from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.protocol.messages import Message
 from hushtable_federation.result import Result
 from hushtable_federation.terms import Terms
 from round_helpers import DEADLINE, T0, UNATTENDED, Consortium

@@ -14,6 +14,7 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
+from hushtable_federation.masks import Dealing
 from pyarrow import parquet
 
 import places
@@ -23,12 +24,11 @@ from hushtable.privacy import mechanisms as mechanism
 from hushtable.privacy.ledger import Share
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys, crypto
-from hushtable_federation.masks import Dealing
 from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.messages import STEPS, Message, ask
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Approval, Policy, write_policy
+from hushtable_federation.protocol.messages import STEPS, Message, ask
 from hushtable_federation.result import with_seal
 from hushtable_federation.round import Round
 from hushtable_federation.submission import Submission

@@ -25,7 +25,7 @@ from hushtable_federation import nvflare
 from hushtable_federation.coordinator import Coordinator
 from hushtable_federation.keys import Keys
 from hushtable_federation.online import carriers, steps
-from hushtable_federation.online.messages import Message, ask
+from hushtable_federation.protocol.messages import Message, ask
 from hushtable_federation.site import Site
 
 SOUTH = "file = '{at}/{{site}}.toml'\n"

@@ -18,6 +18,7 @@ pytest.importorskip(
 
 import v6_hushtable
 from consortium import NAMES, SCHEMA, Consortium, Server, read
+from hushtable_federation.online.tally import Tally
 from vantage6.algorithm.tools.mock_client import MockAlgorithmClient
 from vantage6.common.globals import ENV_VAR_EQUALS_REPLACEMENT
 
@@ -26,8 +27,7 @@ from hushtable.errors import FileError, HushTableError, UsageError
 from hushtable_federation import vantage6
 from hushtable_federation.book.book import Book
 from hushtable_federation.online import carriers
-from hushtable_federation.online.messages import Message
-from hushtable_federation.online.tally import Tally
+from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refused
 from postgres_server import programs, running
 

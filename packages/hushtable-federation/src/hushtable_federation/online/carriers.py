@@ -232,7 +232,7 @@ class Nodes:
 
 def ask_hello(round_: Round, keys: Keys) -> bytes:
     """Return a request for one node alone, so that a signed answer proves which site it is."""
-    return ask(round_, "hello", keys, {"node": secrets.token_hex(16)}, with_round=True)
+    return ask(round_, "hello", keys, {"node": secrets.token_hex(16)})
 
 
 def find_caller(round_: Round, asked: bytes, content: bytes) -> tuple[Card | None, str]:

@@ -123,11 +123,10 @@ def ask(
     keys: Keys,
     body: dict[str, Any],
     arrays: files.Arrays | None = None,
-    *,
-    with_round: bool = False,
 ) -> bytes:
-    """Return the coordinator's request for a step, which may contain the round."""
-    more = {"round": np.frombuffer(round_.content, np.uint8)} if with_round else {}
+    """Return the coordinator's request for a step; the first ones contain the round."""
+    first = step in ("hello", "keys")
+    more = {"round": np.frombuffer(round_.content, np.uint8)} if first else {}
     return _pack(round_.round_id, step, keys, body, {**(arrays or {}), **more})
 
 

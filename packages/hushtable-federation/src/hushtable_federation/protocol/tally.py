@@ -356,8 +356,7 @@ class Tally:
     def requests(self, step: Step) -> dict[str, bytes]:
         """Return the requests of a step, by site; the same bytes each time."""
         if step == "keys":
-            request = ask(self.round, step, self._keys, {}, with_round=True)
-            return dict.fromkeys(self.decided.keys or self.round.names, request)
+            return dict.fromkeys(self.decided.keys or self.round.names, self._ask(step, {}))
         if step == "shares":
             keys = self.decided.keys
             if not set(keys) <= set(self.drawn):

@@ -11,7 +11,14 @@ from types import FrameType
 from typing import Any, TextIO
 from unicodedata import category
 
-from hushtable.errors import NO_HIDDEN, NO_MAX_ROWS, HushTableError, UsageError, explain, without_secrets
+from hushtable.errors import (
+    NO_HIDDEN,
+    NO_MAX_ROWS,
+    HushTableError,
+    UsageError,
+    explain,
+    without_secrets,
+)
 
 
 def escaped(text: str, kept: str = "\n\t") -> str:
