@@ -215,7 +215,9 @@ class Hand:
         listed, rows = self.sites(names, others), rows or {}
         each = [rows.get(n, self.dealt[n].rows[reader]) for n in sorted(listed.dealers)]
         arrays = {"rows": table(each, masks.SEALED_BYTES)}
-        return ask(self.round, step, self.lead, listed.to_dict() | body, arrays)
+        return ask(
+            self.round, step, self.lead, listed.to_dict() | {"reader": reader} | body, arrays
+        )
 
     def unmask(self, signed):
         """Return a request that shows signatures under a list, by answers to ``survivors``."""

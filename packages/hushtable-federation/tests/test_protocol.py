@@ -128,7 +128,8 @@ def listing(parties, step, reader, sites, others=()):
     listed = SumList(entries, {n: tally.dealt[n].seed for n in others})
     rows = [tally.dealt[n].rows[reader] for n in sorted(listed.dealers)]
     arrays = {"rows": table(rows, masks.SEALED_BYTES)}
-    return ask(parties.round, step, parties.lead, listed.to_dict(), arrays)
+    body = listed.to_dict() | {"reader": reader}
+    return ask(parties.round, step, parties.lead, body, arrays)
 
 
 def masked(n=4, least=3, gone=None):
@@ -210,6 +211,16 @@ def test_lists_that_no_site_accepts(step, sites, others, refused):
     assert parties.stores["s0"].step("", step) is None
 
 
+@pytest.mark.parametrize("step", ["survivors", "unmask"])
+def test_the_request_of_another_site_is_no_reason_to_complain(step):
+    """Whoever can write to a folder can put it there; the right one is answered afterwards."""
+    parties = masked()
+    names = ["s0", "s1", "s2", "s3"]
+    assert word(parties, "s0", listing(parties, step, "s1", names)) == "request"
+    answer = parties.answer("s0", listing(parties, step, "s0", names))
+    assert "complaints" not in Message.read(answer, parties.keys["s0"].card).body
+
+
 @pytest.mark.parametrize("entry", ["masked", "seed"])
 def test_a_list_with_another_answer_of_this_site(entry):
     parties = masked()
@@ -287,7 +298,7 @@ def test_a_key_that_only_some_sites_know_is_not_masked_with():
 @pytest.mark.parametrize("step", ["survivors", "unmask"])
 def test_lists_of_another_form(step, body, arrays):
     parties = masked()
-    request = ask(parties.round, step, parties.lead, body, arrays)
+    request = ask(parties.round, step, parties.lead, body | {"reader": "s0"}, arrays)
     assert word(parties, "s0", request) in ("request", "sites")
     assert parties.stores["s0"].step("", step) is None
 
@@ -343,7 +354,11 @@ def test_steps_before_the_earlier_ones(step):
     request = listing(masked(3, 2), step, "s0", []) if step in ("survivors", "unmask") else None
     if step in ("survivors", "unmask"):
         request = ask(
-            parties.round, step, parties.lead, {"sites": {}, "others": {}}, {"rows": table([], 158)}
+            parties.round,
+            step,
+            parties.lead,
+            {"sites": {}, "others": {}, "reader": "s0"},
+            {"rows": table([], 158)},
         )
         assert word(parties, "s0", request) == "sites"
         signed = ask(parties.round, step, parties.lead, {"signed": {}})

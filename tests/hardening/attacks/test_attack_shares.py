@@ -59,8 +59,9 @@ class Hostile(Online):
         super().__init__(those, round_, lost)
         self.lies, self.rng = lies, random.Random(seed)
         gone = set().union(*self.lost.values())
-        #: An honest site that stays.
-        self.victim = next(name for name in those.sites if name not in gone.union(lies))
+        honest = [name for name in those.sites if name not in lies]
+        #: An honest site, which stays if one does.
+        self.victim = min(honest, key=lambda name: name in gone)
 
     def answer(self, name, request):
         """Answer as the site does, or as it lies."""
@@ -72,9 +73,10 @@ class Hostile(Online):
             with lie(name) if step == "shares" else contextlib.nullcontext():
                 return super().answer(name, request)
         answer = super().answer(name, request)
-        if answer is None or Message.read(answer, self.card(name)).step != step:  # it refused
+        if answer is None or step not in ("survivors", "unmask"):
             return answer
-        return lie(step, name, answer) if step in ("survivors", "unmask") else answer
+        is_refusal = Message.read(answer, self.card(name)).step != step
+        return answer if is_refusal else lie(step, name, answer)
 
     def card(self, name):
         return self.round.card(name)

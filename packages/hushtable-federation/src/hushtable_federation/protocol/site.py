@@ -279,7 +279,9 @@ class Participant:
         """
         with refusing(Refusal.REQUEST):
             body = dict(asked.body)
-            keys = body.pop("keys", {})
+            keys, reader = body.pop("keys", {}), body.pop("reader", None)
+            if reader != self.me:  # whoever can write to a folder may give it another's request
+                raise RoundError(f"the request is for {reader!r}, not for {self.me!r}")
             found = SumList.of(self.round, body)
             sealed = read_table(asked, "rows", len(found.dealers), masks.SEALED_BYTES)
         _check_enough(self.round, found.sites)

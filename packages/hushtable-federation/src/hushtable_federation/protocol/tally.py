@@ -382,7 +382,7 @@ class Tally:
         dealers = [self.dealt[name] for name in sorted(self.listed.dealers)]
         keys = {one.sender: one.digests for one in dealers if one.digests != mine}
         rows = table([one.rows[reader] for one in dealers], masks.SEALED_BYTES)
-        body = self.listed.to_dict() | ({"keys": keys} if keys else {})
+        body = self.listed.to_dict() | {"reader": reader} | ({"keys": keys} if keys else {})
         return self._ask(step, body, {"rows": rows})
 
     def _ask(self, step: Step, body: dict[str, Any], arrays: files.Arrays | None = None) -> bytes:
