@@ -185,10 +185,11 @@ class Online(Memory):
         return self.sum.run()
 
 
-def draw(round_, keys):
-    """Return private keys for a round, and the message with their public halves."""
+def draw(round_, keys, **public):
+    """Return private keys for a round, and the message with their public halves, or others."""
     drawn = {name: masks.draw_key() for name in ("mask", "seal")}
-    made = RoundKeys.sign(round_, keys, *map(masks.public_of, drawn.values()))
+    each = {name: masks.public_of(one) for name, one in drawn.items()} | public
+    made = RoundKeys.sign(round_, keys, each["mask"], each["seal"])
     arrays = {"keys": table([made.content], len(made.content))}
     return drawn, Message.make(round_, "keys", keys, {}, arrays).content
 
@@ -213,7 +214,8 @@ class Hand:
     def listing(self, step, reader, names, others=(), rows=None, **body):
         """Return a request about a list, for one site."""
         listed, rows = self.sites(names, others), rows or {}
-        each = [rows.get(n, self.dealt[n].rows[reader]) for n in sorted(listed.dealers)]
+        dealers = sorted(listed.dealers)
+        each = [rows[n] if n in rows else self.dealt[n].rows[reader] for n in dealers]
         arrays = {"rows": table(each, masks.SEALED_BYTES)}
         return ask(
             self.round, step, self.lead, listed.to_dict() | {"reader": reader} | body, arrays

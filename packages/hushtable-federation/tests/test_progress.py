@@ -153,8 +153,8 @@ def test_two_different_answers_of_a_site_do_not_count(play):
 def test_there_are_words_for_every_state_refusal_and_step():
     told = {*Refusal} - {Refusal.SILENT, Refusal.GARBLED}  # which no site signs
     assert told <= set(describe._REFUSALS)
-    steps = ["keys", "shares", "masked", "survivors", "unmask", "without", "submission", "result"]
-    steps += [f"ask-{step}" for step in ("shares", "survivors", "unmask", "without")]
+    steps = ["keys", "shares", "masked", "survivors", "unmask", "submission", "result"]
+    steps += [f"ask-{step}" for step in ("shares", "survivors", "unmask")]
     for step in steps:
         (sentence,) = describe.done_words([step])
         assert not sentence.startswith("Sent: ")

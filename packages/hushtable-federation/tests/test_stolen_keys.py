@@ -9,10 +9,10 @@ import pytest
 from folder_helpers import Clock, Folder
 from hushtable_federation.keys import Keys
 from hushtable_federation.protocol import masks
-from hushtable_federation.protocol.messages import Message, RoundKeys, ask, passed_on, table
+from hushtable_federation.protocol.messages import Message, RoundKeys, ask, passed_on
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.submission import Submission
-from round_helpers import UNATTENDED, Hand, Online, affirmed, agent, draw, signed_anew
+from round_helpers import UNATTENDED, Hand, Online, affirmed, agent
 
 pytestmark = pytest.mark.usefixtures("quick_noise")
 
@@ -217,27 +217,6 @@ def test_lists_of_keys_that_split_the_sites_give_no_sum(only_keys):
     request = hand.listing("survivors", "s00", ["s00", "s01", "s02"])
     answer = Message.read(agent(those.sites["s00"]).answer(request), those.sites["s00"].keys.card)
     assert answer.step == "survivors"
-
-
-def test_a_site_that_masks_by_other_keys_is_not_in_the_sum(consortium, clock):
-    """As of a folder that shows a site two keys of another: its masks would not cancel."""
-    those = consortium(4)
-    round_ = those.open(least=3)
-
-    def with_others(step, name, answer):
-        if (step, name) != ("shares", "s03"):
-            return answer
-        site, other = those.sites[name], those.sites["s00"].keys
-        public = [masks.public_of(masks.draw_key()) for _ in range(2)]
-        keys = Message.read(answer, site.keys.card).arrays["keys"].copy()
-        content = RoundKeys.sign(round_, other, *public).content
-        keys[0] = table([content], len(content))[0]
-        return signed_anew(round_, site.keys, answer, None, {"keys": keys})
-
-    online = Online(those, round_, change=with_others)
-    online.run()
-    # Here, s00 has signed two keys: that is proved, and s03 dealt what s00 cannot read.
-    assert set(online.sum.found_out) == {"s00"}
 
 
 def test_who_agreed_to_a_round_sends_its_counts_without_being_asked_again(consortium, clock):

@@ -123,7 +123,7 @@ STEPS = st.lists(
     min_size=1,
     max_size=6,
 )
-ODD = {"sites": ["north", 7], "without": {"north": "SECRET"}, "shares": [], "complaints": 5}
+ODD = {"sites": ["north", 7], "others": {"north": "SECRET"}, "signed": [], "names": 5}
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +188,7 @@ class World:
 def request(round_, step, how):
     entry = {"masked": "ab" * 32, "shares": "cd" * 32}
     sites = {"sites": {"north": entry, "south": entry}}
-    bodies = {"survivors": sites, "unmask": sites, "without": {"without": ["south"]}}
+    bodies = {"survivors": sites, "unmask": sites}
     body = {"good": bodies.get(step, {}), "empty": {}, "odd": ODD}.get(how, {})
     sent = ask(round_, step, Keys.generate("lead") if how == "stranger" else LEAD, body)
     return sent[:-20] if how == "cut" else sent

@@ -264,7 +264,6 @@ def test_hostile_requests_are_answered_in_one_word(clinics):
         b"", b"\x00" * 100, good[:-1], good + b"x",
         ask(round_, "shares", stranger, {}), ask(round_, "unmask", clinics.lead, {"sites": 3}),
         ask(round_, "survivors", clinics.lead, {"sites": {"s0": "zz"}}),
-        ask(round_, "without", clinics.lead, {"without": ["s1"]}),
         ask(round_, "nothing", clinics.lead, {}),
     ):  # fmt: skip
         answer = Message.read(agent.answer(request), clinics.keys["s0"].card)

@@ -43,7 +43,7 @@ FLOOD = 100, 400
 #: unmask, it adds up, sites keep the result, nothing moves. A file that was lost may cost one more
 #: each way.
 WILD, QUIET = 12, 12
-STEPS = "keys", "shares", "masked", "survivors", "unmask", "without"
+STEPS = "keys", "shares", "masked", "survivors", "unmask"
 
 
 def _otherwise(content, more=0):
@@ -424,7 +424,7 @@ class Run:
         sender = str(self.rng.choice(["lead", *self.names]))
         keys = self.world.strangers[sender]
         step = str(self.rng.choice(STEPS))
-        body = {"sites": {}, "without": [sender], "word": "policy"}
+        body = {"sites": {}, "complaints": [sender], "word": "policy"}
         content = Message.make(self.round, step, keys, body).content
         if sender == "lead":
             amend = {"number": 1, "deadline": "2027-03-01T12:00:00Z", "dropped": [], "why": ""}

@@ -236,7 +236,7 @@ class Lying(RoundFolder):
         """Write as `RoundFolder.add`, but change shares, always in the same way."""
         if step == "unmask":
             message = Message.read(content, self.keys.card)
-            arrays = message.arrays | {"shares": message.arrays["shares"] ^ np.uint8(1)}
+            arrays = message.arrays | {"seeds": message.arrays["seeds"] ^ np.uint8(1)}
             content = Message.make(self.round, step, self.keys, message.body, arrays).content
         return super().add(step, sender, content)
 
