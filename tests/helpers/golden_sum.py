@@ -75,7 +75,7 @@ def site(name, keys, public, digest):
         masks.add_pair(name, other, pair, words)
     fixed = iter(range(1, 100))
     at = [1 + NAMES.index(other) for other in NAMES]
-    with mock.patch.object(secrets, "randbelow", lambda below: next(fixed)):
+    with mock.patch.object(secrets, "randbelow", side_effect=fixed):
         shares = [masks.share(secret, THRESHOLD, at) for secret in (key, seed)]
     rows, commitment = {}, masks.seed_hash(seed)
     for reader, of_key, of_seed in zip(NAMES, *shares, strict=True):

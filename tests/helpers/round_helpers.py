@@ -216,10 +216,9 @@ class Hand:
         listed, rows = self.sites(names, others), rows or {}
         dealers = sorted(listed.dealers)
         each = [rows[n] if n in rows else self.dealt[n].rows[reader] for n in dealers]
-        arrays = {"rows": table(each, masks.SEALED_BYTES)}
-        return ask(
-            self.round, step, self.lead, listed.to_dict() | {"reader": reader} | body, arrays
-        )
+        keys = {name: self.dealt[name].digests for name in dealers}
+        body = listed.to_dict() | {"reader": reader, "keys": keys} | body
+        return ask(self.round, step, self.lead, body, {"rows": table(each, masks.SEALED_BYTES)})
 
     def unmask(self, signed):
         """Return a request that shows signatures under a list, by answers to ``survivors``."""

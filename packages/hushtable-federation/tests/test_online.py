@@ -72,7 +72,7 @@ def test_a_hundred_sites(consortium, quick_noise, share):
 def test_dropouts_in_every_step(shared, quick_noise):
     those = shared(10)
     round_ = those.open(least=6)
-    lost = {"shares": ["s00"], "masked": ["s01"], "survivors": ["s02"], "unmask": ["s03"]}
+    lost = {"keys": ["s00"], "masked": ["s01"], "survivors": ["s02"], "unmask": ["s03"]}
     online = Online(those, round_, lost)
     result = online.run()
     inside = [f"s{i:02d}" for i in range(2, 10)]

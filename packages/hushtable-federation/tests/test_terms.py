@@ -85,7 +85,7 @@ def test_a_bound_on_rows_is_refused_with_what_to_do():
             rounds.Terms.agreed(6, epsilon=1.0).to_dict() | {"max_rows": 100, "opened": 1}
         ),
     ):
-        with pytest.raises((UsageError, PlanError), match="max_rows, .* was dropped .*: open the"):
+        with pytest.raises((UsageError, PlanError), match=r"max_rows, .* was dropped .*: open the"):
             refused()
 
 

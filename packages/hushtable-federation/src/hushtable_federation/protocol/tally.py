@@ -234,6 +234,8 @@ class Tally:
         site, digest = message.sender, self.listed.digest(self.round)
         if site not in self.listed.sites or message.body.get("list") != digest:
             raise RoundError(f"{site!r} answers about a different list of sites")
+        if site not in self.dealt:  # lost from a folder, and not from this list: see `lacking`
+            raise RoundError(f"what {site!r} dealt is missing, so its answer cannot be read yet")
         if "complaints" in message.body:
             self._take_complaints(message)
         elif step == "survivors":
