@@ -470,7 +470,11 @@ class Run:
         if "are missing from the folder" in " ".join(self.end.words):
             assert self.unhealed
             return "a file of a party that is away is damaged"
-        assert len(alive & set(listed)) < self.least
+        if len(alive & set(listed)) >= self.least:
+            # Of a site that drew a key and dealt nothing, all in the sum give the key of a mask.
+            assert self._undealt()
+            assert set(listed) - alive
+            return "not all after the list"
         return "too few after the list"
 
     def _books(self):
@@ -514,8 +518,17 @@ class Run:
             with Book.open(self.book(name)) as book:
                 assert book.verified(result.seal.digest)
 
+    def _decided(self):
+        nothing = {"keys": {}, "listed": {"sites": {}, "others": {}}}
+        return json.loads(self.journal.read_text()) if self.journal.exists() else nothing
+
     def _listed(self):
-        return json.loads(self.journal.read_text())["sites"] if self.journal.exists() else {}
+        return self._decided()["listed"]["sites"]
+
+    def _undealt(self):
+        decided = self._decided()
+        listed = decided["listed"]
+        return set(decided["keys"]) - set(listed["sites"]) - set(listed["others"])
 
     def _present(self):
         """Return of whom all that a round begins with is there, whole and in time."""

@@ -485,4 +485,15 @@ class Reply:
             f"{rounded_up(self.epsilon):g} of {self.book.epsilon:g}, the cap (delta "
             f"{self.book.delta:g})."
             + ("" if self.round.period is None else " This pays for all periods.")
+            + self._repeat_words
+        )
+
+    @property
+    def _repeat_words(self) -> str:
+        """Return which earlier rounds are charged although this site has no result of them."""
+        if not (found := self.book.without_result(self.data_set)):
+            return ""
+        return (
+            f" This includes {', '.join(found)}, of which this site has no result: a round that "
+            "ended without a sum costs its budget, too."
         )
