@@ -29,7 +29,9 @@ GROUPS = {
     "masks": ("hushtable_federation.protocol.masks.",),
     "book": ("hushtable_federation.book.",),
     "protocol": (
-        "hushtable_federation.protocol.", "hushtable_federation.online.", "hushtable_federation.folder.",
+        "hushtable_federation.protocol.",
+        "hushtable_federation.online.",
+        "hushtable_federation.folder.",
     ),
     "rest": ("hushtable_federation.",),
 }

@@ -9,7 +9,7 @@ from hushtable.errors import HushTableError
 from hushtable_federation.clock import CLOCKS
 from hushtable_federation.keys import Keys
 from hushtable_federation.protocol.messages import STEPS, Message, RoundKeys
-from hushtable_federation.protocol.site import Participant
+from hushtable_federation.protocol.site import MaskedSite
 from hushtable_federation.protocol.tally import Tally
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.round import Round
@@ -73,7 +73,7 @@ class Parties:
 
     def site(self, name):
         """Return a site as after a start: with nothing but its keys, store and counts."""
-        return Participant(self.round, self.keys[name], self.stores[name], self.counts[name])
+        return MaskedSite(self.round, self.keys[name], self.stores[name], self.counts[name])
 
     def answer(self, name, request):
         """Return the answer of a site, or its refusal."""

@@ -421,3 +421,11 @@ def test_the_number_of_the_protocol_is_in_every_key(monkeypatch):
     assert masks.derive(bytes(32), "any") != before[0]
     assert SumList().digest(Parties(3, 2).round) != before[1]
     assert issubclass(TooFewError, HushTableError)
+
+
+def test_a_site_that_was_killed_after_it_recorded_its_counts_helps_all_the_same():
+    """Its book has the counts, and not the step: it is on the list as it answered."""
+    parties = masked()
+    del parties.stores["s0"].steps["masked"]
+    names = ["s0", "s1", "s2"]
+    assert word(parties, "s0", listing(parties, "survivors", "s0", names, ["s3"])) == ""

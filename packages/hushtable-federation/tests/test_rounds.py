@@ -738,7 +738,7 @@ def test_a_repeat_is_charged_and_names_the_round_that_had_no_result(consortium):
     site.submit(first)
     second = those.open(title="second try")
     words = Reply(second, site.keys, site.book, at=T0).cost_words
-    assert f"includes 'first try' ({first.round_id[:12]}), of which this site has no" in words
+    assert f"includes 'first try' ({first.round_id[:12]}), although this site has no" in words
     assert "costs its budget, too" in words
     before = site.book.total("all rows")
     site.book.note_verified("ab" * 32, first.round_id)

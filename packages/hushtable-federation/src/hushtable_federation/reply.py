@@ -494,6 +494,6 @@ class Reply:
         if not (found := self.book.without_result(self.data_set)):
             return ""
         return (
-            f" This includes {', '.join(found)}, of which this site has no result: a round that "
-            "ended without a sum costs its budget, too."
+            f" This includes {', '.join(found)}, although this site has no result of it: a round "
+            "that ended without a sum costs its budget, too."
         )

@@ -19,10 +19,10 @@ from hushtable_federation.book.book import ALL_ROWS, Book
 from hushtable_federation.book.digests import RowDigests
 from hushtable_federation.clock import now, stamp
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.rows import NOTHING_SAID, SiteRows, Statement
+from hushtable_federation.online.rows import NOTHING_SAID, RoundRows, Statement
 from hushtable_federation.policy import Approval, Policy
 from hushtable_federation.protocol.messages import Message, Step
-from hushtable_federation.protocol.site import Participant
+from hushtable_federation.protocol.site import MaskedSite
 from hushtable_federation.refusals import Refusal, Refused, SiteLog, refusing
 from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round, check_protocol
@@ -198,7 +198,7 @@ class OnlineSite:
         self._keep_steps(round_)
         return answer
 
-    def _masked(self, round_: Round, site: Participant) -> bytes:
+    def _masked(self, round_: Round, site: MaskedSite) -> bytes:
         answer = site.mask()
         self._keep_steps(round_)
         return answer
@@ -206,15 +206,15 @@ class OnlineSite:
     def _keep_steps(self, round_: Round) -> None:
         self._book.keep_steps(round_.round_id, over(round_))
 
-    def _participant(self, round_: Round) -> Participant:
-        return Participant(round_, self._keys, self._book, self._rows(round_))
+    def _participant(self, round_: Round) -> MaskedSite:
+        return MaskedSite(round_, self._keys, self._book, self._rows(round_))
 
     def _reply_to(self, round_: Round, attended: bool) -> Reply:
         approval = self._approvals.get(round_.round_id)
         return self._reply(round_, approval=approval, attended=attended)
 
-    def _rows(self, round_: Round) -> SiteRows:
-        return SiteRows(
+    def _rows(self, round_: Round) -> RoundRows:
+        return RoundRows(
             round_, self._book, partial(self._reply_to, round_), partial(self._counted, round_),
             self._recognise, self._statement, self._attended,
         )  # fmt: skip

@@ -158,7 +158,7 @@ def _weights(places: tuple[int, ...]) -> list[int]:
 
 
 class Context(NamedTuple):
-    """What a dealer's signature binds the shares of one reader to.
+    """The context that a dealer's signature binds the shares of one reader to.
 
     ``keys`` is the digest of the keys that the dealer masks with, and ``seed`` the commitment of
     its seed.
@@ -181,7 +181,7 @@ _KIND = "shares"
 
 
 class Row(NamedTuple):
-    """What a reader gets of a dealer: a share of its mask key, one of its seed, a signature.
+    """The row of a reader: shares of a dealer's mask key and of its seed, and a signature.
 
     The signature is over the hashes of both, so that the reader can prove one share without
     revealing the other.

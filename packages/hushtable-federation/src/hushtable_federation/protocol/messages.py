@@ -168,7 +168,7 @@ def digest_of(*record: Any) -> str:
 
 
 class NoKeyError(RoundError):
-    """What a site signed as its keys for a round is something that is no key."""
+    """The keys that a site signed for a round include one that is no key."""
 
 
 #: The kind in the signature under the keys for a round, as `Keys.sign` has it.
@@ -267,7 +267,7 @@ def read_passed_on(round_: Round, message: Message) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class Dealt:
-    """What a site dealt, as the coordinator reads it.
+    """The shares that a site dealt, as the coordinator reads them.
 
     ``seed`` is the commitment of its seed; ``keys`` are the keys that it masks with, by site, its
     own among them, as they are passed on; ``rows`` are the sealed rows, by reader.

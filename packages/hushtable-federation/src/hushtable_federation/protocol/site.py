@@ -38,7 +38,7 @@ from hushtable_federation.round import Round
 Kept = dict[str, Any]
 
 
-class Store(Protocol):
+class StepStore(Protocol):
     """Where a site keeps its answers and secrets between the steps; its book is one."""
 
     def step(self, round_id: str, step: str) -> tuple[str, bytes, Kept] | None:
@@ -50,7 +50,7 @@ class Store(Protocol):
         """Record a step, or return the request and answer that another process recorded."""
 
 
-class Counts(Protocol):
+class MaskedCounts(Protocol):
     """The rows of a site, as the steps need them."""
 
     def count(self) -> None:
@@ -60,10 +60,10 @@ class Counts(Protocol):
         """Record the counts with noise, and return the signed submission with this mask added."""
 
     def sent(self) -> bytes:
-        """Return what `send` returned before."""
+        """Return what `send` returned before; empty if nothing was sent."""
 
 
-class _Asked(NamedTuple):
+class _CheckedList(NamedTuple):
     """A checked list, with the rows of shares that came with it, and rows that are not valid."""
 
     listed: SumList
@@ -72,7 +72,7 @@ class _Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Participant:
+class MaskedSite:
     """A site in a masked round.
 
     Parameters
@@ -81,16 +81,16 @@ class Participant:
         The round.
     keys : Keys
         The site's.
-    store : Store
+    store : StepStore
         What it keeps between the steps.
-    counts : Counts
+    counts : MaskedCounts
         The site's rows.
     """
 
     round: Round
     keys: Keys
-    store: Store
-    counts: Counts
+    store: StepStore
+    counts: MaskedCounts
 
     @property
     def me(self) -> str:
@@ -100,7 +100,7 @@ class Participant:
     def answer(self, asked: Message) -> bytes:
         """Return the signed answer to a request.
 
-        Raise `Refused` if there is none, and what `Counts` raises.
+        Raise `Refused` if there is none, and what `MaskedCounts` raises.
         """
         if asked.step == "keys":
             return self.draw()
@@ -227,8 +227,8 @@ class Participant:
             for name in self._partners:
                 if name != self.me:
                     masks.add_pair(self.me, name, self._pair(name), total)
-            digest = files.unpack(self.counts.send(total), "the submission").digest
-            return b"", {"digest": digest}  # the submission is stored once, with the counts
+            self.counts.send(total)
+            return b"", {}  # the submission is stored once, with the counts
 
         self._once("masked", self.round.round_id, work)
         return self.counts.sent()
@@ -247,7 +247,7 @@ class Participant:
         rows = {name: row.hex() for name, row in taken.rows.items()}
         return self._message("survivors", body), {"list": taken.listed.to_dict(), "rows": rows}
 
-    def _complain(self, step: Step, taken: _Asked) -> tuple[bytes, Kept]:
+    def _complain(self, step: Step, taken: _CheckedList) -> tuple[bytes, Kept]:
         body = {"list": taken.listed.digest(self.round), "complaints": taken.complaints}
         return self._message(step, body), {"complaints": taken.complaints}
 
@@ -271,7 +271,7 @@ class Participant:
         self._check_signed(asked, listed)
         return self._give(listed, {n: bytes.fromhex(row) for n, row in kept["rows"].items()}), {}
 
-    def _take(self, asked: Message) -> _Asked:
+    def _take(self, asked: Message) -> _CheckedList:
         """Check a list, and open the rows of shares that come with it.
 
         Raise `Refused` unless it has enough sites, this one as it answered, and only sites that
@@ -280,13 +280,16 @@ class Participant:
         with refusing(Refusal.REQUEST):
             body = dict(asked.body)
             keys, reader = body.pop("keys", {}), body.pop("reader", None)
-            if reader != self.me:  # whoever can write to a folder may give it another's request
+            if reader != self.me:  # anyone who can write to a folder can give it another's request
                 raise RoundError(f"the request is for {reader!r}, not for {self.me!r}")
             found = SumList.of(self.round, body)
             sealed = read_table(asked, "rows", len(found.dealers), masks.SEALED_BYTES)
         _check_enough(self.round, found.sites)
         own = Dealt.of_message(self.round, Message.read(self._noted("shares")[0], self.keys.card))
-        mine = {"masked": self._kept("masked")["digest"], "seed": own.seed}
+        sent = self.counts.sent()
+        if not sent:
+            raise Refused(Refusal.ORDER, "step 'masked' has to come first")
+        mine = {"masked": files.unpack(sent, "the submission").digest, "seed": own.seed}
         if found.sites.get(self.me) != mine:
             raise Refused(Refusal.SITES, "the list of sites does not have this site's answer")
         rows, complaints = dict[str, bytes](), list[str]()
@@ -301,7 +304,7 @@ class Participant:
                 masks.Row.read(self.round.card(dealer), context, rows[dealer])
             except RoundError:
                 complaints.append(dealer)
-        return _Asked(found, rows, complaints)
+        return _CheckedList(found, rows, complaints)
 
     def _check_keys(
         self, found: SumList, dealer: str, theirs: Mapping[str, str], mine: Mapping[str, str]
@@ -340,7 +343,7 @@ class Participant:
     def _give(self, listed: SumList, rows: Mapping[str, bytes]) -> bytes:
         """Give a share of the seed of each site in the sum, and of the mask key of each other one.
 
-        Never both of one site. Nobody has shares of the key of a site that dealt nothing: give the
+        Never both of one site. No one has shares of the key of a site that dealt nothing: give the
         key of this site's mask with it.
         """
         opened = {name: _row(row) for name, row in rows.items()}
