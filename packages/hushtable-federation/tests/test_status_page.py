@@ -4,8 +4,8 @@ import pytest
 
 import chromium
 from hushtable.language import speaking
-from hushtable_federation.online.messages import Message
 from hushtable_federation.pages import page
+from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal
 from rehearsal import FolderRound
 from report_helpers import Parsed
