@@ -425,3 +425,10 @@ def test_a_site_moves_little_more_than_its_counts(n, n_tables, most, capsys):
     with capsys.disabled():
         print(f"\n{n} sites of {plan.family.n_cells:,} counters: {ratio:.2f} times the counts")
     assert ratio <= most
+
+
+def test_shares_are_given_at_once_for_the_whole_roster_only():
+    parties = masked()
+    request = listing(parties, "unmask", "s0", ["s0", "s1", "s2"], ["s3"])
+    assert word(parties, "s0", request) == "sites"
+    assert word(parties, "s0", listing(parties, "unmask", "s0", parties.keys)) == ""
