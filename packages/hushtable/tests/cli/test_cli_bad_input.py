@@ -179,8 +179,7 @@ def test_more_categories_than_allowed(refused, readers, parquet, tmp_path, old):
     table = f'[[feature]]\nname = "name"\nkind = "categorical"\ncategories = [{listed}]\n'
     (tmp_path / "many.toml").write_text(table)
     says = ["many.toml: feature 'name' has 10,001 categories", "at most 10,000"]
-    for command in ("draw", "marginals"):
-        refused("plan", command, tmp_path / "many.toml", "-o", old, says=says)
+    refused("plan", "draw", tmp_path / "many.toml", "-o", old, says=says)
     refused("plan", "check", tmp_path / "many.toml", rows, says=says)
 
 
@@ -239,7 +238,7 @@ def test_an_identifier_beyond_2_to_the_53_can_be_left_out(run, readers, csv, com
         ('[[feature]]\nname = "a"\nkind = "number"\n', "'numeric' or 'categorical'"),
     ],
 )
-@pytest.mark.parametrize("command", ["draw", "marginals", "check"])
+@pytest.mark.parametrize("command", ["draw", "check"])
 def test_schemas_that_are_not_finished(refused, site, tmp_path, old, command, text, says):
     schema = tmp_path / "schema.toml"
     schema.write_text(text)
