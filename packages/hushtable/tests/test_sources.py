@@ -525,9 +525,7 @@ def test_far_files_that_cannot_be_read(far, monkeypatch):
         with pytest.raises(DataError, match=message):
             as_reader(url)
     far.pipe("/bad.jsonl", b'{"a":')
-    with pytest.raises(
-        DataError, match=r"^memory:///?bad\.jsonl: line 1: the file ends in the mid"
-    ):
+    with pytest.raises(DataError, match=r"^memory:///?bad\.jsonl: line 1: is cut off"):
         as_reader("memory://bad.jsonl")
     for missing in ("fsspec.core", "fsspec.registry"):
         monkeypatch.setitem(sys.modules, missing, None)
@@ -586,9 +584,7 @@ def test_a_folder_of_several_formats(tmp_path):
     assert [row["a"] for row in rows_of(str(tmp_path))] == [1.5, 2.5] * 3
     assert len(rows_of(str(tmp_path / "*[0-9]*"))) == 6
     (tmp_path / "none").mkdir()
-    with pytest.raises(
-        DataError, match=r"no folder with CSV or Parquet or JSON or XML or .* files"
-    ):
+    with pytest.raises(DataError, match=r"no folder with CSV or Parquet or JSON or .* files"):
         as_reader(tmp_path / "none")
 
 
@@ -767,9 +763,7 @@ def _workbook(path, rows):
         ("a.jsonl", _json_lines, {}, ""),
         ("a.json", _json_lines, {}, "does not begin with a list"),
         ("a.json", _json_within, {}, "does not begin with a list"),
-        ("a.json", _json_within, {"member": "rows"}, ""),
-        ("a.json", _json_within, {"member": "row"}, "no list 'row'"),
-        ("a.xml", _xml, {}, "in XML"),
+        ("a.xml", _xml, {}, "an XML file, which is not read"),
         ("a.xlsx", _workbook, {"skip_footer": 1}, ""),
         ("a.xlsx", _workbook, {"header": False}, "without column names"),
     ],

@@ -121,7 +121,7 @@ def test_what_an_asked_kind_loses_is_counted_and_shown(texts, kind, lost, exampl
         ([*SERIALS, *(f"{d}/mai" for d in range(1, 18))], "--as x=date", "lose 17 of 36 values"),
         ([*NUMBERS, "<0.5", "ERR"], "--as x=number", "lose 1 of 62 values.*'ERR' in row 61"),
         ([*NUMBERS, "<0.5"], "--as x=number", "'<0.5' in row 60$"),
-        (["20.8%", "0.22", "31%"], "--as x=number", "reads them as fractions, 0.2 for 20%"),
+        (["20.8%", "0.22", "31%"], "--drop x", "may be fractions, 0.2 for 20%: leave the column"),
         (["20.8%", "22", "31%"], "--drop x", "may be fractions, 0.2 for 20%: leave the column out"),
     ],
 )

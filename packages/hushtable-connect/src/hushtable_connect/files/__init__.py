@@ -27,7 +27,7 @@ def register() -> None:
         built_in(name, endings, partial(_statistics, function), uses)
     for scheme, (name, endings) in _OF_DATABASES.items():
         built_in(name, endings, partial(_database, scheme), ("member", "query", "independent"))
-    built_in("R", (".rds", ".rda", ".rdata"), _r, ("encoding", "member"))
+    built_in("R", (".rds", ".rda", ".rdata"), _r, ("encoding", "member"), streams=True)
 
 
 # Each module loads with the first file that needs it.

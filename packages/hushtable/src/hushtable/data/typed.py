@@ -587,8 +587,7 @@ def _check_whole(name: str, texts: pa.Array, values: Any) -> None:
 
 
 _NOUNS = {
-    "number": "a number", "date": "a date", "time": "a time of day", "angle": "an angle",
-    "boolean": "true or false",
+    "number": "a number", "date": "a date", "time": "a time of day", "boolean": "true or false",
 }  # fmt: skip
 
 

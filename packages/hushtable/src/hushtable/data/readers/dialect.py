@@ -27,6 +27,8 @@ from hushtable.data.readers.totals import (
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext
 
+#: Blanks that fill the fields of columns of fixed width.
+_PADDED = re.compile(r"\S {2,}\S")
 #: Possible delimiters; the rare ones only if they are given.
 _DELIMITERS, _RARE = ",;\t|", ":^~"
 #: Lines of these characters are not rows; the last marked the end of files in the past.
@@ -103,6 +105,12 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
                     f"{each.pop()} times: export without quotation marks, or add --delimiter ; if "
                     "each line is a single column"
                 )
+        if sum(_PADDED.search(line) is not None for line in lines) > len(lines) / 2:
+            raise DataError(
+                f"{source}: has no delimiter, but columns of fixed width, which are not read: "
+                "export with a delimiter, or convert it with the widths of the columns, for "
+                "example in Excel (Text to Columns) or with pandas.read_fwf(widths=[...])"
+            )
         blanks = {len(line.split()) for line in lines if line.strip()}
         if len(lines) > 1 and len(blanks) == 1 and blanks != {1}:
             split = [row.fields for row in rows_of(lines, " ", 0)]

@@ -18,7 +18,6 @@ _COMPRESSIONS = (
     (re.compile(rb"\x1f\x8b\x08"), "gzip"),
     (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), "bz2"),
     (re.compile(rb"\x28\xb5\x2f\xfd"), "zstd"),
-    (re.compile(rb"\xfd7zXZ\0"), "xz"),
 )
 #: UTF-32 begins like UTF-16, and is therefore tested first.
 _MARKS = {
@@ -100,7 +99,7 @@ def decompressed(raw: pa.NativeFile) -> pa.NativeFile:
     """Return a stream of a file's content, decompressed if gzip, bzip2 or zstd compressed it."""
     found = compression(raw.read(16))
     raw.seek(0)
-    return pa.input_stream(raw, compression=None if found == "xz" else found)
+    return pa.input_stream(raw, compression=found)
 
 
 def says_its_encoding(path: Path) -> bool:

@@ -11,6 +11,7 @@ from hushtable.data.columns import texts_column
 from hushtable.data.readers.totals import is_total_word
 from hushtable.data.sentinels import WORDS
 from hushtable.data.texts.dates import ORDERS, Order
+from hushtable.data.texts.foreign import FOREIGN_SHAPES, foreign_form
 from hushtable.data.texts.numbers import Decimal
 from hushtable.data.texts.reading import (
     SERIAL,
@@ -21,7 +22,6 @@ from hushtable.data.texts.reading import (
     quoted,
 )
 from hushtable.data.texts.seen import FEW, Exceptions, TextsSeen
-from hushtable.data.texts.words import words as cldr
 from hushtable.language import N_, _, ngettext, numerals
 
 #: Largest number of different exceptions that an option can list, and of spellings of a label.
@@ -41,8 +41,6 @@ SURE_CLOCK = 0.9
 #: Number of rows, of different hundredths, and width of the range from which numbers with at most
 #: 59 hundredths may be times of day; and from which that is no coincidence.
 _MANY_CLOCKS, _MINUTES, _HOURS = 50, (4, 12), (1.0, 3.0)
-#: A word for the clock after hours and minutes: 17.30 Uhr.
-_CLOCK = "uhr"
 _CLOCK_NAME = re.compile(
     r"(^|[^a-z])(time|clock|uhr|(uhr)?zeit|heure|hora|ora|orario|tijd|tid|klo|kello(naika)?|aika|"
     r"godz(ina)?|čas|idő|saat|ώρα|время)($|[^a-z])",
@@ -61,18 +59,6 @@ def clock_likelihood(name: str, seen: TextsSeen) -> float | None:
     if not maybe:
         return None
     return SURE_CLOCK if surely or seen.zero_hours or _CLOCK_NAME.search(name) else 0.5
-
-
-def n_lengths(seen: TextsSeen) -> int:
-    """Return how many rows hold a number of hours, minutes or another part of a duration.
-
-    0 if no text has two of them, or a word for the clock: then they are numbers with a unit.
-    """
-    known = {unit: unit.lower().rstrip(".") for unit in seen.units}
-    if not seen.shapes["time"] and _CLOCK not in known.values():
-        return 0
-    units = cldr().units
-    return sum(seen.units[unit] for unit, word in known.items() if word in (*units, _CLOCK))
 
 
 @dataclass(frozen=True)
@@ -128,6 +114,27 @@ class ColumnDoubts:
               "minutes and seconds, or leave the column out", long=long, short=short),
             (("--drop", name),), refused=True,
         )  # fmt: skip
+
+    def foreign(self, name: str, seen: TextsSeen) -> ColumnUnderstanding | None:
+        """Return a column of values in a form that is not read; None for others."""
+        every = Exceptions()
+        for shape in FOREIGN_SHAPES:
+            every.merge(seen.exceptions.get(shape, Exceptions()))
+        form = foreign_form(every.rows)
+        one_unit = len(seen.units) == 1 and seen.units.total() == seen.n
+        if form is None or one_unit or 2 * every.n < seen.n:
+            return None
+        first = sorted(filter(form.fits, every.rows), key=every.first.__getitem__)[:3]
+        listed = ", ".join(repr(text[:40]) for text in first)
+        doubt = _(
+            "%(what)s are not read, such as %(listed)s from %(where)s on: %(way)s, or leave the "
+            "column out; --as %(kept)s keeps the texts",
+            what=_(form.name), listed=listed, where=self.place(every.first[first[0]]),
+            way=_(form.way), kept=quoted([f"{name}=category"]),
+        )  # fmt: skip
+        few = len(seen.texts) <= FEW  # as categories, nothing is lost
+        way = ("--as", f"{name}=category") if few else ("--drop", name)
+        return ColumnUnderstanding(name, "category", 0.5, _(form.name), doubt, (way,), refused=True)
 
     def noting_total(self, one: ColumnUnderstanding, seen: TextsSeen) -> ColumnUnderstanding:
         """Return a column that notes a row with a word for a total, unless that was checked."""
@@ -268,7 +275,7 @@ class ColumnDoubts:
     ) -> tuple[tuple[str, str], str]:
         """Return the option for texts that no option names, and words on the values it loses."""
         drop = ("--drop", name)
-        if reading.kind in ("time", "angle"):  # as a number, a time of day would be missing
+        if reading.kind == "time":  # as a number, a time of day would be missing
             return drop, ""
         kind = "date" if reading.kind == "date" else "number"
         asked = f"{name}={kind}"

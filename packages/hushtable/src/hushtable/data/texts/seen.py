@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.schema import MAX_CATEGORIES
-from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
+from hushtable.data.sentinels import CODES, DAYS, codes_in, lone_code, without_codes
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.facts import (
     FLAGS,
@@ -354,7 +354,10 @@ class TextsSeen:
             point = rows[shapes == "comma"].sum() <= rows[shapes == "point"].sum()
             decimals = numbers.DECIMALS if point else numbers.DECIMALS[::-1]
             values, usual = _first_of([numbers.values(said, sign) for sign in decimals]), CODES
-        found = codes_in(np.repeat(values, rows), usual)
+        found: Iterable[float] = codes_in(np.repeat(values, rows), usual)
+        if not found and usual is CODES and np.isfinite(values).any():
+            lone = lone_code(np.nanmin(values), np.nanmax(values), without_codes(values))
+            found = () if lone is None else (lone,)
         for code in found:
             places = np.flatnonzero(values == code)
             self.codes |= {texts[i].as_py(): int(rows[i]) for i in places.tolist()}
