@@ -45,10 +45,11 @@ def codes_in(values: NDArray[Any], usual: NDArray[np.float64]) -> dict[float, in
 def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
     """Return the lowest and highest values, if far from the middle 99% of the others.
 
-    Each is in 1% of the rows or more, and a ``usual`` one, which programs use for missing values.
-    Far means a tenth of the width of that middle; values below 0 are far if no other value is below
-    0. Up to three such values at an end count together. At least half of all values must be beyond
-    them, with at least ten different ones: otherwise they are a scale, not measurements.
+    Each is in 1% of the rows or more, and a ``usual`` one, which programs use for missing values,
+    or 0. Far means a tenth of the width of that middle, or twice for 0; values below 0 are far if
+    no other value is. Up to three such values at an end count together. At least half of all values
+    must be beyond them, with at least ten different ones: otherwise they are a scale, not
+    measurements.
     """
     values = np.sort(values[np.isfinite(values)])
     found: list[float] = []
@@ -62,12 +63,13 @@ def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
             rest = ordered[np.searchsorted(ordered, heavy[k - 1], "right") :]
             if 2 * len(rest) < len(ordered) or len(np.unique(rest)) < 10:
                 continue
-            if not np.isin(sign * heavy[:k], usual).all():
+            known = np.isin(sign * heavy[:k], usual).all()
+            if not known and not (usual is CODES and k == 1 and heavy[0] == 0.0):
                 continue
-            negative = usual is CODES and sign > 0 and heavy[k - 1] < 0.0 <= rest[0]
+            negative = known and usual is CODES and sign > 0 and heavy[k - 1] < 0.0 <= rest[0]
             with np.errstate(over="ignore", invalid="ignore"):
                 low, high = np.quantile(rest, [0.005, 0.995])
-                is_far = low - heavy[k - 1] > 0.1 * (high - low)
+                is_far = low - heavy[k - 1] > (0.1 if known else 2.0) * (high - low)
             if negative or is_far:
                 found += (sign * heavy[:k] + 0.0).tolist()
                 break

@@ -19,6 +19,7 @@ from hushtable.data.readers.encoding import (
 from hushtable.data.readers.reader import FileLayout, Unasked
 from hushtable.data.readers.totals import (
     FirstRows,
+    has_letters,
     is_number,
     left_out_words,
     shape,
@@ -152,6 +153,12 @@ T = TypeVar("T", bound=Sequence[str])
 
 _DELIMITER_WORDS = {"\\t": "\t", "tab": "\t"}
 _OTHER_FORMAT = re.compile(r"\s*(<(!doctype|html|table|\?xml|!--)|\[?\s*\{\s*\")", re.IGNORECASE)
+#: Units below names, and those that are nothing else.
+_UNIT = re.compile(
+    r"%|°[CF]?|[µnmkcdMG]?(?:g|l|L|m|s|A|V|W|Hz|Pa|mol|Eq|U|IU|J)[23²³]?|mmHg|bpm|h|min|a|years?|"
+    r"days?|Jahre|Tage|[\w°%µ]{1,6}/[\w²³.]{1,6}|°\w"
+)
+_SURE_UNIT = re.compile(r"[/%°µ]|^(?:mm|cm|kg|mg|mmHg|Jahre|years)$")
 _NOTHING = frozenset({"na", "n/a", "nan", "null", "none", "-", "--", "?", "."})
 
 
@@ -354,6 +361,8 @@ class _Head:
         for what, pattern in ((N_("dashes"), ":?-+:?"), (N_("units"), r"\[.*\]|\(.*\)")):
             if fields and all(re.fullmatch(pattern, field) for field in fields):
                 return "" if what == "units" and any(map(is_number, fields)) else what
+        if fields and all(map(_UNIT.fullmatch, fields)) and any(map(_SURE_UNIT.search, fields)):
+            return N_("units")
         return ""
 
     def _known_line(self, unasked: Unasked) -> int:
@@ -406,7 +415,7 @@ class _Head:
         for j, name in enumerate(names):
             values = [row.fields[j] for row in below if filled_in(row, j)]
             own = shape(name)
-            if values and "9" in own and all(shape(value) == own for value in values):
+            if values and "9" in own and _is_alike(name, values):
                 hits += 1
             elif values and name and sum(map(is_number, values)) >= 0.8 * len(values):
                 doubtful = is_number(name) or name.lower() in _NOTHING
@@ -443,7 +452,12 @@ class _Head:
         again = 0 if index and misses else self._n_again(names, at)
         if hits + again > misses / 3:
             first = self.rows[at].first
-            skipped = f" --skip-lines {first}" if first or index else ""
+            sure = index or (misses > 0 and not again and self._are_names(names, at))
+            skipped = f" --skip-lines {first}" if first or sure else ""
+            ways = f"\nAdd:{'' if sure else ' --no-header'}{skipped}"
+            shown = "".join(
+                f"\n  {self.delimiter.join(row.fields)[:70]}" for row in self.rows[at : at + 3]
+            )
             raise DataError(
                 f"{self.source}: line {first + 1} looks like a row, not like column names: confirm "
                 f"that it is a row (--no-header), or that it holds names (--skip-lines {first})"
@@ -452,8 +466,19 @@ class _Head:
                     "fields"
                 )
                 * (at > 0)
-                + f"\nAdd:{'' if index else ' --no-header'}{skipped}"
+                # Names must not become a row, nor a row names: in doubt, a person decides.
+                + (ways if sure or not misses else shown)
             )
+
+    def _are_names(self, names: Sequence[str], at: int) -> bool:
+        """Return whether a column of texts that repeat does not hold its name."""
+        for j, name in enumerate(names):
+            values = [row.fields[j] for row in self.rows[at + 1 :] if filled_in(row, j)]
+            texts = {fold(value) for value in values}
+            repeat = values and 2 * len(texts) <= len(values) and not any(map(is_number, texts))
+            if repeat and has_letters(name) and name not in texts:
+                return True
+        return False
 
     def _n_again(self, names: Sequence[str], at: int) -> int:
         """Return how many names a row below holds in their columns, without header lines."""
@@ -493,6 +518,15 @@ class _Head:
             _("%(name)s without name and values left out", name=name) for name in left_out
         ]
         return tuple(names), tuple(left_out)
+
+
+def _is_alike(name: str, values: Sequence[str]) -> bool:
+    """Return whether a name looks like the values below it, letters included."""
+    own, every = shape(name), [re.sub(r"\d+", "9", value) for value in values]
+    if any(shape(value) != own for value in values):
+        return False
+    # With few different letters, a name has them if it is a value.
+    return 2 * len(set(every)) > len(every) or re.sub(r"\d+", "9", name) in every
 
 
 def _each_once(names: T, source: str, line: int, otherwise: str = "") -> T:

@@ -335,8 +335,10 @@ def footer_begins(path: Path, encoding: str, n: int, delimiter: str) -> str:
             return ""
         file.seek(max(0, path.stat().st_size - _BLOCK))
         lines = file.read().splitlines()
-    at = footer_at(lines, n, f"{delimiter} \t".encode())
-    return lines[at].decode(encoding, errors="replace") if at else ""
+    signs = f"{delimiter} \t".encode()
+    at = footer_at(lines, n, signs)
+    first = next((line for line in lines[at:] if not is_blank(line, signs)), b"") if at else b""
+    return first.decode(encoding, errors="replace")
 
 
 def is_blank(line: AnyStr, signs: AnyStr | None = None) -> bool:
@@ -350,6 +352,8 @@ def footer_at(lines: Sequence[AnyStr], n: int, signs: AnyStr | None = None) -> i
     while n and at:
         at -= 1
         n -= not is_blank(lines[at], signs)
+    while at and signs is not None and is_blank(lines[at - 1], signs):
+        at -= 1  # lines without values above
     return at
 
 

@@ -11,6 +11,7 @@ from hushtable.data.sentinels import lone_code
 from hushtable.data.texts.answers import are_answers
 from hushtable.data.texts.dates import PIVOT, Order, pivot_of
 from hushtable.data.texts.doubts import (
+    DASHES,
     DAY_COUNTS,
     DOTTED,
     MAYBE_DOTTED,
@@ -76,7 +77,10 @@ class Decider(ColumnDoubts):
         if asked in ("category", "label") or declared:
             return self._category(name, seen, kept=True)
         if seen.shapes["code"] > _FEW_CODES * seen.n:
-            why = _("codes (leading zeros, or more digits than a number can hold): kept as text")
+            why = _(
+                "codes (leading zeros, places such as 3E5, or more digits than a number can hold): "
+                "kept as text"
+            )
             return self._category(name, seen, why)
         if seen.shapes["truth"] == seen.n:
             evidence = _("true and false, as 1 and 0")
@@ -91,7 +95,8 @@ class Decider(ColumnDoubts):
         form = self._time(name, seen) or self._debit_and_credit(name, seen)
         if (form := form or self.foreign(name, seen)) is not None:
             return form
-        if n_numbers + seen.shapes["flag"] >= _MOSTLY * seen.n:
+        dashes = sum(seen.texts[dash] for dash in DASHES) if n_numbers else 0
+        if n_numbers + seen.shapes["flag"] + dashes >= _MOSTLY * seen.n:
             return self._number(name, seen)
         partly = n_numbers > 0 and not self._like_numbers(seen)
         n, every = numerals(f"{n_numbers:,}"), numerals(f"{seen.n:,}")
@@ -129,6 +134,12 @@ class Decider(ColumnDoubts):
         if mixed and not lenient:
             return self._mixed_units(name, seen)
         unit = next(iter(seen.units), "")
+        if not unit and not lenient and (asked := self.in_brackets(name, seen)) is not None:
+            return asked
+        if not lenient and (asked := self.zero_or_missing(name, seen)) is not None:
+            return asked
+        if not lenient and self._is_odd_sign(decimal, seen):
+            return self.other_sign(name, seen, decimal)
         reading = ColumnReading("number", decimal, unit=unit, lenient=lenient)
         fits = {*_NUMBERS} - ({"comma"} if decimal == "." else {"point"})
         evidence = numbers_words(seen, decimal, sure)
@@ -139,6 +150,26 @@ class Decider(ColumnDoubts):
     def _n_bare(seen: TextsSeen) -> int:
         """Return how many rows hold a number without a unit."""
         return max(0, sum(seen.shapes[shape] for shape in _NUMBERS) - seen.units.total())
+
+    def _signs(self) -> Counter[Decimal]:
+        """Return how many columns have each decimal separator."""
+        signs: tuple[tuple[str, Decimal], ...] = (("point", "."), ("comma", ","))
+        return Counter(
+            sign
+            for other in self.seen.values()
+            for shape, sign in signs
+            if other.shapes[shape] > _MOSTLY * other.n
+        )
+
+    def _is_odd_sign(self, decimal: Decimal, seen: TextsSeen) -> bool:
+        """Return whether most of the other columns have another decimal separator."""
+        signs = self._signs()
+        other: Decimal = "." if decimal == "," else ","
+        if not seen.shapes["comma" if decimal == "," else "point"] or self.reading.decimal:
+            return False
+        usual = "," if self.delimiter == ";" else "."
+        more = (signs[other], other == usual) > (signs[decimal], decimal == usual)
+        return more and signs[other] > 0
 
     def _decimal(self, seen: TextsSeen) -> tuple[Decimal | None, float]:
         """Return the decimal separator of a column, None if it may be either, and a confidence."""
@@ -153,12 +184,7 @@ class Decider(ColumnDoubts):
             return ".", 1.0
         if seen.shapes["1.234"] and seen.shapes["1,234"]:
             return None, 0.0
-        elsewhere = {
-            sign
-            for other in self.seen.values()
-            for sign, shape in ((".", "point"), (",", "comma"))
-            if other.shapes[shape] > _MOSTLY * other.n
-        }
+        elsewhere = set(self._signs())
         if len(elsewhere) == 1:
             return ("." if "." in elsewhere else ","), 0.8
         if not elsewhere and seen.shapes["1.234"] and self.delimiter in ("", ","):

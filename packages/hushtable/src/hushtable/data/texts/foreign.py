@@ -8,8 +8,9 @@ from hushtable.language import N_
 
 #: Shapes of texts to check, as `hushtable.data.texts.seen.TextsSeen` calls them.
 FOREIGN_SHAPES = ("other", "date", "flag", "whole", "point", "comma", "1.234", "1,234")
-#: A number, and a word of letters, of a duration such as 2 h 15 min.
-_PART = r"\d+(?:[.,]\d+)?\s*[^\W\d_]+\.?"
+#: Parts of a duration such as 2h 15min, and of one in words such as 2 hours 15 minutes.
+_SHORT = r"\d+(?:[.,]\d+)?\s*(?:[hmsdjw]|hr?s?|std|mins?|se[ck]s?)\.?"
+_WORDY = r"\d+(?:[.,]\d+)?\s[^\W\d_]+[.,]?"
 
 
 class ForeignForm(NamedTuple):
@@ -43,7 +44,8 @@ _FORMS = (
     ),
     ForeignForm(
         N_("durations with words for units"),
-        rf"^-?P(?=[\dT])[\d.,WDTHMS]+$|^-?{_PART}[\s,]*(?:[^\W\d_]+\s+)?{_PART}",
+        r"^-?P(?=\d|T\d)(?:\d+[YMWD])*(?:T(?:\d+(?:[.,]\d+)?[HMS])+)?$"
+        rf"|^-?{_SHORT}[\s,]*{_SHORT}|^-?{_WORDY}\s(?:[^\W\d_]+\s)?{_WORDY}",
         N_("convert them to numbers of one unit, or to 2:15:00"),
     ),
     ForeignForm(

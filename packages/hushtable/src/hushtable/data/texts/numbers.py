@@ -20,14 +20,14 @@ DECIMALS: tuple[Decimal, Decimal] = (".", ",")
 SPACES = " \u00a0\u2009\u202f'\u2019"
 #: Currencies before or after a number, besides their codes and symbols such as $ and €.
 _CURRENCIES = tuple(
-    "US$ A$ C$ R$ NT$ HK$ kr. kr Fr. Rs. Rs S/ Bs. zł Kč Ft TL".split()  # noqa: SIM905
+    "US$ A$ C$ R$ NT$ HK$ kr. kr Fr. Rs. Rs S/ Bs. zł Kč Ft TL \\".split()  # noqa: SIM905
 )
 #: Units that may come before a number; those made of letters are followed by a blank.
 _FIRST_UNITS = "[%‰]|(?:kg|mg|µg|km|cm|mm|ml|cl|°C|°F) "
 #: A whole number and a letter without a blank: "3A" is a ward, "3 A" and "3.2A" are currents.
 _LETTERED = r"^[+-]?\d+[A-Za-z]$"
-#: A time of day that would otherwise be a number with a unit.
-_CLOCK = r"^\d{1,2} ?[hH] ?[0-5]\d$|^\d{1,2}(?:[.:][0-5]\d)? ?[Uu]hr$"
+#: A time of day, or a date, that would otherwise be a number with a unit.
+_CLOCK = r"^\d{1,2} ?[hH] ?[0-5]\d$|^\d{1,2}(?:[.:][0-5]\d)? ?[Uu]hr$|^\d{2,4} ?[年년]"
 #: Flags that laboratories put after a number, which remains a number. A single minus is a sign.
 _FLAG = r" *(?:HH?|LL?|N|A|\*{1,3}|\+{1,3}|-{2,3}|!)"
 

@@ -427,22 +427,35 @@ class Reading:
             said.entity or self.entity,
         )
 
-    def without_missing(self, column: Any, decimal: numbers.Decimal | None = None) -> Any:
+    def codes(self, name: str) -> tuple[str, ...]:
+        """Return the codes for missing values of a column: pain:99 is one of pain alone."""
+        own = f"{name}:"
+        return tuple(text.removeprefix(own) for text in self.missing)
+
+    def without_missing(
+        self, column: Any, name: str, decimal: numbers.Decimal | None = None
+    ) -> Any:
         """Return a column in which codes for missing values are null.
 
         ``decimal`` is its decimal separator, if known.
         """
         sign = decimal if is_text(column.type) else self.decimal
-        return without_named(column, self.missing, sign)
+        return without_named(column, self.codes(name), sign)
 
-    def without_numbers(self, X: NDArray[Any]) -> NDArray[Any]:
+    def without_numbers(self, X: NDArray[Any], names: Sequence[str]) -> NDArray[Any]:
         """Return a matrix in which codes for missing values are NaN."""
+        for j, name in enumerate(names if any(":" in text for text in self.missing) else ()):
+            column = without_numbers(X[:, j : j + 1], self.codes(name), self.decimal)
+            if np.isnan(column).any() and X.dtype.kind != "f":
+                X = X.astype(np.float64)
+            X = np.concatenate([X[:, :j], column, X[:, j + 1 :]], axis=1)
         return without_numbers(X, self.missing, self.decimal)
 
     @property
     def absent(self) -> tuple[float, ...]:
         """Numbers that are codes for missing values."""
-        return named_numbers(self.missing, self.decimal or ".")
+        codes = (text.rpartition(":")[2] for text in self.missing)
+        return named_numbers(tuple(codes), self.decimal or ".")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reading as JSON carries it."""
