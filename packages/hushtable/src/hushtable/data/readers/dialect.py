@@ -172,6 +172,8 @@ class Dialect:
     #: values.
     names: tuple[str, ...]
     left_out: tuple[str, ...]
+    #: The fields of the line of names, as they are in the file.
+    written: tuple[str, ...]
     #: Number of lines above the first row, and their size as UTF-8 without a byte order mark.
     lines: int
     size: int
@@ -228,6 +230,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         delimiter,
         names,
         left_out,
+        found.written,
         body,
         len("".join(lines[:body]).encode()),
         layout.header is not False,
@@ -289,6 +292,7 @@ class _Head:
         self.delimiter = delimiter
         self.width = width_of(rows)[0]
         self.words: list[str] = []
+        self.written: tuple[str, ...] = ()
 
     def first_rows(self, line: int, width: int) -> FirstRows:
         """Return the rows from a line on, except the last, which may be a total or truncated."""
@@ -311,6 +315,7 @@ class _Head:
             at = self._known_line(self.layout.unasked)
         else:
             at = 0 if self.layout.skip_lines is not None else self._line_of_names()
+        self.written = tuple(self.rows[at].fields)
         head, below, body = self.rows[at], self.rows[at + 1 :], self.rows[at].end
         if below and (what := self._no_row(below[0])):
             known = {"n": below[0].first + 1, "what": _(what)}
