@@ -98,8 +98,8 @@ def _check_lines(path: Path, window: "_Window") -> None:
         written, whole = str(path.with_suffix("").with_suffix(".rows.json")), str(path)
         raise DataError(
             f"{path}: holds one object, with the lists {named}, not rows: write one list to a file "
-            f"of its own, for example in Python: json.dump(json.load(open({whole!r}, "
-            f"encoding='utf-8')){at}, open({written!r}, 'w'))"
+            f"of its own, for example in Python: pathlib.Path({written!r}).write_text(json.dumps("
+            f"json.loads(pathlib.Path({whole!r}).read_text('utf-8')){at}))"
         )
     if "\n" in first:
         raise DataError(

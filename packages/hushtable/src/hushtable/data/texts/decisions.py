@@ -452,5 +452,6 @@ class NumbersSeen(NamedTuple):
                 "%(value)s is far from all other values: is it a code for a missing value?",
                 value=numerals(text),
             )
-            return replace(one, confidence=0.8, doubt=doubt, options=(("--missing", text),))
+            options = (("--missing", text),)
+            return replace(one, confidence=0.8, doubt=doubt, options=options, asked=asks)
         return one
