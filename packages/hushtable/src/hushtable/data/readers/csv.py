@@ -437,9 +437,11 @@ def repeats(path: Path, dialect: Dialect) -> tuple[int, ...]:
     """Return the numbers of the lines below the names that are the line of names again."""
     with opened_lines(path, dialect.encoding) as lines:
         first = list(itertools.islice(lines, dialect.lines))
-    [names] = [line for line in first if [*next(csv.reader([line], delimiter=dialect.delimiter), [])]
-               == list(dialect.written)][:1] or [""]  # fmt: skip
-    line = names.rstrip("\r\n")
+    written, found = list(dialect.written), ""
+    for one in first:
+        if next(csv.reader([one], delimiter=dialect.delimiter), []) == written:
+            found = one
+    line = found.lstrip("\ufeff").rstrip("\r\n")
     if not line or not _holds(path, line.encode(dialect.encoding.replace("utf-8-sig", "utf-8"))):
         return ()
     with opened_lines(path, dialect.encoding) as lines:

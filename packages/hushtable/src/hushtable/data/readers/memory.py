@@ -191,16 +191,17 @@ def half_a_character(column: str, error: UnicodeEncodeError, row: str = "") -> D
     )
 
 
+def _check_container(data: Any) -> None:
+    """Raise `DataTypeError` for what NumPy would take as one value."""
+    if isinstance(data, Mapping):
+        raise DataTypeError("a dict of columns: make a frame of it, such as pandas.DataFrame(data)")
+    if isinstance(data, Iterator):
+        raise DataTypeError(f"a {type(data).__name__} can be read only once: give list(...) of it")
+
+
 def matrix(data: Any) -> Reader:
     """Read a NumPy array, or anything that NumPy can convert; masked values are missing."""
-    if isinstance(data, Mapping):
-        raise DataTypeError(
-            "a dict of columns: make it a frame, such as with pandas.DataFrame(data)"
-        )
-    if isinstance(data, Iterator):
-        raise DataTypeError(
-            f"a {type(data).__name__}, which can be read once: give list(...) of it"
-        )
+    _check_container(data)
     try:
         if isinstance(data, list | tuple) and any(isinstance(r, np.ma.MaskedArray) for r in data):
             data = np.ma.stack(data)  # for a list of rows, asarray would lose the masks
@@ -353,8 +354,8 @@ def polars_frame(data: Any) -> Reader:
                 name for name, kind in zip(names, data.dtypes, strict=True) if "128" in str(kind)
             ]
             raise DataTypeError(
-                f"columns {wide or [*names]} have a type that Arrow cannot hold: cast them to Int64, "
-                "Float64 or String"
+                f"columns {wide or [*names]} have a type that Arrow cannot hold: cast them to "
+                "Int64, Float64 or String"
             ) from None
         return split(iter(table.to_batches()))
 
@@ -480,21 +481,21 @@ def _as_table(part: Any) -> pa.Table:
     except UnicodeEncodeError as error:
         raise half_a_character("of the frame", error) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        for name in part.columns:
-            of_one_type_or_explained(part[name])
+        for j in range(part.shape[1]):
+            _check_one_type(part.iloc[:, j])
         raise
 
 
-def of_one_type_or_explained(column: Any) -> None:
+def _check_one_type(column: Any) -> None:
     """Raise `DataTypeError`, with the name of a pandas column, if Arrow cannot hold its values."""
     try:
         pa.Array.from_pandas(column)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
         kinds = sorted({type(value).__name__ for value in column.tolist() if value is not None})
         raise DataTypeError(
-            f"column {column.name!r} holds values of {', '.join(kinds[:4])} (dtype {column.dtype}), "
-            "some of which are neither a number, a text, a date, nor true or false: convert them to "
-            "numbers of 64 bits, or to text"
+            f"column {column.name!r} holds values of {', '.join(kinds[:4])} (dtype "
+            f"{column.dtype}): needs numbers of at most 64 bits, texts, dates, or true and false: "
+            "convert it"
         ) from None
 
 

@@ -127,8 +127,8 @@ class ColumnDoubts:
         return ColumnUnderstanding(
             name, "number", 0.5, _("numbers, some in brackets"),
             _("%(texts)s: brackets mean a minus in accounts, and a remark elsewhere: write a "
-              "minus, or omit the brackets; --as %(minus)s reads them as negative, and --as %(kept)s "
-              "keeps the texts", texts=self.listed(seen.brackets),
+              "minus, or omit the brackets; --as %(minus)s reads them as negative, and --as "
+              "%(kept)s keeps the texts", texts=self.listed(seen.brackets),
               minus=quoted([f"{name}=number"]), kept=quoted([f"{name}=category"])),
             refused=True,
         )  # fmt: skip
