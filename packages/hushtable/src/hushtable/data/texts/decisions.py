@@ -5,7 +5,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from hushtable.data import labels
+from hushtable.data.columns import texts_column
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.sentinels import lone_code
 from hushtable.data.texts.answers import are_answers
@@ -227,7 +230,7 @@ class Decider(ColumnDoubts):
         words = _(" and ").join(
             _("%(text)s in %(where)s", text=repr(text), where=where) for text, where in found
         )
-        one = len(seen.units) == 1
+        one = len(seen.units) == 1 and not self._are_two_scales(seen)
         asked = f"{name}=number"
         option = f"--as {quoted([asked])}"
         what = _("does the sign make no difference?") if one else _("leave the column out, or")
@@ -245,6 +248,17 @@ class Decider(ColumnDoubts):
               units=words, what=f"{what} {does}"),
             (("--as", asked) if one else ("--drop", name),), refused=True,
         )  # fmt: skip
+
+    @staticmethod
+    def _are_two_scales(seen: TextsSeen) -> bool:
+        """Return whether numbers with a unit are ten times larger or smaller than those without."""
+        texts = [text for shape in _NUMBERS if shape in seen.exceptions
+                 for text in seen.exceptions[shape].rows]  # fmt: skip
+        values = ColumnReading("number", lenient=True).values(texts_column(texts))
+        beside = np.array([any(unit in text for unit in seen.units) for text in texts], np.bool_)
+        bare = np.append(values[~beside], [seen.low, seen.high] if seen.n_plain else [])
+        sizes = [np.median(np.abs(some[some == some])) for some in (values[beside], bare)]
+        return bool(max(sizes) >= 10 * min(sizes))
 
     # --- dates --------------------------------------------------------------------------------
 
