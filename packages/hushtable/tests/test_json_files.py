@@ -271,21 +271,6 @@ def test_every_value_is_as_it_was_written_or_refused(tmp_path_factory, rows, ind
             assert read == (str(value) if isinstance(read, str) and value is not None else value)
 
 
-def test_places_of_geojson_are_columns(tmp_path):
-    path = tmp_path / "places.geojson"
-    places = [[8.5, 47.0], [8.75, 47.5, 400], None]
-    features = [
-        {"type": "Feature", "properties": {"n": n}, "geometry": place and {"coordinates": place}}
-        for n, place in enumerate(places)
-    ]
-    path.write_text(json.dumps(features))
-    [batch] = as_reader(path).read()
-    found = batch.to_pydict()
-    assert found["geometry.coordinates.0"] == [8.5, 8.75, None]
-    assert found["geometry.coordinates.1"] == [47.0, 47.5, None]
-    assert found["geometry.coordinates.2"] == [None, 400, None]
-
-
 def test_lists_of_another_length_are_refused_by_line(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": 1, "b": [1, 2]}\n{"a": 2, "b": [1, 2, 3, 4]}\n')

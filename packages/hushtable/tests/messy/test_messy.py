@@ -6,7 +6,7 @@ proposes, and fits again. At the end, every score has to be that of the file's t
 has the same table with plain numbers, days in ISO 8601, and one spelling of each label. Some files
 are read every day, and all of them at night. For each file, the entry states:
 
-- what: who writes such a file, and what is unusual in it
+- what: who writes such a file, and what is unusual in it, if its name does not state it
 - given: options that the owner types at once
 - knows: answers of the owner, by option, that replace those that a message proposes
 - options: all options that the owner has typed in the end

@@ -156,7 +156,7 @@ _OTHER_FORMAT = re.compile(r"\s*(<(!doctype|html|table|\?xml|!--)|\[?\s*\{\s*\")
 #: Units below names, and those that are nothing else.
 _UNIT = re.compile(
     r"%|°[CF]?|[µnmkcdMG]?(?:g|l|L|m|s|A|V|W|Hz|Pa|mol|Eq|U|IU|J)[23²³]?|mmHg|bpm|h|min|a|years?|"
-    r"days?|Jahre|Tage|[\w°%µ]{1,6}/[\w²³.]{1,6}|°\w"
+    r"days?|Jahre|[\w°%µ]{1,6}/[\w²³.]{1,6}|°\w"
 )
 _SURE_UNIT = re.compile(r"[/%°µ]|^(?:mm|cm|kg|mg|mmHg|Jahre|years)$")
 _NOTHING = frozenset({"na", "n/a", "nan", "null", "none", "-", "--", "?", "."})
@@ -472,7 +472,7 @@ class _Head:
                 )
                 * (at > 0)
                 # Names must not become a row, nor a row names: in doubt, a person decides.
-                + (ways if sure or not misses else shown)
+                + (ways if sure or again >= misses else shown)
             )
 
     def _are_names(self, names: Sequence[str], at: int) -> bool:

@@ -230,7 +230,7 @@ class Decider(ColumnDoubts):
         words = _(" and ").join(
             _("%(text)s in %(where)s", text=repr(text), where=where) for text, where in found
         )
-        one = len(seen.units) == 1 and not self._are_two_scales(seen)
+        one = len(seen.units) == 1 and ("%" in named or not self._are_two_scales(seen))
         asked = f"{name}=number"
         option = f"--as {quoted([asked])}"
         what = _("does the sign make no difference?") if one else _("leave the column out, or")
