@@ -615,3 +615,8 @@ def test_what_stands_below_the_names_decides_nothing_where_nobody_is_asked(tmp_p
     path.write_text("a,b\n[s],[m]\n1,2\n", encoding="utf-8")
     rows = as_reader(path, layout=FileLayout(unasked=Unasked(["a", "b"])))
     assert sum(len(batch) for batch in rows.read()) == 2
+
+
+def test_a_dict_may_lack_a_key():
+    fit = HushTable(n_tables=5, random_state=0).fit([{"a": i % 7, "b": i % 3} for i in range(60)])
+    assert fit.score_samples([{"a": 1}]) == fit.score_samples([{"a": 1, "b": None}])
