@@ -59,7 +59,7 @@ ELSEWHERE = {
     # Versions, sections, and a paper.
     "how-to/export.md": {"1.15", "1.3", "1.32"},
     "index.md": {"2201.06806"},
-    "install.md": {"1.0", "2.0", "3.14"},
+    "install.md": {"1.0", "2.0", "3.11", "3.14"},
 }  # fmt: skip
 
 
