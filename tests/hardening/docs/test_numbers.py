@@ -43,7 +43,7 @@ NIST = {
 #: Numbers on other pages that no block or table of the page has; no one measures these either.
 ELSEWHERE = {
     # What an epsilon makes of a suspicion, and a scale of noise: test_suspicion.py computes them.
-    "explanation/privacy.md": {"42.2"},
+    "explanation/privacy.md": {"0.2", "42.2"},  # with a version
     "how-to/privacy-officer.md": NIST,
     # Constants and definitions.
     # An interval, a share of the rows; test_far.py prints the last one.
