@@ -309,15 +309,6 @@ def no_terminal():
     sys.stdin = io.StringIO()
 
 
-def a_release():
-    do("plan draw schema.toml -o plan.hush", *release_of("north"))
-    return {
-        "release": Sketch.from_data(Plan.draw(Schema.from_toml("schema.toml")), "rows.csv").release(
-            1.0
-        )
-    }
-
-
 def a_lake_and_its_hours():
     """Return a plan, and rows by the hour."""
     import pyarrow.csv
@@ -470,7 +461,6 @@ PAGES = {
             "hushtable report model.hush": everything_for_reports,
             "hushtable report result.hush": the_end_of_a_round,
         },
-        names=a_release,
     ),
     "docs/benchmarks/speed.md": Page(),
     "docs/how-to/files.md": Page(),

@@ -22,7 +22,7 @@ DEFINED = {
         "3.11", "1.9", "3.6",  # versions
         # The paper: a tolerance, the outliers of a participant, a section, an epsilon; means that
         # it prints, and what its printed figures give; differences of figures in the table.
-        "2.5", "90%", "3.1", "0.01", "2.18", "2.73", "2.55", "1.5", "0.5",
+        "2.5", "90%", "3.1", "0.01", "2.18", "2.73", "2.55", "1.5",
     },
     "privacy.md": {
         "99.9%",  # confidence
@@ -43,24 +43,23 @@ NIST = {
 #: Numbers on other pages that no block or table of the page has; no one measures these either.
 ELSEWHERE = {
     # What an epsilon makes of a suspicion, and a scale of noise: test_suspicion.py computes them.
-    "explanation/privacy.md": {"42.2"},
-    "how-to/privacy-officer.md": {"0.1", "53.3%", "76.1%", "96.5%", *NIST},
+    "explanation/privacy.md": {"0.2", "42.2"},  # with a version
+    "how-to/privacy-officer.md": NIST,
     # Constants and definitions.
     # An interval, a share of the rows; test_far.py prints the last one.
     "explanation/maths.md": {"0.2"},  # a version
     "explanation/score.md": {"1.96", "90%", "0.0008"},
     "how-to/data.md": {"2.01"},  # the level of drift in standard deviations
     "how-to/desk.md": {"1%", "2%"},  # shares that the example draws
-    "how-to/omop.md": {"1/64", "2.0"},  # how much of a range usual values fill; a version
+    "how-to/omop.md": {"2.0"},  # a version
     # Totals of the paper's mechanism; of comparison.py.
     "how-to/releases.md": {"1.0", "2.0", "0.3%", "30%"},
     # Python; of its words; of data/followers.py.
     "tutorials/one-table.md": {"3.11", "99.75", "90%", "10%", ".9"},
     # Versions, sections, and a paper.
-    "how-to/carriers.md": {"1.42"},
     "how-to/export.md": {"1.15", "1.3", "1.32"},
     "index.md": {"2201.06806"},
-    "install.md": {"1.0", "2.0", "3.14"},
+    "install.md": {"1.0", "2.0", "3.11", "3.14"},
 }  # fmt: skip
 
 
