@@ -150,13 +150,13 @@ def test_numbers_keep_their_digits(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('[{"a": 1}, {"a": 2', "line 1: is cut off: was it truncated"),
+        ('[{"a": 1}, {"a": 2', "line 1: the file ends in the middle: was it truncated"),
         ('[\n{"a": 1},\n{"a": 2},', "line 3: .*truncated"),
         ('[{"a": 1}\n', "was it truncated"),
         ('{"data": [{"a": 1}], "x": ', "truncated"),
         ('{"data": [{"a": 1}]', "was it truncated"),
         ('[{"a": 1}]\n[{"a": 2}]', "line 2: there is text after"),
-        ('[{"a": 1},\n{"a": 1 "b": 2, "c": "a longer text"}]', r"line 2: is not JSON \(Expecting"),
+        ('[{"a": 1},\n{"a": 1 "b": 2, "c": "a longer text"}]', "line 2: this is not JSON"),
         ('[{"a": 1}; {"a": 2}]', "has ';' where JSON has one of , ]"),
         ('[{"a": 1}, 5]', "object 2 does not hold an object"),
         ('[{"a": 1}, {"b": 1, "b": 2}]', "object 2 has the key 'b' twice"),

@@ -12,6 +12,7 @@ import hushtable
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data import labels, read, understand
 from hushtable.data.labels import fold, fold_names, fold_texts, key
+from hushtable.data.readers import as_reader
 from hushtable.data.texts import answers
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, PlanError
@@ -218,8 +219,7 @@ def test_a_byte_order_mark_before_a_value_is_no_part_of_it(tmp_path):
     assert again.plan_.plan_id == model.plan_.plan_id
     assert again.score_samples(marked).tolist() == model.score_samples(clean).tolist()
     marked.write_text("\ufeffx,w,day\n" + "".join(odd) + "\ufeffx,w,day\n" + "".join(lines))
-    with pytest.raises(DataError, match="line 92 repeats the names of the columns"):
-        HushTable().fit(marked)
+    assert as_reader(marked).found == ("line 92 repeats the names, and is left out",)
 
 
 def test_values_that_stand_for_missing_ones_are_folded():

@@ -129,6 +129,9 @@ def _is_frame(row: dict[str, Any]) -> bool:
     return alike and (numbered or max(len(row), len(labels)) >= _FEW)
 
 
+_CUT = "the file ends in the middle: was it truncated? Export it again"
+
+
 class _Window:
     """A file of JSON, a part of it at a time."""
 
@@ -165,7 +168,7 @@ class _Window:
         """Return the next character, which must be one of ``signs``."""
         sign = self.peek()
         if not sign:
-            raise self.error("the file ends in the middle: was it truncated? Export it again")
+            raise self.error(_CUT)
         if sign not in signs:
             raise self.error(f"has {sign!r} where JSON has one of {' '.join(signs)}")
         self._at += 1
@@ -182,9 +185,10 @@ class _Window:
                 cut = error.pos > len(self._text) - 16 or error.msg.startswith("Unterminated")
                 if cut and self._more():
                     continue
+                cut = cut and error.pos > self._at  # else not even its first sign is JSON
                 self._at = self._at if cut else error.pos
-                words = "is cut off: was it truncated?" if cut else f"is not JSON ({error.msg}):"
-                raise self.error(f"{words} export the file again") from None
+                words = _CUT if cut else f"this is not JSON ({error.msg}): export the file again"
+                raise self.error(words) from None
             except RecursionError:
                 raise self.error("objects and lists are nested too deeply: flatten them") from None
             # A number at the end may continue.
