@@ -28,15 +28,19 @@ GROUPS = {
     "privacy": ("hushtable.privacy.",),
     "reading": ("hushtable.data.",),
     "scores": ("hushtable.scores.",),
-    "masks": ("hushtable_federation.masks.",),
+    "masks": ("hushtable_federation.protocol.masks.",),
     "book": ("hushtable_federation.book.",),
-    "protocol": ("hushtable_federation.online.", "hushtable_federation.folder."),
+    "protocol": (
+        "hushtable_federation.protocol.",
+        "hushtable_federation.online.",
+        "hushtable_federation.folder.",
+    ),
     "rest": ("hushtable_federation.",),
     "exports": ("hushtable_connect.exports.",),
     "desk": ("hushtable_desk.",),
 }
 #: A cheap mutant. mutmut has to judge one before there are mutants to choose from.
-FIRST = "hushtable_federation.masks.x_decode__mutmut_1"
+FIRST = "hushtable_federation.protocol.masks.x_combine__mutmut_1"
 
 
 def settings() -> dict[str, list[str]]:

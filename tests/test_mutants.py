@@ -45,7 +45,7 @@ def test_a_sample_has_mutants_of_each_group(mutants, names):
 def test_a_group_is_named_after_what_it_has(mutants):
     assert mutants.group("hushtable.counts.sketch.x_outside__mutmut_2") == "counts"
     assert mutants.group("hushtable_federation.book.chain.x_link__mutmut_1") == "book"
-    assert mutants.group("hushtable_federation.online.tally.x_path_of__mutmut_1") == "protocol"
+    assert mutants.group("hushtable_federation.online.journal.x_path_of__mutmut_1") == "protocol"
     assert mutants.group("hushtable_federation.folder.mailbox.x_intact__mutmut_1") == "protocol"
     assert mutants.group("hushtable_federation.site.xǁSiteǁsync__mutmut_1") == "rest"
 

@@ -7,20 +7,18 @@ from functools import partial
 from unittest.mock import patch
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from hushtable import Feature, Plan, Schema, Sketch, files
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.digests import PersonsSeen
 from hushtable_federation.keys import Keys
-from hushtable_federation.masks import RoundKeys
-from hushtable_federation.online import shares, steps
 from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.messages import Message, ask, enclosed
+from hushtable_federation.online.rows import Statement
 from hushtable_federation.online.secure_sum import SecureSum
-from hushtable_federation.online.shares import Statement
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
+from hushtable_federation.protocol import masks
+from hushtable_federation.protocol.messages import Dealt, Message, RoundKeys, SumList, ask, table
 from hushtable_federation.reply import Reply
 from hushtable_federation.result import Collection
 from hushtable_federation.round import Round
@@ -30,7 +28,7 @@ T0 = datetime(2027, 3, 1, 12, tzinfo=UTC)
 DEADLINE = T0 + timedelta(days=7)
 SCHEMA = Schema([Feature.numeric(f"x{j}", low=-5.0, high=5.0) for j in range(3)])
 #: Of sites that answer by themselves, about these columns: each row is of a person of its own.
-UNATTENDED = Policy(unattended=True, features=SCHEMA.features, persons=1, max_rows=True)
+UNATTENDED = Policy(unattended=True, features=SCHEMA.features, persons=1)
 
 
 @contextmanager
@@ -67,7 +65,7 @@ class Site:
         with clock_at(at):
             noted = [self.book.step(round_.round_id, step) for step in ("keys", "rows")]
             if noted[0] and not noted[1] and self.book.answer(round_.round_id) is None:
-                shares.answer_keys(online._state(round_), None)  # for its rows alone
+                online._rows(round_).count()
             sent = online.begin(round_)
             if round_.terms.masked:
                 keys = {name: self.others[name].key(round_) for name in round_.names}
@@ -79,11 +77,10 @@ class Site:
 
         So other sites can send their counts.
         """
-        private = X25519PrivateKey.generate()
-        body = {"public": private.public_key().public_bytes_raw().hex()}
-        content = Message.make(round_, "keys", self.keys, body).content
-        kept = {"private": private.private_bytes_raw().hex()}
-        return self.book.note_step(round_.round_id, "keys", round_.round_id, content, kept)[1]
+        drawn, content = draw(round_, self.keys)
+        kept = {name: one.hex() for name, one in drawn.items()}
+        content = self.book.note_step(round_.round_id, "keys", round_.round_id, content, kept)[1]
+        return RoundKeys.read(round_, self.name, content).content
 
     def _online(self, sketch, **options):
         return OnlineSite(self.keys, self.book, lambda plan: sketch, **options)
@@ -188,54 +185,46 @@ class Online(Memory):
         return self.sum.run()
 
 
+def draw(round_, keys, **public):
+    """Return private keys for a round, and the message with their public halves, or others."""
+    drawn = {name: masks.draw_key() for name in ("mask", "seal")}
+    each = {name: masks.public_of(one) for name, one in drawn.items()} | public
+    made = RoundKeys.sign(round_, keys, each["mask"], each["seal"])
+    arrays = {"keys": table([made.content], len(made.content))}
+    return drawn, Message.make(round_, "keys", keys, {}, arrays).content
+
+
 class Hand:
     """A coordinator by hand: has what sites dealt and sent, and asks each site what it likes."""
 
     def __init__(self, online):
         self.round, self.lead = online.round, online.consortium.lead
-        self.dealt, self.sealed, self.masked = {}, {}, {}
+        self.dealt, self.masked = {}, {}
         for name, content in online.answers("shares").items():
-            message = Message.read(content, self.round.card(name)).check(self.round, "shares")
-            self.dealt[name], self.sealed[name] = shares.read_dealt(self.round, message)
+            message = Message.read(content, self.round.card(name))
+            self.dealt[name] = Dealt.of_message(self.round, message)
         for name, content in online.answers("masked").items():
             self.masked[name] = files.unpack(content, name).digest
-        kept = {name: online.consortium.sites[name] for name in self.masked}
-        kept = {n: s for n, s in kept.items() if s.book.step(self.round.round_id, "keys")[2]}
-        self.keys = {name: round_keys(site, self.round) for name, site in kept.items()}
 
-    def sites(self, names):
-        """Return the list that has these sites."""
-        return {
-            name: {"masked": self.masked[name], "shares": self.dealt[name].message.digest}
-            for name in names
-        }
+    def sites(self, names, others=()):
+        """Return the list that has these sites; ``others`` are named as dealers outside."""
+        sites = {n: {"masked": self.masked[n], "seed": self.dealt[n].seed} for n in names}
+        return SumList(sites, {name: self.dealt[name].seed for name in others})
 
-    def listing(self, step, reader, names):
+    def listing(self, step, reader, names, others=(), rows=None, **body):
         """Return a request about a list, for one site."""
-        sealed = {name: self.sealed[name][reader] for name in names}
-        return ask(
-            self.round,
-            step,
-            self.lead,
-            *shares.ask_about_list(self.sites(names), self.dealt, sealed),
-        )
+        listed, rows = self.sites(names, others), rows or {}
+        dealers = sorted(listed.dealers)
+        each = [rows[n] if n in rows else self.dealt[n].rows[reader] for n in dealers]
+        keys = {name: self.dealt[name].digests for name in dealers}
+        body = listed.to_dict() | {"reader": reader, "keys": keys} | body
+        return ask(self.round, step, self.lead, body, {"rows": table(each, masks.SEALED_BYTES)})
 
     def unmask(self, signed):
-        """Return a request that shows signatures under a list."""
-        return ask(self.round, "unmask", self.lead, {}, enclosed(signed))
-
-    def without(self, names, complaints):
-        """Return a request to leave sites out, which shows answers that complain."""
-        read = {n: Message.read(c, self.round.card(n)) for n, c in complaints.items()}
-        body, contents = steps.ask_without(names, self.dealt, read)
-        return ask(self.round, "without", self.lead, body, enclosed(contents))
-
-
-def round_keys(site, round_):
-    """Return a site's keys of a round: its book has them until it helps to take masks off."""
-    drawn, dealt = (site.book.step(round_.round_id, step)[2] for step in ("keys", "shares"))
-    private = X25519PrivateKey.from_private_bytes(bytes.fromhex(drawn["private"]))
-    return RoundKeys(round_, site.name, private, dealt["keys"])
+        """Return a request that shows signatures under a list, by answers to ``survivors``."""
+        read = {name: Message.read(one, self.round.card(name)) for name, one in signed.items()}
+        body = {"signed": {name: one.body["signature"] for name, one in read.items()}}
+        return ask(self.round, "unmask", self.lead, body)
 
 
 def send(reply, sketch, **options):

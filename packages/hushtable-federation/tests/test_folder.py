@@ -18,8 +18,8 @@ from hushtable_federation.folder.mailbox import name_of
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import Amendment
 from hushtable_federation.keys import Keys
-from hushtable_federation.masks import seal_row
-from hushtable_federation.online.messages import Message
+from hushtable_federation.protocol import masks
+from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.todo import todos
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED
@@ -455,8 +455,8 @@ def test_a_request_for_another_site_is_refused_and_hinders_nothing(folder):
     (here.box / name_of(here.round.round_id, "ask-unmask", "s00", content)).write_bytes(content)
     own.rename(here.box / "later")
     visit = here.site("s00")
-    assert "Refused the request of lead in step 'unmask' (shares)" in visit.words[0]
-    assert "s00 refused (shares)" in here.visit().words[0]
+    assert "Refused the request of lead in step 'unmask' (request)" in visit.words[0]
+    assert "s00 refused (request)" in here.visit().words[0]
     (here.box / "later").rename(own)
     assert here.site("s00").posted == ["unmask"]
     assert not [word for word in here.site("s00").words if "different" in word]
@@ -549,25 +549,27 @@ def test_an_answer_from_the_future_is_said_to_be_one(folder, clock):
     assert "in the future" in " ".join(here.posts_seen.odd.values())
 
 
-def test_bad_shares_go_through_without(folder, monkeypatch):
-    """A dealer whose shares are none for one site is left out, and the sum is of the others."""
-    here = folder(5, least=3)
+def test_a_row_that_does_not_open_ends_the_round_and_names_both(folder, monkeypatch):
+    """Nobody alone: the dealer or the reader may be wrong, or the coordinator between them."""
+    here, seal, dealt = folder(5, least=3), masks.seal_row, []
 
-    def spoiled(key, dealer, reader, row):
-        bad = dealer == "s01" and reader == "s00"
-        return seal_row(key, dealer, reader, bytes(len(row)) if bad else row)
+    def spoiled(key, row):
+        dealt.append(row)
+        return seal(bytes(32) if len(dealt) == 6 else key, row)  # s01's row for s00
 
-    monkeypatch.setattr("hushtable_federation.online.shares.seal_row", spoiled)
+    monkeypatch.setattr(masks, "seal_row", spoiled)
     here.counted()
-    found = {}
-    for _ in range(4):
+    for _ in range(3):
         visit = here.visit()
-        found |= visit.found_out
         here.sites()
-    assert visit.state == "done"
-    assert here.check().sites == ["s00", "s02", "s03", "s04"]
-    assert set(found) == {"s01"}
-    assert here.names("ask-without")
+    assert visit.state == "failed"
+    assert visit.found_out == {}
+    (pair,) = [words for words in visit.words if "says that the shares of" in words]
+    assert "open the round again without them" in pair
+    assert not here.names("result")
+    # Those who gave a share gave it of seeds alone; the site that complains gave none.
+    complained = [p for p in here.names("unmask") if b"complaints" in p.read_bytes()]
+    assert len(complained) == 1
 
 
 def test_many_files_of_one_name_are_all_looked_at_and_set_aside(folder):

@@ -1,195 +1,199 @@
-"""Masks that cancel, shares that give a secret back, and what a single submission shows."""
+"""Masks that cancel, shares that give a secret, and rows that only their reader opens."""
 
-import itertools
-import random
+import json
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.asymmetric import x25519
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import places
 from hushtable.errors import RoundError
 from hushtable_federation.keys import Keys
-from hushtable_federation.masks import (
-    PRIME,
-    agreed_key,
-    combine,
-    decode,
-    pairwise_mask,
-    polynomial,
-    stream,
-    value,
-    weights,
-)
+from hushtable_federation.protocol import masks
+from hushtable_federation.protocol.masks import PRIME, Context, Row, combine, share
 
-ROWS = 4096
+N_WORDS = 40_000  # more than one piece
+ROUND = "ab" * 32
 
 
-def masks(keys, purpose):
-    """Return the mask of each site, from keys that each agrees on by itself."""
+def masks_of(k, round_id=ROUND):
+    """Return the mask of each of k sites, from keys that each agrees on by itself."""
+    private = {f"s{i}": masks.draw_key() for i in range(k)}
     found = {}
-    for me in keys:
-        name = me.card.name
-        agreed = {
-            other.card.name: agreed_key(
-                me.masking, other.card.masking, purpose, *sorted((name, other.card.name))
-            )
-            for other in keys
-            if other is not me
-        }
-        found[name] = pairwise_mask(name, agreed, ROWS)
+    for name, mine in private.items():
+        found[name] = np.zeros(N_WORDS, np.uint64)
+        for other in private.keys() - {name}:
+            key = masks.pair_key(mine, masks.public_of(private[other]), round_id, name, other)
+            masks.add_pair(name, other, key, found[name])
     return found
 
 
 @pytest.mark.parametrize("k", [2, 3, 10])
 def test_masks_cancel_and_hide(k):
-    keys = [Keys.generate(f"s{i}") for i in range(k)]
-    found = masks(keys, "round one")
+    found = masks_of(k)
     assert not sum(found.values()).any()
     for mask in found.values():
-        assert len(np.unique(mask)) == ROWS
-    # Another purpose, other masks.
-    other = masks(keys, "round two")
-    assert not (found["s0"] == other["s0"]).any()
-
-
-def test_a_key_is_the_same_at_both_ends_only_for_the_same_purpose():
-    a, b = Keys.generate("a"), Keys.generate("b")
-    ours = agreed_key(a.masking, b.card.masking, "x", "1")
-    assert ours == agreed_key(b.masking, a.card.masking, "x", "1")
-    assert ours != agreed_key(b.masking, a.card.masking, "x", "2")
-    assert len(ours) == 32
-
-
-@pytest.mark.parametrize("public", ["00" * 32, "01" + "00" * 31, "aa", "zz"])
-def test_a_public_key_that_is_none(public):
-    with pytest.raises(RoundError, match="not valid to agree on masks"):
-        agreed_key(Keys.generate("a").masking, public, "x")
-
-
-def test_sites_of_every_version_agree():
-    """On a mask, or a sum is lost: these are kept for ever."""
-    private = x25519.X25519PrivateKey.from_private_bytes
-    mine, other = private(bytes(range(32))), private(bytes(range(32, 64)))
-    theirs = other.public_key().public_bytes_raw().hex()
-    assert agreed_key(mine, theirs, "masks", "a", "b").hex() == (
-        "e1c7b0775538dc24c957e48db3b77bf347fecdc1a645d803aa1dad263ad20c8d"
-    )
-
-
-def test_a_stream_is_chacha20():
-    """The first block of RFC 8439, appendix A.1, test vector 1: key and nonce zero."""
-    words = stream(bytes(32), 8)
-    expected = bytes.fromhex(
-        "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
-        "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586"
-    )
-    assert words.astype("<u8").tobytes() == expected
+        assert len(np.unique(mask)) == N_WORDS
 
 
 def test_masked_counts_look_uniform():
-    keys = [Keys.generate(f"s{i}") for i in range(3)]
-    counts = np.arange(ROWS, dtype=np.int64) % 7  # anything but uniform
-    for mask in masks(keys, "round").values():
+    counts = np.arange(N_WORDS, dtype=np.int64) % 7  # anything but uniform
+    for mask in masks_of(3).values():
         seen = np.bincount((counts.view(np.uint64) + mask).view(np.uint8), minlength=256)
         assert stats.chisquare(seen).pvalue > 1e-6
     plain = np.bincount(counts.view(np.uint8), minlength=256)
     assert stats.chisquare(plain).pvalue < 1e-6
 
 
-# --- shares -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("n_words", [8, 32_768, 32_769])
+def test_a_stream_is_chacha20(n_words):
+    """The first block of RFC 8439, appendix A.1, test vector 1: key and nonce zero."""
+    words = np.zeros(n_words, np.uint64)
+    masks.add_stream(bytes(32), words)
+    assert words[:8].astype("<u8").tobytes() == bytes.fromhex(
+        "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
+        "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586"
+    )
+    assert len(np.unique(words)) == n_words
+    masks.add_stream(bytes(32), words, subtract=True)
+    assert not words.any()
+
+
+def test_keys_are_equal_at_both_ends_and_for_one_purpose_only():
+    a, b = masks.draw_key(), masks.draw_key()
+    public_a, public_b = masks.public_of(a), masks.public_of(b)
+    ours = masks.pair_key(a, public_b, ROUND, "a", "b")
+    assert ours == masks.pair_key(b, public_a, ROUND, "b", "a")
+    others = {
+        masks.pair_key(a, public_b, "cd" * 32, "a", "b"),
+        masks.pair_key(a, public_b, ROUND, "a", "c"),
+        masks.seal_key(a, public_b, ROUND, "a", "b"),
+        masks.own_key(a, ROUND, "a"),
+        masks.own_key(a, ROUND, "b"),
+    }
+    assert len(others | {ours}) == 6
+    assert set(map(len, others | {ours})) == {32}
+
+
+@pytest.mark.parametrize("public", ["00" * 32, "01" + "00" * 31, "aa", "zz"])
+def test_a_public_key_that_is_none(public):
+    with pytest.raises(RoundError, match="no keys can be agreed with it"):
+        masks.exchange(masks.draw_key(), public)
+
+
+# --- shares ---------------------------------------------------------------------------------------
 
 
 @given(st.binary(min_size=32, max_size=32), st.integers(1, 12), st.integers(0, 8), st.randoms())
 def test_any_threshold_of_shares_gives_the_secret(hidden, threshold, more, random):
-    of_secret = polynomial(hidden, threshold)
-    places = random.sample(range(1, threshold + more + 1), threshold)
-    assert combine({place: value(of_secret, place) for place in places}) == hidden
+    everybody = range(1, threshold + more + 1)
+    shares = dict(zip(everybody, share(hidden, threshold, everybody), strict=True))
+    some = random.sample(everybody, threshold)
+    assert combine({place: shares[place] for place in some}) == hidden
 
 
 def test_fewer_shares_give_nothing():
     """Of two shares of three, every secret is as likely: some third share gives each."""
     secret, seen = bytes(range(32)), set()
     for _ in range(20):
-        one, two, three = (value(polynomial(secret, 3), place) for place in (1, 2, 3))
+        one, two, three = share(secret, 3, (1, 2, 3))
         assert combine({1: one, 2: two}) != secret
         seen |= {one, two, three}
+        # On the parabola through (0, other), (1, one), (2, two): at 3, other - 3 one + 3 two.
+        other = b"\xff" * 32
+        first, second = int.from_bytes(one), int.from_bytes(two)
+        third = (int.from_bytes(other) - 3 * first + 3 * second) % PRIME
+        assert combine({1: one, 2: two, 3: third.to_bytes(33)}) == other
     assert len(seen) == 60
-    for other in (bytes(32), b"\xff" * 32):
-        # The third share that, with these two, gives another secret.
-        at_0 = dict(zip((0, 1, 2), (int.from_bytes(other), one, two), strict=True))
-        third = sum(w * s for w, s in zip(weights((0, 1, 2), 3), at_0.values(), strict=True))
-        assert combine({1: one, 2: two, 3: third % PRIME}) == other
 
 
 def test_a_value_beyond_all_secrets_is_none():
     """The field has 297 numbers more than there are secrets of 32 bytes."""
-    assert combine({1: 2**256 - 1}) == b"\xff" * 32
-    assert combine({1: 2**256}) is None
+    assert combine({1: (2**256 - 1).to_bytes(33)}) == b"\xff" * 32
+    assert combine({1: (2**256).to_bytes(33)}) is None
 
 
 @pytest.mark.parametrize(("secret", "threshold"), [(bytes(32), 0), (bytes(31), 2)])
 def test_polynomials_that_cannot_be(secret, threshold):
     with pytest.raises(ValueError, match="threshold >= 1, and a secret of 32 bytes"):
-        polynomial(secret, threshold)
+        share(secret, threshold, [1])
 
 
-# --- wrong shares ---------------------------------------------------------------------------------
+# --- rows -----------------------------------------------------------------------------------------
 
-#: How shares may be wrong, by place: together on another polynomial, too.
-WRONG = {
-    "shifted": lambda shares, places, rng: {at: (shares[at] + 1) % PRIME for at in places},
-    "zeros": lambda shares, places, rng: dict.fromkeys(places, 0),
-    "random": lambda shares, places, rng: {at: rng.randrange(PRIME) for at in places},
-    "swapped": lambda shares, places, rng: dict(
-        zip(places, [shares[at] for at in reversed(places)], strict=True)
-    ),
-    "of another secret": lambda shares, places, rng: {
-        at: (shares[at] + 7 * at + 5) % PRIME for at in places
-    },
-}
+DEALER = Keys.generate("d")
+CONTEXT = Context(ROUND, "d", "r", "11" * 32, "22" * 32)
+ROW = Row.sign(DEALER, CONTEXT, b"k" * 33, b"s" * 33)
 
 
-def brute_force(shares, threshold):
-    """The one secret whose polynomial all shares lie on but half of those beyond the threshold."""
-    found = set()
-    for some in itertools.combinations(shares, threshold):
-        line = {at: shares[at] for at in some}
-        by = weights(some, 0)
-        at_zero = sum(w * s for w, s in zip(by, line.values(), strict=True)) % PRIME
-        on = sum(
-            sum(w * s for w, s in zip(weights(some, at), line.values(), strict=True)) % PRIME == got
-            for at, got in shares.items()
-        )
-        if 2 * (len(shares) - on) <= len(shares) - threshold and at_zero < 2**256:
-            found.add(at_zero.to_bytes(32))
-    assert len(found) <= 1
-    return next(iter(found), None)
+def test_a_row_is_read_as_it_was_sealed():
+    key = masks.draw_key()
+    sealed = masks.seal_row(key, ROW)
+    assert len(sealed) == masks.SEALED_BYTES == 158
+    assert Row.read(DEALER.card, CONTEXT, masks.open_row(key, sealed)) == ROW
+    assert masks.seal_row(key, ROW) != sealed
 
 
-@pytest.mark.parametrize("how", WRONG)
-@given(st.binary(min_size=32, max_size=32), st.integers(1, 5), st.integers(0, 4), st.randoms())
-def test_decoding_agrees_with_trying_all_choices(how, hidden, threshold, more, random):
-    """Of as many wrong shares as it corrects, and of any more."""
-    n = threshold + more
-    coefficients = polynomial(hidden, threshold)
-    places = random.sample(range(1, 30), n)
-    shares = {at: value(coefficients, at) for at in places}
-    wrong = random.sample(places, random.randint(0, n))
-    shares |= WRONG[how](shares, wrong, random)
-    found = decode(shares, threshold)
-    assert found == brute_force(shares, threshold)
-    if 2 * len(wrong) <= more:
-        assert found == hidden
+@pytest.mark.parametrize("length", [0, 5, 12, 157])
+def test_a_row_that_was_cut_does_not_open(length):
+    key = masks.draw_key()
+    with pytest.raises(RoundError, match="does not open"):
+        masks.open_row(key, masks.seal_row(key, ROW)[:length])
 
 
-@pytest.mark.parametrize("how", WRONG)
-@pytest.mark.parametrize(("n", "threshold"), [(20, 12), (100, 53), (100, 100), (100, 1)])
-def test_as_many_wrong_shares_as_half_of_those_beyond_the_threshold(how, n, threshold):
-    rng = random.Random(n)
-    coefficients = polynomial(bytes(range(32)), threshold)
-    shares = {at: value(coefficients, at) for at in range(1, n + 1)}
-    wrong = rng.sample(range(1, n + 1), (n - threshold) // 2)
-    assert decode(shares | WRONG[how](shares, wrong, rng), threshold) == bytes(range(32))
+def test_a_row_opens_only_with_its_key_and_unchanged():
+    key = masks.draw_key()
+    sealed = masks.seal_row(key, ROW)
+    with pytest.raises(RoundError, match="does not open"):
+        masks.open_row(masks.draw_key(), sealed)
+    for at in (0, 12, -1):
+        changed = bytearray(sealed)
+        changed[at] ^= 1
+        with pytest.raises(RoundError, match="does not open"):
+            masks.open_row(key, bytes(changed))
+
+
+@pytest.mark.parametrize("entry", Context._fields)
+def test_a_signature_is_bound_to_all_of_its_context(entry):
+    """So a row serves no other round, dealer, reader, keys or seed."""
+    content = b"".join(ROW)
+    assert Row.read(DEALER.card, CONTEXT, content) == ROW
+    with pytest.raises(RoundError, match="do not have its signature"):
+        Row.read(DEALER.card, CONTEXT._replace(**{entry: "33" * 32}), content)
+
+
+@pytest.mark.parametrize("at", [0, 33, 66, 129])
+def test_a_row_whose_dealer_did_not_sign_it(at):
+    changed = bytearray(b"".join(ROW))
+    changed[at] ^= 1
+    with pytest.raises(RoundError, match="do not have its signature"):
+        Row.read(DEALER.card, CONTEXT, bytes(changed))
+    with pytest.raises(RoundError, match="do not have its signature"):
+        Row.read(Keys.generate("d").card, CONTEXT, b"".join(ROW))
+
+
+@pytest.mark.parametrize("of_seed", [False, True])
+def test_one_share_is_proved_without_the_other(of_seed):
+    given = ROW.prove_seed() if of_seed else ROW.prove_key()
+    assert len(given) == masks.PROVED_BYTES
+    assert masks.is_proved(DEALER.card, CONTEXT, given, of_seed=of_seed)
+    assert (b"s" * 33 if of_seed else b"k" * 33) in given
+    assert (b"k" * 33 if of_seed else b"s" * 33) not in given
+    assert not masks.is_proved(DEALER.card, CONTEXT, given, of_seed=not of_seed)
+    for at in (0, 33, 65, 128):
+        changed = bytearray(given)
+        changed[at] ^= 1
+        assert not masks.is_proved(DEALER.card, CONTEXT, bytes(changed), of_seed=of_seed)
+
+
+# --- golden ---------------------------------------------------------------------------------------
+
+
+def test_the_vectors_of_the_protocol_are_those_that_were_published():
+    """Sites of two versions agree on each key and mask, or their sums are lost."""
+    from golden_sum import vectors
+
+    published = json.loads((places.GOLDEN / "masked-sum-2.json").read_text())
+    assert vectors() == published

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hushtable import Sketch
 from hushtable.errors import PrivacyError
 from hushtable_federation.clock import now
-from hushtable_federation.online.messages import Message, ask
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
+from hushtable_federation.protocol.messages import Message, ask
 from hushtable_federation.refusals import Refusal, Refused
 from person_helpers import PLAN, counted, names, reply_of, table
 from round_helpers import UNATTENDED, send

@@ -13,8 +13,8 @@ from hushtable.errors import (
 )
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.messages import Message, ask
 from hushtable_federation.policy import Approval, Policy, load_policy, policy_beside, write_policy
+from hushtable_federation.protocol.messages import Message, ask
 from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
@@ -64,14 +64,19 @@ def test_a_new_policy_is_strict(strict):
     assert policy.known_sites == 2
     assert policy.persons == "column"
     assert policy.masks
-    assert not policy.max_rows
 
 
 def test_a_policy_without_an_entry_is_as_strict_as_a_new_one(strict):
-    for line in ('persons = "column"\n', "masks = true\n", "max_rows = false\n"):
+    for line in ('persons = "column"\n', "masks = true\n"):
         strict(line, "")
     policy = load_policy(strict.path)
-    assert (policy.persons, policy.masks, policy.max_rows) == ("column", True, False)
+    assert (policy.persons, policy.masks) == ("column", True)
+
+
+def test_an_entry_of_before_has_no_effect(strict):
+    """Policies of 1.0.0rc1 have it; rounds that it would allow are refused by everyone."""
+    strict("masks = true\n", "masks = true\nmax_rows = true\n")
+    assert load_policy(strict.path).masks
 
 
 def test_every_comment_of_the_template_can_be_used(strict):
@@ -119,7 +124,6 @@ def test_a_policy_that_cannot_be_read(tmp_path):
         ("answer = false", "answer = true", "unattended answers are allowed, but no plan"),
         ("answer = false", "answer = 1", "needs true or false"),
         ("masks = true", "masks = 1", r"line \d+: \[round\] masks is 1: needs true or false"),
-        ("max_rows = false", "max_rows = 500", r"\[round\] max_rows is 500: needs true or false"),
         ('persons = "column"', 'persons = "affirmed"', "needs 'column', or the most rows"),
         ('persons = "column"', "persons = 0", "needs 'column', or the most rows"),
         ('persons = "column"', "persons = true", "needs 'column', or the most rows"),
@@ -153,8 +157,8 @@ def test_contradictions():
 def test_each_point_in_which_a_round_can_break_it(consortium):
     those = consortium(3)
     site = those.sites["s00"]
-    round_ = those.open(max_rows=100)
-    fits = {"unattended": True, "features": SCHEMA.features, "max_rows": True}
+    round_ = those.open()
+    fits = {"unattended": True, "features": SCHEMA.features}
     assert refused(round_, site, Policy(**fits), attended=False) is None
     narrow = tuple(Feature.numeric(f"x{j}", low=-4.0, high=5.0) for j in range(3))
     texts = (Feature.categorical("x0", ["a"]), *SCHEMA.features[1:])
@@ -165,7 +169,6 @@ def test_each_point_in_which_a_round_can_break_it(consortium):
         {"features": SCHEMA.features[:2]},
         {"features": narrow},
         {"features": texts},
-        {"max_rows": False},
     ):
         policy = Policy(**fits | change)
         assert refused(round_, site, policy, attended=False) is Refusal.POLICY, change

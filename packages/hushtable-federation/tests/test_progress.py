@@ -9,7 +9,7 @@ import pytest
 
 from hushtable_federation import clock, describe
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.messages import Message
+from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
 from hushtable_federation.todo import todos
@@ -143,8 +143,8 @@ def test_two_different_answers_of_a_site_do_not_count(play):
 def test_there_are_words_for_every_state_refusal_and_step():
     told = {*Refusal} - {Refusal.SILENT, Refusal.GARBLED}  # which no site signs
     assert told <= set(describe._REFUSALS)
-    steps = ["keys", "shares", "masked", "survivors", "unmask", "without", "submission", "result"]
-    steps += [f"ask-{step}" for step in ("shares", "survivors", "unmask", "without")]
+    steps = ["keys", "shares", "masked", "survivors", "unmask", "submission", "result"]
+    steps += [f"ask-{step}" for step in ("shares", "survivors", "unmask")]
     for step in steps:
         (sentence,) = describe.done_words([step])
         assert not sentence.startswith("Sent: ")

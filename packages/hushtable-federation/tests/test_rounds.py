@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import UTC, timedelta
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,8 @@ from hushtable.scores.scorer import Scorer
 from hushtable_federation.book.book import Book
 from hushtable_federation.describe import officer_words
 from hushtable_federation.keys import Card, Keys
+from hushtable_federation.online.carriers import Memory
+from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.plausibility import implausible
 from hushtable_federation.reply import Reply
 from hushtable_federation.result import Collection
@@ -763,3 +766,40 @@ def test_what_is_asked_says_what_a_site_is_to_gain_over_its_own_rows(consortium,
     assert ("Half of the possible gain needs" in words) == (plan.design.signal < 80.0)
     columns = Plan.marginals(SCHEMA, epsilon=1.0, expected_rows=9000)
     assert "home model" not in " ".join(officer_words(those.open(plan=columns)))
+
+
+def test_a_repeat_is_charged_and_names_the_round_that_had_no_result(consortium):
+    """A person is informed before the site answers; after a result, nothing is said of it."""
+    those = consortium(3, cap=10.0)
+    site, first = those.sites["s00"], those.open(title="first try")
+    site.submit(first)
+    second = those.open(title="second try")
+    words = Reply(second, site.keys, site.book, at=T0).cost_words
+    assert f"includes 'first try' ({first.round_id[:12]}), although this site has no" in words
+    assert "costs its budget, too" in words
+    before = site.book.total("all rows")
+    site.book.note_verified("ab" * 32, first.round_id)
+    assert "first try" not in Reply(second, site.keys, site.book, at=T0).cost_words
+    site.submit(second)
+    assert site.book.total("all rows") > before
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(1, "pip install hushtable-federation==1.0.0rc1"), (3, "install a newer version")],
+)
+def test_masked_rounds_of_another_protocol_are_refused_with_what_to_do(consortium, number, words):
+    """They open and are verified as before, but nobody answers, sums or continues them."""
+    those = consortium(3)
+    site = those.sites["s00"]
+    with patch("hushtable_federation.terms.PROTOCOL", number):
+        other, unmasked = those.open(), those.open(masked=False)
+    assert other.terms.protocol == number
+    for use in (
+        lambda: Reply(other, site.keys, site.book, at=T0),
+        lambda: SecureSum(other, those.lead, Memory({})),
+        lambda: other.next(those.lead, deadline=DEADLINE),
+    ):
+        with pytest.raises(RoundError, match=words):
+            use()
+    assert Reply(unmasked, site.keys, site.book, at=T0).epsilon > 0

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from folder_helpers import Clock, Folder
-from hushtable_federation.keys import Keys, stream
-from hushtable_federation.masks import RoundKeys, agreed_key, pairwise_mask
-from hushtable_federation.online import shares
-from hushtable_federation.online.messages import Message, ask, enclosed
+from hushtable_federation.keys import Keys
+from hushtable_federation.protocol import masks
+from hushtable_federation.protocol.messages import Message, RoundKeys, ask, passed_on
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.submission import Submission
-from round_helpers import UNATTENDED, Hand, Online, affirmed, agent, round_keys, signed_anew
+from round_helpers import UNATTENDED, Hand, Online, affirmed, agent
 
 pytestmark = pytest.mark.usefixtures("quick_noise")
 
@@ -24,16 +23,23 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def secrets_of(monkeypatch):
-    """Note the secrets of masks as they are used: by site, as its code has them in memory."""
-    found, pairs = {}, RoundKeys.pairs
+def used(monkeypatch):
+    """Note the secrets of masks as they are used: private keys, seeds, and keys of masks."""
+    found = set()
 
-    def noted(self):
-        each = pairs(self)
-        found.setdefault(self.me, set()).update([self.private.private_bytes_raw(), *each.values()])
-        return each
+    def noting(name, of_argument):
+        work = getattr(masks, name)
 
-    monkeypatch.setattr(RoundKeys, "pairs", noted)
+        def noted(first, *others, **options):
+            made = work(first, *others, **options)
+            found.add(first if of_argument else made)
+            return made
+
+        monkeypatch.setattr(masks, name, noted)
+
+    for name in ("own_key", "pair_key", "seal_key"):  # each takes a seed or private key
+        noting(name, True)
+    noting("pair_key", False)
     return found
 
 
@@ -61,27 +67,22 @@ def play(here, until="done"):
     raise AssertionError("no result")
 
 
-def test_a_thief_with_all_keys_and_books_finds_no_secret_of_a_past_round(
-    consortium, clock, secrets_of
-):
+def test_a_thief_with_all_keys_and_books_finds_no_secret_of_a_past_round(consortium, clock, used):
     """The search finds them as long as the round is under way: so it can find them."""
     those = consortium(4)
     for name, site in those.sites.items():
         site.keys.save(those.folder / f"{name}.key")
     here = Folder(those, those.open(least=3))
     play(here, "counts")
-    drawn = {name: set(found) for name, found in secrets_of.items()}
-    assert set(drawn) == set(those.sites)
-    assert {len(found) for found in drawn.values()} == {4}  # its own key, and three of masks
+    drawn = set(used)
+    assert len(drawn) == 4 * 3 + 6  # of each site two keys and a seed; and the key of each pair
     before = stolen(those.folder)
-    for name in those.sites:
-        private = round_keys(those.sites[name], here.round).private.private_bytes_raw()
-        assert private in drawn[name]
-        assert lies_in(private, before)
+    assert sum(lies_in(secret, before) for secret in drawn) == 4 * 3
     play(here)
     here.check()
     after = stolen(those.folder)
-    assert not [secret for found in drawn.values() for secret in found if lies_in(secret, after)]
+    # A seed is known, whose mask the result is without; no key of a site or pair is.
+    assert not [secret for secret in drawn if lies_in(secret, after)]
     # The keys themselves are among what was stolen.
     for site in those.sites.values():
         assert lies_in(site.keys.masking.private_bytes_raw(), after)
@@ -93,56 +94,59 @@ def counts_of(here, name):
     return Submission.from_bytes(path.read_bytes(), name, here.round, here.round.opened).words
 
 
-def own_mask(here, name):
-    """Return the key of a site's own mask: anyone puts it together of the shares given."""
+def seed_of(here, name):
+    """Return the seed of a site's own mask: anyone combines it from the shares given."""
     least, found = here.round.needed, {}
     place = here.round.names.index(name)
     for giver in here.round.names:
         (path,) = here.names("unmask", giver)
         message = Message.read(path.read_bytes(), here.round.card(giver))
-        share = message.arrays["shares"][place, 0].tobytes()
-        found[here.round.names.index(giver) + 1] = int.from_bytes(share)
-    from hushtable_federation.masks import combine
-
-    return combine(dict([*found.items()][:least]))
+        share = message.arrays["seeds"][place, : masks.SHARE_BYTES].tobytes()
+        found[here.round.names.index(giver) + 1] = share
+    return masks.combine(dict([*found.items()][:least]))
 
 
 def test_masks_do_not_come_from_the_keys_on_the_cards(consortium, clock):
     """With all lasting keys, masked counts stay random; with those of the round, they open."""
     those = consortium(3)
     here = Folder(those, those.open())
+    round_id = here.round.round_id
     play(here, "counts")
-    of_round = {name: round_keys(site, here.round) for name, site in those.sites.items()}
+    of_round = {
+        name: bytes.fromhex(site.book.step(round_id, "keys")[2]["mask"])
+        for name, site in those.sites.items()
+    }
+    lasting = {name: site.keys.masking.private_bytes_raw() for name, site in those.sites.items()}
     play(here)
     for name, site in those.sites.items():
-        words = counts_of(here, name) - stream(own_mask(here, name), here.round.plan.family.n_cells)
         true = site.sent(here.round).astype(np.uint64)
-        lasting = {
-            other.name: agreed_key(
-                site.keys.masking, other.masking, "online masks", here.round.round_id,
-                *sorted((name, other.name)),
-            )
-            for other in here.round.sites
-            if other.name != name
-        }  # fmt: skip
-        masked = pairwise_mask(name, of_round[name].pairs(), len(words))
-        np.testing.assert_array_equal(words - masked, true)
-        guessed = words - pairwise_mask(name, lasting, len(words))
-        assert (guessed != true).mean() > 0.99
-        assert np.abs(guessed.view(np.int64).astype(float)).min() > 2.0**40
+        for private, opens in ((of_round, True), (lasting, False)):
+            words = counts_of(here, name).copy()
+            own = masks.own_key(seed_of(here, name), round_id, name)
+            masks.add_stream(own, words, subtract=True)
+            for other in private.keys() - {name}:
+                public = masks.public_of(private[other])
+                key = masks.pair_key(private[name], public, round_id, name, other)
+                masks.add_pair(name, other, key, words, subtract=True)
+            assert np.array_equal(words, true) == opens
+            if not opens:
+                assert (words != true).mean() > 0.99
+                assert np.abs(words.view(np.int64).astype(float)).min() > 2.0**40
 
 
 # --- a coordinator who hands out keys ------------------------------------------------------------
 
 
 def drawn(online):
-    """Return what sites said of their keys."""
-    return online.answers("keys")
+    """Return the keys that sites drew, as they are passed on."""
+    return {
+        n: RoundKeys.read(online.round, n, c).content for n, c in online.answers("keys").items()
+    }
 
 
 def asked_with(online, name, keys):
     """Return a site's answer to a list of keys."""
-    request = ask(online.round, "shares", online.consortium.lead, {}, enclosed(keys))
+    request = ask(online.round, "shares", online.consortium.lead, *passed_on(keys))
     site = online.consortium.sites[name]
     return Message.read(agent(site).answer(request), site.keys.card)
 
@@ -164,22 +168,21 @@ def word(message):
 
 def test_keys_that_others_signed_are_taken_alone(only_keys):
     keys = drawn(only_keys)
-    those, stranger = only_keys.consortium, Keys.generate("s01")
-    public = Keys.generate("x").card.masking
-    forged = Message.make(only_keys.round, "keys", stranger, {"public": public}).content
-    s01 = those.sites["s01"].keys
-    later = those.open()
-    of_another = Message.make(later, "keys", s01, {"public": public}).content
-    no_key = Message.make(only_keys.round, "keys", s01, {"public": "00"}).content
-    weak = Message.make(only_keys.round, "keys", s01, {"public": 64 * "0"}).content
-    for bad in (forged, of_another, no_key, weak, b"", keys["s02"]):
+    those, round_ = only_keys.consortium, only_keys.round
+    s01, later = those.sites["s01"].keys, those.open()
+    public = [masks.public_of(masks.draw_key()) for _ in range(2)]
+    forged = RoundKeys.sign(round_, Keys.generate("s01"), *public).content
+    of_another = RoundKeys.sign(later, s01, *public).content
+    weak = [RoundKeys.sign(round_, s01, *two).content for two in ((64 * "0", public[0]),
+            (public[0], 64 * "0"))]  # fmt: skip
+    for bad in (forged, of_another, *weak, bytes(128), keys["s02"]):
         assert word(asked_with(only_keys, "s00", keys | {"s01": bad})) == Refusal.SHARES
     without_me = {name: one for name, one in keys.items() if name != "s00"}
-    own = Message.make(only_keys.round, "keys", those.sites["s00"].keys, {"public": public})
-    for bad in (without_me, keys | {"s00": own.content}, dict([*keys.items()][:2])):
+    own = RoundKeys.sign(round_, those.sites["s00"].keys, *public).content
+    for bad in (without_me, keys | {"s00": own}, dict([*keys.items()][:2])):
         assert word(asked_with(only_keys, "s00", bad)) == Refusal.SITES
-    assert word(asked_with(only_keys, "s00", keys | {"ministry": forged})) == Refusal.SHARES
-    assert those.sites["s00"].book.step(only_keys.round.round_id, "shares") is None
+    assert word(asked_with(only_keys, "s00", keys | {"ministry": forged})) == Refusal.REQUEST
+    assert those.sites["s00"].book.step(round_.round_id, "shares") is None
     assert asked_with(only_keys, "s00", keys).step == "shares"
     four = dict([*keys.items()][:4])
     assert word(asked_with(only_keys, "s00", four)) == Refusal.ANSWERED
@@ -205,7 +208,8 @@ def test_lists_of_keys_that_split_the_sites_give_no_sum(only_keys):
     for names in ("s00 s01 s02 s03 s04", "s00 s01 s02 s03", "s01 s02 s03"):
         for step in ("survivors", "unmask"):
             for name in names.split():
-                request = hand.listing(step, name, names.split())
+                rows = {n: bytes(masks.SEALED_BYTES) for n in names.split()}
+                request = hand.listing(step, name, names.split(), rows=rows)
                 answer = Message.read(
                     agent(those.sites[name]).answer(request), those.sites[name].keys.card
                 )
@@ -213,29 +217,6 @@ def test_lists_of_keys_that_split_the_sites_give_no_sum(only_keys):
     request = hand.listing("survivors", "s00", ["s00", "s01", "s02"])
     answer = Message.read(agent(those.sites["s00"]).answer(request), those.sites["s00"].keys.card)
     assert answer.step == "survivors"
-
-
-def test_a_site_that_masks_by_other_keys_is_not_in_the_sum(consortium, clock):
-    """As of a folder that shows a site two keys of another: its masks would not cancel."""
-    those = consortium(4)
-    round_ = those.open(least=3)
-
-    def with_others(step, name, answer):
-        if (step, name) != ("shares", "s03"):
-            return answer
-        site = those.sites[name]
-        message = Message.read(answer, site.keys.card)
-        public = Message.read(message.arrays["dealing"].tobytes(), site.keys.card)
-        table = public.arrays["keys"].copy()
-        table[0] ^= 1
-        changed = signed_anew(round_, site.keys, public.content, None, {"keys": table})
-        return signed_anew(
-            round_, site.keys, answer, None, {"dealing": np.frombuffer(changed, np.uint8)}
-        )
-
-    online = Online(those, round_, change=with_others)
-    online.run()
-    assert online.sum.tally.staying == ["s00", "s01", "s02"]
 
 
 def test_who_agreed_to_a_round_sends_its_counts_without_being_asked_again(consortium, clock):
@@ -257,11 +238,11 @@ def test_the_kept_key_is_in_the_book_alone(consortium, clock):
     (path,) = here.names("keys", "s00")
     message = Message.read(path.read_bytes(), those.sites["s00"].keys.card)
     noted = those.sites["s00"].book.step(here.round.round_id, "keys")
-    assert set(message.body) == {"public"}
-    assert set(noted[2]) == {"private"}
-    assert not lies_in(bytes.fromhex(noted[2]["private"]), [p.read_bytes() for p in here.names()])
-    assert (
-        shares.RoundKey.read(here.round, "s00", path.read_bytes()).public == message.body["public"]
-    )
+    assert set(message.arrays) == {"keys"}
+    public = RoundKeys.read(here.round, "s00", path.read_bytes())
+    assert set(noted[2]) == {"mask", "seal"}
+    for private, half in zip(noted[2].values(), public[:2], strict=True):
+        assert masks.public_of(bytes.fromhex(private)) == half
+        assert not lies_in(bytes.fromhex(private), [p.read_bytes() for p in here.names()])
     assert here.site("s00").posted == []  # nothing is drawn again
     assert affirmed(those.sites["s00"]).unattended is UNATTENDED.unattended

@@ -51,7 +51,7 @@ def test_the_terms_of_a_round_come_back_and_keep_their_entries():
     content = terms.to_dict()
     assert list(content) == [
         "epsilon", "delta", "adjacency", "rows_per_person", "share", "masked", "least", "k_min",
-        "accounting",
+        "protocol", "accounting",
     ]  # fmt: skip
     assert rounds.Terms.from_dict(content) == terms
     for wrong in (
@@ -69,9 +69,29 @@ def test_terms_from_before_say_nothing_of_accounting_and_keep_their_noise():
     """A round of version 0.1, at sites of today: the noise and the entries that it had."""
     terms = rounds.Terms.agreed(6, epsilon=1.0)
     content = terms.to_dict()
-    del content["accounting"]
+    del content["accounting"], content["protocol"]
     old = rounds.Terms.from_dict(content)
+    assert old.protocol == 1
     assert old.to_dict() == content
     nothing = Cost(0.0, 0.0, 0.0)
     assert old.scale(Sensitivity(100), nothing) == 45.3088
     assert terms.scale(Sensitivity(100), nothing) < 42.4
+
+
+def test_a_bound_on_rows_is_refused_with_what_to_do():
+    for refused in (
+        lambda: rounds.Terms.agreed(6, epsilon=1.0, max_rows=100),
+        lambda: rounds.Terms.from_dict(
+            rounds.Terms.agreed(6, epsilon=1.0).to_dict() | {"max_rows": 100, "opened": 1}
+        ),
+    ):
+        with pytest.raises((UsageError, PlanError), match=r"max_rows, .* was dropped .*: open the"):
+            refused()
+
+
+def test_masked_rounds_have_as_many_sites_as_were_tried():
+    assert rounds.Terms.agreed(rounds.MAX_MASKED_SITES, epsilon=1.0).masked
+    more = rounds.MAX_MASKED_SITES + 1
+    with pytest.raises(UsageError, match=r"501 sites: a masked round can have 500 at most\. Open"):
+        rounds.Terms.agreed(more, epsilon=1.0)
+    assert not rounds.Terms.agreed(more, epsilon=1.0, masked=False).masked

@@ -15,8 +15,8 @@ from hushtable.errors import PrivacyError
 from hushtable.privacy import mechanisms
 from hushtable_federation import clock
 from hushtable_federation.book.book import Book
-from hushtable_federation.online.messages import Message, ask, enclosed
 from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.protocol.messages import Message, ask, passed_on
 from hushtable_federation.reply import Reply
 from round_helpers import SCHEMA, T0, UNATTENDED, Consortium, send
 
@@ -74,10 +74,10 @@ class Setup:
                 self._keys, book, lambda plan: self._count(book, plan), policy=UNATTENDED,
                 data_set=self.name, recognise=lambda: self._seen.digests(),
             )  # fmt: skip
-            keys = {}
+            parts = ({},)
             if step == "shares":
-                keys = {name: one.key(self.round) for name, one in self._sites.items()}
-            answer = site.answer(ask(self.round, step, self._lead, {}, enclosed(keys)))
+                parts = passed_on({n: one.key(self.round) for n, one in self._sites.items()})
+            answer = site.answer(ask(self.round, step, self._lead, *parts))
             if book.step(self.round.round_id, step) is not None:
                 return ""
         return Message.read(answer, self._keys.card).body["word"]

@@ -16,7 +16,7 @@ from folder_helpers import Clock, Folder
 from hushtable import Plan, Sketch
 from hushtable_federation.book.book import Book
 from hushtable_federation.folder.mailbox import Store, name_of
-from hushtable_federation.online.messages import Message
+from hushtable_federation.protocol.messages import Message
 from round_helpers import SCHEMA, T0, Consortium
 
 

@@ -9,17 +9,16 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from folder_helpers import Clock
 from hushtable import load
 from hushtable_federation.folder.mailbox import name_of
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.messages import Message
 from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.protocol.messages import Message
 from place_helpers import Places
-from round_helpers import DEADLINE, T0
+from round_helpers import DEADLINE, T0, draw
 
 BAD = "mallory"
 #: Points that give everyone the same key, or none: of order 1, 1, and 8.
@@ -86,15 +85,10 @@ class Members:
     def keys(self):
         return Keys.load(self.folder / f"{BAD}.key")
 
-    def post(self, step, body):
-        """Write a file that the member signs."""
-        content = Message.make(self.round, step, self.keys, body).content
-        (self.box / name_of(self.round.round_id, step, BAD, content)).write_bytes(content)
-
-    def draw(self):
-        """Write a key for the round that is one."""
-        public = X25519PrivateKey.generate().public_key().public_bytes_raw()
-        self.post("keys", {"public": public.hex()})
+    def draw(self, **public):
+        """Write keys for the round that the member signs, by default some that are keys."""
+        _, content = draw(self.round, self.keys, **public)
+        (self.box / name_of(self.round.round_id, "keys", BAD, content)).write_bytes(content)
 
     def take_back(self, *steps):
         """Remove the member's own files of these steps."""
@@ -147,10 +141,11 @@ def members(tmp_path, run, monkeypatch):
 # --- a key that is no key -------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("half", ["mask", "seal"])
 @pytest.mark.parametrize("public", NO_KEYS.values(), ids=NO_KEYS)
-def test_a_key_that_is_no_key_names_its_member(members, public):
+def test_a_key_that_is_no_key_names_its_member(members, public, half):
     here = members()
-    here.post("keys", {"public": public})
+    here.draw(**{half: public})
     for name in here.honest:
         assert here.site(name)["state"] == "waiting"
     visit = here.lead()
@@ -162,7 +157,7 @@ def test_a_key_that_is_no_key_names_its_member(members, public):
 def test_a_key_that_is_no_key_where_all_are_needed(members):
     """Nobody spends anything, and the round fails with the member's name."""
     here = members(3, 3)
-    here.post("keys", {"public": NO_KEYS["zero"]})
+    here.draw(seal=NO_KEYS["zero"])
     visits = here.goes_on(T0, HALF, LATE)
     here.check(visits)
     assert list(visits["lead"]["found_out"]) == visits["lead"]["waits_for"] == [BAD]
@@ -217,7 +212,7 @@ def test_another_key_after_the_coordinator_has_seen_the_first(members, again):
     here.site(here.honest[0])
     here.lead()
     here.take_back("keys")
-    here.draw() if again == "another key" else here.post("keys", {"public": NO_KEYS["zero"]})
+    here.draw(**({} if again == "another key" else {"mask": NO_KEYS["zero"]}))
     here.goes_on(T0)
     assert list(here.lead()["found_out"]) == [BAD]
     here.check_result(here.goes_on(HALF, LATE), here.honest)
@@ -336,7 +331,7 @@ def test_a_key_that_is_no_key_over_a_carrier(members, public):
     def change(step, content):
         if step != "keys":
             return content
-        return Message.make(here.round, "keys", here.keys, {"public": public}).content
+        return draw(here.round, here.keys, mask=public)[1]
 
     carried = Carried(here, change)
     result = carried.sum.run()

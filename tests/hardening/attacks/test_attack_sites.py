@@ -22,10 +22,10 @@ from hushtable import Feature, Plan, Schema, Sketch, files
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.messages import STEPS as STEPS_OF_ROUNDS
-from hushtable_federation.online.messages import Message, ask
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
+from hushtable_federation.protocol.messages import STEPS as STEPS_OF_ROUNDS
+from hushtable_federation.protocol.messages import Message, ask
 from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.round import Round
 
@@ -86,7 +86,7 @@ STEPS = st.lists(
     min_size=1,
     max_size=6,
 )
-ODD = {"sites": ["north", 7], "without": {"north": "SECRET"}, "shares": [], "complaints": 5}
+ODD = {"sites": ["north", 7], "others": {"north": "SECRET"}, "signed": [], "names": 5}
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ class World:
 def request(round_, step, how):
     entry = {"masked": "ab" * 32, "shares": "cd" * 32}
     sites = {"sites": {"north": entry, "south": entry}}
-    bodies = {"survivors": sites, "unmask": sites, "without": {"without": ["south"]}}
+    bodies = {"survivors": sites, "unmask": sites}
     body = {"good": bodies.get(step, {}), "empty": {}, "odd": ODD}.get(how, {})
     sent = ask(round_, step, Keys.generate("lead") if how == "stranger" else LEAD, body)
     return sent[:-20] if how == "cut" else sent

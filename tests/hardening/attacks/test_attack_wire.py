@@ -17,10 +17,10 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.messages import Message, ask
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
+from hushtable_federation.protocol.messages import Message, ask
 from hushtable_federation.refusals import VERSION, Refusal
 from hushtable_federation.round import Round
 from places import DOCS
@@ -264,7 +264,6 @@ def test_hostile_requests_are_answered_in_one_word(clinics):
         b"", b"\x00" * 100, good[:-1], good + b"x",
         ask(round_, "shares", stranger, {}), ask(round_, "unmask", clinics.lead, {"sites": 3}),
         ask(round_, "survivors", clinics.lead, {"sites": {"s0": "zz"}}),
-        ask(round_, "without", clinics.lead, {"without": ["s1"]}),
         ask(round_, "nothing", clinics.lead, {}),
     ):  # fmt: skip
         answer = Message.read(agent.answer(request), clinics.keys["s0"].card)

@@ -28,8 +28,8 @@ from hushtable_federation.folder.mailbox import Store, name_of, parsed
 from hushtable_federation.folder.round_folder import REQUESTS, RoundFolder, post_round
 from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.messages import Message
 from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.protocol.messages import Message
 from hushtable_federation.result import Result
 from hushtable_federation.terms import Terms
 from round_helpers import DEADLINE, T0, UNATTENDED, Consortium
@@ -43,7 +43,7 @@ FLOOD = 100, 400
 #: unmask, it adds up, sites keep the result, nothing moves. A file that was lost may cost one more
 #: each way.
 WILD, QUIET = 12, 12
-STEPS = "keys", "shares", "masked", "survivors", "unmask", "without"
+STEPS = "keys", "shares", "masked", "survivors", "unmask"
 
 
 def _otherwise(content, more=0):
@@ -424,7 +424,7 @@ class Run:
         sender = str(self.rng.choice(["lead", *self.names]))
         keys = self.world.strangers[sender]
         step = str(self.rng.choice(STEPS))
-        body = {"sites": {}, "without": [sender], "word": "policy"}
+        body = {"sites": {}, "complaints": [sender], "word": "policy"}
         content = Message.make(self.round, step, keys, body).content
         if sender == "lead":
             amend = {"number": 1, "deadline": "2027-03-01T12:00:00Z", "dropped": [], "why": ""}
@@ -470,7 +470,11 @@ class Run:
         if "are missing from the folder" in " ".join(self.end.words):
             assert self.unhealed
             return "a file of a party that is away is damaged"
-        assert len(alive & set(listed)) < self.least
+        if len(alive & set(listed)) >= self.least:
+            # Of a site that drew a key and dealt nothing, all in the sum give the key of a mask.
+            assert self._undealt()
+            assert set(listed) - alive
+            return "not all after the list"
         return "too few after the list"
 
     def _books(self):
@@ -514,8 +518,17 @@ class Run:
             with Book.open(self.book(name)) as book:
                 assert book.verified(result.seal.digest)
 
+    def _decided(self):
+        nothing = {"keys": {}, "listed": {"sites": {}, "others": {}}}
+        return json.loads(self.journal.read_text()) if self.journal.exists() else nothing
+
     def _listed(self):
-        return json.loads(self.journal.read_text())["sites"] if self.journal.exists() else {}
+        return self._decided()["listed"]["sites"]
+
+    def _undealt(self):
+        decided = self._decided()
+        listed = decided["listed"]
+        return set(decided["keys"]) - set(listed["sites"]) - set(listed["others"])
 
     def _present(self):
         """Return of whom all that a round begins with is there, whole and in time."""

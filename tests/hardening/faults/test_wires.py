@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hushtable_federation.online.messages import STEPS
+from hushtable_federation.protocol.messages import STEPS
 
 HERE = Path(__file__).parent
 

@@ -50,8 +50,8 @@ from hushtable.scores.files import ScoreFile
 from hushtable.scores.scorer import Scorer
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.online.messages import STEPS, Message
 from hushtable_federation.policy import Approval, load_policy
+from hushtable_federation.protocol.messages import STEPS, Message
 from hushtable_federation.result import Collection
 from hushtable_federation.round import Round
 from hushtable_federation.submission import Submission

@@ -111,7 +111,7 @@ def _on_round(work: _Work) -> Callable[[Request, dict[str, Any]], dict[str, Any]
 
 
 def _answer(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
-    from hushtable_federation.online.shares import Statement
+    from hushtable_federation.online.rows import Statement
 
     compared = said.get("compared", [])
     if not isinstance(compared, list):

@@ -23,7 +23,7 @@ from hushtable_federation.folder.mailbox import Store, parsed
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.shares import Statement
+from hushtable_federation.online.rows import Statement
 from hushtable_federation.policy import Approval, check_officer
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.reply import Reply

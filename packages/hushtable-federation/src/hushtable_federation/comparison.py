@@ -23,7 +23,6 @@ from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
 from hushtable_federation.plausibility import implausible
-from hushtable_federation.round import Round
 from hushtable_federation.submission import Contribution
 
 #: Share of the others' rows of a kind that a site hardly has, which honest sites stay below: for
@@ -102,8 +101,7 @@ class Comparison:
         book : Book
             The site's book: what it counted, and what it sent.
         most_rows : int, optional
-            The most rows that all others together have, as they state; by default, what the round
-            allows them (``max_rows``), if it bounds them.
+            The most rows that all others together have, as they state.
         alike : bool
             Whether the sites are known to have the same mix of rows, and to differ only in their
             number. Then any difference that chance does not explain does not fit.
@@ -124,7 +122,6 @@ class Comparison:
         rest = result.counts - np.sum([part.sent for part in parts], axis=0)
         mine = {part.share.release for part in parts}
         others = len(result.ledger.shares) - len(mine)
-        most_rows = _allowed(parts, others) if most_rows is None else most_rows
         noise_sd = noise_of_others(result.ledger, mine)
         tables = plan.family.n_histograms
         rows = float(rest.sum()) / tables
@@ -258,15 +255,6 @@ def _compared_plan(result: Noised, purpose: Purpose = Purpose.SCORES) -> Plan:
             f"round about {_ABOUT[purpose]}"
         )
     return plan
-
-
-def _allowed(parts: list[Contribution], others: int) -> int | None:
-    """Return how many rows the rounds let all others count together; None without a bound."""
-    noted = [Round.from_bytes(part.round, "the book's copy") for part in parts]
-    bounds = [asked.terms.max_rows for asked in noted]
-    if len(bounds) != 1 or bounds[0] is None:
-        return None
-    return others * bounds[0]
 
 
 def _parts(result: Noised, book: Book) -> list[Contribution]:

@@ -26,8 +26,8 @@ from hushtable_federation.folder.round_folder import (
 )
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.carriers import Carrier, Nodes
+from hushtable_federation.online.journal import path_of, read_decided
 from hushtable_federation.online.secure_sum import SecureSum
-from hushtable_federation.online.tally import path_of, read_decided
 from hushtable_federation.round import Round, check_coordinator
 from hushtable_federation.visit import Visit
 
@@ -84,7 +84,6 @@ def round_after(
         masked=terms.masked,
         least=terms.least,
         colluders=terms.colluders,
-        max_rows=terms.max_rows,
         adjacency=terms.adjacency,
         rows_per_person=terms.rows_per_person,
         title=first.title,
@@ -180,7 +179,7 @@ class Coordinator:
                 raise RoundError(
                     f"round {asked.round_id[:12]} is over: its result is in {store.where}"
                 )
-            if journal.exists() and read_decided(journal, asked).sites:
+            if journal.exists() and read_decided(journal, asked).listed.sites:
                 raise RoundError(DECIDED)
             return asked, round_folder.amend(
                 self.keys, deadline=deadline, drop=tuple(drop), why=why

@@ -59,11 +59,6 @@ def _leaves(round_: Round, k: int) -> str:
         noise += _(", and a mask that disappears only in the sum of at least %(least)s of %(k)s "
                    "sites", least=terms.least, k=k)  # fmt: skip
     nothing = _("No row, no number of rows and no score leaves a site.")
-    if terms.max_rows is not None:
-        nothing = _(
-            "No row and no score leaves a site, but its approximate number of rows becomes "
-            "readable (the totals of its tables, with its noise)."
-        )
     mixed = "" if round_.place is None else _(", which mix those of its periods so far")
     leave = _(
         "Each site sends %(n)s counts, in %(tables)s (%(detector)s)%(mixed)s; %(noise)s.",

@@ -62,9 +62,6 @@ class Policy:
     independent : bool
         Whether the site affirms that each row of its query or view depends on the records of one
         person only. Otherwise, its file has to (``independent = true``), or no round is answered.
-    max_rows : bool
-        Whether the site answers rounds that bound the rows of a site. In these, everyone who takes
-        part in unmasking learns roughly how many rows this site has.
     plans : tuple of str
         Ids of plans that the site may count under, whatever their columns.
     features : tuple of Feature
@@ -98,7 +95,6 @@ class Policy:
     digest: str = ""
     persons: Persons = "column"
     masks: bool = True
-    max_rows: bool = False
     independent: bool = False
 
     def __post_init__(self) -> None:
@@ -251,10 +247,6 @@ class Policy:
             "it is without masks, and the policy requires masks (masks = true under [round])": (
                 self.masks and not terms.masked
             ),
-            "it bounds the rows of a site (max_rows), which reveals roughly how many there "
-            "are, and the policy does not allow that (max_rows = false under [round])": (
-                terms.max_rows is not None and not self.max_rows
-            ),
             "no person reviews it, and the policy does not allow unattended answers": (
                 not attended and not self.unattended
             ),
@@ -313,7 +305,7 @@ def _against(words: str) -> Refused:
 
 
 #: The policy if none is given and a person reviews the round: the person decides.
-CONFIRMED = Policy(persons=1, masks=False, max_rows=True)
+CONFIRMED = Policy(persons=1, masks=False)
 
 
 _VERSION = 1
@@ -328,8 +320,10 @@ _KINDS: dict[str, Kind] = {
 _LIMITS = ("delta", "epsilon", "known_sites", "total_epsilon")
 _ROUND: dict[str, Kind] = {
     **dict.fromkeys((*_LIMITS, "persons"), ANY),
-    **dict.fromkeys(("coordinator_may_be_site", "masks", "max_rows", "independent"), SWITCH),
+    **dict.fromkeys(("coordinator_may_be_site", "masks", "independent"), SWITCH),
 }
+#: An entry of ``[round]`` in policies of 1.0.0rc1 that has no effect: rounds with it are refused.
+_UNUSED: dict[str, Kind] = {"max_rows": SWITCH}
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
@@ -402,6 +396,7 @@ def _policy(file: TomlFile, digest: str) -> Policy:
     content = file.check(_KINDS)
     officer = file.check({"fingerprint": ANY}, table="officer").get("fingerprint", "")
     columns = tuple(Feature.from_dict(one).folded() for one in content.get("feature", []))
+    limits = file.check(_ROUND | _UNUSED, _LIMITS, table="round")
     return Policy(
         coordinators=_pins(file, "coordinators"),
         sites=_pins(file, "sites"),
@@ -410,7 +405,7 @@ def _policy(file: TomlFile, digest: str) -> Policy:
         features=Schema(columns).features if columns else (),
         officer="" if officer == "" else _fingerprint(file, "officer", "fingerprint", officer),
         digest=digest,
-        **file.check(_ROUND, _LIMITS, table="round"),
+        **{name: one for name, one in limits.items() if name not in _UNUSED},
     )
 
 

@@ -27,7 +27,7 @@ from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.policy import CONFIRMED, Approval, Policy, Role, check_officer
 from hushtable_federation.refusals import Refusal, Refused, refusing
-from hushtable_federation.round import Round
+from hushtable_federation.round import Round, check_protocol
 from hushtable_federation.submission import Contribution, charged, cost
 
 
@@ -52,24 +52,16 @@ def trust(book: Book, round_: Round, cards: Sequence[Card], how: str | None = No
     book.trust([card for card in cards if card.name not in inside], how=how)
 
 
-def check_attended(sketch: Sketch, most: int | None, outside_too: bool) -> None:
-    """Raise `DataError` if there are more rows than a round allows, or most lie outside a range.
+def check_attended(sketch: Sketch, outside_too: bool) -> None:
+    """Raise `DataError` if most rows lie outside the range of a column.
 
     Parameters
     ----------
     sketch : Sketch
         The sketch of the rows.
-    most : int or None
-        The most rows that the round lets a site count.
     outside_too : bool
         Whether the person has confirmed that the rows are as they should be.
     """
-    if most is not None and sketch.n_rows > most:
-        raise DataError(
-            f"there are {sketch.n_rows:,} rows, and the round lets a site count {most:,}: the "
-            "totals would show it, and there would be no sum. Nothing was recorded or spent. Give "
-            "a random sample of the rows, or ask the coordinator for a round that allows more"
-        )
     odd = [name for name, rows in sketch.outside().items() if 2 * rows > sketch.n_rows]
     if odd and not outside_too:
         raise DataError(
@@ -287,6 +279,7 @@ class Reply:
                     f"the round lists {keys.card.name!r} with keys other than these: send the "
                     "coordinator the card that belongs to them, and ask for a new round"
                 )
+            check_protocol(round_)
         with refusing(Refusal.TIME):
             round_.check_time(self.at, "this machine's clock")
         self.plan = round_.plan
@@ -387,7 +380,7 @@ class Reply:
             check_registered(sketch.persons)
         check_counts(sketch, terms.mechanism, terms.rows_per_person)
         if self._attended and self.earlier is None:
-            check_attended(sketch, terms.max_rows, outside_too)
+            check_attended(sketch, outside_too)
         return sketch.counts
 
     def answer(
@@ -491,4 +484,15 @@ class Reply:
             f"{rounded_up(self.epsilon):g} of {self.book.epsilon:g}, the cap (delta "
             f"{self.book.delta:g})."
             + ("" if self.round.period is None else " This pays for all periods.")
+            + self._repeat_words
+        )
+
+    @property
+    def _repeat_words(self) -> str:
+        """Return which earlier rounds are charged although this site has no result of them."""
+        if not (found := self.book.without_result(self.data_set)):
+            return ""
+        return (
+            f" This includes {', '.join(found)}, although this site has no result of it: a round "
+            "that ended without a sum costs its budget, too."
         )

@@ -17,7 +17,6 @@ from hushtable.arguments import entries, is_text, translate_errors
 from hushtable.counts.release import check_adjacency, check_plan
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, RoundError, UsageError
-from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import check_public_delta, part_scale
@@ -26,7 +25,15 @@ from hushtable.privacy.mechanisms import Cost, Sensitivity
 from hushtable_federation.clock import CLOCKS, YEARS, now, parsed, shown_time, stamp
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.signatures import grouped
-from hushtable_federation.terms import ENTRIES, MAX_SITES, Every, StreamPosition, TermOptions, Terms
+from hushtable_federation.terms import (
+    ENTRIES,
+    MAX_SITES,
+    PROTOCOL,
+    Every,
+    StreamPosition,
+    TermOptions,
+    Terms,
+)
 
 __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
 
@@ -134,7 +141,7 @@ class Round(Displayed):
             sites needed for a result; by default, all in a masked round, and 2 otherwise; fewer
             than all needs a folder, or sites online. ``colluders`` (default 0): number of sites
             that may reveal their part of the noise to the reader of the sum without breaking the
-            bound. ``max_rows``: the most rows of a site, which is then checked.
+            bound.
 
         Raises
         ------
@@ -145,7 +152,7 @@ class Round(Displayed):
         check_plan(plan)
         if terms.get("share") is None:
             terms["share"] = plan.share_of_budget
-        agreed = Terms.agreed(len(sites), cells=_cells(plan), **terms)
+        agreed = Terms.agreed(len(sites), **terms)
         check_public_delta(agreed.delta, plan.expected_rows)
         place = StreamPosition.first(plan.horizon, every, starts, at or now())
         return cls._signed(
@@ -183,6 +190,7 @@ class Round(Displayed):
             If this round has no period, has the last one, or was opened by others.
         """
         check_coordinator(self, keys)
+        check_protocol(self)
         title = self.title if title is None else title
         check_asked(deadline, title, ())
         place = following(self.place, self.plan.horizon, self.stream, again, joining)
@@ -262,7 +270,6 @@ class Round(Displayed):
         previous = tuple(record["previous"])
         made = cls(*about, coordinator, sites, terms, plan, previous, content, place)
         made.site_scale  # noqa: B018 (this refuses a budget that is already exhausted)
-        check_bound(made)
         return made
 
     def save(self, path: "str | PathLike[str]") -> None:
@@ -368,9 +375,6 @@ class Round(Displayed):
         )  # fmt: skip
 
 
-#: Noise of a site above which sums of its whole numbers are as good as those of real numbers: all
-#: probabilities differ by less than exp(-2 pi^2 9) = 10^-77.
-_LEAST_SCALE = 3.0
 #: Characters that a reader overlooks in a name.
 _UNSEEN = str.maketrans("", "", " ._-")
 
@@ -401,28 +405,23 @@ def check_least(
         )
 
 
-def check_bound(round_: "Round") -> None:
-    """Raise `PlanError` if a bound on the rows of sites cannot be checked, or is not paid for."""
-    plan, terms = round_.plan, round_.terms
-    if terms.max_rows is None:
+def check_protocol(round_: Round) -> None:
+    """Raise `RoundError` if a masked round has steps that this version does not know."""
+    theirs = round_.terms.protocol
+    if not round_.terms.masked or theirs == PROTOCOL:
         return
-    if plan.horizon is not None or plan.purpose is Purpose.VERDICTS:
-        raise PlanError(
-            "max_rows is only for tables that count each row once, not for verdicts or periods of "
-            "a stream, whose counts are mixed: leave it out"
+    if theirs > PROTOCOL:
+        raise RoundError(
+            f"the round is masked by protocol {theirs}, and this version of hushtable knows "
+            f"{PROTOCOL}: install a newer version"
         )
-    terms.check_opened(_cells(plan))
-    if round_.site_scale < _LEAST_SCALE:
-        raise PlanError(
-            f"terms: noise of {round_.site_scale:.2g} per site is too little to open totals of "
-            f"tables (max_rows): needs {_LEAST_SCALE:g}"
-        )
-
-
-def _cells(plan: Plan) -> list[int]:
-    """Return the number of cells of each histogram."""
-    cells: list[int] = np.diff(plan.family.offsets).tolist()
-    return cells
+    what = "its stream" if round_.period is not None else "it"
+    raise RoundError(
+        f"the round was opened by version 1.0.0rc1 or earlier, with masks that later versions "
+        f"cannot remove: all parties finish {what} with that version (pip install "
+        "hushtable-federation==1.0.0rc1), or the coordinator opens it again, which costs its "
+        "budget again"
+    )
 
 
 def check_roster(sites: Sequence[Card], coordinator: Card) -> None:

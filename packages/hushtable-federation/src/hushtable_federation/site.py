@@ -24,10 +24,10 @@ from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
 from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.online.messages import Message
-from hushtable_federation.online.shares import Statement
+from hushtable_federation.online.rows import Statement
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Approval, load_policy
+from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal, SiteLog, refusing
 from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round

@@ -1,13 +1,11 @@
 """The terms of a round, and the calendar of a stream's periods."""
 
 import datetime
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Required, TypedDict, get_args
 
 from hushtable.arguments import entries, is_digest, translate_errors, whole
-from hushtable.errors import PlanError, UsageError
+from hushtable.errors import NO_MAX_ROWS, PlanError, UsageError
 from hushtable.language import N_
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting, rounded_up
 from hushtable.privacy.budget import ReleaseTerms
@@ -16,6 +14,10 @@ from hushtable.privacy.mechanisms import DEFAULT, Adjacency, Cost, Sensitivity
 from hushtable_federation.language import _
 
 MAX_SITES = 1000
+#: The most sites of a masked round: so many were tried. Shares of n sites have n^2 rows.
+MAX_MASKED_SITES = 500
+#: Version of the protocol of masked rounds; 1 is that of 1.0.0rc1, whose rounds state none.
+PROTOCOL = 2
 
 
 class TermOptions(TypedDict, total=False):
@@ -29,7 +31,6 @@ class TermOptions(TypedDict, total=False):
     masked: bool
     least: int | None
     colluders: int
-    max_rows: int | None
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,10 @@ class Terms(ReleaseTerms):
         Number of sites needed for a result.
     k_min : int
         In a masked round: the number of noise parts that the bound relies on.
-    max_rows : int or None
-        The most rows that a site counts. The totals of each site's tables are then opened and
-        checked, without its counts.
-    opened : int
-        Parts of the noise that pay for that: the bound does not rely on them.
     accounting : str
         As in `hushtable.privacy.Ledger`: rounds before version 0.2 have no entry, which means zCDP.
+    protocol : int
+        In a masked round: the version of the steps in which the masks are made and removed.
 
     Examples
     --------
@@ -68,9 +66,8 @@ class Terms(ReleaseTerms):
     masked: bool = True
     least: int = 2
     k_min: int = 1
-    max_rows: int | None = None
-    opened: int = 0
     accounting: str = ZCDP
+    protocol: int = 1
     #: A round's file has no entry for it.
     mechanism: str = field(default=DEFAULT, init=False)
 
@@ -79,10 +76,7 @@ class Terms(ReleaseTerms):
         check_accounting(self.accounting)
         if not isinstance(self.masked, bool):
             raise UsageError(f"masked={self.masked!r}: needs True or False")
-        if self.max_rows is not None:
-            whole("max_rows", self.max_rows, 1)
-        if (self.max_rows is None or not self.masked) and self.opened:
-            raise UsageError("parts of the noise pay for opening totals: needs max_rows and masks")
+        whole("protocol", self.protocol, 1)
         if self.masked:
             self.pool("")
         elif self.k_min != 1 or self.least < 1:
@@ -99,43 +93,24 @@ class Terms(ReleaseTerms):
         masked: bool = True,
         least: int | None = None,
         colluders: int = 0,
-        max_rows: int | None = None,
-        cells: Sequence[int] = (),
         **others: Any,
     ) -> "Terms":
-        """Return the terms for that many sites; see `Round.open` for the parameters.
-
-        With ``max_rows``, ``cells`` are the numbers of cells of each table.
-        """
+        """Return the terms for that many sites; see `Round.open` for the parameters."""
+        if "max_rows" in others:
+            raise UsageError(NO_MAX_ROWS)
+        if masked and n_sites > MAX_MASKED_SITES:
+            raise UsageError(
+                f"{n_sites} sites: a masked round can have {MAX_MASKED_SITES} at most. Open a "
+                "round without masks (--no-masks), which can have more, or combine sites"
+            )
         if least is None:
             least = n_sites if masked else min(2, n_sites)
         least = whole("least", least, 1, MAX_SITES)
         colluders = whole("colluders", colluders, 0, MAX_SITES)
         k_min = Pool.against(colluders, least).counted if masked else 1
         others = {"accounting": GAUSSIAN} | others
-        opened = 0
-        if max_rows is not None and masked:
-            opened = k_min - math.floor(k_min / price(k_min, cells))
-        return cls(
-            masked=masked, least=least, k_min=k_min - opened, max_rows=max_rows, opened=opened,
-            **others,
-        )  # fmt: skip
-
-    def check_opened(self, cells: Sequence[int]) -> None:
-        """Raise `PlanError` if too few parts of the noise pay for opening totals of such tables."""
-        if self.max_rows is None:
-            return
-        if not self.masked:
-            raise PlanError(
-                "max_rows is checked under masks, and without masks the coordinator sees the "
-                "counts: leave it out"
-            )
-        parts = self.k_min + self.opened
-        if self.k_min * price(parts, cells) > parts * (1.0 + 1e-9):
-            raise PlanError(
-                f"terms: {self.opened} parts of the noise do not pay for opening the totals of "
-                "tables: ask the coordinator to open the round again"
-            )
+        protocol = PROTOCOL if masked else 1
+        return cls(masked=masked, least=least, k_min=k_min, protocol=protocol, **others)
 
     def scale(self, sensitivity: Sensitivity, before: Cost) -> float:
         """Return the scale of the noise, given the costs of earlier releases."""
@@ -145,7 +120,7 @@ class Terms(ReleaseTerms):
 
     def pool(self, round_id: str) -> Pool | None:
         """Return how the sites of this round share the noise; None without masks."""
-        return Pool(round_id, self.least, self.k_min, self.opened) if self.masked else None
+        return Pool(round_id, self.least, self.k_min) if self.masked else None
 
     @property
     def colluders(self) -> int:
@@ -169,51 +144,28 @@ class Terms(ReleaseTerms):
             else f"Without masks: each site adds the whole noise, {scale:,.1f}; the result needs "
             f"{self.least} sites."
         )
-        if self.max_rows is None:
-            return [budget, noise]
-        return [
-            budget, noise,
-            f"A site counts at most {self.max_rows:,} rows. To check this, the round opens the "
-            "totals of each site's tables, with its noise, which reveals roughly how many rows "
-            "the site has.",
-        ]  # fmt: skip
+        return [budget, noise]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the terms for JSON."""
         record = {name: getattr(self, name) for name in _NAMES}
-        extra = {name: getattr(self, name) for name in _EXTRA if getattr(self, name)}
-        record |= extra
+        record |= {} if self.protocol == 1 else {"protocol": self.protocol}
         return record if self.accounting == ZCDP else record | {"accounting": self.accounting}
 
     @classmethod
     def from_dict(cls, content: Any) -> "Terms":
         """Read back what `to_dict` wrote; raise `PlanError` on anything else."""
         kinds = dict.fromkeys(_NAMES, object) | {"least": int, "k_min": int}
-        optional = {"accounting": object, "max_rows": int, "opened": int}
+        optional = {"accounting": object, "protocol": int}
+        if isinstance(content, dict) and "max_rows" in content:
+            raise PlanError(f"terms: {NO_MAX_ROWS}")
         with translate_errors(PlanError, "terms"):
             return cls(**entries(content, "a round's terms", kinds, optional))
 
 
-#: A round's file has entries for these only if they are requested.
-_EXTRA = ("max_rows", "opened")
-_NAMES = [one.name for one in fields(Terms) if one.init and one.name not in ("accounting", *_EXTRA)]
-
-
-def price(parts: int, cells: Sequence[int]) -> float:
-    """Return by how much opening the totals of single sites' tables raises the cost.
-
-    A row changes one cell of each table by 1. Of that change, 1 / B lies along the sum of the B
-    cells of a table, which is opened with one part of the noise, and 1 - 1 / B across it, where all
-    parts hide it (see ``docs/explanation/threats.md``).
-
-    Parameters
-    ----------
-    parts : int
-        Parts of the noise on the sum that an adversary does not know.
-    cells : sequence of int
-        Of each table.
-    """
-    return 1.0 + (parts - 1) * sum(1.0 / n for n in cells) / len(cells)
+#: A round's file has entries for these only if they differ from those of the first version.
+_EXTRA = ("accounting", "protocol")
+_NAMES = [one.name for one in fields(Terms) if one.init and one.name not in _EXTRA]
 
 
 Every = Literal["day", "week", "month", "quarter", "year"]

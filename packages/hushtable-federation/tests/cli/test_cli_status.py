@@ -8,7 +8,7 @@ from cli_helpers import SCHEMA, do, trust, write_rows
 from hushtable import files
 from hushtable_federation.folder.mailbox import Store, name_of
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.messages import Message
+from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.round import Round
 

@@ -24,8 +24,8 @@ from hushtable.errors import RoundError, UsageError
 from hushtable_federation import nvflare
 from hushtable_federation.coordinator import Coordinator
 from hushtable_federation.keys import Keys
-from hushtable_federation.online import carriers, steps
-from hushtable_federation.online.messages import Message, ask
+from hushtable_federation.online import carriers
+from hushtable_federation.protocol.messages import Message, ask
 from hushtable_federation.site import Site
 
 SOUTH = "file = '{at}/{{site}}.toml'\n"
@@ -67,9 +67,9 @@ def test_no_message_is_refused_in_a_word(site, request_):
 def test_the_executor_takes_nothing_but_the_message(site):
     """A job that brings settings of its own: they are not read."""
     round_ = site.places.open()
-    request = steps.ask_hello(round_, site.places.keys["lead"])
+    request = carriers.ask_hello(round_, site.places.keys["lead"])
     other = {"key": str(site.places.folder / "north.key"), "data": "/etc/passwd", "epsilon": 9.0}
-    card, refused = steps.find_caller(round_, request, site.answer(request, **other, site=other))
+    card, refused = carriers.find_caller(round_, request, site.answer(request, **other, site=other))
     assert (card.name, refused) == ("south", "")
     with pytest.raises(TypeError):
         nvflare.SiteExecutor(**other)
@@ -86,7 +86,9 @@ def test_what_the_policy_refuses(site):
     policy.write_text(allowed)
     site.places.keys["lead"] = Keys.generate("lead")
     round_ = site.places.open()
-    assert word(site, site.answer(steps.ask_hello(round_, site.places.keys["lead"]))) == "unknown"
+    assert (
+        word(site, site.answer(carriers.ask_hello(round_, site.places.keys["lead"]))) == "unknown"
+    )
     with site.places.book("south") as book:
         assert book.answers() == []
 

@@ -91,6 +91,13 @@ NO_HIDDEN = (
 )
 
 
+#: Why a bound on the rows of a site is refused, and what to do instead.
+NO_MAX_ROWS = (
+    "max_rows, a bound on the rows of a site, was dropped after version 1.0.0rc1: open the round "
+    "without it, and agree on the numbers of rows beforehand"
+)
+
+
 class HushTableError(Exception):
     """Root of every error that hushtable raises on purpose.
 

@@ -233,6 +233,18 @@ class Book(BookFile):
             self._note("answer", *given.noted())
         return given
 
+    def without_result(self, data_set: str) -> list[str]:
+        """Return the rounds about these rows whose result this site has not verified, in words."""
+        verified = {
+            entry.content["round_id"] for entry in self.history() if entry.kind == "verified"
+        }
+        answers = (entry.content for entry in self._now().answers.values())
+        return [
+            f"{one['title']!r} ({one['round_id'][:12]})"
+            for one in answers
+            if one["data_set"] == data_set and one["round_id"] not in verified
+        ]
+
     # --- which people -----------------------------------------------------------------------
 
     def digester(self, schema: Schema) -> RowDigester:

@@ -352,20 +352,14 @@ class BookFile:
             )
         return asked, answer
 
-    def forget_steps(self, round_id: str, but: str = "") -> None:
-        """Forget the data kept between the steps of a round; keep the answers.
-
-        ``but`` is a step whose data are still kept, if a later step may need them.
-        """
-        kept = (but, _UNTIL) if but else ()
-        marks = ", ".join("?" * len(kept))
+    def forget_steps(self, round_id: str) -> None:
+        """Forget the data kept between the steps of a round; keep the answers."""
         with self.writing():
-            # These counts are also in the chain.
-            self._db.run("delete from steps where round_id = ? and step = 'rows'", (round_id,))
+            # The counts and the round of an answer are also in the chain.
             self._db.run(
-                f"update steps set kept = '{{}}' where round_id = ? and step not in ({marks})",
-                (round_id, *kept),
+                "delete from steps where round_id = ? and step in ('rows', 'round')", (round_id,)
             )
+            self._db.run("update steps set kept = '{}' where round_id = ?", (round_id,))
 
     def keep_steps(self, round_id: str, until: datetime) -> None:
         """Limit how long the data of a round's steps are kept; a later call replaces it."""

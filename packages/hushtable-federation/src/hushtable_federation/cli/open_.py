@@ -74,14 +74,6 @@ _Times = Annotated[
 _Starts = Annotated[
     str | None, option("DAY", "A day in the first period, such as 2027-03-01; by default, today.")
 ]
-_MaxRows = Annotated[
-    int | None,
-    option(
-        "N",
-        "The most rows that a site may count: the totals of its tables are opened and checked.",
-        min=1,
-    ),
-]
 _Ranges = Annotated[
     bool,
     typer.Option(
@@ -105,7 +97,6 @@ def open_(
     masks: _Masks = True,
     least: _Least = None,
     colluders: _Colluders = 0,
-    max_rows: _MaxRows = None,
     adjacency: options.AdjacencyOption = "add-remove",
     rows_per_person: options.RowsPerPerson = 1,
     previous: _Previous = None,
@@ -129,7 +120,7 @@ def open_(
     sites, keys = cards(roster), Keys.load(key)
     terms: TermOptions = {
         "epsilon": epsilon, "delta": delta, "masked": masks, "least": least, "colluders": colluders,
-        "max_rows": max_rows, "adjacency": adjacency, "rows_per_person": rows_per_person,
+        "adjacency": adjacency, "rows_per_person": rows_per_person,
         "share": 1.0 if ranges else None,
     }  # fmt: skip
     round_ = Round.open(

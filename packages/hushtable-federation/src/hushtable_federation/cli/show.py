@@ -165,7 +165,6 @@ def _policy(file: Path) -> CommandResult:
         "unattended": read.unattended,
         "persons": read.persons,
         "masks": read.masks,
-        "max_rows": read.max_rows,
         "independent": read.independent,
         "officer": read.officer or None,
         "plans": list(read.plans),
@@ -193,9 +192,6 @@ def _blocks(file: Path, read: Policy) -> Iterator[Block]:
         if read.independent
         else "counted only if the site's file states that each row depends on one person",
         "No masks": "refused" if read.masks else "allowed",
-        "Bounded rows": "allowed: they reveal roughly how many rows are here"
-        if read.max_rows
-        else "refused (max_rows)",
         "Officer": read.officer or "no signature needed",
         "Unattended": "answers" if read.unattended else "answers nothing",
     }

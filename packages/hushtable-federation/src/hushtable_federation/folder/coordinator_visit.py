@@ -20,22 +20,23 @@ from hushtable_federation.folder.round_folder import (
     RoundFolder,
 )
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.messages import Message, Step, unclosed
+from hushtable_federation.online.journal import Journal, read_decided, write_decided
 from hushtable_federation.online.site import BEGINNING, over
-from hushtable_federation.online.tally import (
-    Decisions,
-    Journal,
-    Tally,
-    read_decided,
-    write_decided,
+from hushtable_federation.protocol.messages import (
+    Message,
+    Step,
+    SumList,
+    digest_of_content,
+    read_passed_on,
 )
+from hushtable_federation.protocol.tally import Decisions, Tally, TooFewError
 from hushtable_federation.result import Collection, Result
+from hushtable_federation.round import Round, check_protocol
 from hushtable_federation.visit import Visit
 
 _HAVE: dict[Step, str] = {
     "survivors": "signed the list of sites in the sum",
     "unmask": "helped to remove the masks from the sum",
-    "without": "helped to leave out a site that sent wrong shares",
 }
 
 
@@ -71,20 +72,21 @@ class CoordinatorVisit:
             self._keep_amendment()
             if not self.folder.round.terms.masked:
                 return self._collect(visit)
+            check_protocol(self.folder.round)
             return self._steps(visit)
 
     # --- in steps -----------------------------------------------------------------------------
 
     def _steps(self, visit: Visit) -> Visit:
-        tally = Tally(self.folder.round, self.keys, self._decided(), with_round=False)
+        tally = Tally(self.folder.round, self.keys, self._decided())
         for step in (*BEGINNING, *ASKED):
             self._read(tally, step)
         tally.drop(self.folder.amendment.dropped)
         visit.found_out = tally.found_out
-        if not tally.listed and not (self._has_keys(tally, visit) and self._closes(tally, visit)):
+        decided = bool(tally.listed.sites)
+        if not decided and not (self._has_keys(tally, visit) and self._closes(tally, visit)):
             return visit
-        lacking = sorted(set(tally.listed) - set(tally.present))
-        if lacking:
+        if lacking := tally.lacking:
             words = (
                 "These sites are in the sum, but their files are missing from the folder or "
                 "incomplete. Each site writes its file again when it runs hushtable round sync."
@@ -93,16 +95,14 @@ class CoordinatorVisit:
                 return self._wait(visit, lacking, words)
             words += " Otherwise open another round, without them."
             return visit.end("failed", words, waits_for=lacking)
-        tally.go_on()
-        write_decided(self.journal, self.folder.round, tally.decided)
-        for step in ASKED:
-            if step != "survivors" or not tally.whole:
-                self._ask(step, tally, visit)
+        self._ask("survivors", tally, visit)
         return self._sum(tally, visit)
 
     def _ask(self, step: Step, tally: Tally, visit: Visit) -> None:
         """Ask the sites that were not asked yet; files of others must not change the request."""
-        for name, content in tally.requests(step).items():
+        requests = tally.advance((), now(), step)
+        write_decided(self.journal, self.folder.round, tally.decided)
+        for name, content in requests.items():
             if not any(self.folder.requests(step, name)) and self.folder.add(
                 ASK + step, name, content
             ):
@@ -154,11 +154,11 @@ class CoordinatorVisit:
         journal = Journal(self.journal, self.folder.round)
         for sender in self.folder.round.names:
             kept = journal.answer(step, sender)
-            if kept and tally.take(step, sender, kept):
+            if kept and tally.take(step, sender, kept, now()):
                 kept = b""
             for name, content in self.folder.of(step, sender, kept):
                 try:
-                    tally.add(step, sender, content)
+                    tally.add(step, sender, content, now())
                 except HushTableError as error:
                     self.folder.refuse(name, str(error))
                     continue
@@ -201,7 +201,6 @@ class CoordinatorVisit:
             return False
         if len(tally.present) < least:
             return self._short(visit, len(tally.present), missing, left)
-        tally.close()
         return True
 
     def _short(self, visit: Visit, n: int, missing: list[str], left: list[str]) -> bool:
@@ -220,22 +219,28 @@ class CoordinatorVisit:
         return False
 
     def _sum(self, tally: Tally, visit: Visit) -> Visit:
-        step: Step = "unmask" if tally.whole or tally.decided.signers else "survivors"
-        step = "without" if tally.without else step
-        awaited = sorted(set(tally.listed) - set(tally.answers[step]) - set(tally.without))
-        visit.found_out = tally.found_out
-        n, least = len(tally.answers[step]), self.folder.round.needed
-        if step == "survivors" or n < least:
-            words = f"{n} of at least {least} sites have {_HAVE[step]}."
-            return self._wait(visit, awaited, words, step=step)
+        """Ask for help with the masks, and remove them if there is enough."""
+        n, least = len(tally.signed), self.folder.round.needed
         try:
-            result = tally.result()
-        except RoundError as error:
-            visit.found_out = tally.found_out
-            if awaited:
-                return self._wait(visit, awaited, str(error), step=step)
+            if not tally.whole and n < least and not tally.disputed:
+                awaited = sorted(set(tally.listed.sites) - set(tally.signed))
+                words = f"{n} of at least {least} sites have {_HAVE['survivors']}."
+                return self._wait(visit, awaited, words, step="survivors")
+            self._ask("unmask", tally, visit)
+            n = len(tally.helped)
+            if n < least and not tally.disputed:
+                words = f"{n} of at least {least} sites have {_HAVE['unmask']}."
+                return self._wait(visit, tally.awaited, words, step="unmask")
+            journal = Journal(self.journal, self.folder.round)
+            result = tally.result(lambda name: journal.answer("masked", name))
+        except TooFewError as error:
+            if tally.awaited:
+                return self._wait(visit, tally.awaited, str(error), step="unmask")
             return visit.end("failed", str(error))
-        visit.found_out = tally.found_out
+        except RoundError as error:
+            return visit.end("failed", str(error))
+        finally:
+            visit.found_out = tally.found_out
         return self._publish(result, visit)
 
     # --- by submissions alone -----------------------------------------------------------------
@@ -300,21 +305,22 @@ class CoordinatorVisit:
         for step in REQUESTS:
             for site in self.folder.there(ASK + step):
                 for name, message in self.folder.requests(step, site):
-                    self._agree(noted, _decided_by(message), name)
+                    self._agree(noted, _decided_by(self.folder.round, message), name)
         return noted
 
     def _agree(self, noted: Decisions, other: Decisions, name: str) -> None:
         """Adopt the decisions that a request shows; raise if they differ from those recorded."""
-        for part, record in vars(other).items():
-            mine = getattr(noted, part)
-            if not mine:
-                setattr(noted, part, record)
-            elif record and record != mine and part in ("keys", "sites", "without"):
+        for part in ("keys", "listed"):
+            mine, record = getattr(noted, part), getattr(other, part)
+            if mine not in ({}, SumList(), record) and record not in ({}, SumList()):
                 raise RoundError(
                     f"{name} is a request with decisions that differ from those in {self.journal}: "
                     "two coordinators are using one key. Sites answer only the first; find the "
                     "other one, and open a new round"
                 )
+        noted.keys = noted.keys or other.keys
+        noted.listed = noted.listed if noted.listed.sites else other.listed
+        noted.signed = noted.signed or other.signed
 
     def _keep_amendment(self) -> None:
         """Keep the amendment beside the decisions; without it, late answers would not count."""
@@ -327,14 +333,13 @@ class CoordinatorVisit:
                 files.write_bytes(kept, content)
 
 
-def _decided_by(message: Message) -> Decisions:
+def _decided_by(round_: Round, message: Message) -> Decisions:
     """Return the decisions that a request shows."""
-    body, names = message.body, sorted(unclosed(message))
+    body = message.body
     if message.step == "shares":
-        digests = {n: files.unpack(one, n).digest for n, one in unclosed(message).items()}
-        return Decisions(keys=digests)
+        keys = read_passed_on(round_, message)
+        return Decisions(keys={name: digest_of_content(one) for name, one in keys.items()})
     if "sites" in body:
-        return Decisions(sites=body["sites"])
-    if message.step == "unmask":
-        return Decisions(signers=names)
-    return Decisions(without=body["without"], shown=[name for name in names if "/" not in name])
+        record = {name: body.get(name) for name in ("sites", "others")}
+        return Decisions(listed=SumList.of(round_, record))
+    return Decisions(signed=body["signed"])

@@ -12,8 +12,7 @@ from typing import Any, Literal
 from hushtable.errors import HushTableError, RoundError
 from hushtable_federation.clock import goes_on, keys_until, now, shown_time, stamp
 from hushtable_federation.folder.round_folder import ASK, ASKED, Amendment, RoundFolder
-from hushtable_federation.online import shares
-from hushtable_federation.online.messages import Message
+from hushtable_federation.protocol.messages import Dealt, Message, RoundKeys
 from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.round import Round
 from hushtable_federation.submission import Submission
@@ -209,8 +208,6 @@ class _Look:
     def _helped(self, site: str, asked: dict[str, Message]) -> SiteState:
         if site not in asked:
             return "dropped" if site in self.folder.amendment.dropped else "out"
-        if site in asked[site].body.get("without", []):
-            return "out"
         step = asked[site].step
         if not any(True for _ in self._signed(step, site)):
             return "asked"
@@ -269,11 +266,10 @@ class _Look:
         """Return the digest of an answer, after the same checks as the coordinator's."""
         round_ = self.folder.round
         if step == "keys":
-            return shares.RoundKey.read(round_, site, content).digest
+            return RoundKeys.read(round_, site, content).digest
         if step == "shares":
             message = Message.read(content, round_.card(site)).check(round_, step)
-            shares.read_dealt(round_, message)
-            return message.digest
+            return Dealt.of_message(round_, message).digest
         read = Submission.from_bytes(content, name, round_, self.at)
         if read.site != site:
             raise RoundError(f"{site!r} answers for {read.site!r}")

@@ -14,7 +14,7 @@ from hushtable_federation.clock import parsed, stamp
 from hushtable_federation.folder.mailbox import Store, name_of
 from hushtable_federation.folder.mailbox import parsed as parsed_name
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.online.messages import Message, Step, is_signed
+from hushtable_federation.protocol.messages import Message, Step, is_signed
 from hushtable_federation.refusals import Refused
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
@@ -23,7 +23,7 @@ from hushtable_federation.round import Round
 ASK = "ask-"
 #: Steps in which the coordinator asks each site by a file of its own, once it is decided who is
 #: in the sum.
-ASKED: tuple[Step, ...] = "survivors", "unmask", "without"
+ASKED: tuple[Step, ...] = "survivors", "unmask"
 #: All in which it asks so: before, with whose keys the counts are masked.
 REQUESTS: tuple[Step, ...] = "shares", *ASKED
 #: Why a round can no longer be amended.

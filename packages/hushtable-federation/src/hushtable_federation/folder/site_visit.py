@@ -1,6 +1,5 @@
 """A visit of a site to a round in a folder: the next steps, based only on its book."""
 
-import base64
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,10 +18,10 @@ from hushtable_federation.folder.round_folder import (
     RoundFolder,
 )
 from hushtable_federation.keys import Card
-from hushtable_federation.online.messages import Message, Step, unclosed
-from hushtable_federation.online.shares import Kept, RoundKey
 from hushtable_federation.online.site import OnlineSite, over
+from hushtable_federation.protocol.messages import Message, RoundKeys, Step, SumList, read_passed_on
 from hushtable_federation.refusals import Refusal
+from hushtable_federation.round import check_protocol
 from hushtable_federation.submission import signed_digest
 from hushtable_federation.visit import State, Visit
 
@@ -75,6 +74,7 @@ class SiteVisit:
             return visit
         if self.folder.stopped:
             return visit.end("failed", self.folder.stopped)
+        check_protocol(self.folder.round)
         if self._is_old:
             return visit.end("failed", _OTHER)
         self._send_again(visit)
@@ -233,19 +233,23 @@ class SiteVisit:
         )
 
     def _keys(self) -> dict[str, bytes] | None:
-        """Return the sites' signed statements about their keys, by name; None if not settled.
+        """Return the sites' keys for the round, by name; None if it is not settled which.
 
         These are the ones that the coordinator distributes, or those of all sites of the roster.
         """
         folder = self.folder
-        for _, message in folder.requests("shares", self.me.name):
-            return unclosed(message)
+        for name, message in folder.requests("shares", self.me.name):
+            try:
+                return read_passed_on(folder.round, message)
+            except HushTableError as error:
+                folder.refuse(name, str(error))
         found = dict[str, bytes]()
         for name in folder.round.names:
             several = dict[str, bytes]()
             for file, content in folder.of("keys", name):
                 try:
-                    several[RoundKey.read(folder.round, name, content).digest] = content
+                    keys = RoundKeys.read(folder.round, name, content)
+                    several[keys.digest] = keys.content
                 except HushTableError as error:
                     folder.refuse(file, str(error))
             if len(several) != 1:
@@ -264,15 +268,6 @@ class SiteVisit:
                 self._add(visit, step, one[1])
         if given is not None:
             self._add(visit, self._step, given.content)
-            self._show_keys(noted["shares"])
-
-    def _show_keys(self, noted: tuple[str, bytes, Kept] | None) -> None:
-        """Write the keys that this site masked with, if the folder lacks one: proof for others."""
-        signed = {} if noted is None or self.folder.decided else noted[2].get("signed", {})
-        for name, text in signed.items():
-            content = base64.b64decode(text)
-            if content not in [one for _, one in self.folder.of("keys", name)]:
-                self.folder.add("keys", name, content)
 
     def _add_head(self) -> None:
         """Write, before the answer, a file that shows that the book holds it."""
@@ -287,11 +282,11 @@ class SiteVisit:
 
     def _asked(self, visit: Visit) -> bool:
         """Answer the requests to this site; return whether there were any."""
-        folder, answered, lists = self.folder, False, []
+        folder, answered, lists = self.folder, False, list[str]()
         for step in ASKED:
             refused = b""
             for _, message in folder.requests(step, self.me.name):
-                lists += [message.body["sites"]] if "sites" in message.body else []
+                lists += _listed(folder, message)
                 if self.book.step(folder.round.round_id, step) is not None:
                     continue
                 answer = self.online.answer(message.content, folder.round)
@@ -350,3 +345,12 @@ class SiteVisit:
             visit.needs_person = is_new and not is_in
             return True
         return False
+
+
+def _listed(folder: RoundFolder, message: Message) -> list[str]:
+    """Return the digest of the list in a request, if there is one."""
+    record = {name: message.body[name] for name in ("sites", "others") if name in message.body}
+    try:
+        return [SumList.of(folder.round, record).digest(folder.round)] if record else []
+    except HushTableError:  # the site refuses it
+        return []

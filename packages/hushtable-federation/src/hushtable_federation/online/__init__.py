@@ -1,6 +1,5 @@
-"""Masked rounds in steps, as in Bonawitz et al., *Practical Secure Aggregation* (2017), figure 4.
+"""Masked rounds over a transport: a loop over the steps of `hushtable_federation.protocol`.
 
-`shares` and `steps` contain both sides of each step: the site's answer, and the coordinator's
-requests and checks. `site` guides a site through them, `tally` and `secure_sum` guide the
-coordinator; `carriers` transport the `messages`.
+`site` is a site with its rows and its book; `secure_sum` drives the coordinator's tally, with a
+`journal` on disk; `carriers` transport the messages.
 """

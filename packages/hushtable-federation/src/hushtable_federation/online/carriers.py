@@ -6,6 +6,7 @@ request, and when it is repeated, is decided here, in the same way for all carri
 
 import logging
 import math
+import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -13,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hushtable.errors import HushTableError
-from hushtable_federation.keys import Keys
-from hushtable_federation.online import steps
+from hushtable_federation.keys import Card, Keys
+from hushtable_federation.protocol.messages import Message, ask
+from hushtable_federation.refusals import Refused
 from hushtable_federation.round import Round
 
 
@@ -186,7 +188,7 @@ class Nodes:
         met = {site for site, node in self.nodes.items() if node in self._there}
         if not set(self._wanted) <= met:
             for node in self._there - set(self._hellos) - set(self.nodes.values()):
-                request = steps.ask_hello(self._round, self._keys)
+                request = ask_hello(self._round, self._keys)
                 self._hellos[node] = _Asked(node, request, self._pause)
         for site in (set(self._wanted) & met) - set(self._asked):
             self._asked[site] = _Asked(self.nodes[site], self._wanted[site], self._pause)
@@ -214,7 +216,7 @@ class Nodes:
                 self._answers.append((site, answer))
 
     def _meet(self, node: Node, asked: _Asked, answer: bytes) -> None:
-        card, word = steps.find_caller(self._round, asked.request, answer)
+        card, word = find_caller(self._round, asked.request, answer)
         if card is None or self.nodes.get(card.name) in self._there:
             return
         if not word:
@@ -226,3 +228,24 @@ class Nodes:
             del self._wanted[card.name]
             self._answers.append((card.name, answer))
             asked.due = math.inf
+
+
+def ask_hello(round_: Round, keys: Keys) -> bytes:
+    """Return a request for one node alone, so that a signed answer proves which site it is."""
+    return ask(round_, "hello", keys, {"node": secrets.token_hex(16)})
+
+
+def find_caller(round_: Round, asked: bytes, content: bytes) -> tuple[Card | None, str]:
+    """Return the site that answered a request, and its word if it refused; None if not valid."""
+    digest = Message.read(asked, round_.coordinator).digest
+    for card in round_.sites:
+        try:
+            message = Message.read(content, card)
+            if message.check(round_, "hello").body == {"asked": digest}:
+                return card, ""
+        except Refused as error:
+            if message.round_id == round_.round_id:  # and not a repetition of a different one
+                return card, error.word
+        except HushTableError:
+            continue
+    return None, ""

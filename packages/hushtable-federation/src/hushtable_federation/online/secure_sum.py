@@ -1,18 +1,22 @@
 """The coordinator of a masked round whose sites are reachable now, over any transport."""
 
 import contextlib
+import hashlib
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from hushtable.counts.base import Noised
 from hushtable.errors import RoundError
+from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Transport
-from hushtable_federation.online.messages import Step
+from hushtable_federation.online.journal import Journal
 from hushtable_federation.online.site import BEGINNING
-from hushtable_federation.online.tally import Journal, Tally
-from hushtable_federation.round import Round
+from hushtable_federation.protocol.messages import STEPS, Step
+from hushtable_federation.protocol.tally import Tally
+from hushtable_federation.round import Round, check_protocol
 
 #: Seconds for the last message, which does not affect the result.
 _PARTING = 10.0
@@ -36,7 +40,7 @@ class SecureSum:
     journal : Path, optional
         File to record decisions in; the answers are in a folder beside it. After a crash, or if too
         few sites stayed, running the same round with it again continues from there; without it,
-        sites refuse a second list of the sites in the sum.
+        both are in a temporary folder, and sites refuse a second list of the sites in the sum.
 
     Examples
     --------
@@ -60,18 +64,17 @@ class SecureSum:
     ) -> None:
         if not round_.terms.masked:
             raise RoundError("a round without masks needs no secure sum: collect its submissions")
+        check_protocol(round_)
         if keys.card != round_.coordinator:
             raise RoundError(
                 f"{round_.coordinator.name!r} opened the round, with different keys: give those "
                 "keys"
             )
-        self._transport = transport
+        self._transport, self._journal = transport, journal
         self._timeout, self._tries = timeout, tries
-        self._heard: set[bytes] = (
-            set()
-        )  # a transport may deliver an answer twice, even some steps later
+        #: A transport may deliver an answer twice, even some steps later.
+        self._heard: set[bytes] = set()
         self._there: set[tuple[Step, str]] = set()
-        self._journal = None if journal is None else Journal(journal, round_)
         self.tally = Tally(round_, keys)
 
     def run(self) -> Noised:
@@ -85,100 +88,83 @@ class SecureSum:
         Raises
         ------
         RoundError
-            If too few sites stay, or their shares do not give matching masks: there is no sum, and
-            no one learned anything except who took part.
+            If too few sites stay, or the shares of one are wrong: there is no sum, and no one
+            learned anything except who took part. The message, and `found_out`, name a site that is
+            proved to have cheated; if it is one of two sites, the message names both.
         FileError
             If another process keeps using the same journal.
         """
-        with contextlib.closing(self._transport):
-            if self._journal is None:
-                return self._run()
-            with self._journal.alone(self._timeout):
-                self._recall(self._journal)
-                return self._run()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(contextlib.closing(self._transport))
+            path = self._journal
+            if path is None:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hushtable-"))
+                path = Path(folder) / "round.json"
+            journal = Journal(path, self.tally.round)
+            stack.enter_context(journal.alone(self._timeout))
+            return self._run(journal)
 
-    def _run(self) -> Noised:
+    def _run(self, journal: Journal) -> Noised:
         tally = self.tally
-        self._ask("keys")
-        tally.close_keys()
-        self._note()
-        self._ask("shares")
-        if not tally.listed:
-            tally.check_enough(len(tally.dealt), "shares")  # before anyone spends
-        self._ask("masked")
-        self._close()
-        if not tally.whole:
-            self._ask("survivors")
-            tally.check_enough(len(tally.answers["survivors"]), "survivors")
-            self._go_on()
-        self._ask("unmask")
-        self._go_on()
-        if tally.without:
-            self._ask("without")
-        result = tally.result()
+        self._recall(journal)
+        for step in STEPS:
+            requests = tally.advance((), now(), step)
+            if step == "survivors":
+                self._check_there(journal)
+            journal.decide(tally.decided)
+            self._ask(step, requests, journal)
+        result = tally.result(lambda name: journal.answer("masked", name))
         self._end()
         return result
 
     def _end(self) -> None:
         """Let the sites forget the data of the round; silent sites do so when its time is over."""
-        requests = dict.fromkeys(self.tally.listed, self.tally.ending())
+        requests = dict.fromkeys(self.tally.listed.sites, self.tally.ending())
         for _ in self._answers(requests, min(self._timeout, _PARTING)):
             pass  # nothing depends on their answers
-
-    # --- what is written down -----------------------------------------------------------------
 
     def _recall(self, journal: Journal) -> None:
         """Continue from where the previous process stopped."""
         self.tally.decided = journal.decided()
         for step, site, content in journal.kept():
-            self._heard.add(content)
-            if step not in BEGINNING and not self.tally.listed:
+            self._heard.add(_digest(content))
+            if step not in BEGINNING and not self.tally.listed.sites:
                 continue  # about a list that was lost: no site answers about another list
-            if not self.tally.take(step, site, content):
+            if not self.tally.take(step, site, content, now()):
                 self._there.add((step, site))
 
-    def _close(self) -> None:
+    def _check_there(self, journal: Journal) -> None:
+        """Raise `RoundError` if answers that an earlier list names are missing."""
         tally = self.tally
-        tally.close()
-        gone = sorted(set(tally.listed) - set(tally.present))
-        if gone:
-            assert self._journal is not None  # the list is from an earlier process
+        if tally.lacking:
             raise RoundError(
-                f"{', '.join(gone)}: in the sum, but their answers are missing from the folder "
-                f"beside {self._journal.path}, and they are silent: restore the answers, or run "
-                "the round again when the sites are reachable"
+                f"{', '.join(tally.lacking)}: on the list of sites, but their answers are missing "
+                f"from the folder beside {journal.path}, and they are silent: restore the answers, "
+                "or run the round again when the sites are reachable"
             )
-        for name in sorted(set(self.tally.round.names) - set(tally.listed)):
+        for name in sorted(set(tally.round.names) - set(tally.listed.sites)):
             # Lost in an earlier process, which alone knew why.
-            step = next(one for one in BEGINNING if (one, name) not in self._there)
+            step = next((one for one in BEGINNING if (one, name) not in self._there), "masked")
             tally.lost.setdefault(name, f"{step}: silent")
-        self._note()
-
-    def _go_on(self) -> None:
-        self.tally.go_on()
-        self._note()
-
-    def _note(self) -> None:
-        if self._journal is not None:
-            self._journal.decide(self.tally.decided)
 
     # --- asking -------------------------------------------------------------------------------
 
-    def _ask(self, step: Step) -> None:
+    def _ask(self, step: Step, requests: Mapping[str, bytes], journal: Journal) -> None:
         """Send the requests of one step, and take the answers; silent sites count as lost."""
-        listed = self.tally.listed
+        listed = self.tally.listed.sites
         requests = {
             name: request
-            for name, request in self.tally.requests(step).items()
+            for name, request in requests.items()
             if (step, name) not in self._there and (not listed or name in listed)
         }
         silent = set(requests)
         for name, answer in self._answers(requests, self._timeout):
             silent.remove(name)
-            if not self.tally.take(step, name, answer) and self._journal is not None:
-                self._journal.keep(step, name, answer)
+            if not self.tally.take(step, name, answer, now()):
+                self._there.add((step, name))
+                journal.keep(step, name, answer)
         for name in sorted(silent):
-            self.tally.take(step, name, b"")
+            self.tally.take(step, name, b"", now())
 
     @property
     def reached(self) -> dict[str, str]:
@@ -192,7 +178,7 @@ class SecureSum:
 
     @property
     def found_out(self) -> dict[str, str]:
-        """Return by site that gave or dealt wrong shares, or complained falsely, a message."""
+        """Return by site that is proved to have cheated a message about what it did."""
         return self.tally.found_out
 
     def _answers(
@@ -214,11 +200,15 @@ class SecureSum:
                 if came is None:
                     break
                 name, answer = came
-                if name in waiting and answer not in self._heard:
+                if name in waiting and _digest(answer) not in self._heard:
                     waiting.remove(name)
                     if answer:  # empty: there will be no answer
                         silent.remove(name)
-                        self._heard.add(answer)
+                        self._heard.add(_digest(answer))
                         yield name, answer
                 elif left < 0.0:  # a site that keeps sending does not keep the round open
                     break
+
+
+def _digest(answer: bytes) -> bytes:
+    return hashlib.sha256(answer).digest()

@@ -1,13 +1,15 @@
-"""A site in an online round: which step is requested, and what it answered before.
+"""A site in a round: which step is requested, and what it answered before.
 
-The steps are in the files beside this one; the state between steps is in the site's book.
+The steps of masked rounds are in `hushtable_federation.protocol`; the state between them is in the
+site's book.
 """
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from hushtable import files
 from hushtable.counts.sketch import Sketch
@@ -17,23 +19,18 @@ from hushtable_federation.book.book import ALL_ROWS, Book
 from hushtable_federation.book.digests import RowDigests
 from hushtable_federation.clock import now, stamp
 from hushtable_federation.keys import Keys
-from hushtable_federation.online import shares, steps
-from hushtable_federation.online.messages import Message, Step, unclosed
-from hushtable_federation.online.shares import Kept, SiteState, Statement
+from hushtable_federation.online.rows import NOTHING_SAID, RoundRows, Statement
 from hushtable_federation.policy import Approval, Policy
+from hushtable_federation.protocol.messages import Message, Step
+from hushtable_federation.protocol.site import MaskedSite
 from hushtable_federation.refusals import Refusal, Refused, SiteLog, refusing
 from hushtable_federation.reply import Reply
-from hushtable_federation.round import Round
+from hushtable_federation.round import Round, check_protocol
 
 #: Steps that a coordinator waits for before it decides which sites are in the sum.
 BEGINNING: tuple[Step, ...] = "keys", "shares", "masked"
-#: In these steps, the coordinator has no choice: the answer is the same for any request.
-_FIXED: tuple[Step, ...] = "keys", "masked"
-_STEPS: dict[str, Callable[[SiteState, Any], tuple[bytes, Kept]]] = {
-    "keys": shares.answer_keys, "shares": shares.answer_shares, "masked": steps.answer_masked,
-    "survivors": steps.answer_survivors, "unmask": steps.answer_unmask,
-    "without": steps.answer_without,
-}  # fmt: skip
+#: Name of the row in the book's steps that holds the round of an online request.
+_ROUND = "round"
 
 
 def over(round_: Round) -> datetime:
@@ -99,7 +96,7 @@ class OnlineSite:
         self._log = SiteLog(Path(book.path).with_suffix(".log")) if log is None else log
         self._reply = partial(Reply, keys=keys, book=book, policy=policy, data_set=data_set)
         self._attended = attended
-        self._statement = statement or Statement()
+        self._statement = statement or NOTHING_SAID
         self._last: Round | None = None
 
     @property
@@ -129,8 +126,10 @@ class OnlineSite:
                 about = self._last = self._round(request) if round_ is None else round_
                 round_id = about.round_id
                 asked = Message.read(request, about.coordinator)
-            step = asked.step
-            return self._answer(about, step, asked)
+                step = asked.step
+                if asked.round_id != about.round_id:
+                    raise RoundError(f"the request is about round {asked.round_id[:12]}")
+            return self._answer(about, asked)
         except Exception as error:  # never send the message, because it may quote a row
             record = error.word if isinstance(error, HushTableError) else ""
             word = Refusal(record or Refusal.UNAVAILABLE)
@@ -145,19 +144,24 @@ class OnlineSite:
         here.
         """
         self._last = round_
+        check_protocol(round_)
         if not round_.terms.masked:
-            return {"submission": steps.answer_submission(self._state(round_))}
-        return {"keys": self._answer(round_, "keys")}
+            return {"submission": self._rows(round_).submit()}
+        keys = self._participant(round_).draw()
+        self._keep_steps(round_)
+        return {"keys": keys}
 
     def send_counts(self, round_: Round, keys: Mapping[str, bytes]) -> dict[str, bytes]:
         """Return the answers with the counts, masked with the sites whose keys are given.
 
         If the site dealt its shares before a crash, return the same ones. Errors are raised.
         """
-        self._last = round_
+        self._last, site = round_, self._participant(round_)
         noted = self._book.step(round_.round_id, "shares")
-        dealt = self._answer(round_, "shares", keys=keys) if noted is None else noted[1]
-        return {"shares": dealt, "masked": self._answer(round_, "masked")}
+        return {
+            "shares": site.deal(keys) if noted is None else noted[1],
+            "masked": self._masked(round_, site),
+        }
 
     def head(self, round_: Round) -> bytes:
         """Return the signed link of the book's entry with the answer to a round.
@@ -173,49 +177,45 @@ class OnlineSite:
         )
         return Message.make(round_, "head", self._keys, {"head": next(links)}).content
 
-    def _answer(
-        self,
-        round_: Round,
-        step: str,
-        asked: Message | None = None,
-        keys: Mapping[str, bytes] | None = None,
-    ) -> bytes:
-        work = _STEPS.get(step)
-        about = round_.round_id if asked is None else asked.round_id
-        if (work is None and step not in ("hello", "end")) or about != round_.round_id:
-            raise Refused(Refusal.REQUEST, f"step {step!r} of round {about[:12]} is unknown here")
-        if step == "end":
+    def _answer(self, round_: Round, asked: Message) -> bytes:
+        with refusing(Refusal.ROUND):
+            check_protocol(round_)
+        if asked.step == "hello":
+            self._reply_to(round_, self._attended).check_known()
+            return Message.make(round_, "hello", self._keys, {"asked": asked.digest}).content
+        if asked.step == "end":
             self._book.forget_steps(round_.round_id)
-            return Message.make(round_, step, self._keys, {}).content
-        if work is None:
-            assert asked is not None  # hello is a request
-            return steps.answer_hello(self._state(round_), asked.digest)
-        found: Any = asked
-        digest = round_.round_id if asked is None or step in _FIXED else asked.digest
-        if step == "shares":
-            found = keys if asked is None else unclosed(asked)
-            digest = shares.digest_of(found)
-        noted = self._book.step(round_.round_id, step)
-        if noted is None:
-            record, kept = work(self._state(round_), found)
-            with self._book.writing():
-                given = self._book.note_step(round_.round_id, step, digest, record, kept)
-                self._book.keep_steps(round_.round_id, over(round_))
-            if step == "unmask":  # the key of the own mask and the counts are no longer needed
-                self._book.forget_steps(round_.round_id, but="unmask")
-        else:
-            given = noted[:2]
-        return self._noted(round_, step, digest, *given)
+            return Message.make(round_, "end", self._keys, {}).content
+        site = self._participant(round_)
+        if asked.step == "masked":
+            return self._masked(round_, site)
+        answer = site.answer(asked)
+        if asked.step == "keys":
+            self._book.note_step(round_.round_id, _ROUND, "", round_.content, {})
+        if asked.step == "unmask":  # nothing else is needed, or ever given
+            self._book.forget_steps(round_.round_id)
+        self._keep_steps(round_)
+        return answer
 
-    def _state(self, round_: Round) -> SiteState:
-        approval, count = self._approvals.get(round_.round_id), partial(self._counted, round_)
+    def _masked(self, round_: Round, site: MaskedSite) -> bytes:
+        answer = site.mask()
+        self._keep_steps(round_)
+        return answer
 
-        def reply(attended: bool) -> Reply:
-            return self._reply(round_, approval=approval, attended=attended)
+    def _keep_steps(self, round_: Round) -> None:
+        self._book.keep_steps(round_.round_id, over(round_))
 
-        return SiteState(
-            round_, self._keys, self._book, reply, count, self._recognise, self._statement,
-            self._attended,
+    def _participant(self, round_: Round) -> MaskedSite:
+        return MaskedSite(round_, self._keys, self._book, self._rows(round_))
+
+    def _reply_to(self, round_: Round, attended: bool) -> Reply:
+        approval = self._approvals.get(round_.round_id)
+        return self._reply(round_, approval=approval, attended=attended)
+
+    def _rows(self, round_: Round) -> RoundRows:
+        return RoundRows(
+            round_, self._book, partial(self._reply_to, round_), partial(self._counted, round_),
+            self._recognise, self._statement, self._attended,
         )  # fmt: skip
 
     def _counted(self, round_: Round, plan: Plan) -> Sketch:
@@ -225,24 +225,20 @@ class OnlineSite:
             self._log.note(stamp(now()), round_.round_id, step, "unread", words)
         return sketch
 
-    def _noted(self, round_: Round, step: str, asked: str, digest: str, answer: bytes) -> bytes:
-        """Return the recorded answer to a step, if it answers this request."""
-        if digest != asked:
-            raise Refused(
-                Refusal.ANSWERED,
-                f"step {step!r} was already answered, to a different request, and each step is "
-                "answered once: open a new round",
-            )
-        if answer:
-            return answer
-        given = self._book.answer(round_.round_id)
-        assert given is not None  # of the step "masked", recorded before the step was
-        return given.content
-
     def _round(self, request: bytes) -> Round:
-        """Return the round in a request; it is checked once, not in every step."""
-        array = files.unpack(request, "request").arrays.get("round")
-        content = b"" if array is None else array.tobytes()
+        """Return the round of a request: the one in it, or the one of an earlier request."""
+        read = files.unpack(request, "request")
+        array = read.arrays.get("round", np.empty(0, np.uint8))
+        content, round_id = array.tobytes(), str(read.manifest.get("round_id"))
+        if not content:
+            if self._last is not None and self._last.round_id == round_id:
+                return self._last
+            if given := self._book.answer(round_id):
+                content = given.round
+            elif noted := self._book.step(round_id, _ROUND):
+                content = noted[1]
+            else:
+                raise Refused(Refusal.ORDER, "step 'keys' has to come first, with the round")
         if self._last is None or self._last.content != content:
             return Round.from_bytes(content, "request")
         return self._last

@@ -11,7 +11,14 @@ from types import FrameType
 from typing import Any, TextIO
 from unicodedata import category
 
-from hushtable.errors import NO_HIDDEN, HushTableError, UsageError, explain, without_secrets
+from hushtable.errors import (
+    NO_HIDDEN,
+    NO_MAX_ROWS,
+    HushTableError,
+    UsageError,
+    explain,
+    without_secrets,
+)
 
 
 def escaped(text: str, kept: str = "\n\t") -> str:
@@ -106,6 +113,7 @@ _REMOVED = {
         [f"round book --{name}" for name in ("forecast", "data-set", "plot")],
         "hushtable round show ROUND --key SITE.key lists what further rounds would cost",
     ),
+    "round open --max-rows": NO_MAX_ROWS,
 }
 
 #: Files that the running command has completed; an interruption names them.
