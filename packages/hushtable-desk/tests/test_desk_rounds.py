@@ -27,10 +27,10 @@ from hushtable_federation import Book, Coordinator, Keys, Round
 from hushtable_federation.clock import now
 from hushtable_federation.credentials import BY_DEFAULT
 from hushtable_federation.folder.mailbox import Store
-from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.policy import Approval, write_policy
 from hushtable_federation.settings import SiteSettings, write_settings
+from hushtable_federation.state import RoundState
 
 NAMES = ("east", "north", "south")
 SCHEMA = Schema([Feature.numeric(name, low=-5, high=5) for name in "ab"])
@@ -435,7 +435,7 @@ def test_a_person_refuses_and_the_reason_stays_here(those, tmp_path):
     done(north.write(f"{north.address}/refuse", why="a board has to decide"))
     store = Store.open(tmp_path / "north" / "round")
     (asked,) = rounds(store)
-    assert Progress.of(RoundFolder(asked, store)).refused == {"north": "policy"}
+    assert RoundState.of(RoundFolder(asked, store)).refused == {"north": "policy"}
     assert "a board has to decide" in (tmp_path / "north" / "north.log").read_text()
     everything = b"".join(path.read_bytes() for path in (tmp_path / "north" / "round").iterdir())
     assert b"board" not in everything

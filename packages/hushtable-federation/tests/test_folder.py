@@ -15,13 +15,12 @@ from hushtable.scores import Scorer
 from hushtable_federation.book.book import Book
 from hushtable_federation.describe import standing
 from hushtable_federation.folder.mailbox import name_of
-from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import Amendment
 from hushtable_federation.keys import Keys
 from hushtable_federation.protocol import masks
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal
-from hushtable_federation.todo import todos
+from hushtable_federation.state import RoundState
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED
 
 pytestmark = pytest.mark.usefixtures("quick_noise")
@@ -274,7 +273,7 @@ def test_contradicting_amendments_stop_the_round(folder):
         assert "'lead' signed two amendments" in visit.words[0]
     with pytest.raises(RoundError, match="contradict each other"):
         here.posts().amend(here.lead, deadline=LATE)
-    progress = Progress.of(here.posts())
+    progress = RoundState.of(here.posts())
     assert progress.phase == "stopped"
     assert "contradict each other" in standing(progress)
     assert [one.command for one in todos(progress)] == ["", ""]
@@ -522,7 +521,7 @@ def test_a_site_that_answers_twice_is_left_out(folder, clock, tmp_path):
     here.site("s01")
     for path in away.iterdir():
         path.rename(here.box / path.name)
-    progress = Progress.of(here.posts())
+    progress = RoundState.of(here.posts())
     assert progress.states["s01"] == "twice"
     drop = [one for one in todos(progress) if "--drop s01" in one.command]
     assert [one.who for one in drop] == [["lead"]]

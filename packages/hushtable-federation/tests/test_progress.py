@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from hushtable_federation.todo import todos
 
 from hushtable_federation import clock, describe
 from hushtable_federation.keys import Keys
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
-from hushtable_federation.todo import todos
 from rehearsal import FolderRound
 
 PHASES = ["counting", "closing", "unmasking", "done"]

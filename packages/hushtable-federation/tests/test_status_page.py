@@ -4,9 +4,6 @@ import pytest
 
 import chromium
 from hushtable.language import speaking
-from hushtable_federation.folder.mailbox import Store
-from hushtable_federation.folder.progress import Progress
-from hushtable_federation.folder.round_folder import RoundFolder, post_round
 from hushtable_federation.pages import page
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal

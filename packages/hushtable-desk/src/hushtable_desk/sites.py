@@ -18,9 +18,8 @@ from hushtable.errors import FileError, HushTableError, RoundError, UsageError, 
 from hushtable.scores.models import open_model
 from hushtable_desk.folder import Folder, key_of
 from hushtable_federation.credentials import BY_DEFAULT
-from hushtable_federation.describe import done_words, standing, waits_words
+from hushtable_federation.describe import done_words, standing, task_words
 from hushtable_federation.folder.mailbox import Store, parsed
-from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.rows import Statement
@@ -31,7 +30,7 @@ from hushtable_federation.result import Result
 from hushtable_federation.settings import SiteSettings, site_files
 from hushtable_federation.site import Attendant, Site, SiteRows
 from hushtable_federation.standing import Standing
-from hushtable_federation.todo import todos
+from hushtable_federation.state import RoundState
 
 #: Depth of folders to search for rounds, and the number of folders at most.
 _DEEP, _MOST = 3, 2000
@@ -217,9 +216,9 @@ class AskedRound:
         return self.at.site.card.name
 
     @cached_property
-    def progress(self) -> Progress:
-        """The progress of the round."""
-        return Progress.of(self.found)
+    def progress(self) -> RoundState:
+        """How the round stands."""
+        return RoundState.of(self.found)
 
     @property
     def state(self) -> str:
@@ -229,18 +228,18 @@ class AskedRound:
     @property
     def is_open(self) -> bool:
         """Whether the round now requests the site's rows."""
-        in_time = self.progress.phase == "counting" and not self.progress.late
-        return in_time and self.state in ("awaited", "refused")
+        return self.state in ("awaited", "refused") and self.progress.may_answer(self.me)
 
     @property
     def stands(self) -> str:
-        """Its progress and its deadline, in a sentence or two."""
+        """How it stands, in some sentences."""
         return standing(self.progress)
 
     @property
     def next_steps(self) -> list[str]:
         """Sentences on what the site has to do."""
-        return [one.words for one in todos(self.progress) if self.me in one.who]
+        tasks = self.progress.tasks
+        return [task_words(self.progress, task) for task in tasks if self.me in task.who]
 
     @cached_property
     def standing(self) -> Standing:
@@ -314,15 +313,14 @@ class AskedRound:
         known = len(notes)
         try:
             with _reading("a file of the site"):
-                ((found, visit),) = site.sync(
+                ((_found, visit),) = site.sync(
                     self.at.folder.path / self.where, which=self.round.round_id, attendant=person
                 )
             said = notes[known:]
         finally:
             del notes[known:]
         out = [f"Detected: {name} {why}." for name, why in visit.found_out.items()]
-        words = [*done_words(visit.posted), *person.words, *said, *visit.words, *out]
-        return [*words, *waits_words(found, visit, self.me)]
+        return [*done_words(visit.posted), *person.words, *said, *visit.words, *out]
 
     def approve(self, key: str) -> list[str]:
         """Sign the round with the officer's keys, the text of their file, and keep the signature.

@@ -55,6 +55,14 @@ def overdue(opened: datetime, deadline: datetime) -> datetime:
     return deadline + (deadline - opened)
 
 
+def forgotten(deadline: datetime) -> datetime:
+    """Return until when a site keeps the data of a round's steps, unless the round ends before.
+
+    In a folder, sites may make their second visit long after the deadline.
+    """
+    return deadline + timedelta(days=60)
+
+
 def shown_time(at: datetime) -> str:
     """Return a time as people read it."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

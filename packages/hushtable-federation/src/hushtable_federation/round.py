@@ -9,7 +9,6 @@ from functools import cached_property
 from os import PathLike
 from typing import Unpack
 
-import numpy as np
 import rfc8785
 
 from hushtable import files

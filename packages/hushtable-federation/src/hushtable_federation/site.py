@@ -22,7 +22,6 @@ from hushtable_federation.clock import now, stamp
 from hushtable_federation.coordinator import Coordinator, make_results, visit_rounds
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
-from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.rows import Statement
 from hushtable_federation.online.site import OnlineSite
@@ -32,7 +31,8 @@ from hushtable_federation.refusals import Refusal, SiteLog, refusing
 from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
-from hushtable_federation.visit import State, Visit
+from hushtable_federation.visits.site_visit import SiteVisit
+from hushtable_federation.visits.visit import State, Visit
 
 if TYPE_CHECKING:
     from hushtable_federation.home import HomeModel

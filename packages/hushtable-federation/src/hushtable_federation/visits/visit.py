@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hushtable_federation.describe import party_words
+from hushtable_federation.state import MISSING, RoundState
+
 State = Literal["waiting", "done", "act", "left-out", "over", "refused", "failed"]
 #: States in which a party cannot continue a round, whatever command it runs.
 STUCK: tuple[State, ...] = "over", "refused", "failed"
@@ -55,6 +58,19 @@ class Visit:
         self.waits_for = list(waits_for)
         return self.say(*words)
 
+    def conclude(
+        self, state: RoundState, name: str, *words: str, waits_for: Sequence[str] | None = None
+    ) -> "Visit":
+        """End the visit of a party as the round stands, in its words."""
+        self.needs_person |= state.needs_person(name)
+        awaited = [one for one in state.waits_for if one != name]
+        if any(name in task.who for task in state.tasks if task.deed in ("answer", "resolve")):
+            awaited = [name]
+        return self.end(
+            _outcome(state, name), *words, *party_words(state, name),
+            waits_for=awaited if waits_for is None else waits_for,
+        )  # fmt: skip
+
     def after(self, other: "Visit") -> "Visit":
         """Add what the same party did just before, in its other role."""
         self.posted, self.words = other.posted + self.posted, other.words + self.words
@@ -68,3 +84,14 @@ class Visit:
     def exit_code(self) -> int:
         """Return the exit code of the command: 1 if stuck, 3 if a person has to act, else 0."""
         return 1 if self.state in STUCK else 3 if self.needs_person else 0
+
+
+def _outcome(state: RoundState, name: str) -> State:
+    """Return the state of a party's visit."""
+    mine = state.states.get(name)
+    if mine in ("dropped", "out"):
+        return "left-out"
+    if state.phase == "failed":
+        return "failed"
+    is_late = state.late and state.phase != "unmasking" and mine in MISSING
+    return "over" if is_late or state.phase == "short" else "waiting"
