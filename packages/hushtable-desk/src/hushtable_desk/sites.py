@@ -5,7 +5,7 @@ everything, as it does for a command.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -152,8 +152,8 @@ class PersonAtDesk(Attendant):
 
     Parameters
     ----------
-    compared : sequence of str
-        Fingerprints that the person has compared with their owners.
+    compared : bool
+        Whether all parties have read the same fingerprint of all cards aloud.
     statement : Statement
         Statement on the rows.
 
@@ -165,13 +165,14 @@ class PersonAtDesk(Attendant):
 
     attended = True
 
-    def __init__(self, compared: Sequence[str], statement: Statement) -> None:
-        self._compared, self.statement = frozenset(compared), statement
+    def __init__(self, compared: bool, statement: Statement) -> None:
+        self._compared, self.statement = compared, statement
         self.words: list[str] = []
 
     def confirm(self, reply: Reply) -> None:
-        """Trust the compared cards; raise `Refused` if others are needed."""
-        reply.trust([card for card in reply.new if card.fingerprint in self._compared])
+        """Trust all cards if they were compared; raise `Refused` if others are needed."""
+        if self._compared:
+            reply.trust(reply.new)
         reply.check_known()
 
     def report(self, reply: Reply, rows: SiteRows) -> None:
@@ -270,8 +271,8 @@ class AskedRound:
     def verdict(self) -> str:
         """Whether the site can answer: not at all, after another step, or now.
 
-        The value is ``"forbidden"``, ``"approval"``, ``"people"`` (whose fingerprints have to be
-        compared), or ``"allowed"``.
+        The value is ``"forbidden"``, ``"approval"``, ``"people"`` (the fingerprint of all cards has
+        to be compared), or ``"allowed"``.
         """
         if self.standing.forbidden:
             return "forbidden"
@@ -288,14 +289,14 @@ class AskedRound:
     # --- what a person does -----------------------------------------------------------------------
 
     def answer(
-        self, compared: Sequence[str] = (), statement: Statement | None = None, rows: str = ""
+        self, compared: str = "", statement: Statement | None = None, rows: str = ""
     ) -> list[str]:
         """Take the next step in the round, as `Site.sync` does; return a description of it.
 
         Parameters
         ----------
-        compared : sequence of str
-            Fingerprints that the person has compared with their owners.
+        compared : str
+            The fingerprint of all cards, if all parties have read the same aloud; else empty.
         statement : Statement, optional
             Statement on the rows.
         rows : str
@@ -307,7 +308,12 @@ class AskedRound:
             If the policy, the book, or the officer's missing signature forbids it, or something
             else prevents it.
         """
-        site, person = self._site, PersonAtDesk(compared, statement or Statement())
+        if compared not in ("", self.round.fingerprint):
+            raise UsageError(
+                "the fingerprint that was compared is not that of this round's cards: load the "
+                "page again, and compare the fingerprint that it shows"
+            )
+        site, person = self._site, PersonAtDesk(bool(compared), statement or Statement())
         if rows:
             site = Site(replace(site.settings, rows=str(self.at.folder.file(rows))))
         known = len(notes)

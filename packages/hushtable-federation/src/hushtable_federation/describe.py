@@ -202,11 +202,12 @@ def listed(names: Sequence[str], most: int = 8) -> str:
 def standing(state: RoundState) -> str:
     """Return how the round stands, in one to three sentences."""
     round_ = state.round
-    n_in = len(state.those("in", "asked", "helped", "summed"))
+    counted = "in", "asked", "helped", "summed", *(() if state.settled else ("ready",))
+    n_in = len([one for one in state.states.values() if one in counted])
     until, at = shown_time(round_.deadline), shown_time(goes_on(round_.deadline))
     values = {
         "n": n_in, "k": len(round_.names), "needed": round_.needed, "left": state.left,
-        "lead": state.lead, "until": until, "at": at, "now": shown_time(state.at),
+        "lead": state.lead, "until": until, "at": at,
         "minutes": CLOCKS // timedelta(minutes=1),
         "names": listed(state.waits_for),
         "ready": len(state.those("ready")),
@@ -228,7 +229,7 @@ def _sentences(state: RoundState) -> list[str]:
     if state.phase == "counting":
         return [
             N_("%(n)s of %(k)s sites have answered."),
-            N_("The time to answer ended on %(until)s; it is now %(now)s.") if state.late
+            N_("The time to answer ended on %(until)s.") if state.late
             else N_("Waiting for %(names)s until %(until)s."),
             N_("The round continues without missing sites at %(at)s: it allows %(minutes)s minutes "
                "for clock errors."),
@@ -289,7 +290,9 @@ _TASKS: dict[Deed, tuple[str, str]] = {
         N_("Find out which book is the newest, and use only that one, because there are two "
            "different answers. %(lead)s continues without the site."), "",
     ),
-    "ask-time": (N_("The time to answer is over: ask %(lead)s for more time."), ""),
+    "ask-time": (
+        N_("The time to answer is over, because it is %(now)s: ask %(lead)s for more time."), "",
+    ),
     "ask-lead": (N_("There is no result, although the time is over: ask %(lead)s."), "sync"),
     "settle": (N_("Run this command: it decides which sites are in the round."), "sync"),
     "remind": (
@@ -298,7 +301,7 @@ _TASKS: dict[Deed, tuple[str, str]] = {
     ),
     "ask-reason": (N_("Ask %(about)s for the reason, in the site's log."), ""),
     "extend": (
-        N_("Extend the round, and ask %(about)s to answer; or open another."), "--days 3",
+        N_("Open another round, or ask %(about)s to answer, and extend this one:"), "--days 3",
     ),
     "drop": (
         N_("Nothing until %(after)s; then run this. To continue without %(about)s now:"), "--drop",
@@ -310,7 +313,9 @@ _TASKS: dict[Deed, tuple[str, str]] = {
     "remind-again": (N_("Remind %(about)s, and run this again."), "sync"),
     "reopen": (N_("Open another round, and inform the sites."), ""),
     "fetch": (N_("Fetch the result and verify it."), "sync"),
-    "wait": (N_("Nothing now. Run this again after the others have run it, or once a day."), "sync"),
+    "wait": (
+        N_("Nothing now. Run this again after the others have run it, or once a day."), "sync",
+    ),
     "left-out": (
         N_("Nothing: the site is not in the sum. It can fetch the result like the others."), "",
     ),
@@ -324,7 +329,7 @@ def task_words(state: RoundState, task: Task) -> str:
     until = state.round.deadline
     return _(
         words, until=shown_time(until), after=shown_time(goes_on(until)), lead=state.lead,
-        about=listed(task.about),
+        about=listed(task.about), now=shown_time(state.at),
     )  # fmt: skip
 
 

@@ -36,7 +36,6 @@ from hushtable_federation.visits.visit import State, Visit
 
 if TYPE_CHECKING:
     from hushtable_federation.home import HomeModel
-    from hushtable_federation.trial import PlantedTrial
 
 
 class Attendant:
@@ -350,23 +349,6 @@ class Site:
         # Rows to score later are read like those of the site's file.
         home.here.reading_ = RowOptions(**self.settings.reads).reading
         return home
-
-    def trial(self, result: Noised) -> "PlantedTrial":
-        """Return how well own rows, a result, and both together find planted rows.
-
-        Raises
-        ------
-        DataError
-            If the site has fewer than 100 rows.
-        RoundError, UsageError
-            As `model` does.
-        """
-        from hushtable_federation.comparison import others_in
-        from hushtable_federation.trial import planted_trial
-
-        with self.book() as book:
-            others, rows = others_in(result, book), SiteRows(self.settings, book, NOBODY)
-            return planted_trial(rows.open(result.plan), result, others)
 
     def result(self, round_: Round) -> Path:
         """Return the path that the result of a round is written to."""

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from hushtable.errors import HushTableError, RoundError
-from hushtable_federation.clock import forgotten, goes_on, keys_until, now, overdue, stamp
+from hushtable_federation.clock import forgotten, goes_on, is_overdue, keys_until, now, stamp
 from hushtable_federation.folder.round_folder import ASK, ASKED, Amendment, RoundFolder
 from hushtable_federation.protocol.messages import Dealt, Message, RoundKeys
 from hushtable_federation.refusals import Refusal
@@ -133,7 +133,7 @@ class RoundState:
     @property
     def overdue(self) -> bool:
         """Return whether a person has to look after the round, because it has not ended."""
-        return self.at > overdue(self.round.opened, self.round.deadline)
+        return is_overdue(self.at, self.round.opened, self.round.deadline)
 
     @property
     def left(self) -> int:
