@@ -73,7 +73,7 @@ class FolderRound(Rehearsal):
         """Return the round's folder, as anyone opens it."""
         return RoundFolder(self.round, Store.open(self.folder / "round"))
 
-    def progress(self):
+    def state(self):
         """Look as anyone who comes by does: with nothing but the folder."""
         return RoundState.of(self.open())
 

@@ -386,7 +386,8 @@ class _Look:
             return "twice"
         if min(found) == 1:
             return "in"
-        if self.folder.refused(site):
+        # A visitor that has sent its key, and goes on, does not refuse any more.
+        if not (keys and site == self.visitor) and self.folder.refused(site):
             return "refused"
         return "ready" if keys else "awaited"
 

@@ -221,8 +221,8 @@ def compare(
 
     Under masks, no one sees what a single site sent. This command subtracts the site's own part,
     and looks for kinds of rows that this site hardly has, for more rows than stated, and for
-    impossible counts. It writes no file, and its output must not leave the site. Exit codes: 0 done, 1
-    refused or failed, 2 wrong usage, 3 done, but the counts do not fit (with --alert).
+    impossible counts. It writes no file, and its output must not leave the site. Exit codes: 0
+    done, 1 refused or failed, 2 wrong usage, 3 done, but the counts do not fit (with --alert).
 
     Example:
       hushtable round compare result.hush --book north.book
