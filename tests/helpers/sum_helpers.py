@@ -1,6 +1,6 @@
 """A masked round without files, network and books: participants with a store in memory, a tally."""
 
-from datetime import timedelta
+import hashlib
 
 import numpy as np
 
@@ -47,7 +47,8 @@ class FixedCounts:
 
     def send(self, mask):
         if not self.content:
-            share, _ = charged(self.round, f"{self.keys.card.name:0<64.64}".encode().hex()[:64], ())
+            release = hashlib.sha256(self.keys.card.name.encode()).hexdigest()
+            share, _ = charged(self.round, release, ())
             self.content = Submission.pack(self.round, self.keys, self.counts, share, T0, mask)
         return self.content
 
@@ -58,17 +59,19 @@ class FixedCounts:
 class Parties:
     """The parties of one masked round, and their messages in the order in which they were sent."""
 
-    def __init__(self, n, least, **terms):
+    def __init__(self, n, least, plan=PLAN, **terms):
         self.lead, self.keys = _keys("lead"), {f"s{i}": _keys(f"s{i}") for i in range(n)}
         cards = [one.card for one in self.keys.values()]
         terms = {"epsilon": 0.5, "at": T0, "deadline": DEADLINE, "least": least} | terms
-        self.round = Round.open(PLAN, cards, self.lead, **terms)
+        self.round = Round.open(plan, cards, self.lead, **terms)
         self.counts = {
             name: FixedCounts(self.round, keys, i)
             for i, (name, keys) in enumerate(self.keys.items())
         }
         self.stores = {name: MemoryStore() for name in self.keys}
         self.log = []
+        #: Bytes that sites read in requests.
+        self.read = 0
         self.tally = Tally(self.round, self.lead)
 
     def site(self, name):
@@ -93,6 +96,7 @@ class Parties:
             outbox = self.tally.advance(inbox, NOW, step)
             inbox = []
             for name, request in outbox.items():
+                self.read += len(request)
                 is_gone = name in gone and STEPS.index(step) >= STEPS.index(gone[name])
                 content = b"" if is_gone else change(step, name, self.answer(name, request))
                 self.log.append((step, name, content))
@@ -124,7 +128,3 @@ def public_keys(parties, name):
     """Return what a site signed as its keys for the round."""
     content = next(c for step, n, c in parties.log if (step, n) == ("keys", name))
     return RoundKeys.read(parties.round, name, content)
-
-
-#: Long after the deadline.
-LATE = DEADLINE + timedelta(days=90)

@@ -289,4 +289,4 @@ def _decided_by(round_: Round, message: Message) -> Decisions:
     if "sites" in body:
         record = {name: body.get(name) for name in ("sites", "others")}
         return Decisions(listed=SumList.of(round_, record))
-    return Decisions(signed=body["signed"])
+    return Decisions(signed=body.get("signed", {}))
