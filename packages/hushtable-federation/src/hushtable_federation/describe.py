@@ -22,7 +22,7 @@ from hushtable_federation.ranges import is_for_ranges, range_words
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
-from hushtable_federation.state import Deed, RoundState, Task
+from hushtable_federation.state import Deed, RoundState, RoundTask
 
 
 def officer_words(round_: Round) -> list[str]:
@@ -323,7 +323,7 @@ _TASKS: dict[Deed, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def task_words(state: RoundState, task: Task) -> str:
+def task_words(state: RoundState, task: RoundTask) -> str:
     """Return a task in a sentence or two."""
     words, _command = _TASKS[task.deed]
     until = state.round.deadline
@@ -333,7 +333,7 @@ def task_words(state: RoundState, task: Task) -> str:
     )  # fmt: skip
 
 
-def task_command(task: Task, folder: str, key: str) -> str:
+def task_command(task: RoundTask, folder: str, key: str) -> str:
     """Return the command to type for a task; empty if there is none."""
     _words, command = _TASKS[task.deed]
     if command in ("sync", "answer"):
@@ -342,7 +342,7 @@ def task_command(task: Task, folder: str, key: str) -> str:
     return command and f"hushtable round amend {folder} --key {key} {_changes(task)}"
 
 
-def _changes(task: Task) -> str:
+def _changes(task: RoundTask) -> str:
     """Return the options of ``amend`` for a task; empty if it amends nothing."""
     _words, command = _TASKS[task.deed]
     if command == "--drop":
@@ -350,7 +350,7 @@ def _changes(task: Task) -> str:
     return command if command.startswith("--") else ""
 
 
-def task_facts(state: RoundState, task: Task, folder: str, key: str) -> dict[str, Any]:
+def task_facts(state: RoundState, task: RoundTask, folder: str, key: str) -> dict[str, Any]:
     """Return a task for machines."""
     return {
         "who": task.who, "words": task_words(state, task),
@@ -379,7 +379,7 @@ def party_words(state: RoundState, name: str) -> list[str]:
     ]
 
 
-def _with_changes(words: str, task: Task) -> str:
+def _with_changes(words: str, task: RoundTask) -> str:
     changes = _changes(task)
     return f"{words.rstrip('.:')} (hushtable round amend {changes})." if changes else words
 

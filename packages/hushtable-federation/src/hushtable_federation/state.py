@@ -39,8 +39,8 @@ Deed = Literal[
 ]  # fmt: skip
 
 
-class Task(NamedTuple):
-    """What some parties have to do."""
+class RoundTask(NamedTuple):
+    """A task, and who has to do it."""
 
     deed: Deed
     who: list[str]
@@ -168,7 +168,7 @@ class RoundState:
     # --- who has to do what -------------------------------------------------------------------
 
     @property
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[RoundTask]:
         """Return who has to do what now, the most urgent task first."""
         by_phase = {
             "counting": self._late if self.late else self._counting,
@@ -184,75 +184,75 @@ class RoundState:
         """Return whether a person has to act at a party."""
         return any(task.needs_person for task in self.tasks if name in task.who)
 
-    def _counting(self) -> list[Task]:
+    def _counting(self) -> list[RoundTask]:
         missing = tuple(self.those(*MISSING) if self.settled else self.those(*ABSENT))
         return [
-            Task("answer", self.those("awaited"), True),
-            Task("resolve", self.those("refused"), True),
-            Task("settle", [self.lead] if self.settles else []),
-            Task("send" if self.settled else "wait", self.those("ready")),
+            RoundTask("answer", self.those("awaited"), True),
+            RoundTask("resolve", self.those("refused"), True),
+            RoundTask("settle", [self.lead] if self.settles else []),
+            RoundTask("send" if self.settled else "wait", self.those("ready")),
             *self._ask_reason(),
-            Task("remind", [self.lead] if missing else [], about=missing),
+            RoundTask("remind", [self.lead] if missing else [], about=missing),
             *self._twice(),
             *self._others("in"),
         ]
 
-    def _late(self) -> list[Task]:
+    def _late(self) -> list[RoundTask]:
         """Return the tasks between the deadline and the time when the round continues."""
         missing = tuple(self.those(*MISSING))
         enough = len(self.those("in")) >= self.round.needed
-        lead = Task("drop" if enough else "extend", [self.lead], not enough, missing)
-        return [lead, Task("ask-time", [*missing], True), *self._twice(), *self._others("in")]
+        lead = RoundTask("drop" if enough else "extend", [self.lead], not enough, missing)
+        return [lead, RoundTask("ask-time", [*missing], True), *self._twice(), *self._others("in")]
 
-    def _short(self) -> list[Task]:
+    def _short(self) -> list[RoundTask]:
         missing = tuple(self.those(*MISSING))
         return [
-            Task("extend", [self.lead], True, missing),
-            Task("ask-time", [*missing], True),
+            RoundTask("extend", [self.lead], True, missing),
+            RoundTask("ask-time", [*missing], True),
             *self._others("in"),
         ]
 
-    def _closing(self) -> list[Task]:
-        late = Task("ask-time", self.those(*MISSING))
-        return [Task("continue", [self.lead], self.overdue), late, *self._others("in")]
+    def _closing(self) -> list[RoundTask]:
+        late = RoundTask("ask-time", self.those(*MISSING))
+        return [RoundTask("continue", [self.lead], self.overdue), late, *self._others("in")]
 
-    def _unmasking(self) -> list[Task]:
+    def _unmasking(self) -> list[RoundTask]:
         asked = self.those("asked")
         goes_on = self.lead in self.waits_for
-        lead = Task("continue" if goes_on else "remind-again", [self.lead], self.overdue,
+        lead = RoundTask("continue" if goes_on else "remind-again", [self.lead], self.overdue,
                     tuple(asked))  # fmt: skip
         return [
-            Task("help", asked, self.overdue),
+            RoundTask("help", asked, self.overdue),
             *self._ask_reason(),
             lead,
             *self._others("in", "helped"),
         ]
 
-    def _done(self) -> list[Task]:
-        return [Task("fetch", [*dict.fromkeys([self.lead, *self.round.names])])]
+    def _done(self) -> list[RoundTask]:
+        return [RoundTask("fetch", [*dict.fromkeys([self.lead, *self.round.names])])]
 
-    def _failed(self) -> list[Task]:
+    def _failed(self) -> list[RoundTask]:
         others = [name for name in self.round.names if name != self.lead]
-        return [Task("reopen", [self.lead], True), Task("nothing", others)]
+        return [RoundTask("reopen", [self.lead], True), RoundTask("nothing", others)]
 
-    def _others(self, *waiting: SiteState) -> list[Task]:
+    def _others(self, *waiting: SiteState) -> list[RoundTask]:
         """Return that sites that have answered wait, and that those left out do nothing."""
         deed: Deed = "ask-lead" if self.overdue else "wait"
         return [
-            Task(deed, self.those(*waiting), self.overdue),
-            Task("left-out", self.those("dropped", "out")),
+            RoundTask(deed, self.those(*waiting), self.overdue),
+            RoundTask("left-out", self.those("dropped", "out")),
         ]
 
-    def _ask_reason(self) -> list[Task]:
+    def _ask_reason(self) -> list[RoundTask]:
         about = tuple(self.refused)
-        return [Task("ask-reason", [self.lead] if about else [], True, about)]
+        return [RoundTask("ask-reason", [self.lead] if about else [], True, about)]
 
-    def _twice(self) -> list[Task]:
+    def _twice(self) -> list[RoundTask]:
         """Return what to do about sites that signed two answers, for example with two books."""
         names = self.those("twice")
         return [
-            Task("drop-twice", [self.lead] if names else [], True, tuple(names)),
-            Task("find-book", names, True),
+            RoundTask("drop-twice", [self.lead] if names else [], True, tuple(names)),
+            RoundTask("find-book", names, True),
         ]
 
     def facts(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from hushtable_federation.keys import Card, Keys
 from hushtable_federation.pages import page
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
-from hushtable_federation.state import RoundState, Task
+from hushtable_federation.state import RoundState, RoundTask
 
 _Key = Annotated[
     Path | None,
@@ -140,7 +140,7 @@ def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
     return found
 
 
-def _tasks(state: RoundState, me: Card | None) -> list[Task]:
+def _tasks(state: RoundState, me: Card | None) -> list[RoundTask]:
     """Return what this party has to do, or what everyone has to do if no party is given."""
     if me is None:
         return state.tasks
