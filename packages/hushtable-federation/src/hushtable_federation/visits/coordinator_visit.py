@@ -107,9 +107,8 @@ class CoordinatorVisit:
 
     def _wait(self, visit: Visit, awaited: Sequence[str] = (), *words: str) -> Visit:
         """End the visit as the round stands: sites or a person have to act, or it cannot end."""
-        name = self.keys.card.name
-        state = RoundState.of(self.folder, name, visit.found_out)
-        return visit.conclude(state, name, *words, waits_for=awaited)
+        state = RoundState.of(self.folder, self.keys.card.name, visit.found_out)
+        return visit.say(*words).conclude_lead(state, awaited)
 
     def _read(self, tally: Tally, step: Step) -> None:
         """Take the answers to a step: those kept, which may be gone from the folder, and others."""
@@ -140,10 +139,7 @@ class CoordinatorVisit:
             few = len(tally.drawn) < round_.needed
             early = now() <= keys_until(round_.opened, round_.deadline)
             over = now() > goes_on(round_.deadline) or len(left) < round_.needed
-            if missing and (early or few) and not over:
-                self._wait(visit, missing)
-                return False
-            if few:
+            if few or (missing and early and not over):
                 self._wait(visit, missing)
                 return False
             tally.close_keys()
@@ -159,10 +155,8 @@ class CoordinatorVisit:
         left = [name for name in self.folder.left() if name in tally.decided.keys]
         missing = [name for name in left if name not in tally.present]
         over, least = now() > goes_on(round_.deadline), round_.needed
-        if missing and not over and len(tally.present) + len(missing) >= least:
-            self._wait(visit, missing)
-            return False
-        if len(tally.present) < least:
+        can_wait = missing and not over and len(tally.present) + len(missing) >= least
+        if can_wait or len(tally.present) < least:
             self._wait(visit, missing)
             return False
         return True
