@@ -199,6 +199,14 @@ def test_a_site_that_refuses_to_help_is_named_with_its_word(play):
     assert "Ask site01 for the reason, in the site's log." in describe.party_words(found, "lead")
 
 
+def test_a_party_of_both_roles_states_once_how_the_round_stands(play):
+    site, lead = play.visit("site01"), play.visit("lead")
+    ((words,), (later,)) = site.words, lead.words
+    assert words == later  # nothing was changed in between
+    assert lead.after(site).words == [words]
+    assert lead.posted == ["keys"]
+
+
 def test_commands_name_folder_key_and_sites(play, at):
     at(play.round.deadline + timedelta(minutes=1))
     (extend,) = (task for task in play.state().tasks if task.deed == "extend")
