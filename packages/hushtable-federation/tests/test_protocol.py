@@ -11,6 +11,7 @@ from hushtable import Plan, files
 from hushtable.errors import RoundError
 from hushtable_federation.protocol import masks
 from hushtable_federation.protocol.messages import (
+    LIST,
     STEPS,
     Dealt,
     Message,
@@ -238,7 +239,8 @@ def test_shares_before_enough_sites_have_signed():
     two = {name: signed[name] for name in ("s0", "s1")}
     assert asked(two) == "sites"
     assert asked(two | {"s2": signed["s1"]}) == "shares"  # under another name
-    assert asked(two | {"s4": signed["s1"]}) == "shares"  # who is not on the list
+    late = parties.keys["s4"].sign(LIST, parties.tally.listed.digest(parties.round))
+    assert asked(two | {"s4": late}) == "shares"  # who is not on the list
     assert asked(two | {"s2": 7}) == "request"
     assert asked({}) == "sites"
     assert word(parties, "s0", ask(parties.round, "unmask", parties.lead, {})) == "request"
@@ -423,3 +425,10 @@ def test_a_site_moves_little_more_than_its_counts(n, n_tables, most, capsys):
     with capsys.disabled():
         print(f"\n{n} sites of {plan.family.n_cells:,} counters: {ratio:.2f} times the counts")
     assert ratio <= most
+
+
+def test_shares_are_given_at_once_for_the_whole_roster_only():
+    parties = masked()
+    request = listing(parties, "unmask", "s0", ["s0", "s1", "s2"], ["s3"])
+    assert word(parties, "s0", request) == "sites"
+    assert word(parties, "s0", listing(parties, "unmask", "s0", parties.keys)) == ""

@@ -176,6 +176,12 @@ def test_options_for_hidden_hash_functions_are_refused_with_a_way_on(refused, li
     refused(*line.split(), code=2, says=["was removed", WAY_ON])
 
 
+def test_a_bound_on_rows_is_refused_with_a_way_on(refused):
+    line = "round open plan.hush a.card --key k --epsilon 1 --days 3 --max-rows 100 -o r.hush"
+    says = ["was removed", "max_rows, a bound on the rows of a site, was dropped", "open the round"]
+    refused(*line.split(), code=2, says=says)
+
+
 @pytest.mark.parametrize("line", ["plan hide p.hush -o l.hush", "round secret -o s.hush"])
 def test_commands_for_hidden_hash_functions_are_refused_with_a_way_on(refused, line):
     refused(*line.split(), code=2, says="was removed: noise is what protects rows")

@@ -92,6 +92,6 @@ def test_a_bound_on_rows_is_refused_with_what_to_do():
 def test_masked_rounds_have_as_many_sites_as_were_tried():
     assert rounds.Terms.agreed(rounds.MAX_MASKED_SITES, epsilon=1.0).masked
     more = rounds.MAX_MASKED_SITES + 1
-    with pytest.raises(UsageError, match=r"501 sites: a masked round can have 500 at most\. Open"):
+    with pytest.raises(UsageError, match=r"301 sites: a masked round can have 300 at most\. Open"):
         rounds.Terms.agreed(more, epsilon=1.0)
     assert not rounds.Terms.agreed(more, epsilon=1.0, masked=False).masked

@@ -350,6 +350,14 @@ def test_lines_that_are_no_rows(read, below, says):
         )
 
 
+def test_names_that_come_again(read):
+    again = lines(*lines(rows=ROWS * 300).splitlines())
+    assert values(read(again)) == ROWS * 301
+    assert read(again).found == ("line 9002 repeats the names, and is left out",)
+    assert read(again).place(9000) == "line 9003"
+    assert len(values(read(lines(below=["Pat;1;2"]), skip_lines=0))) == 31
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -553,3 +561,8 @@ def test_what_stands_below_the_names_decides_nothing_where_nobody_is_asked(tmp_p
     path.write_text("a,b\n[s],[m]\n1,2\n", encoding="utf-8")
     rows = as_reader(path, layout=FileLayout(unasked=Unasked(["a", "b"])))
     assert sum(len(batch) for batch in rows.read()) == 2
+
+
+def test_a_dict_may_lack_a_key():
+    fit = HushTable(n_tables=5, random_state=0).fit([{"a": i % 7, "b": i % 3} for i in range(60)])
+    assert fit.score_samples([{"a": 1}]) == fit.score_samples([{"a": 1, "b": None}])

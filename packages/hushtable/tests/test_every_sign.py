@@ -28,10 +28,8 @@ READINGS = (
         for sign in ".,"
         for some in (False, True)
     ),
-    ColumnReading("number", powers={"": 0, "k": 3, "m": -3}),
     *(ColumnReading("date", dates=order, lenient=order == "dmy") for order in dates.ORDERS),
     ColumnReading("time"),
-    ColumnReading("angle"),
     ColumnReading("boolean"),
 )
 #: What else a column may hold, so that no rule about the whole of a column hides another.

@@ -43,10 +43,6 @@ FORMS = {
     "array": json.dumps(ROWS),
     "pretty array": json.dumps(ROWS, indent=2).replace("\n", "\r\n"),
     "one line each": "[\n" + ",\n".join(map(json.dumps, ROWS)) + "\n]\n",
-    "in an object": json.dumps({"meta": {"n": [1, 2]}, "data": ROWS, "ok": True}),
-    "deep in objects": json.dumps({"a": {"b": {"c": ROWS, "d": []}}, "z": [1, [2, {"x": 1}]]}),
-    "objects": "\n".join(json.dumps(row, indent=1) for row in ROWS),
-    "objects in a line": "".join(map(json.dumps, ROWS)),
     "lines": "\n".join(map(json.dumps, ROWS)),
     "with a mark": "\ufeff" + "\n".join(map(json.dumps, ROWS)),
 }
@@ -62,31 +58,30 @@ def test_forms(tmp_path, request, windows, form, name):
     path = saved(tmp_path / name, gzip.compress(content) if "gz" in name else content)
     assert rows_of(path) == ROWS
     reader = as_reader(path)
-    assert reader.place(1) == ("line 2" if form == "lines" else "object 2")
+    assert reader.place(1) == ("object 2" if content.startswith(b"[") else "line 2")
     assert reader.source == str(path)
-    assert reader.found == {"in an object": ("the list 'data'",), "deep in objects": (
-        "the list 'a.b.c'",)}.get(form, ())  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (json.dumps({"meta": {"n": [1, 2]}, "data": ROWS}), r"\)\['data'\]"),
+        (json.dumps({"a": {"b": ROWS, "c": []}}), r"\['a.b'\].*\)\['a'\]\['b'\]"),
+        ("\n".join(json.dumps(row, indent=1) for row in ROWS), "several lines each: write one"),
+        (json.dumps(ROWS[0], indent=1), "one object over several lines, and no list"),
+        ("".join(map(json.dumps, ROWS)), "is not one JSON object.*one complete object per line"),
+    ],
+)
+def test_other_json_is_refused_with_a_way(tmp_path, content, says):
+    with pytest.raises(DataError, match=says):
+        rows_of(saved(tmp_path / "a.json", content))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-@pytest.mark.parametrize("form", ["array", "lines", "in an object"])
+@pytest.mark.parametrize("form", ["array", "lines"])
 def test_encodings_with_a_mark(tmp_path, encoding, form):
     text = FORMS[form].replace("\\u00e9", "é").removeprefix("\ufeff")
     assert rows_of(saved(tmp_path / "a.json", text.encode(encoding))) == ROWS
-
-
-def test_several_lists_are_asked_about(tmp_path):
-    path = saved(tmp_path / "a.json", json.dumps({"one": ROWS[:1], "x": {"two": ROWS}}))
-    with pytest.raises(DataError, match=r"several lists of objects, \['one', 'x.two'\].*\n"
-                       r"Add: --member x.two$"):  # fmt: skip
-        as_reader(path)
-    assert rows_of(path, member="x.two") == ROWS
-    with pytest.raises(
-        DataError, match=r"has no list 'three': it contains the lists \['one', 'x.two"
-    ):
-        as_reader(path, layout=FileLayout(member="three"))
-    with pytest.raises(DataError, match="has no list 'a': it contains one list without a name"):
-        as_reader(saved(path, json.dumps(ROWS)), layout=FileLayout(member="a"))
 
 
 NESTED = [
@@ -155,7 +150,7 @@ def test_numbers_keep_their_digits(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('[{"a": 1}, {"a": 2', "line 1: is cut off: export the file again"),
+        ('[{"a": 1}, {"a": 2', "line 1: is cut off: was it truncated"),
         ('[\n{"a": 1},\n{"a": 2},', "line 3: .*truncated"),
         ('[{"a": 1}\n', "was it truncated"),
         ('{"data": [{"a": 1}], "x": ', "truncated"),
@@ -176,9 +171,9 @@ def test_numbers_keep_their_digits(tmp_path):
         (json.dumps({"a": {f"x{i}": i for i in range(30)}}), r"one object.*orient='records'"),
         ('{"columns": ["a"], "index": [0, 1], "data": [[1], [2]]}', "holds all rows in one object"),
         ('{"a": [1, 2],\n "b": [3, 4]}', r"no list of objects.*orient='records'"),
-        ('[' + '{"a":' * 500 + '1' + '}' * 500 + ']', "nested more than 64 deep|nested too deep"),
-        ('[{"a":' + '[' * 90_000 + ']' * 90_000 + '}]', "nested too deep|nested more than 64 deep"),
-        ('{"a":' * 90_000 + '1' + '}' * 90_000, "nested more than 64 deep"),
+        ('[' + '{"a":' * 500 + '1' + '}' * 500 + ']', "nested (?:more than 64|too deep)"),
+        ('[{"a":' + '[' * 90_000 + ']' * 90_000 + '}]', "nested too deep|more than 64 deep"),
+        ('{"a":' * 90_000 + '1' + '}' * 90_000, "nested (?:more than 64 deep|too deeply)"),
         ('{"b":1}\n{"a":' + '{"a":' * 90_000 + '1' + '}' * 90_001, "line 2: .*more than 64 deep"),
         ('{"b":1}\n{"x":"' + '}' * 90_000 + '","a":' + '[' * 90_000 + ']' * 90_000 + '}',
          "line 2: .*more than 64 deep"),
@@ -263,12 +258,11 @@ def flat(row, outer=""):
     return found
 
 
-@given(st.lists(OBJECTS, min_size=1, max_size=6), st.sampled_from([None, 2]), st.booleans())
-def test_every_value_is_as_it_was_written_or_refused(tmp_path_factory, rows, indent, within):
+@given(st.lists(OBJECTS, min_size=1, max_size=6), st.sampled_from([None, 2]))
+def test_every_value_is_as_it_was_written_or_refused(tmp_path_factory, rows, indent):
     path = tmp_path_factory.mktemp("json") / "a.json"
-    content = {"x": 1, "rows": rows} if within else rows
     try:
-        found = rows_of(saved(path, json.dumps(content, indent=indent)))
+        found = rows_of(saved(path, json.dumps(rows, indent=indent)))
     except DataError as error:
         if "an object elsewhere" in str(error) or "no columns" in str(error):
             return
@@ -281,21 +275,6 @@ def test_every_value_is_as_it_was_written_or_refused(tmp_path_factory, rows, ind
             if isinstance(value, bool) and not isinstance(read, bool):
                 value = str(value).lower()
             assert read == (str(value) if isinstance(read, str) and value is not None else value)
-
-
-def test_places_of_geojson_are_columns(tmp_path):
-    path = tmp_path / "places.geojson"
-    places = [[8.5, 47.0], [8.75, 47.5, 400], None]
-    features = [
-        {"type": "Feature", "properties": {"n": n}, "geometry": place and {"coordinates": place}}
-        for n, place in enumerate(places)
-    ]
-    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    [batch] = as_reader(path).read()
-    found = batch.to_pydict()
-    assert found["geometry.coordinates.0"] == [8.5, 8.75, None]
-    assert found["geometry.coordinates.1"] == [47.0, 47.5, None]
-    assert found["geometry.coordinates.2"] == [None, 400, None]
 
 
 def test_lists_of_another_length_are_refused_by_line(tmp_path):

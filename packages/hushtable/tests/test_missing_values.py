@@ -18,7 +18,8 @@ from hushtable.errors import DataError
 
 def kept(missing, texts, decimal=None):
     """Return the texts that are left."""
-    column = Reading(missing=tuple(missing)).without_missing(pa.array(texts, pa.string()), decimal)
+    reading, column = Reading(missing=tuple(missing)), pa.array(texts, pa.string())
+    column = reading.without_missing(column, "x", decimal)
     return [text for text in column.to_pylist() if text is not None]
 
 
@@ -76,7 +77,7 @@ def test_a_plain_number_that_could_be_thousands_is_read_by_its_column(texts):
     ],
 )
 def test_typed_columns_lose_the_same_values(values, missing, left):
-    column = Reading(missing=(missing,)).without_missing(values)
+    column = Reading(missing=(missing,)).without_missing(values, "x")
     assert column.null_count == (len(values) - len(left) if left is not None else 1)
     if left is not None:
         assert [value for value in column.to_pylist() if value is not None] == left

@@ -11,6 +11,7 @@ import pytest
 
 from hushtable import files, load, plugins
 from hushtable.cli import main
+from hushtable.cli.app import app
 from hushtable.data.readers import as_reader, registry
 from hushtable.display import Displayed
 from hushtable.errors import DataError, FileError, PluginError
@@ -178,6 +179,9 @@ def test_a_file_and_a_command_of_a_package_that_is_not_there(monkeypatch, tmp_pa
                  "-o", str(tmp_path / "s.csv")]) == 1  # fmt: skip
     assert re.search(needs, capsys.readouterr().err)
     assert main(["nothing"]) == 2
+    group = app()
+    completing = group.make_context("hushtable", ["round", "o"], resilient_parsing=True)
+    assert group.get_command(completing, "round") is None
 
 
 def test_the_old_import_names_the_new_one():

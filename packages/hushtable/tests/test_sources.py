@@ -494,9 +494,7 @@ def test_far_files_that_cannot_be_read(far, monkeypatch):
         with pytest.raises(DataError, match=message):
             as_reader(url)
     far.pipe("/bad.jsonl", b'{"a":')
-    with pytest.raises(
-        DataError, match=r"^memory:///?bad\.jsonl: line 1: the file ends in the mid"
-    ):
+    with pytest.raises(DataError, match=r"^memory:///?bad\.jsonl: line 1: is cut off"):
         as_reader("memory://bad.jsonl")
     for missing in ("fsspec.core", "fsspec.registry"):
         monkeypatch.setitem(sys.modules, missing, None)
@@ -555,9 +553,7 @@ def test_a_folder_of_several_formats(tmp_path):
     assert [row["a"] for row in rows_of(str(tmp_path))] == [1.5, 2.5] * 3
     assert len(rows_of(str(tmp_path / "*[0-9]*"))) == 6
     (tmp_path / "none").mkdir()
-    with pytest.raises(
-        DataError, match=r"no folder with CSV or Parquet or JSON or XML or .* files"
-    ):
+    with pytest.raises(DataError, match=r"no folder with CSV or Parquet or JSON or .* files"):
         as_reader(tmp_path / "none")
 
 
@@ -696,14 +692,6 @@ def _json_lines(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in _objects(rows)))
 
 
-def _json_within(path, rows):
-    path.write_text(json.dumps({"at": "north", "rows": _objects(rows), "notes": [{"a": 1}]}))
-
-
-def _xml(path, rows):
-    path.write_text("".join(["<t>", *(f"<r><a>{a}</a><c>{c}</c></r>" for a, c in rows), "</t>"]))
-
-
 def _workbook(path, rows):
     with xlsxwriter.Workbook(path) as book:
         sheet = book.add_worksheet("S")
@@ -720,16 +708,13 @@ def _workbook(path, rows):
         ("a.json", _json, {}, ""),
         ("a.jsonl", _json_lines, {}, ""),
         ("a.json", _json_lines, {}, "does not begin with a list"),
-        ("a.json", _json_within, {}, "does not begin with a list"),
-        ("a.json", _json_within, {"member": "rows"}, ""),
-        ("a.json", _json_within, {"member": "row"}, "no list 'row'"),
-        ("a.xml", _xml, {}, "in XML"),
+        ("a.xml", _csv, {}, "an XML file, which is not read"),
         ("a.xlsx", _workbook, {"skip_footer": 1}, ""),
         ("a.xlsx", _workbook, {"header": False}, "without column names"),
     ],
 )
 def test_no_number_of_rows_decides_where_no_person_is(tmp_path, name, write, layout, refused):
-    """An empty list, one element of XML, or a row above a footer decided whether a site answers."""
+    """An empty list, or a row above a footer decided whether a site answers."""
     plan = Plan.draw(
         Schema([Feature.numeric("a", low=0, high=9), Feature.categorical("c", ["x"])]),
         n_tables=2, random_state=0,

@@ -66,7 +66,7 @@ def said(text, decimal=".", **options):
         ("kg 12.5", 12.5, None),
         ("%12", 12, 12),
         ("INR 12", 12, 12),
-        ("5K", 5, 5),
+        ("5K", None, None),
         ("3B", None, None),
         ("17h30", None, None),
         ("12.3 ± 0.4", None, None),
@@ -141,16 +141,11 @@ def test_a_number_comes_back_however_it_is_written(units, places, group):
         ("2026年5月15日", "dmy", "2026-05-15T00:00:00"),
         ("2026年5月15日(金) 14時30分", "dmy", "2026-05-15T14:30:00"),
         ("2026년 5월 15일", "dmy", "2026-05-15T00:00:00"),
-        ("令和8年5月15日", "dmy", "2026-05-15T00:00:00"),
-        ("令和元年5月1日", "dmy", "2019-05-01T00:00:00"),
-        ("R8.5.15", "mdy", "2026-05-15T00:00:00"),
+        ("R8.5.15", "mdy", None),
         ("15/05/2026 5:30 p. m.", "dmy", "2026-05-15T17:30:00"),
         ("15/05/2026 오후 5:30", "dmy", "2026-05-15T17:30:00"),
         ("15.05.2026 17.30 Uhr", "dmy", "2026-05-15T17:30:00"),
-        ("2026-W21", "dmy", "2026-05-18T00:00:00"),
-        ("2026-W21-3", "dmy", "2026-05-20T00:00:00"),
         ("2026-W54", "dmy", None),
-        ("2026Q2", "dmy", "2026-04-01T00:00:00"),
         ("05/2026", "dmy", "2026-05-01T00:00:00"),
         ("10 3/4", "ymd", None),
         ("31.12.9999", "dmy", "9999-12-31T00:00:00"),
@@ -219,7 +214,6 @@ def test_texts_without_a_value_do_not_keep_later_ones_from_being_read():
     for read, text in (
         (partial(dates.seconds, order="dmy"), "15.05.2026"),
         (dates.of_day, "10:35"),
-        (numbers.angles, "48°51'24\"N"),
     ):
         assert np.isfinite(read(pa.array([*odd, text]))).tolist() == [False] * len(odd) + [True]
 
@@ -244,38 +238,13 @@ def test_times_of_day_are_seconds():
     [
         ("17h30", 63000), ("5:30 p. m.", 63000), ("午後5:30", 63000), ("下午5:30", 63000),
         ("17.30 Uhr", 63000), ("klo 17.30", 63000), ("101:05:00", 363900), ("1:15:30.5", 4530.5),
-        ("2h 15m", 8100), ("1 Stunden 5 Minuten", 3900), ("1 j 3 h", 97200), ("1d 3h", 97200),
-        ("2 часа 15 минут", 8100), ("1時間30分", 5400), ("90 min", 5400), ("PT2H15M", 8100),
-        ("P1DT2H", 93600), ("-PT5M", -300), ("P1M", None), ("3h 2d", None), ("3A", None),
+        ("17 Uhr", 61200), ("2h 15m", None), ("90 min", None), ("PT2H15M", None), ("3A", None),
         ("120/80", None), ("17.30", None),
     ],
 )  # fmt: skip
 def test_clocks_and_durations_as_people_write_them(text, seconds):
     [found] = dates.of_day(pa.array([text]))
     assert np.isnan(found) if seconds is None else found == seconds
-
-
-@pytest.mark.parametrize(
-    ("text", "degrees"),
-    [
-        ("52°31'12\"N", 52.52), ("48° 51' 24\" S", -(48 + 51 / 60 + 24 / 3600)),
-        ("48\u00b051\u203224\u2033 N", 48 + 51 / 60 + 24 / 3600), ("48°30.5' W", -(48 + 30.5 / 60)),
-        ("12.5 E", 12.5), ("12.5", None), ("52°61'12\"N", None),
-    ],
-)  # fmt: skip
-def test_angles_are_degrees(text, degrees):
-    [found] = numbers.angles(pa.array([text]))
-    assert np.isnan(found) if degrees is None else found == pytest.approx(degrees, abs=1e-12)
-
-
-def test_units_may_multiply_by_powers_of_ten():
-    texts = pa.array(["1.609K", "2.5M", "900", "3 kg"])
-    found = numbers.values(texts, ".", powers={"": 0, "K": 3, "M": 6})
-    np.testing.assert_array_equal(found, [1609, 2500000, 900, np.nan])
-    assert numbers.values(pa.array(["0.123", "45%"]), ".", powers={"": 2, "%": 0}).tolist() == [
-        12.3,  # and not 12.299999999999999
-        45.0,
-    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Write the words of dates, clocks, durations, and currencies for reading tables.
+"""Write the words of dates, clocks, and currencies for reading tables.
 
     python packages/hushtable/tools/cldr_words.py
 
@@ -26,14 +26,6 @@ _CODES = (
     "km vi id ms fil ja zh zh_Hant ko mn kk uz ky az ka hy be tg tk"
 )
 LANGUAGES = _CODES.split()
-#: Seconds of the units of durations; months and years have no fixed length.
-UNITS = {"week": 604_800, "day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
-#: Abbreviations of programs, in addition to those of the CLDR.
-MORE_UNITS = {
-    "w": 604_800, "wk": 604_800, "wks": 604_800, "d": 86_400, "j": 86_400, "h": 3_600,
-    "hr": 3_600, "hrs": 3_600, "std": 3_600, "m": 60, "min": 60, "mins": 60, "mn": 60, "s": 1,
-    "sec": 1, "secs": 1, "sek": 1,
-}  # fmt: skip
 MORE_MONTHS = {"de": {"mrz": 3}, "en": {"sept": 9}, "es": {"set": 9}, "pt": {"marc": 3}}
 
 
@@ -82,16 +74,6 @@ def halves(locale: Any) -> Iterator[tuple[str, str]]:
             yield "".join(letter for letter in word.lower() if letter not in ". \xa0\u202f"), half
 
 
-def units(locale: Any) -> Iterator[tuple[str, int]]:
-    """Yield the words for parts of a duration, each with its seconds."""
-    for unit, seconds in UNITS.items():
-        for forms in locale.get("unit_patterns", {}).get(f"duration-{unit}", {}).values():
-            for pattern in forms.values():
-                word = plain(str(pattern).replace("{0}", "")) if "{0}" in str(pattern) else ""
-                if word.isalpha() and (len(word) > 2 or not word.isascii()):
-                    yield word, seconds
-
-
 def clear(pairs: Iterator[tuple[Any, Any]] | list[tuple[Any, Any]]) -> dict[Any, Any]:
     """Return the words that mean the same in all languages."""
     meanings = defaultdict(set)
@@ -105,8 +87,6 @@ def main() -> None:
     # Leaves out inherited words, which are English or numbers.
     locales: dict[str, Any] = {code: load(code, merge_inherited=False) for code in LANGUAGES}
     used = [("am", "am"), ("pm", "pm"), *(pair for one in locales.values() for pair in halves(one))]
-    lengths = [pair for one in locales.values() for pair in units(one)]
-    by_word = clear([pair for pair in lengths if pair[0] not in MORE_UNITS])
     today = date.today()
     codes = {
         code
@@ -126,7 +106,6 @@ def main() -> None:
             }
         ),
         "halves": clear(used),
-        "units": dict(sorted((by_word | MORE_UNITS).items())),
         "currencies": sorted(codes),
     }
     lines = [f"{json.dumps(key)}: {_lines(part)}" for key, part in content.items()]

@@ -149,7 +149,7 @@ def readings(
 def _numbers(reading: Reading, name: str, table: pa.Table) -> NDArray[np.float64]:
     column = pa.concat_arrays(table.column(name).chunks)
     how = reading.column(name, "date" if name == reading.time else "")
-    column = reading.without_missing(column, how.decimal)
+    column = reading.without_missing(column, name, how.decimal)
     found = how.values(plain_texts(column)) if is_text(column.type) else as_numbers(column, name)
     return np.asarray(found, np.float64)
 

@@ -15,7 +15,7 @@ from hushtable_federation.language import _
 
 MAX_SITES = 1000
 #: The most sites of a masked round: so many were tried. Shares of n sites have n^2 rows.
-MAX_MASKED_SITES = 500
+MAX_MASKED_SITES = 300
 #: Version of the protocol of masked rounds; 1 is that of 1.0.0rc1, whose rounds state none.
 PROTOCOL = 2
 

@@ -181,7 +181,7 @@ def test_an_identifier_beyond_2_to_the_53_can_be_left_out(run, readers, csv, com
         ('[[feature]]\nname = "a"\nkind = "number"\n', "'numeric' or 'categorical'"),
     ],
 )
-@pytest.mark.parametrize("command", ["draw", "marginals", "check"])
+@pytest.mark.parametrize("command", ["draw", "check"])
 def test_schemas_that_are_not_finished(refused, site, tmp_path, old, command, text, says):
     schema = tmp_path / "schema.toml"
     schema.write_text(text)

@@ -1,11 +1,12 @@
 """Exports of programs and countries come right, or are refused with the options that help.
 
 ``expected.toml`` has one entry for each file. Its owner fits a detector, types the options that the
-messages request, and fits again. At the end, every score has to be that of the file's truth, which
+messages request, runs the line of Python that a message
+proposes, and fits again. At the end, every score has to be that of the file's truth, which
 has the same table with plain numbers, days in ISO 8601, and one spelling of each label. Some files
 are read every day, and all of them at night. For each file, the entry states:
 
-- what: who writes such a file, and what is unusual in it
+- what: who writes such a file, and what is unusual in it, if its name does not state it
 - given: options that the owner types at once
 - knows: answers of the owner, by option, that replace those that a message proposes
 - options: all options that the owner has typed in the end
@@ -15,10 +16,12 @@ are read every day, and all of them at night. For each file, the entry states:
 - needs: the package that reads such a file
 """
 
+import json
+import pathlib
 import re
 import shlex
+import shutil
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,7 +29,7 @@ import pytest
 
 from hushtable import HushTable, load
 
-HERE = Path(__file__).parent
+HERE = pathlib.Path(__file__).parent
 CASES = tomllib.loads((HERE / "expected.toml").read_text("utf-8"))
 #: Times that an owner obeys a message before giving up.
 MOST_STEPS = 5
@@ -81,17 +84,30 @@ def fitted(case, path, run, folder):
     """Fit, typing what messages request; return the exit code, all messages, and the options."""
     known, messages = case.get("knows", {}), ""
     options = parsed(shlex.split(case.get("given", "")))
+    shutil.copy(path, folder)
+    path = folder / path.name
     for _ in range(MOST_STEPS):
         result = run("fit", path, *typed(options), "--seed", 0, "--tables", N_TABLES,
                      "-o", folder / "model.hush")  # fmt: skip
         messages += result.err
+        if way := re.search(r"Python: (pathlib\..*\))", result.err):
+            path = converted(way[1], folder)
+            continue
         # Where a message requests nothing, owners try what they know of the file.
         more = requested(result.err) or (known if result.code else {})
         more = joined(options, more, known)
         if more == options:
             break
         options = more
-    return result.code, messages, options
+    return result.code, messages, options, path
+
+
+def converted(code, folder):
+    """Run the line of Python that a message proposes, and return the file that it writes."""
+    before = set(folder.iterdir())
+    exec(code, {"json": json, "pathlib": pathlib})
+    [made] = set(folder.iterdir()) - before
+    return made
 
 
 def truth(case, name, names):
@@ -123,7 +139,7 @@ def test_a_messy_file_comes_right_or_says_how(name, run, tmp_path):
     if "needs" in case:
         pytest.importorskip(case["needs"])
     path = HERE / "files" / case["file"]
-    code, messages, options = fitted(case, path, run, tmp_path)
+    code, messages, options, path = fitted(case, path, run, tmp_path)
     for words in case.get("says", []):
         assert words in messages
     if not options and "says" not in case:

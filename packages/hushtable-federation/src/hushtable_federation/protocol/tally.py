@@ -349,8 +349,7 @@ class Tally:
             )
             raise RoundError(
                 f"no sum: {pairs}. One of the two is wrong, or what was passed on between them, "
-                "and nothing shows which. No shares were revealed to either; open the round again "
-                "without them"
+                "and nothing shows which: open the round again without them"
             )
 
     # --- what is asked ------------------------------------------------------------------------

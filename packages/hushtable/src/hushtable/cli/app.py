@@ -225,7 +225,8 @@ class _Group(_Params, TyperGroup):
             raise UsageError(f"{ctx.command_path} {cmd_name} was removed: {self.removed[cmd_name]}")
         found = self.commands.get(cmd_name)
         path = f"{ctx.command_path} {cmd_name}"
-        if found is None and (package := _ELSEWHERE.get(path.partition(" ")[2])) is not None:
+        package = _ELSEWHERE.get(path.partition(" ")[2])
+        if found is None and package is not None and not ctx.resilient_parsing:
             from hushtable import plugins  # not needed for a command of the table
 
             raise plugins.missing(path, package)

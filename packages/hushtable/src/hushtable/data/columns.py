@@ -47,7 +47,7 @@ def as_numbers(column: pa.Array, name: str, start: int = 0) -> NDArray[Any]:
         return np.full(len(column), np.nan)
     elif not (pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
         advice = (
-            "text that is not UTF-8: save it as UTF-8"
+            "bytes: decode them to text, or save the file as UTF-8"
             if pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
             else "needs numbers, dates, true/false or text: convert it or leave it out"
         )

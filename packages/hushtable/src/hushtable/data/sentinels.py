@@ -25,8 +25,8 @@ DAYS = (
 #: Texts that mean a missing value in CSV files, as Arrow reads them.
 WORDS = frozenset(("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"))
 _CODES = frozenset(CODES.tolist())
-#: Number of codes to search for at one end; of rows with a value that programs do not use as one.
-_MOST, _MANY = 3, 5
+#: Number of codes to search for at one end.
+_MOST = 3
 
 
 def codes_in(values: NDArray[Any], usual: NDArray[np.float64]) -> dict[float, int]:
@@ -45,11 +45,11 @@ def codes_in(values: NDArray[Any], usual: NDArray[np.float64]) -> dict[float, in
 def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
     """Return the lowest and highest values, if far from the middle 99% of the others.
 
-    Each is in 1% of the rows or more, and in at least five unless it is a ``usual`` one, which
-    programs use for missing values. Far means twice the width of that middle, or a tenth of it for
-    ``usual`` values; ``usual`` values below 0 are far if no other value is below 0. Up to three
-    such values at an end count together. At least half of all values must be beyond them, with at
-    least ten different ones: otherwise they are a scale, not measurements.
+    Each is in 1% of the rows or more, and a ``usual`` one, which programs use for missing values,
+    or 0. Far means a tenth of the width of that middle, or twice for 0; values below 0 are far if
+    no other value is. Up to three such values at an end count together. At least half of all values
+    must be beyond them, with at least ten different ones: otherwise they are a scale, not
+    measurements.
     """
     values = np.sort(values[np.isfinite(values)])
     found: list[float] = []
@@ -64,7 +64,7 @@ def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
             if 2 * len(rest) < len(ordered) or len(np.unique(rest)) < 10:
                 continue
             known = np.isin(sign * heavy[:k], usual).all()
-            if not known and counts[:k].min() < _MANY:
+            if not known and not (usual is CODES and k == 1 and heavy[0] == 0.0):
                 continue
             negative = known and usual is CODES and sign > 0 and heavy[k - 1] < 0.0 <= rest[0]
             with np.errstate(over="ignore", invalid="ignore"):

@@ -97,7 +97,7 @@ class RowsSeen:
             if parsed is not None and is_text(values.type):
                 numbers_of = parsed.column(j)
                 found = None if is_text(numbers_of.type) else filled(numbers_of, np.nan)
-            words = column.add(reading.without_missing(values), start, sampled, found)
+            words = column.add(reading.without_missing(values, column.name), start, sampled, found)
             column.print = (column.print + int(np.dot(words, places))) % 2**64
             weighted = words * column.weight
             if column.is_id:

@@ -71,6 +71,8 @@ def one_row_a_value(reader: Reader, rows: RowsSeen) -> Iterator[tuple[str, str, 
     for what in named[:1]:
         labels = _sampled_labels(reader, what.name, rows)
         for value in numbers:
+            if value is what:  # a column is not compared with itself
+                continue
             groups = _groups(labels, np.concatenate(value.sample))
             if (apart := _far_apart(groups)) is not None:
                 (low, of_low), (high, of_high) = apart

@@ -246,11 +246,11 @@ def _values(
     The first texts of an ``unsettled`` column determine how it is read: in ``readings``.
     """
     if isinstance(batch, np.ndarray):
-        return reading.without_numbers(batch)
+        return reading.without_numbers(batch, names)
     columns = list(batch.columns)
     for j, one in enumerate(readings):
         sign = one.decimal if one is not None and one.kind == "number" else None
-        column = reading.without_missing(columns[j], sign)
+        column = reading.without_missing(columns[j], names[j], sign)
         if one is not None and one.is_category:
             columns[j] = texts_of(column, one, j)
             continue
@@ -330,7 +330,7 @@ def _times(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return points in time (n,) as seconds since 1970, in UTC and in local time; or NaN."""
     name, zone = reading.time, reading.zone
-    column = reading.without_missing(column)
+    column = reading.without_missing(column, name)
     missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
     values, doubt = np.full(len(column), np.nan), ""
     zoned = np.zeros(len(column), np.bool_)
@@ -495,14 +495,14 @@ def _each(reader: Reader, schema: Schema, reading: Reading) -> Iterator[Batch]:
     numeric = [j for j, feature in enumerate(schema.features) if feature.kind == "numeric"]
     for batch in reader.read():
         if isinstance(batch, np.ndarray):
-            batch = reading.without_numbers(batch)
+            batch = reading.without_numbers(batch, names)
         columns = list(batch.T if isinstance(batch, np.ndarray) else batch.columns)
         for j, column in enumerate(columns[: len(names)]):
             found = column
             if not isinstance(batch, np.ndarray):
                 one = reading.column(names[j], schema.features[j].unit)
                 sign = one.decimal if j in numeric and one.kind == "number" else None
-                found = reading.without_missing(column, sign)
+                found = reading.without_missing(column, names[j], sign)
                 if j not in numeric and schema.labels:
                     listed = schema.features[j].categories
                     found = reading.category(names[j]).texts(found, listed)
@@ -587,8 +587,7 @@ def _check_whole(name: str, texts: pa.Array, values: Any) -> None:
 
 
 _NOUNS = {
-    "number": "a number", "date": "a date", "time": "a time of day", "angle": "an angle",
-    "boolean": "true or false",
+    "number": "a number", "date": "a date", "time": "a time of day", "boolean": "true or false",
 }  # fmt: skip
 
 

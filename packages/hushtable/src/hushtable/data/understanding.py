@@ -33,6 +33,7 @@ from hushtable.data.readers import (
     no_rows,
 )
 from hushtable.data.readers.stored import StoredRows
+from hushtable.data.remedies import limited, names_in_rows
 from hushtable.data.row_cache import FirstReading, MemoryBudget, RowCache, cached_rows
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
@@ -64,7 +65,6 @@ class _Found:
 
     def __init__(self, names: list[str], reading: Reading) -> None:
         self.names, self.reading = names, reading
-        self.absent = named_numbers(reading.missing, ".")
         #: Number of rows, and of those in the first batch.
         self.n_rows = self.n_first = 0
         self.low = np.full(len(names), np.inf)
@@ -100,11 +100,11 @@ class _Found:
             columns = [as_column(np.ascontiguousarray(column)) for column in batch.T]
             batch = pa.RecordBatch.from_arrays(columns, self.names)
         if isinstance(batch, np.ndarray):
-            self._add_numbers(self.reading.without_numbers(batch), start, slice(None))
+            self._add_numbers(self.reading.without_numbers(batch, self.names), start, slice(None))
             return batch
         made, texts = list(batch.columns), []
         for j, column in enumerate(batch.columns):
-            column, declared = _as_declared(self.reading.without_missing(column))
+            column, declared = _as_declared(self.reading.without_missing(column, self.names[j]))
             if self.reading.kinds.get(self.names[j]) in ("category", "label"):
                 declared = True
                 column = column if is_text(column.type) else as_texts(column, self.names[j])
@@ -135,7 +135,8 @@ class _Found:
         """Return the findings in the texts of a column."""
         if j not in self.texts:
             as_number = self.reading.kinds.get(self.names[j]) == "number"
-            self.texts[j] = TextsSeen(self.absent, as_number)
+            absent = named_numbers(self.reading.codes(self.names[j]), ".")
+            self.texts[j] = TextsSeen(absent, as_number)
         return self.texts[j]
 
     def _add_column(self, numbers: NDArray[Any], start: int, j: int) -> NDArray[Any]:
@@ -286,7 +287,7 @@ def understood(
     whose = ColumnUnderstanding(reading.entity, "id", 1.0, _("identifies the entity of a reading"))
     plain = _of_matrix(total) if reader.numeric and reader.names is None else {}
     found = [whose if n == whose.name else plain.get(j) or decide(j) for j, n in enumerate(names)]
-    columns = tuple(found)
+    columns = names_in_rows(found, total.texts, reader)
     read = {one.name: one.reading for one in columns if one.reading is not None}
     return columns, replace(reading, columns={**reading.columns, **read}), total
 
@@ -323,6 +324,9 @@ def _decider(
     decider = Decider(reading, seen, lambda row: reader.place(row) + said, reader.delimiter)
 
     def decide(j: int) -> ColumnUnderstanding:
+        return limited(decided(j), found)
+
+    def decided(j: int) -> ColumnUnderstanding:
         name, texts = found.names[j], found.texts.get(j)
         asks = name not in reading.kinds
         if texts is not None and (texts.n or found.low[j] > found.high[j]):

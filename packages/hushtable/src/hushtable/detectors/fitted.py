@@ -15,6 +15,7 @@ from hushtable.counts.sketch import count_here
 from hushtable.data.history import values_behind
 from hushtable.data.labels import fold
 from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
+from hushtable.data.readers.memory import with_absent_keys
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows, with_calendar, with_history
@@ -610,6 +611,7 @@ class FittedTables(_Base):
         if not hasattr(self, "plan_"):  # checking every attribute takes as long as encoding a row
             check_fitted(self)
         texts = self.plan_.schema.categorical_names
+        X = with_absent_keys(X, getattr(self, "feature_names_in_", ()))
         reader = as_reader(X, text_columns=texts.union(keep), kept=self.reading_.layout)
         reading = self.reading_.updated(reader.reading)
         features = self.plan_.schema.names

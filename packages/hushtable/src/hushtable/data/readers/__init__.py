@@ -16,6 +16,7 @@ from hushtable import far, plugins
 from hushtable.data.readers import memory
 from hushtable.data.readers.columnar import feather_file, parquet_file
 from hushtable.data.readers.coupling import Coupling
+from hushtable.data.readers.csv import csv_file
 from hushtable.data.readers.json_lists import json_file
 from hushtable.data.readers.memory import is_pandas
 from hushtable.data.readers.reader import (
@@ -46,7 +47,6 @@ from hushtable.data.readers.registry import (
     why_none,
 )
 from hushtable.data.readers.registry import files as read_files
-from hushtable.data.readers.rewritten import text_file, xml_file
 from hushtable.data.readers.sheet import sheet_file
 from hushtable.errors import DataError
 
@@ -73,12 +73,11 @@ __all__ = [
     "taken",
 ]  # fmt: skip
 
-built_in("CSV", (".csv", ".tsv", ".txt"), text_file,
+built_in("CSV", (".csv", ".tsv", ".txt"), csv_file,
          ("encoding", "delimiter", "header", "skip_lines", "skip_footer"),
          streams=True)  # fmt: skip
 built_in("Parquet", (".parquet", ".pq"), parquet_file)
-built_in("JSON", (".jsonl", ".ndjson", ".json", ".geojson"), json_file, ("member",), streams=True)
-built_in("XML", (".xml",), xml_file, ("member",), streams=True)
+built_in("JSON", (".jsonl", ".ndjson", ".json", ".geojson"), json_file, streams=True)
 built_in("Feather", (".feather", ".arrow", ".ipc"), feather_file)
 built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), sheet_file,
          ("sheet", "header", "skip_lines", "skip_footer"))  # fmt: skip
@@ -121,9 +120,9 @@ def as_reader(
         NumPy array (masked or structured, too) or nested list of shape (n, d); sparse matrix or
         array of SciPy; list of dicts; pandas or polars frame (eager or lazy); pyarrow Table,
         RecordBatch, RecordBatchReader or Dataset; anything with ``__arrow_c_stream__`` (such as
-        a duckdb relation); the path of a file, such as CSV, Parquet, JSON, XML, a workbook or an
-        archive of one, of a folder of them, or a glob pattern; a URL of them, by fsspec; the URL
-        of a database, with a query in the layout; ``"-"`` for standard input; whatever else is
+        a duckdb relation); the path of a file, such as CSV, Parquet, JSON, a workbook or a
+        ZIP archive of one, of a folder of them, or a glob pattern; a URL of them, by fsspec; the
+        URL of a database, with a query in the layout; ``"-"`` for standard input; whatever else is
         registered.
     text_columns : frozenset of str
         Columns of a file that should stay text even where they look like numbers: for formats

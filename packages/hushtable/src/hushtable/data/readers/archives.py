@@ -1,32 +1,20 @@
-"""Archives and packed files: one table is unpacked into a copy that removes itself."""
+"""ZIP archives: one table is unpacked into a copy that removes itself."""
 
-import lzma
 import shlex
-import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, cast
+from typing import IO
 
-import pyarrow as pa
-
-from hushtable.data.readers.encoding import decompressed
 from hushtable.data.readers.reader import Copy, unchanged
 from hushtable.errors import DataError, explain
 
 #: An unpacked file may exceed this size only if it is less than this many times larger than before.
 LARGE, TIMES = 1 << 30, 200
-#: Archives within archives.
-DEEPEST = 2
-#: Largest number of bytes between two files of a tar archive.
-_HEADERS = 1 << 24
-_DAMAGED = (
-    OSError, EOFError, zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error,
-    NotImplementedError, RuntimeError, UnicodeDecodeError,
-)  # fmt: skip
+_DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -38,49 +26,41 @@ class Member:
     encrypted: bool = False
 
 
-def limit_of(path: Path) -> int:
-    """Return how many bytes may be unpacked from a file in total."""
-    return max(LARGE, TIMES * path.stat().st_size)
-
-
-def unpacked(path: Path, name: str, limit: int) -> Copy:
-    """Return a copy of a file that gzip, bzip2, Zstandard or xz compressed, decompressed."""
-    copy = Copy.of(str(path), _ending(name))
-    with _explained(path), _stream(path) as plain:
-        _pour(plain, copy, path, limit)
-    return copy
-
-
-def extracted(path: Path, member: Member, limit: int) -> Copy:
+def extracted(path: Path, member: Member) -> Copy:
     """Return a copy of a file in an archive."""
     if member.encrypted:
         raise DataError(f"{path}: {member.name} is encrypted: unpack it with its password first")
-    if member.size > limit:
-        raise _too_large(path, limit)
+    limit = max(LARGE, TIMES * path.stat().st_size)
     copy = Copy.of(f"{path}: {member.name}", _ending(member.name))
-    with _explained(path):
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive, archive.open(member.name) as file:
-                _pour(file, copy, path, limit)
-        else:
-            with _tar(path, limit) as entries:
-                for tar, entry in entries:
-                    if entry.name == member.name:
-                        _pour(cast(IO[bytes], tar.extractfile(entry)), copy, path, limit)
-                        break
+    if member.size > limit:
+        raise _too_large(copy.source, limit)
+    with _explained(path), zipfile.ZipFile(path) as archive, archive.open(member.name) as source:
+        _pour(source, copy, limit)
     return copy
 
 
-def members(path: Path, limit: int) -> list[Member]:
-    """Return the files of an archive, without hidden files, links, and paths outside of it."""
-    with _explained(path):
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                entries = [one for one in archive.infolist() if not one.is_dir()]
-            found = [Member(e.filename, e.file_size, bool(e.flag_bits & 1)) for e in entries]
-        else:
-            with _tar(path, limit) as files:
-                found = [Member(entry.name, entry.size) for _, entry in files]
+def _pour(source: IO[bytes], copy: Copy, limit: int) -> None:
+    left = limit
+    with copy.path.open("wb") as file:
+        while block := source.read(1 << 20):
+            left -= len(block)
+            if left < 0:
+                raise _too_large(copy.source, limit)
+            file.write(block)
+
+
+def _too_large(source: str, limit: int) -> DataError:
+    return DataError(
+        f"{source}: it would unpack to more than {limit / 1e9:.3g} GB, over {TIMES} times the size "
+        "of the archive: if this is intended, unpack it yourself, and give the unpacked file"
+    )
+
+
+def members(path: Path) -> list[Member]:
+    """Return the files of an archive, without hidden files, and paths outside of it."""
+    with _explained(path), zipfile.ZipFile(path) as archive:
+        entries = [one for one in archive.infolist() if not one.is_dir()]
+    found = [Member(e.filename, e.file_size, bool(e.flag_bits & 1)) for e in entries]
     return [member for member in found if _is_seen(PurePosixPath(member.name))]
 
 
@@ -139,73 +119,6 @@ def _ending(name: str) -> str:
     """Return the last two endings of a name, if every system accepts them."""
     endings = PurePosixPath(name).suffixes[-2:]
     return "".join(one for one in endings if one[1:].isalnum() and one.isascii() and len(one) < 12)
-
-
-@contextmanager
-def _stream(path: Path) -> Iterator[Any]:
-    with pa.OSFile(str(path)) as raw:
-        is_xz = raw.read(6) == b"\xfd7zXZ\0"
-    if is_xz:
-        with lzma.open(path) as plain:
-            yield plain
-    else:
-        with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
-            yield plain
-
-
-class _Counted:
-    """A stream that refuses reads beyond a number of bytes, which is raised step by step."""
-
-    def __init__(self, stream: Any, error: DataError) -> None:
-        self._stream, self._error, self.left = stream, error, _HEADERS
-
-    def read(self, size: int = -1) -> bytes:
-        """Return up to ``size`` bytes."""
-        if self.left < 0:
-            raise self._error
-        block = bytes(self._stream.read(size))
-        self.left -= len(block)
-        return block
-
-
-@contextmanager
-def _tar(path: Path, limit: int) -> Iterator[Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]]:
-    """Open a tar archive, compressed or not, as its files in order."""
-    with _stream(path) as plain:
-        counted = _Counted(plain, _too_large(path, limit))
-        with tarfile.open(fileobj=cast(IO[bytes], counted), mode="r|") as tar:
-            yield _entries(tar, counted, path, limit)
-
-
-def _entries(
-    tar: tarfile.TarFile, counted: _Counted, path: Path, limit: int
-) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
-    total = 0
-    for entry in tar:
-        total += max(0, entry.size)
-        if total > limit:
-            raise _too_large(path, limit)
-        counted.left = entry.size + _HEADERS
-        if entry.isreg():
-            yield tar, entry
-        tar.members = []  # type: ignore[attr-defined] # else all stay in memory
-
-
-def _pour(source: Any, copy: Copy, path: Path, limit: int) -> None:
-    left = limit
-    with copy.path.open("wb") as file:
-        while block := source.read(1 << 20):
-            left -= len(block)
-            if left < 0:
-                raise _too_large(path, limit)
-            file.write(block)
-
-
-def _too_large(path: Path, limit: int) -> DataError:
-    return DataError(
-        f"{path}: it would unpack to more than {limit / 1e9:.3g} GB, over {TIMES} times its size: "
-        "if this is intended, unpack it yourself, and give the unpacked file"
-    )
 
 
 @contextmanager

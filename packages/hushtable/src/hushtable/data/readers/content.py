@@ -1,8 +1,6 @@
 """Kinds of files, by their first bytes: a name may have a different ending, or none."""
 
-import lzma
 import re
-import tarfile
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -22,7 +20,8 @@ _STARTS = (
     (rb"<stata_dta>", ".dta"), (rb"HEADER RECORD\*{7}LIB", ".xpt"),
     (rb"(?s)\0{12}\xc2\xea\x81\x60\xb3\x14\x11\xcf", ".sas7bdat"),
     (rb"RD[AX][23]\n", ".rda"), (rb"X\n\0\0\0|A\n[23]\n", ".rds"),
-    (rb"7z\xbc\xaf\x27\x1c", ".7z"), (rb"Rar!\x1a\x07", ".rar"), (rb"%PDF-", ".pdf"),
+    (rb"7z\xbc\xaf\x27\x1c", ".7z"), (rb"Rar!\x1a\x07", ".rar"), (rb"\xfd7zXZ\0", ".xz"),
+    (rb"(?s).{257}ustar", ".tar"), (rb"%PDF-", ".pdf"),
     (rb"\0\x01\0\0Standard (Jet|ACE) DB", ".mdb"), (rb"\x89HDF\r\n", ".h5"),
     (rb"\x80[\x02-\x05][\x8c\x95c}\](]", ".pkl"), (rb"\x93NUMPY", ".npy"),
 )  # fmt: skip
@@ -46,6 +45,14 @@ _MATCHES_TEXT = tuple(
 REFUSED = {
     ".7z": "a 7-Zip archive: unpack it (7z x), or pack the file as .zip",
     ".rar": "a RAR archive: unpack it, or pack the file as .zip",
+    ".xz": "compressed with xz, which is not read: unpack it (xz -dk), and give the file",
+    ".gz": "compressed twice: unpack it (gzip -dk), and give the file",
+    **dict.fromkeys(
+        (".tar", ".tgz", ".tbz2", ".txz"),
+        "a tar archive, which is not read: unpack it (tar -xf), and give the table in it",
+    ),
+    ".xml": "an XML file, which is not read: export the table as CSV or JSON, or open it in Excel, "
+    "and save it as .xlsx",
     ".pdf": "a PDF, which has no columns: export the table as CSV or as a workbook",
     ".docx": "a document, not a table: save its table as CSV or as a workbook",
     ".mdb": "an Access database: export the table in Access as CSV or as a workbook",
@@ -78,8 +85,8 @@ BINARY = frozenset({ending for _, ending in _MATCHES}) | {
     ".pq", ".arrow", ".ipc", ".xlsx", ".xlsm", ".ods", ".zsav", ".rdata", ".db", ".sqlite3",
 }  # fmt: skip
 #: Endings of packed files.
-PACKED = frozenset({".gz", ".bz2", ".zst", ".xz"})
-ARCHIVES = frozenset({".zip", ".tar", ".tgz", ".tbz2", ".txz"})
+PACKED = frozenset({".gz", ".bz2", ".zst"})
+ARCHIVES = frozenset({".zip", ".tar", ".tgz", ".tbz2", ".txz", ".xz"})
 #: Number of bytes to check.
 _BEGINNING = 1 << 16
 _CONTROL = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
@@ -110,18 +117,16 @@ def content_of(path: Path) -> FirstBytes:
     elif codec is not None and compression(start) is not None:
         ending = ".gz"
     elif ending is None:
-        ending = ".tar" if _is_tar(start) else _of_text(start)
+        ending = _of_text(start)
     return FirstBytes(codec, ending)
 
 
 def _beginning(path: Path, start: bytes, codec: str) -> bytes:
     """Return the decompressed first bytes of a file; none if it is damaged."""
     try:
-        if codec == "xz":
-            return lzma.LZMADecompressor(memlimit=1 << 30).decompress(start, _BEGINNING)
         with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
             return bytes(plain.read(_BEGINNING))
-    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+    except (OSError, EOFError, zlib.error):
         return b""  # reading it to the end raises the error
 
 
@@ -138,14 +143,6 @@ def _of_zip(path: Path) -> str:
     if "[Content_Types].xml" in names:
         return ".xlsx" if any(name.startswith("xl/") for name in names) else ".docx"
     return ".zip"
-
-
-def _is_tar(start: bytes) -> bool:
-    try:
-        tarfile.TarInfo.frombuf(start[:512], "utf-8", "surrogateescape")
-    except tarfile.HeaderError:
-        return False
-    return True
 
 
 def _of_text(start: bytes) -> str | None:

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from hushtable.data.columns import texts_column
 from hushtable.data.labels import fold, fold_texts
 from hushtable.data.readers.below import Below, MiddleRows, second_table
 from hushtable.data.readers.dialect import Dialect, find_dialect, is_remark, is_rule, records
-from hushtable.data.readers.encoding import Text, is_blank, opened_lines, opened_text
+from hushtable.data.readers.encoding import Text, decompressed, is_blank, opened_lines, opened_text
 from hushtable.data.readers.reader import Batch, FileLayout, Reader, Unasked, of_file, split
 from hushtable.data.readers.totals import (
     MOST_SUMMARIES,
@@ -31,9 +33,11 @@ from hushtable.data.readers.totals import (
     total_refused,
 )
 from hushtable.errors import DataError
-from hushtable.language import _
+from hushtable.language import _, ngettext
 
 _BLOCK = 1 << 22
+#: Number of lines to list in a message.
+_LISTED = 8
 _BREAK = re.compile(r"\r\n?|\n")
 
 
@@ -57,6 +61,8 @@ class _File:
     #: Whether this only tests how many lines to leave out at the end; and how many are needed.
     trial: bool = False
     needed: int = 0
+    #: Numbers of the lines below that repeat the line of names exactly; they are left out.
+    again: tuple[int, ...] = ()
 
     @property
     def unasked(self) -> Unasked | None:
@@ -70,9 +76,20 @@ class _File:
         def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
             return self._checked(list(kept if columns is None else columns))
 
+        dialect, words = self.dialect, self.dialect.found
+        if self.unasked is None and len(dialect.written) == len(dialect.names) > 1:
+            self.again = repeats(self.path, dialect)
+            self.skipped = bool(self.again)
+        if self.again:
+            more = ", ..." if len(self.again) > _LISTED else ""
+            listed = f"{', '.join(map(str, self.again[:_LISTED]))}{more}"
+            words = (*words, ngettext(
+                "line %(lines)s repeats the names, and is left out",
+                "lines %(lines)s repeat the names, and are left out",
+                len(self.again), lines=listed,
+            ))  # fmt: skip
         found = of_file(self.path, kept, batches)
-        dialect = self.dialect
-        return replace(found, place=self.place, found=dialect.found, delimiter=dialect.delimiter)
+        return replace(found, place=self.place, found=words, delimiter=dialect.delimiter)
 
     def _checked(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
         """Yield bytes read and rows; at the end, refuse accepted lines that are not rows."""
@@ -94,7 +111,7 @@ class _File:
             self._check_end(text, rows, middle)
         if counting:
             lines = text.ends - dialect.lines + (not text.tail.endswith(b"\n"))
-            self.row_by_line = lines == rows
+            self.row_by_line = lines == rows and not self.again
             if asked and not self.row_by_line:
                 self._check_second_table()
             if text.quoted and not self.row_by_line:
@@ -119,6 +136,7 @@ class _File:
 
     def _rows(self, text: Text, columns: list[str]) -> Iterator[pa.RecordBatch]:
         names = self.dialect.names
+        wanted, columns = columns, list(names) if self.again else columns
         reading = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False, column_names=names)
         parsing = arrow_csv.ParseOptions(
             delimiter=self.dialect.delimiter,
@@ -135,11 +153,20 @@ class _File:
             text.skip(self.dialect.size)
             with arrow_csv.open_csv(pa.PythonFile(text, "r"), reading, parsing, converting) as file:
                 for batch in file:
+                    batch = self._without_names(batch).select(wanted) if self.again else batch
                     done += len(batch)
                     yield batch
         except pa.ArrowInvalid as error:
             if str(error) != "Empty CSV file":
                 raise DataError(f"{self.path}: {self._explained(str(error), done)}") from None
+
+    def _without_names(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows without those that hold the name of each column."""
+        fits = [
+            pc.equal(pc.fill_null(column, ""), texts_column([name])[0])
+            for name, column in zip(self.dialect.written, batch.columns, strict=True)
+        ]
+        return batch.filter(pc.invert(reduce(pc.and_, fits)))
 
     def _on_odd_row(self, row: arrow_csv.InvalidRow) -> str:
         if self._is_skipped(row.text):
@@ -393,6 +420,9 @@ class _File:
             with contextlib.suppress(csv.Error):  # a field beyond the limit of the csv library
                 for record in records(lines, dialect.delimiter, end):
                     odd = len(record.fields) != len(dialect.names)
+                    if record.first + 1 in self.again and not every:
+                        end = record.end
+                        continue
                     if every or not (
                         odd and self._is_skipped(dialect.delimiter.join(record.fields))
                     ):
@@ -401,6 +431,35 @@ class _File:
                         return record.first + 1, record.end
                     end = record.end
         return end + 1, end + 1
+
+
+def repeats(path: Path, dialect: Dialect) -> tuple[int, ...]:
+    """Return the numbers of the lines below the names that are the line of names again."""
+    with opened_lines(path, dialect.encoding) as lines:
+        first = list(itertools.islice(lines, dialect.lines))
+    written, found = list(dialect.written), ""
+    for one in first:
+        if next(csv.reader([one], delimiter=dialect.delimiter), []) == written:
+            found = one
+    line = found.lstrip("\ufeff").rstrip("\r\n")
+    if not line or not _holds(path, line.encode(dialect.encoding.replace("utf-8-sig", "utf-8"))):
+        return ()
+    with opened_lines(path, dialect.encoding) as lines:
+        return tuple(
+            n for n, text in enumerate(lines, 1)
+            if n > dialect.lines and text.lstrip("\ufeff").rstrip("\r\n") == line
+        )  # fmt: skip
+
+
+def _holds(path: Path, line: bytes) -> bool:
+    """Return whether a file, decompressed, holds some bytes twice."""
+    times, end = 0, b""
+    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+        while block := plain.read(_BLOCK):
+            whole = end + block
+            times += whole.count(line)
+            end = whole[len(whole) - len(line) + 1 :] if len(line) > 1 else b""
+    return times > 1
 
 
 def _not_plain(block: bytes) -> bool:

@@ -19,6 +19,7 @@ from hushtable.data.readers.encoding import (
 from hushtable.data.readers.reader import FileLayout, Unasked
 from hushtable.data.readers.totals import (
     FirstRows,
+    has_letters,
     is_number,
     left_out_words,
     shape,
@@ -27,6 +28,8 @@ from hushtable.data.readers.totals import (
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext
 
+#: Blanks that fill the fields of columns of fixed width.
+_PADDED = re.compile(r"\S {2,}\S")
 #: Possible delimiters; the rare ones only if they are given.
 _DELIMITERS, _RARE = ",;\t|", ":^~"
 #: Lines of these characters are not rows; the last marked the end of files in the past.
@@ -103,6 +106,12 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
                     f"{each.pop()} times: export without quotation marks, or add --delimiter ; if "
                     "each line is a single column"
                 )
+        if sum(_PADDED.search(line) is not None for line in lines) > len(lines) / 2:
+            raise DataError(
+                f"{source}: has no delimiter, but columns of fixed width, which are not read: "
+                "export with a delimiter, or convert it with the widths of the columns, for "
+                "example in Excel (Text to Columns) or with pandas.read_fwf(widths=[...])"
+            )
         blanks = {len(line.split()) for line in lines if line.strip()}
         if len(lines) > 1 and len(blanks) == 1 and blanks != {1}:
             split = [row.fields for row in rows_of(lines, " ", 0)]
@@ -144,6 +153,12 @@ T = TypeVar("T", bound=Sequence[str])
 
 _DELIMITER_WORDS = {"\\t": "\t", "tab": "\t"}
 _OTHER_FORMAT = re.compile(r"\s*(<(!doctype|html|table|\?xml|!--)|\[?\s*\{\s*\")", re.IGNORECASE)
+#: Units below names, and those that are nothing else.
+_UNIT = re.compile(
+    r"%|°[CF]?|[µnmkcdMG]?(?:g|l|L|m|s|A|V|W|Hz|Pa|mol|Eq|U|IU|J)[23²³]?|mmHg|bpm|h|min|a|years?|"
+    r"days?|Jahre|[\w°%µ]{1,6}/[\w²³.]{1,6}|°\w"
+)
+_SURE_UNIT = re.compile(r"[/%°µ]|^(?:mm|cm|kg|mg|mmHg|Jahre|years)$")
 _NOTHING = frozenset({"na", "n/a", "nan", "null", "none", "-", "--", "?", "."})
 
 
@@ -157,6 +172,8 @@ class Dialect:
     #: values.
     names: tuple[str, ...]
     left_out: tuple[str, ...]
+    #: The fields of the line of names, as they are in the file.
+    written: tuple[str, ...]
     #: Number of lines above the first row, and their size as UTF-8 without a byte order mark.
     lines: int
     size: int
@@ -213,6 +230,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         delimiter,
         names,
         left_out,
+        found.written,
         body,
         len("".join(lines[:body]).encode()),
         layout.header is not False,
@@ -274,6 +292,7 @@ class _Head:
         self.delimiter = delimiter
         self.width = width_of(rows)[0]
         self.words: list[str] = []
+        self.written: tuple[str, ...] = ()
 
     def first_rows(self, line: int, width: int) -> FirstRows:
         """Return the rows from a line on, except the last, which may be a total or truncated."""
@@ -296,6 +315,7 @@ class _Head:
             at = self._known_line(self.layout.unasked)
         else:
             at = 0 if self.layout.skip_lines is not None else self._line_of_names()
+        self.written = tuple(self.rows[at].fields)
         head, below, body = self.rows[at], self.rows[at + 1 :], self.rows[at].end
         if below and (what := self._no_row(below[0])):
             known = {"n": below[0].first + 1, "what": _(what)}
@@ -346,6 +366,8 @@ class _Head:
         for what, pattern in ((N_("dashes"), ":?-+:?"), (N_("units"), r"\[.*\]|\(.*\)")):
             if fields and all(re.fullmatch(pattern, field) for field in fields):
                 return "" if what == "units" and any(map(is_number, fields)) else what
+        if fields and all(map(_UNIT.fullmatch, fields)) and any(map(_SURE_UNIT.search, fields)):
+            return N_("units")
         return ""
 
     def _known_line(self, unasked: Unasked) -> int:
@@ -398,7 +420,7 @@ class _Head:
         for j, name in enumerate(names):
             values = [row.fields[j] for row in below if filled_in(row, j)]
             own = shape(name)
-            if values and "9" in own and all(shape(value) == own for value in values):
+            if values and "9" in own and _is_alike(name, values):
                 hits += 1
             elif values and name and sum(map(is_number, values)) >= 0.8 * len(values):
                 doubtful = is_number(name) or name.lower() in _NOTHING
@@ -435,7 +457,12 @@ class _Head:
         again = 0 if index and misses else self._n_again(names, at)
         if hits + again > misses / 3:
             first = self.rows[at].first
-            skipped = f" --skip-lines {first}" if first or index else ""
+            sure = index or (misses > 0 and not again and self._are_names(names, at))
+            skipped = f" --skip-lines {first}" if first or sure else ""
+            ways = f"\nAdd:{'' if sure else ' --no-header'}{skipped}"
+            shown = "".join(
+                f"\n  {self.delimiter.join(row.fields)[:70]}" for row in self.rows[at : at + 3]
+            )
             raise DataError(
                 f"{self.source}: line {first + 1} looks like a row, not like column names: confirm "
                 f"that it is a row (--no-header), or that it holds names (--skip-lines {first})"
@@ -444,8 +471,19 @@ class _Head:
                     "fields"
                 )
                 * (at > 0)
-                + f"\nAdd:{'' if index else ' --no-header'}{skipped}"
+                # Names must not become a row, nor a row names: in doubt, a person decides.
+                + (ways if sure or again >= misses else shown)
             )
+
+    def _are_names(self, names: Sequence[str], at: int) -> bool:
+        """Return whether a column of texts that repeat does not hold its name."""
+        for j, name in enumerate(names):
+            values = [row.fields[j] for row in self.rows[at + 1 :] if filled_in(row, j)]
+            texts = {fold(value) for value in values}
+            repeat = values and 2 * len(texts) <= len(values) and not any(map(is_number, texts))
+            if repeat and has_letters(name) and name not in texts:
+                return True
+        return False
 
     def _n_again(self, names: Sequence[str], at: int) -> int:
         """Return how many names a row below holds in their columns, without header lines."""
@@ -485,6 +523,15 @@ class _Head:
             _("%(name)s without name and values left out", name=name) for name in left_out
         ]
         return tuple(names), tuple(left_out)
+
+
+def _is_alike(name: str, values: Sequence[str]) -> bool:
+    """Return whether a name looks like the values below it, letters included."""
+    own, every = shape(name), [re.sub(r"\d+", "9", value) for value in values]
+    if any(shape(value) != own for value in values):
+        return False
+    # With few different letters, a name has them if it is a value.
+    return 2 * len(set(every)) > len(every) or re.sub(r"\d+", "9", name) in every
 
 
 def _each_once(names: T, source: str, line: int, otherwise: str = "") -> T:

@@ -18,7 +18,6 @@ _COMPRESSIONS = (
     (re.compile(rb"\x1f\x8b\x08"), "gzip"),
     (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), "bz2"),
     (re.compile(rb"\x28\xb5\x2f\xfd"), "zstd"),
-    (re.compile(rb"\xfd7zXZ\0"), "xz"),
 )
 #: UTF-32 begins like UTF-16, and is therefore tested first.
 _MARKS = {
@@ -100,7 +99,7 @@ def decompressed(raw: pa.NativeFile) -> pa.NativeFile:
     """Return a stream of a file's content, decompressed if gzip, bzip2 or zstd compressed it."""
     found = compression(raw.read(16))
     raw.seek(0)
-    return pa.input_stream(raw, compression=None if found == "xz" else found)
+    return pa.input_stream(raw, compression=found)
 
 
 def says_its_encoding(path: Path) -> bool:
@@ -336,8 +335,10 @@ def footer_begins(path: Path, encoding: str, n: int, delimiter: str) -> str:
             return ""
         file.seek(max(0, path.stat().st_size - _BLOCK))
         lines = file.read().splitlines()
-    at = footer_at(lines, n, f"{delimiter} \t".encode())
-    return lines[at].decode(encoding, errors="replace") if at else ""
+    signs = f"{delimiter} \t".encode()
+    at = footer_at(lines, n, signs)
+    first = next((line for line in lines[at:] if not is_blank(line, signs)), b"") if at else b""
+    return first.decode(encoding, errors="replace")
 
 
 def is_blank(line: AnyStr, signs: AnyStr | None = None) -> bool:
@@ -351,6 +352,8 @@ def footer_at(lines: Sequence[AnyStr], n: int, signs: AnyStr | None = None) -> i
     while n and at:
         at -= 1
         n -= not is_blank(lines[at], signs)
+    while at and signs is not None and is_blank(lines[at - 1], signs):
+        at -= 1  # lines without values above
     return at
 
 

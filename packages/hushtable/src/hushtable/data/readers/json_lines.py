@@ -240,8 +240,6 @@ class _Lines:
                     )
                     names = _joined([_name(one) for one in nested])
                     otherwise = "write one object per row (in pandas, orient='records')"
-                    if self.word == "element":  # of XML
-                        otherwise = "write one value per column"
                     if len(nested) < len(types):
                         otherwise = f"leave the column out\nAdd: --drop {shlex.quote(names)}"
                     raise DataTypeError(

@@ -1,12 +1,11 @@
-"""Lists of objects in JSON, rewritten once as JSON lines, which can be read fast."""
+"""A list of objects in JSON, rewritten once as JSON lines, which can be read fast."""
 
 import io
 import json
 import re
-import shlex
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,12 +15,9 @@ from hushtable.data.readers.encoding import decompressed, marked_encoding
 from hushtable.data.readers.json_lines import lines_file
 from hushtable.data.readers.reader import Copy, FileLayout, Reader, unchanged
 from hushtable.errors import DataError, UsageError
-from hushtable.language import _
 
-#: Number of characters parsed at a time, in a short object, and in the longest object.
-_WINDOW, _SHORT, _LONGEST = 1 << 20, 1 << 20, 1 << 26
-#: Objects within objects.
-_DEEPEST = 64
+#: Number of characters parsed at a time, and in the longest object.
+_WINDOW, _LONGEST = 1 << 20, 1 << 26
 #: Number of labels from which they count as those of rows, even if they are no numbers.
 _FEW = 20
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -42,129 +38,83 @@ def _opened(path: Path) -> Iterator[TextIO]:
 
 
 def json_file(path: Path, layout: FileLayout) -> Reader:
-    """Read JSON: lines of objects, an array of them, or an object that holds a list of them."""
-    if layout.unasked is not None and path.suffix.lower() not in (".json", ".geojson"):
+    """Read JSON: lines of objects, or one list of them."""
+    if layout.unasked is not None and path.suffix.lower() != ".json":
         return lines_file(path, layout)
-    with unchanged(path):
-        lists = _Lists(path, layout.member, asked=layout.unasked is None)
-        if lists.read() is None:
-            return lines_file(path, layout)
-    name, copy = lists.chosen()
-    rows = copy.reader(lambda lines: lines_file(lines, layout, "object"))
-    return replace(rows, found=(_("the list %(name)s", name=repr(name)),) if name else ())
-
-
-class _Lists:
-    """The lists of objects in a file of JSON, each as a copy in JSON lines."""
-
-    def __init__(self, path: Path, wanted: str | None, *, asked: bool) -> None:
-        self.path, self.wanted, self.asked = path, wanted, asked
-        #: Copy of each list, and number of its objects, by the keys that lead to it.
-        self.found: dict[str, tuple[Copy, int]] = {}
-        self.has_values = False
-
-    def read(self) -> "_Lists | None":
-        """Find the lists; return None for a file of JSON lines, which needs no copy."""
-        with _opened(self.path) as file:
-            window = _Window(file, self.path)
-            if window.peek() == "[":
-                self._list(window, "")
-                window.end()
-                return self
-            if not self.asked:
-                self._check_named()
-                self._object(window, "", 0)
-                return self
-            only, kind = window.first() if window.peek() == "{" else ("", "lines")
-            if kind == "lines" and file.encoding == "utf-8":
-                return None
-            if kind:
-                self._write("", window.objects())
-                return self
-            self._object(window, "", 0)
+    with unchanged(path), _opened(path) as file:
+        window = _Window(file, path)
+        if window.peek() == "[":
+            copy = Copy.of(str(path), ".jsonl")
+            with copy.path.open(
+                "w", encoding="utf-8", errors="surrogateescape", newline="\n"
+            ) as lines:
+                n = 0
+                for n, text in enumerate(window.elements(), 1):  # noqa: B007 # the number remains
+                    # Line breaks occur only between values: within texts they are escaped.
+                    lines.write(text.replace("\n", " ").replace("\r", " ") + "\n")
             window.end()
-        if not self.found and only:
-            if self.asked and _is_frame(json.loads(only, parse_int=str, parse_float=str)):
-                raise DataError(
-                    f"{self.path}: holds all rows in one object, by column or by their labels: "
-                    "write one object per row (in pandas, orient='records')"
-                )
-            if "\n" not in only and file.encoding == "utf-8":
-                return None
-            if self.has_values:
-                self._write("", iter((only,)))
-        return self
-
-    def _check_named(self) -> None:
-        """Raise `UsageError` if, without a person, objects would show which of them are rows."""
-        if self.wanted is None:
+            if not n and layout.unasked is None:
+                raise DataError(f"{path}: the list contains no objects: needs one per row")
+            return copy.reader(lambda rows: lines_file(rows, layout, "object"))
+        if layout.unasked is not None:
             raise UsageError(
-                f"{self.path}: does not begin with a list, so which objects are rows could only be "
-                "guessed from them, which is not allowed when no person can be asked: name the "
-                "list with --member NAME, or let the file's name end in .jsonl if each line is a "
-                "row"
+                f"{path}: does not begin with a list, so which objects are rows could only be "
+                "guessed from them, which is not allowed when no person can be asked: write a list "
+                "of objects, or let the file's name end in .jsonl if each line is a row"
             )
+        if window.peek():
+            _check_lines(path, window)
+    if file.encoding == "utf-8":
+        return lines_file(path, layout)
+    copy = Copy.of(str(path), ".jsonl")
+    with unchanged(path), _opened(path) as file, copy.path.open("w", encoding="utf-8") as lines:
+        shutil.copyfileobj(file, lines)
+    return copy.reader(lambda rows: lines_file(rows, layout))
 
-    def chosen(self) -> tuple[str, Copy]:
-        """Return the name of the only list, or of the requested one, and its copy."""
-        names = list(self.found)
-        if self.wanted is not None and self.wanted not in self.found:
-            held = f"the lists {names}" if any(names) else "one list without a name"
-            raise DataError(f"{self.path}: has no list {self.wanted!r}: it contains {held}")
-        if len(names) == 1 or self.wanted is not None:
-            name = names[0] if self.wanted is None else self.wanted
-            return name, self.found[name][0]
-        if not names:
+
+def _check_lines(path: Path, window: "_Window") -> None:
+    """Raise `DataError` if a file that is not a list does not hold an object in each line."""
+    first = window.value()
+    if window.peek():
+        if "\n" in first:
             raise DataError(
-                f'{self.path}: contains no list of objects, such as [{{"age": 42}}, ...]: write '
-                "one object per row (in pandas, orient='records')"
+                f"{path}: its objects take several lines each: write one object per line (jq -c "
+                ".), or a list of them"
             )
-        longest = max(names, key=lambda name: self.found[name][1])
+        return
+    only = json.loads(first, parse_int=str, parse_float=str)
+    if not isinstance(only, dict):
+        return
+    if _is_frame(only):
         raise DataError(
-            f"{self.path}: contains several lists of objects, {names[:10]}: choose one with "
-            f"--member NAME\nAdd: --member {shlex.quote(longest)}"
+            f"{path}: holds all rows in one object, by column or by their labels: write one object "
+            "per row (in pandas, orient='records')"
+        )
+    lists = list(_lists(only, ()))
+    if lists:
+        longest, _rows = max(lists, key=lambda one: len(one[1]))
+        at = "".join(f"[{key!r}]" for key in longest)
+        named = [".".join(keys) for keys, _rows in lists][:10]
+        written, whole = str(path.with_suffix("").with_suffix(".rows.json")), str(path)
+        raise DataError(
+            f"{path}: holds one object, with the lists {named}, not rows: write one list to a file "
+            f"of its own, for example in Python: pathlib.Path({written!r}).write_text(json.dumps("
+            f"json.loads(pathlib.Path({whole!r}).read_text('utf-8')){at}))"
+        )
+    if "\n" in first:
+        raise DataError(
+            f"{path}: holds one object over several lines, and no list of objects: write one "
+            "object per row, in a line of its own (in pandas, orient='records')"
         )
 
-    def _object(self, window: "_Window", outer: str, depth: int) -> None:
-        if depth > _DEEPEST:
-            raise window.error(f"objects are nested more than {_DEEPEST} deep: flatten them")
-        for key in window.members():
-            name, sign = f"{outer}.{key}" if outer else key, window.peek()
-            if sign == "{":
-                self._object(window, name, depth + 1)
-            elif sign == "[":
-                self._list(window, name)
-            else:
-                self.has_values = True
-                window.value()
 
-    def _list(self, window: "_Window", name: str) -> None:
-        elements = window.elements()
-        if not self.asked and name == (self.wanted or ""):
-            self._write(name, elements)  # whatever they are: those that are no objects are left out
-            return
-        first = next(elements, None)
-        if first is None or (name and not first.startswith("{")):
-            for _ in elements:
-                pass
-            if first is None and not name:
-                raise DataError(f"{self.path}: the list contains no objects: needs one per row")
-            return
-        if self.wanted is None or name == self.wanted:
-            self._write(name, _after(first, elements))
-        else:
-            self.found.setdefault(name, (Copy.of(str(self.path), ".jsonl"), 0))
-            for _ in elements:
-                pass
-
-    def _write(self, name: str, objects: Iterator[str]) -> None:
-        copy, n = Copy.of(str(self.path), ".jsonl"), 0
-        with copy.path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-            for text in objects:
-                n += 1
-                # Line breaks occur only between values: within texts they are escaped.
-                file.write(text.replace("\n", " ").replace("\r", " ") + "\n")
-        self.found[name] = copy, n
+def _lists(value: dict[str, Any], outer: tuple[str, ...]) -> Iterator[tuple[Sequence[str], Any]]:
+    """Yield the keys that lead to lists of objects, and the lists."""
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            yield from _lists(inner, (*outer, key))
+        elif isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
+            yield (*outer, key), inner
 
 
 def _is_frame(row: dict[str, Any]) -> bool:
@@ -177,11 +127,6 @@ def _is_frame(row: dict[str, Any]) -> bool:
     labels, alike = values[0].keys(), all(value.keys() == values[0].keys() for value in values)
     numbered = any(all(label.isdigit() for label in one) for one in (row, labels))
     return alike and (numbered or max(len(row), len(labels)) >= _FEW)
-
-
-def _after(first: str, others: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from others
 
 
 class _Window:
@@ -238,8 +183,8 @@ class _Window:
                 if cut and self._more():
                     continue
                 self._at = self._at if cut else error.pos
-                words = "is cut off" if cut else f"is not JSON ({error.msg})"
-                raise self.error(f"{words}: export the file again") from None
+                words = "is cut off: was it truncated?" if cut else f"is not JSON ({error.msg}):"
+                raise self.error(f"{words} export the file again") from None
             except RecursionError:
                 raise self.error("objects and lists are nested too deeply: flatten them") from None
             # A number at the end may continue.
@@ -266,50 +211,7 @@ class _Window:
             if sign != "," and (sign == "]" or self.take(",]") == "]"):
                 return
 
-    def members(self) -> Iterator[str]:
-        """Yield the keys of an object; the value follows each key."""
-        self.take("{")
-        if self.peek() == "}":
-            self.take("}")
-            return
-        while True:
-            if self.peek() != '"':
-                self.take('"')
-            name = str(json.loads(self.value()))
-            self.take(":")
-            yield name
-            if self.take(",}") == "}":
-                return
-
-    def objects(self) -> Iterator[str]:
-        """Yield consecutive values."""
-        while self.peek():
-            yield self.value()
-
     def end(self) -> None:
-        """Refuse anything after the outermost value."""
+        """Refuse anything after the list."""
         if self.peek():
-            raise self.error("there is text after the end of the outermost object")
-
-    def first(self) -> tuple[str, str]:
-        """Return the first object, if it is short, and how others follow; do not consume it.
-
-        "lines" if each seems to be on its own line, otherwise "objects"; empty if none follow.
-        """
-        while True:
-            try:
-                _, end = self._parse(self._text, self._at)
-            except json.JSONDecodeError:
-                if len(self._text) < _SHORT and self._more():
-                    continue
-                return "", ""  # reading the whole file raises the error
-            except RecursionError:
-                return "", ""
-            next_ = _BLANKS.match(self._text, end).end()  # type: ignore[union-attr] # it does
-            if next_ < len(self._text) or not self._more():
-                break
-        text = self._text[self._at : end]
-        if next_ == len(self._text):
-            return text, ""
-        in_lines = "\n" not in text and "\n" in self._text[end:next_]
-        return text, "lines" if in_lines else "objects"
+            raise self.error("there is text after the end of the list")

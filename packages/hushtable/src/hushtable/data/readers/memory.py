@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import is_text as is_whole_text
 from hushtable.data.columns import integer_too_large, is_text
+from hushtable.data.labels import fold
 from hushtable.data.readers.reader import (
     FILE_ROWS,
     Batch,
@@ -145,6 +146,18 @@ def records(data: Sequence[Any]) -> Reader:
     )
 
 
+def with_absent_keys(data: Any, names: Iterable[str]) -> Any:
+    """Return a list of dicts with each of the names: a key that no dict has is a missing value.
+
+    Other data stay as they are, and so do dicts with none of the names.
+    """
+    if not is_records(data) or not all(isinstance(record, Mapping) for record in data):
+        return data
+    known = {fold(str(key)) for record in data for key in record}
+    absent = [name for name in names if fold(name) not in known]
+    return [{**dict.fromkeys(absent), **row} for row in data] if known & {*names} else data
+
+
 def of_one_type(values: list[Any], column: str) -> pa.Array:
     """Return values as an Arrow column; ``column`` names it in messages.
 
@@ -178,8 +191,17 @@ def half_a_character(column: str, error: UnicodeEncodeError, row: str = "") -> D
     )
 
 
+def _check_container(data: Any) -> None:
+    """Raise `DataTypeError` for what NumPy would take as one value."""
+    if isinstance(data, Mapping):
+        raise DataTypeError("a dict of columns: make a frame of it, such as pandas.DataFrame(data)")
+    if isinstance(data, Iterator):
+        raise DataTypeError(f"a {type(data).__name__} can be read only once: give list(...) of it")
+
+
 def matrix(data: Any) -> Reader:
     """Read a NumPy array, or anything that NumPy can convert; masked values are missing."""
+    _check_container(data)
     try:
         if isinstance(data, list | tuple) and any(isinstance(r, np.ma.MaskedArray) for r in data):
             data = np.ma.stack(data)  # for a list of rows, asarray would lose the masks
@@ -325,7 +347,17 @@ def polars_frame(data: Any) -> Reader:
     names, kinds = tuple(data.columns), set(data.dtypes)
 
     def batches() -> Iterator[Batch]:
-        return split(iter(data.to_arrow().to_batches()))
+        try:
+            table = data.to_arrow()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            wide = [
+                name for name, kind in zip(names, data.dtypes, strict=True) if "128" in str(kind)
+            ]
+            raise DataTypeError(
+                f"columns {wide or [*names]} have a type that Arrow cannot hold: cast them to "
+                "Int64, Float64 or String"
+            ) from None
+        return split(iter(table.to_batches()))
 
     one: Any = kinds.pop() if len(kinds) == 1 else None
     # NumPy has no missing integers.
@@ -448,9 +480,22 @@ def _as_table(part: Any) -> pa.Table:
         return pa.Table.from_pandas(part, preserve_index=False, nthreads=1)
     except UnicodeEncodeError as error:
         raise half_a_character("of the frame", error) from None
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        for j in range(part.shape[1]):
+            _check_one_type(part.iloc[:, j])
+        raise
+
+
+def _check_one_type(column: Any) -> None:
+    """Raise `DataTypeError`, with the name of a pandas column, if Arrow cannot hold its values."""
+    try:
+        pa.Array.from_pandas(column)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        kinds = sorted({type(value).__name__ for value in column.tolist() if value is not None})
         raise DataTypeError(
-            f"a column mixes types: {error}; convert it to numbers or to text"
+            f"column {column.name!r} holds values of {', '.join(kinds[:4])} (dtype "
+            f"{column.dtype}): needs numbers of at most 64 bits, texts, dates, or true and false: "
+            "convert it"
         ) from None
 
 

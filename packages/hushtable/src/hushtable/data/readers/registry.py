@@ -9,7 +9,7 @@ import glob
 import shutil
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, Any, TypeAlias
@@ -18,15 +18,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from hushtable import far, plugins
-from hushtable.data.readers.archives import (
-    DEEPEST,
-    Member,
-    chosen,
-    extracted,
-    limit_of,
-    members,
-    unpacked,
-)
+from hushtable.data.readers.archives import chosen, extracted, members
 from hushtable.data.readers.content import (
     ARCHIVES,
     BINARY,
@@ -394,32 +386,28 @@ class _Opening:
 
     def file(self, path: Path) -> Reader:
         """Open a file; unpack an archive, and open its table in the same way."""
-        return self._opened(path, PurePath(path.name), limit_of(path)).folded()
+        return self._opened(path, PurePath(path.name)).folded()
 
-    def _opened(self, path: Path, name: PurePath, limit: int, depth: int = 0) -> Reader:
-        """Open a file by its ``name``; ``depth`` is the number of archives around it."""
+    def _opened(self, path: Path, name: PurePath, *, unpacked: bool = False) -> Reader:
+        """Open a file by its ``name``; ``unpacked`` if it was in an archive."""
         named, asked = _format(_suffix(name)), self.layout.unasked is None
         if path.stat().st_size == 0 and asked:  # JSON lines without rows are an empty file
             raise DataError(f"{path}: the file is empty")
         if named is not None and named.by_name:
             return self._table(path, named)
         content = content_of(path)
-        is_archive = content.ending in (".zip", ".tar")
-        again = is_archive or content.ending in PACKED
-        found, words = (None, ()) if again else self._found(path, name, named, content)
-        packed = content.codec is not None and not (found is not None and found.streams)
-        if (is_archive or packed or content.codec == "xz") and depth >= DEEPEST:
+        if content.ending == ".zip" and content.codec is None and not unpacked:
+            return self._of_archive(path)
+        if content.ending == ".zip":
             raise DataError(
-                f"{path}: archives are nested too deeply: unpack them, and give the file"
+                f"{path}: an archive within another: unpack it, and give the table in it"
             )
-        if is_archive and (content.codec is None or content.ending == ".tar"):
-            return self._of_archive(path, limit, depth)
-        if packed or content.codec == "xz":
-            inner = name.with_suffix("") if name.suffix.lower() in PACKED else name
-            copy = unpacked(path, inner.name, limit)
-            rows = copy.reader(lambda plain: self._opened(plain, inner, limit, depth + 1))
-            return replace(rows, found=(*_packed_words(name, content), *rows.found))
-        assert found is not None
+        found, words = self._found(path, name, named, content)
+        if content.codec is not None and (unpacked or not found.streams):
+            raise DataError(
+                f"{path}: a {found.name} file compressed with {content.codec}: unpack it, and give "
+                "the unpacked file"
+            )
         rows = self._table(path, found)
         return replace(rows, found=(*_packed_words(name, content), *words, *rows.found))
 
@@ -458,30 +446,19 @@ class _Opening:
             )
         return shown, (_("read as %(name)s, by its content", name=shown.name),)
 
-    def _of_archive(self, path: Path, limit: int, depth: int) -> Reader:
-        there, wanted = members(path, limit), self.layout.member
+    def _of_archive(self, path: Path) -> Reader:
+        there, wanted = members(path), self.layout.member
         names = {name for one in there for name in (one.name, PurePosixPath(one.name).name)}
-        below = self
         if wanted is None and self.kept.get("member") in names:
             wanted = str(self.kept["member"])
-        if wanted is not None and wanted not in names and self._has_parts(there):
-            wanted = None  # it names a part of the only file in it
-        elif wanted is not None:
+        if wanted is not None:
             self.used.add("member")
-            kept = {name: value for name, value in self.kept.items() if name != "member"}
-            below = replace(self, layout=replace(self.layout, member=None), kept=kept)
+        kept = {name: value for name, value in self.kept.items() if name != "member"}
+        below = replace(self, layout=replace(self.layout, member=None), kept=kept)
         member, words = chosen(path, there, wanted, _rank_in_archive)
-        copy, name = extracted(path, member, limit), PurePath(member.name)
-        rows = copy.reader(lambda plain: below._opened(plain, name, limit, depth + 1))
+        copy, name = extracted(path, member), PurePath(member.name)
+        rows = copy.reader(lambda plain: below._opened(plain, name, unpacked=True))
         return replace(rows, found=(*words, *rows.found))
-
-    def _has_parts(self, there: Sequence[Member]) -> bool:
-        """Return whether an archive holds a single file, in a format with several parts."""
-        if len(there) != 1:
-            return False
-        ending = _suffix(PurePath(there[0].name))
-        found = _format(ending)
-        return ending in ARCHIVES or (found is not None and "member" in found.uses)
 
     def _table(self, path: Path, found: FileFormat) -> Reader:
         """Open a file of a format."""

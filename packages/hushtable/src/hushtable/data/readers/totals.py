@@ -164,8 +164,10 @@ class FirstRows:
         if len(filled) != 1 or len(self.gaps(fields)) < 2:
             return False
         [j] = filled
-        odd = j in self.numeric and not is_number(fields[j])
-        return has_letters(fields[j]) and (odd or is_footer_text(fields[j]))
+        text = fields[j]
+        odd = j in self.numeric and not is_number(text)
+        new = text not in self.first_texts(j) and not self.is_cut_off(text)
+        return has_letters(text) and (odd or is_footer_text(text) or new)
 
 
 def is_footer_text(text: str) -> bool:

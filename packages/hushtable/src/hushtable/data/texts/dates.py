@@ -42,11 +42,6 @@ _EAST = str.maketrans({
 })  # fmt: skip
 #: A weekday after a date.
 _EAST_WEEKDAY = re.compile("[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
-#: The year before the first of an era.
-_ERAS = {
-    "令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867,
-    "民國": 1911, "民国": 1911, "r": 2018, "h": 1988, "s": 1925,
-}  # fmt: skip
 _WORD = re.compile(r"[^\s\d.,/:()+\-]+")
 #: Words within a date that have no meaning.
 _PARTICLES = frozenset((
@@ -59,18 +54,14 @@ _BEHIND_CLOCK = frozenset(("", "uhr", "h", "hrs", "uur", "ч", "г"))
 _UTC = frozenset(("z", "utc", "gmt"))
 
 _D, _Y, _S, _L = "9{1,2}", "9{4}", r"(?:\s*[-./,]\s*|\s+)", r"[\s.,/-]*"
-#: Dates that have one meaning: digits are 9, a month's name is M, an era's E. Shapes are
-#: in small letters, so no text holds these two.
+#: Dates that have one meaning: digits are 9, a month's name is M. Shapes are in small letters, so
+#: no text holds this one.
 _CLEAR = (
     rf"(?P<y>{_Y}){_S}(?P<m>{_D}){_S}(?P<d>{_D})",
     r"(?P<y>9{4})(?P<m>99)(?P<d>99)",
     rf"(?P<d>{_D}){_L}(?P<n>M+){_L}(?P<y>{_Y}|99)",
     rf"(?P<n>M+){_L}(?P<d>{_D})[\s.,/-]+(?P<y>{_Y})",
     rf"(?P<y>{_Y}){_L}(?P<n>M+){_L}(?P<d>{_D})",
-    rf"(?P<e>E+)\s*(?P<y>9{{1,3}}|元){_S}(?P<m>{_D}){_S}(?P<d>{_D})",
-    rf"(?P<y>{_Y})-?w(?P<w>99)(?:-?(?P<k>9))?",
-    rf"(?P<y>{_Y})[-/ ]?q(?P<q>9)",
-    rf"q(?P<q>9)[-/ ]?(?P<y>{_Y})",
     rf"(?P<y>{_Y})[-/](?P<m>99)-?",
     rf"(?P<m>{_D})/(?P<y>{_Y})",
     rf"(?P<n>M+){_L}(?P<y>{_Y})",
@@ -103,27 +94,16 @@ _CLOCK = re.compile(
 _HOURS = re.compile(
     r"(?P<head>[\s,t]*)(?P<H>9{1,2})(?P<tail>\s*(?:[ap]\.?\s?m\.?|uhr)|(?<=^9999-99-99[t ]99))"
 )
-_ISO_DURATION = re.compile(
-    r"(?P<minus>-)?p(?:(?P<w>9{1,6})w)?(?:(?P<d>9{1,6})d)?"
-    r"(?:t(?:(?P<H>9{1,6})h)?(?:(?P<M>9{1,6})m)?(?:(?P<S>9{1,9}(?:[.,]9{1,9})?)s)?)?"
-)
-_ISO_UNITS = {"w": 604_800, "d": 86_400, "H": 3_600, "M": 60, "S": 1}
-_PART = re.compile(
-    r"[\s,]*(?:(?:and|und|et|y|e|en|og|och|i|и|ve|&)\s+)?(?P<number>9{1,6}(?:[.,]9{1,9})?)\s*"
-    r"(?P<unit>[^\s\d,.]+)\.?"
-)
 
 
 @dataclass(frozen=True)
 class _Time:
-    """Positions of the seconds since midnight, or of a duration, in texts of one shape."""
+    """Positions of the seconds since midnight in texts of one shape."""
 
     #: Places of numbers, and the seconds of one.
     terms: tuple[tuple[Span, float], ...]
     #: "am" or "pm" of an hour up to 12.
     half: str = ""
-    #: Whether minutes and seconds are below 60.
-    clock: bool = True
     #: Of its zone, as an offset; the sign is part of the shape.
     zone: tuple[tuple[Span, float], ...] = ()
     zoned: bool = False
@@ -161,9 +141,6 @@ class _Date:
     year: Span | int
     month: Span | int = 1
     day: Span | int = 1
-    era: int = 0
-    week: Span | None = None
-    quarter: Span | None = None
     time: _Time | None = None
     #: The month's name.
     word: str = ""
@@ -171,7 +148,7 @@ class _Date:
     @property
     def short_year(self) -> Span | None:
         """Position of a year of two digits."""
-        if self.era or not isinstance(self.year, tuple) or self.year[1] - self.year[0] != 2:
+        if not isinstance(self.year, tuple) or self.year[1] - self.year[0] != 2:
             return None
         return self.year
 
@@ -183,23 +160,15 @@ class _Date:
                 return np.full(len(texts), where, np.int64)
             return texts.number(where).astype(np.int64)
 
-        year, month, day = part(self.year) + self.era, part(self.month), part(self.day)
+        year, month, day = part(self.year), part(self.month), part(self.day)
         if self.short_year is not None:
             year += np.where(year >= pivot, 1900, 2000)
-        if self.quarter is not None:
-            month = 3 * part(self.quarter) - 2
         exists = (year >= 0) & (year <= 9999) & (month >= 1) & (month <= 12)
         months = np.where(exists, 12 * (year - 1970) + month - 1, 0).astype("datetime64[M]")
         first = months.astype("datetime64[D]").astype(np.int64)
         length = (months + 1).astype("datetime64[D]").astype(np.int64) - first
-        if self.week is not None:
-            week = part(self.week)
-            # The fourth of January is in the first week; 1970-01-01 was a Thursday.
-            days = first + 3 - (first + 6) % 7 + 7 * (week - 1) + day - 1
-            exists &= (week >= 1) & (week <= 53) & (day >= 1) & (day <= 7)
-        else:
-            days = first + day - 1
-            exists &= (day >= 1) & (day <= length)
+        days = first + day - 1
+        exists &= (day >= 1) & (day <= length)
         micro = days * 86_400_000_000
         if self.time is not None:
             exists &= self.time.hours_fit(texts, 24.0)
@@ -285,7 +254,7 @@ def _iso(texts: pa.Array) -> NDArray[np.float64] | None:
 
 
 def of_day(texts: pa.Array, *, dotted: bool = False) -> NDArray[np.float64]:
-    """Return the seconds (n,) of times of day or durations such as 10:35; NaN for other texts.
+    """Return the seconds (n,) of times of day, or of longer times, such as 801:35; or NaN.
 
     With ``dotted``, 10.35 is also a time.
     """
@@ -294,10 +263,8 @@ def of_day(texts: pa.Array, *, dotted: bool = False) -> NDArray[np.float64]:
     result = np.full(len(texts), np.nan)
     texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     for time, places, some in by_shape(texts, _time):
-        values = time.microseconds(some) / 1e6
-        if time.clock:
-            values = np.where(time.hours_fit(some, np.inf), values, np.nan)
-        result[places] = values
+        fits = time.hours_fit(some, np.inf)
+        result[places] = np.where(fits, time.microseconds(some) / 1e6, np.nan)
     return result
 
 
@@ -333,32 +300,19 @@ def _date(shape: str, order: Order, language: str) -> _Date | None:
             time = _clock(plain, found.end()) if plain[found.end() :].strip(" .,()") else None
             texts = found.groupdict().items()
             parts = {name: found.span(name) for name, text in texts if text and name != "s"}
-            return _made(shape, parts, named, time)
+            return _made(parts, named, time)
     return None
 
 
-def _made(
-    shape: str, parts: dict[str, Span], named: dict[int, tuple[str, int]], time: _Time | None
-) -> _Date:
+def _made(parts: dict[str, Span], named: dict[int, tuple[str, int]], time: _Time | None) -> _Date:
     word, month = named[parts["n"][0]] if "n" in parts else ("", 1)
-    start, end = parts.get("e", (0, 0))
-    first = shape[slice(*parts["y"])] == "元"
-    return _Date(
-        1 if first else parts["y"],
-        parts.get("m", month),
-        parts.get("d", parts.get("k", 1)),
-        _ERAS.get(shape[start:end], 0),
-        parts.get("w"),
-        parts.get("q"),
-        time,
-        word,
-    )
+    return _Date(parts["y"], parts.get("m", month), parts.get("d", 1), time, word)
 
 
 def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[str, int]]]]:
     """Yield readings of a shape's words, as long as the shape, with the months by their position.
 
-    A month's name becomes M, an era's E; weekdays and particles become blanks. A word such as
+    A month's name becomes M; weekdays and particles become blanks. A word such as
     "mar" may be a month in one language and a weekday in another.
     """
     plain = _EAST_WEEKDAY.sub("   ", shape).translate(_EAST)
@@ -371,10 +325,8 @@ def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[s
             behind_digit = start > 0 and plain[start - 1] == "9"
             if month and not (is_weekday and weekdays_first):
                 sign, named[start] = "M", (word, month)
-            elif word in _ERAS and plain[end : end + 1] in ("9", " ", "元") and not behind_digit:
-                sign = "E"
-            elif word.endswith("元") and word[:-1] in _ERAS:
-                sign, end = "E", end - 1
+            elif len(word) == 1 and plain[end : end + 1] == "9" and not behind_digit:
+                continue  # an era, as in R8.5.15, or a code
             elif is_weekday or word in _PARTICLES or (behind_digit and word in _ORDINALS):
                 sign = " "
             else:
@@ -412,33 +364,5 @@ def _clock(plain: str, at: int = 0) -> _Time | None:
 
 @lru_cache(maxsize=1 << 14)
 def _time(shape: str) -> _Time | None:
-    """Return the positions of a time of day or a duration in texts of a shape."""
-    clock = _clock(shape.translate(_EAST))
-    return clock or _iso_duration(shape) or _duration(shape)
-
-
-def _iso_duration(shape: str) -> _Time | None:
-    found = _ISO_DURATION.fullmatch(shape)
-    if found is None:
-        return None
-    sign = -1.0 if found["minus"] else 1.0
-    spans = {name: found.span(name) for name in _ISO_UNITS if found[name]}
-    terms = tuple((span, sign * _ISO_UNITS[name]) for name, span in spans.items())
-    return _Time(terms, clock=False) if terms else None
-
-
-def _duration(shape: str) -> _Time | None:
-    """Return a duration such as 2h 15m, with each part in a smaller unit than the one before."""
-    minus = shape.startswith("-")
-    at, units = int(minus), list[int]()
-    terms: list[tuple[Span, float]] = []
-    while at < len(shape):
-        part = _PART.match(shape, at)
-        unit = None if part is None else words().units.get(part["unit"])
-        if part is None or unit is None or (units and unit >= units[-1]):
-            return None
-        units.append(unit)
-        terms.append((part.span("number"), float(-unit if minus else unit)))
-        at = part.end()
-        at += len(shape[at:]) - len(shape[at:].lstrip(" ,"))
-    return _Time(tuple(terms), clock=False) if terms else None
+    """Return the positions of a time in texts of a shape."""
+    return _clock(shape.translate(_EAST))

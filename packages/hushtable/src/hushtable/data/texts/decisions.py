@@ -5,12 +5,16 @@ from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from hushtable.data import labels
+from hushtable.data.columns import texts_column
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.sentinels import lone_code
 from hushtable.data.texts.answers import are_answers
 from hushtable.data.texts.dates import PIVOT, Order, pivot_of
 from hushtable.data.texts.doubts import (
+    DASHES,
     DAY_COUNTS,
     DOTTED,
     MAYBE_DOTTED,
@@ -19,10 +23,9 @@ from hushtable.data.texts.doubts import (
     clock_likelihood,
     counted_labels,
     different,
-    n_lengths,
     numbers_words,
 )
-from hushtable.data.texts.numbers import MULTIPLES, Decimal, multiple
+from hushtable.data.texts.numbers import Decimal
 from hushtable.data.texts.reading import (
     SERIAL,
     ColumnReading,
@@ -47,8 +50,6 @@ _GROUPS = 3
 #: A few digits and punctuation marks, and at most two letters: "24.08.", "79-84", "2026-04",
 #: "1,23,456".
 _LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
-#: Pairs of directions in which one means minus the other.
-_WAYS = ({"N", "S"}, {"E", "W"}, {"E", "O", "W"}, {"O", "W"})
 _ID_NAME = re.compile(
     r"(^|[^a-z])(id|ids|uid|uuid|guid|mrn|pid|rowid|index|key|barcode|"
     r"(patient|case|order|sample|account|customer|invoice|record|fall|auftrags|kunden|konto|beleg|"
@@ -79,7 +80,10 @@ class Decider(ColumnDoubts):
         if asked in ("category", "label") or declared:
             return self._category(name, seen, kept=True)
         if seen.shapes["code"] > _FEW_CODES * seen.n:
-            why = _("codes (leading zeros, or more digits than a number can hold): kept as text")
+            why = _(
+                "codes (leading zeros, places such as 3E5, or more digits than a number can hold): "
+                "kept as text"
+            )
             return self._category(name, seen, why)
         if seen.shapes["truth"] == seen.n:
             evidence = _("true and false, as 1 and 0")
@@ -91,9 +95,11 @@ class Decider(ColumnDoubts):
             return ColumnUnderstanding(
                 name, "category", 1.0, evidence, reading=ColumnReading("answer")
             )
-        if (sixty := self._time_or_angle(name, seen, n_numbers)) is not None:
-            return sixty
-        if n_numbers + seen.shapes["flag"] >= _MOSTLY * seen.n:
+        form = self._time(name, seen) or self._debit_and_credit(name, seen)
+        if (form := form or self.foreign(name, seen)) is not None:
+            return form
+        dashes = sum(seen.texts[dash] for dash in DASHES) if n_numbers else 0
+        if n_numbers + seen.shapes["flag"] + dashes >= _MOSTLY * seen.n:
             return self._number(name, seen)
         partly = n_numbers > 0 and not self._like_numbers(seen)
         n, every = numerals(f"{n_numbers:,}"), numerals(f"{seen.n:,}")
@@ -108,59 +114,39 @@ class Decider(ColumnDoubts):
 
     # --- numbers ------------------------------------------------------------------------------
 
-    def _time_or_angle(
-        self, name: str, seen: TextsSeen, n_numbers: int
-    ) -> ColumnUnderstanding | None:
-        """Return a column of times of day, durations or angles; None if it holds none."""
+    def _time(self, name: str, seen: TextsSeen) -> ColumnUnderstanding | None:
+        """Return a column of times of day; None if it holds none."""
         if (clock := clock_likelihood(name, seen)) is not None:
             if clock >= SURE_CLOCK:
                 reading, words = ColumnReading("time", dotted=True), _(DOTTED)
                 return ColumnUnderstanding(name, "number", clock, words, words, reading=reading)
             return replace(self._number(name, seen), confidence=0.8, doubt=_(MAYBE_DOTTED))
-        lengths = n_lengths(seen)
-        if seen.shapes["time"] + lengths >= _MOSTLY * seen.n:
+        if seen.shapes["time"] >= _MOSTLY * seen.n:
             if len(seen.clocks) > 1:
                 return self.two_scales(name, seen)
-            fits = {"time", *_NUMBERS} if lengths == n_numbers else {"time"}
-            words = _("times of day or durations")
-            return self.with_exceptions(name, "number", ColumnReading("time"), seen, fits, words)
-        if seen.shapes["angle"] + self._n_with_ways(seen) >= _MOSTLY * seen.n:
-            fits = {"angle", "flag", *_NUMBERS}
-            words = _("angles, in degrees; south and west are below 0")
-            return self.with_exceptions(name, "number", ColumnReading("angle"), seen, fits, words)
+            reading, words = ColumnReading("time"), _("times of day or durations")
+            return self.with_exceptions(name, "number", reading, seen, {"time"}, words)
         return None
-
-    @staticmethod
-    def _n_with_ways(seen: TextsSeen) -> int:
-        """Return how many rows hold a number with a direction; 0 if others have units, or none."""
-        ways = seen.units + seen.flags
-        n_numbers = sum(seen.shapes[shape] for shape in (*_NUMBERS, "flag"))
-        return n_numbers if set(ways) in _WAYS and ways.total() == n_numbers else 0
 
     def _number(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
         decimal, sure = self._decimal(seen)
         lenient = self.reading.kinds.get(name) == "number"
         if decimal is None:
             return self._either_decimal(name, seen)
-        if self._has_sides(seen) and not lenient:
-            return self._debit_and_credit(name, seen)
-        powers = self._powers(seen)
         mixed = len(seen.units) > 1 or self._n_bare(seen) > 0 < len(seen.units)
-        if mixed and not lenient and (not powers or "%" in powers):
+        if mixed and not lenient:
             return self._mixed_units(name, seen)
-        unit = "" if powers else next(iter(seen.units), "")
-        reading = ColumnReading("number", decimal, unit=unit, lenient=lenient, powers=powers)
+        unit = next(iter(seen.units), "")
+        if not unit and not lenient and (asked := self.in_brackets(name, seen)) is not None:
+            return asked
+        if not lenient and (asked := self.zero_or_missing(name, seen)) is not None:
+            return asked
+        if not lenient and self._is_odd_sign(decimal, seen):
+            return self.other_sign(name, seen, decimal)
+        reading = ColumnReading("number", decimal, unit=unit, lenient=lenient)
         fits = {*_NUMBERS} - ({"comma"} if decimal == "." else {"point"})
         evidence = numbers_words(seen, decimal, sure)
         evidence += _(", in %(unit)s", unit=unit) if unit else ""
-        if "%" in powers:
-            evidence += _(", those without %(sign)s read as fractions: 0.2 is 20%(sign)s", sign="%")
-        elif powers:
-            times = {
-                _("%(unit)s is 10^%(power)s", unit=unit, power=powers[unit])
-                for unit in seen.units if powers[unit]
-            }  # fmt: skip
-            evidence += _(", including %(units)s", units=", ".join(sorted(times)))
         return self.with_exceptions(name, "number", reading, seen, fits, evidence, sure)
 
     @staticmethod
@@ -168,17 +154,25 @@ class Decider(ColumnDoubts):
         """Return how many rows hold a number without a unit."""
         return max(0, sum(seen.shapes[shape] for shape in _NUMBERS) - seen.units.total())
 
-    def _powers(self, seen: TextsSeen) -> dict[str, int]:
-        """Return the powers of ten by which units multiply numbers; empty if they do not."""
-        n_bare = self._n_bare(seen)
-        if set(seen.units) == {"%"} and n_bare and seen.bare_high <= 1.0:
-            return {"%": 0, "": 2}
-        split = {unit: multiple(unit) for unit in seen.units}
-        others = {rest for _, rest in split.values()} | ({""} if n_bare else set())
-        if len(others) != 1 or not any(power for power, _ in split.values()):
-            return {}
-        found = {unit: power for unit, (power, _) in split.items()}
-        return {"": 0, **MULTIPLES} if others == {""} else found
+    def _signs(self) -> Counter[Decimal]:
+        """Return how many columns have each decimal separator."""
+        signs: tuple[tuple[str, Decimal], ...] = (("point", "."), ("comma", ","))
+        return Counter(
+            sign
+            for other in self.seen.values()
+            for shape, sign in signs
+            if other.shapes[shape] > _MOSTLY * other.n
+        )
+
+    def _is_odd_sign(self, decimal: Decimal, seen: TextsSeen) -> bool:
+        """Return whether most of the other columns have another decimal separator."""
+        signs = self._signs()
+        other: Decimal = "." if decimal == "," else ","
+        if not seen.shapes["comma" if decimal == "," else "point"] or self.reading.decimal:
+            return False
+        usual = "," if self.delimiter == ";" else "."
+        more = (signs[other], other == usual) > (signs[decimal], decimal == usual)
+        return more and signs[other] > 0
 
     def _decimal(self, seen: TextsSeen) -> tuple[Decimal | None, float]:
         """Return the decimal separator of a column, None if it may be either, and a confidence."""
@@ -193,12 +187,7 @@ class Decider(ColumnDoubts):
             return ".", 1.0
         if seen.shapes["1.234"] and seen.shapes["1,234"]:
             return None, 0.0
-        elsewhere = {
-            sign
-            for other in self.seen.values()
-            for sign, shape in ((".", "point"), (",", "comma"))
-            if other.shapes[shape] > _MOSTLY * other.n
-        }
+        elsewhere = set(self._signs())
         if len(elsewhere) == 1:
             return ("." if "." in elsewhere else ","), 0.8
         if not elsewhere and seen.shapes["1.234"] and self.delimiter in ("", ","):
@@ -218,12 +207,10 @@ class Decider(ColumnDoubts):
             (("--decimal", likely),), refused=True,
         )  # fmt: skip
 
-    @staticmethod
-    def _has_sides(seen: TextsSeen) -> bool:
-        """Return whether debit and credit (Soll and Haben) follow the numbers."""
-        return seen.units.keys() >= {"DR", "CR"} or ("S" in seen.units and seen.shapes["flag"] > 0)
-
-    def _debit_and_credit(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+    def _debit_and_credit(self, name: str, seen: TextsSeen) -> ColumnUnderstanding | None:
+        """Return a column in which debit and credit (Soll and Haben) follow the numbers."""
+        if not ({"DR", "CR"} <= seen.units.keys() or ("S" in seen.units and seen.flags["H"])):
+            return None
         unit = "S" if "S" in seen.units else "DR"
         text, row = seen.unit_examples[unit]
         return ColumnUnderstanding(
@@ -243,15 +230,12 @@ class Decider(ColumnDoubts):
         words = _(" and ").join(
             _("%(text)s in %(where)s", text=repr(text), where=where) for text, where in found
         )
-        one = len(seen.units) == 1
+        one = len(seen.units) == 1 and ("%" in named or not self._are_two_scales(seen))
         asked = f"{name}=number"
         option = f"--as {quoted([asked])}"
         what = _("does the sign make no difference?") if one else _("leave the column out, or")
         does = _("%(option)s reads the numbers as they are", option=option)
-        if "%" in self._powers(seen):
-            what = _("numbers without %(sign)s are at most 1;", sign="%")
-            does = _("%(option)s reads them as fractions, 0.2 for 20%%", option=option)
-        elif one and "%" in named:  # as it is, a fraction would be a hundredth of the percentage
+        if one and "%" in named:  # as it is, a fraction would be a hundredth of the percentage
             one = False
             what = _(
                 "numbers without %(sign)s may be fractions, 0.2 for 20%(sign)s: leave the column "
@@ -264,6 +248,17 @@ class Decider(ColumnDoubts):
               units=words, what=f"{what} {does}"),
             (("--as", asked) if one else ("--drop", name),), refused=True,
         )  # fmt: skip
+
+    @staticmethod
+    def _are_two_scales(seen: TextsSeen) -> bool:
+        """Return whether numbers with a unit are ten times larger or smaller than those without."""
+        texts = [text for shape in _NUMBERS if shape in seen.exceptions
+                 for text in seen.exceptions[shape].rows]  # fmt: skip
+        values = ColumnReading("number", lenient=True).values(texts_column(texts))
+        beside = np.array([any(unit in text for unit in seen.units) for text in texts], np.bool_)
+        bare = np.append(values[~beside], [seen.low, seen.high] if seen.n_plain else [])
+        sizes = [np.median(np.abs(some[some == some])) for some in (values[beside], bare)]
+        return bool(max(sizes) >= 10 * min(sizes))
 
     # --- dates --------------------------------------------------------------------------------
 
@@ -471,5 +466,6 @@ class NumbersSeen(NamedTuple):
                 "%(value)s is far from all other values: is it a code for a missing value?",
                 value=numerals(text),
             )
-            return replace(one, confidence=0.8, doubt=doubt, options=(("--missing", text),))
+            options = (("--missing", text),)
+            return replace(one, confidence=0.8, doubt=doubt, options=options, asked=asks)
         return one

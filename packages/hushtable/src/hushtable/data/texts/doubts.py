@@ -11,7 +11,8 @@ from hushtable.data.columns import texts_column
 from hushtable.data.readers.totals import is_total_word
 from hushtable.data.sentinels import WORDS
 from hushtable.data.texts.dates import ORDERS, Order
-from hushtable.data.texts.numbers import Decimal
+from hushtable.data.texts.foreign import FOREIGN_SHAPES, foreign_form
+from hushtable.data.texts.numbers import Decimal, written
 from hushtable.data.texts.reading import (
     SERIAL,
     ColumnReading,
@@ -21,7 +22,6 @@ from hushtable.data.texts.reading import (
     quoted,
 )
 from hushtable.data.texts.seen import FEW, Exceptions, TextsSeen
-from hushtable.data.texts.words import words as cldr
 from hushtable.language import N_, _, ngettext, numerals
 
 #: Largest number of different exceptions that an option can list, and of spellings of a label.
@@ -30,6 +30,8 @@ _LISTED, _SPELLINGS = 8, 4
 _FEW_ROWS = 5
 #: What Excel's counts of days are called.
 DAY_COUNTS = N_("days as Excel counts them")
+#: Texts that mean zero in accounts, and a missing value elsewhere.
+DASHES = ("-", "\u2013", "\u2014")
 #: Evidence that needs no check.
 _USUAL = ("numbers", "dates", DAY_COUNTS)
 #: Largest share of the values that may be lost as numbers for that to be proposed.
@@ -41,8 +43,6 @@ SURE_CLOCK = 0.9
 #: Number of rows, of different hundredths, and width of the range from which numbers with at most
 #: 59 hundredths may be times of day; and from which that is no coincidence.
 _MANY_CLOCKS, _MINUTES, _HOURS = 50, (4, 12), (1.0, 3.0)
-#: A word for the clock after hours and minutes: 17.30 Uhr.
-_CLOCK = "uhr"
 _CLOCK_NAME = re.compile(
     r"(^|[^a-z])(time|clock|uhr|(uhr)?zeit|heure|hora|ora|orario|tijd|tid|klo|kello(naika)?|aika|"
     r"godz(ina)?|čas|idő|saat|ώρα|время)($|[^a-z])",
@@ -61,18 +61,6 @@ def clock_likelihood(name: str, seen: TextsSeen) -> float | None:
     if not maybe:
         return None
     return SURE_CLOCK if surely or seen.zero_hours or _CLOCK_NAME.search(name) else 0.5
-
-
-def n_lengths(seen: TextsSeen) -> int:
-    """Return how many rows hold a number of hours, minutes or another part of a duration.
-
-    0 if no text has two of them, or a word for the clock: then they are numbers with a unit.
-    """
-    known = {unit: unit.lower().rstrip(".") for unit in seen.units}
-    if not seen.shapes["time"] and _CLOCK not in known.values():
-        return 0
-    units = cldr().units
-    return sum(seen.units[unit] for unit, word in known.items() if word in (*units, _CLOCK))
 
 
 @dataclass(frozen=True)
@@ -128,6 +116,71 @@ class ColumnDoubts:
               "minutes and seconds, or leave the column out", long=long, short=short),
             (("--drop", name),), refused=True,
         )  # fmt: skip
+
+    def in_brackets(self, name: str, seen: TextsSeen) -> ColumnUnderstanding | None:
+        """Return a column with brackets around whole numbers, if nothing shows what they mean."""
+        bracketed = [*seen.brackets.rows]
+        negative = seen.low < 0 or any(text.startswith(("-", "\u2212")) for text in seen.texts)
+        whole = all(re.fullmatch(r"\(\d+\)", text) for text in bracketed)
+        if not bracketed or negative or not whole:
+            return None
+        return ColumnUnderstanding(
+            name, "number", 0.5, _("numbers, some in brackets"),
+            _("%(texts)s: brackets mean a minus in accounts, and a remark elsewhere: write a "
+              "minus, or omit the brackets; --as %(minus)s reads them as negative, and --as "
+              "%(kept)s keeps the texts", texts=self.listed(seen.brackets),
+              minus=quoted([f"{name}=number"]), kept=quoted([f"{name}=category"])),
+            refused=True,
+        )  # fmt: skip
+
+    def zero_or_missing(self, name: str, seen: TextsSeen) -> ColumnUnderstanding | None:
+        """Return a column with dashes, which may mean zero as in accounts; None without many."""
+        dash = max(DASHES, key=seen.texts.__getitem__)
+        rows = seen.texts[dash]
+        others = seen.exceptions.get("other", Exceptions())
+        if 10 * rows <= seen.n or others.n != rows or 2 * (seen.n - rows) > seen.n:
+            return None
+        return ColumnUnderstanding(
+            name, "number", 0.5, _("numbers and dashes"),
+            _("%(dash)s in %(n)s of %(all)s rows: if it means zero, as in accounts, write 0; if it "
+              "means that the value is missing, add --missing %(code)s",
+              dash=repr(dash), n=numerals(f"{rows:,}"), all=numerals(f"{seen.n:,}"),
+              code=quoted([f"{name}:{dash}"])),
+            refused=True,
+        )  # fmt: skip
+
+    def other_sign(self, name: str, seen: TextsSeen, decimal: Decimal) -> ColumnUnderstanding:
+        """Return a column with another decimal separator than the other columns."""
+        text, where = self.first(seen.exceptions["comma" if decimal == "," else "point"])
+        return ColumnUnderstanding(
+            name, "number", 0.5, _("numbers with another decimal sign than the other columns"),
+            _("%(text)s in %(where)s: the other columns have another decimal sign, so this may be "
+              "a list of codes; --as %(kept)s keeps the texts, and --as %(number)s reads numbers",
+              text=repr(text[:40]), where=where, kept=quoted([f"{name}=category"]),
+              number=quoted([f"{name}=number"])),
+            refused=True,
+        )  # fmt: skip
+
+    def foreign(self, name: str, seen: TextsSeen) -> ColumnUnderstanding | None:
+        """Return a column of values in a form that is not read; None for others."""
+        every = Exceptions()
+        for shape in FOREIGN_SHAPES:
+            every.merge(seen.exceptions.get(shape, Exceptions()))
+        form = foreign_form(every.rows)
+        one_unit = len(seen.units) == 1 and seen.units.total() == seen.n
+        if form is None or one_unit or 2 * every.n < seen.n:
+            return None
+        first = sorted(filter(form.fits, every.rows), key=every.first.__getitem__)[:3]
+        listed = ", ".join(repr(text[:40]) for text in first)
+        doubt = _(
+            "%(what)s are not read, such as %(listed)s from %(where)s on: %(way)s, or leave the "
+            "column out; --as %(kept)s keeps the texts",
+            what=_(form.name), listed=listed, where=self.place(every.first[first[0]]),
+            way=_(form.way), kept=quoted([f"{name}=category"]),
+        )  # fmt: skip
+        few = len(seen.texts) <= FEW  # as categories, nothing is lost
+        way = ("--as", f"{name}=category") if few else ("--drop", name)
+        return ColumnUnderstanding(name, "category", 0.5, _(form.name), doubt, (way,), refused=True)
 
     def noting_total(self, one: ColumnUnderstanding, seen: TextsSeen) -> ColumnUnderstanding:
         """Return a column that notes a row with a word for a total, unless that was checked."""
@@ -238,41 +291,44 @@ class ColumnDoubts:
 
         ``named``: an option can list these texts.
         """
-        elsewhere = self._elsewhere(name, odd) if named else ""
+        if reading.kind == "number" and (odd_sign := self._two_meanings(reading, odd)):
+            return (), _(
+                "; %(sign)s is the decimal sign of the others, and separates thousands in "
+                "%(text)s: write all numbers in one way, or leave the column out",
+                sign=repr(reading.decimal), text=repr(odd_sign),
+            )  # fmt: skip
         if named and reading.kind == "number" and self._are_bands(seen, odd):
             kept = f"{name}=category"
             return (("--as", kept),), _("; --as %(kept)s keeps them", kept=quoted([kept]))
-        if named and (not elsewhere or reading.kind not in ("number", "date")):
+        if named:
             texts = [text for text in odd.rows if not is_total_word(text)]
-            return tuple(("--missing", text) for text in texts), elsewhere
+            return tuple(("--missing", text) for text in texts), ""
         way, loss = self._way(name, reading, seen, odd)
-        return (way,), elsewhere + loss
+        return (way,), loss
+
+    @staticmethod
+    def _two_meanings(reading: ColumnReading, odd: Exceptions) -> str:
+        """Return a text in which the decimal separator of the others separates thousands."""
+        other: Decimal = "," if reading.decimal == "." else "."
+        texts = [text for text in odd.rows if text.count(reading.decimal) > 1]
+        fits = written(texts_column(texts), other) if texts else np.zeros(0, np.bool_)
+        return next((text for text, one in zip(texts, fits, strict=True) if one), "")
 
     @staticmethod
     def _are_bands(seen: TextsSeen, odd: Exceptions) -> bool:
         """Return whether texts such as 22-23 or 65+ among numbers are values, not errors."""
         return odd.n > _FEW_LOST * seen.n and all(re.search(r"\d", text) for text in odd.rows)
 
-    def _elsewhere(self, name: str, odd: Exceptions) -> str:
-        """Return words on the columns of texts that --missing would change besides this one."""
-        rows = {
-            other: sum(seen.texts[text] for text in odd.rows)
-            for other, seen in self.seen.items()
-            if other != name and 2 * seen.shapes["other"] >= seen.n
-        }
-        found = [f"{other} ({n:,} row{'s' * (n > 1)})" for other, n in rows.items() if n]
-        return f"; --missing would also apply to {', '.join(found)}" if found else ""
-
     def _way(
         self, name: str, reading: ColumnReading, seen: TextsSeen, odd: Exceptions
     ) -> tuple[tuple[str, str], str]:
         """Return the option for texts that no option names, and words on the values it loses."""
         drop = ("--drop", name)
-        if reading.kind in ("time", "angle"):  # as a number, a time of day would be missing
+        if reading.kind == "time":  # as a number, a time of day would be missing
             return drop, ""
         kind = "date" if reading.kind == "date" else "number"
         asked = f"{name}={kind}"
-        lost = self.n_lost(seen, kind, reading.dates)
+        lost = max(self.n_lost(seen, kind, reading.dates), self._lost(odd, reading, 0).n)
         serial = self._serial_words(odd, asked) if kind == "date" else ""
         if not lost:
             return ("--as", asked), serial

@@ -22,7 +22,7 @@ FLAGS = frozenset(("H", "HH", "L", "LL", "N", "A"))
 FIRST = 500
 #: Number of texts to remember.
 _MOST = 8 * FIRST
-#: If none of this many texts is a date, a time or an angle, the others of a batch are not checked:
+#: If none of this many texts is a date or a time, the others of a batch are not checked:
 #: they are identifiers or notes.
 _ENOUGH = 500
 
@@ -223,9 +223,8 @@ def _understood(texts: pa.Array, *, whole: bool, as_number: bool) -> Facts:
 def _add_points(
     facts: Facts, shapes: NDArray[Any], places: NDArray[np.int64], texts: pa.Array
 ) -> bool:
-    """Note dates, times and angles among the texts at some places; return whether there are any."""
+    """Note dates and times among the texts at some places; return whether there are any."""
     found = np.full(len(texts), "", object)
-    found[~np.isnan(numbers.angles(texts))] = "angle"
     found[~np.isnan(dates.of_day(texts))] = "time"
     orders = np.stack([~np.isnan(dates.seconds(texts, order)) for order in dates.ORDERS], axis=1)
     found[orders.any(axis=1)] = "date"

@@ -1,8 +1,6 @@
 """Numbers as people write them: decimal comma, thousands, currencies, units, brackets, limits."""
 
 import re
-import unicodedata
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
@@ -12,7 +10,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, null, scalar, texts_column
-from hushtable.data.texts.shapes import by_shape
 from hushtable.data.texts.signs import ascii_signs
 from hushtable.data.texts.words import words
 
@@ -23,23 +20,14 @@ DECIMALS: tuple[Decimal, Decimal] = (".", ",")
 SPACES = " \u00a0\u2009\u202f'\u2019"
 #: Currencies before or after a number, besides their codes and symbols such as $ and €.
 _CURRENCIES = tuple(
-    "US$ A$ C$ R$ NT$ HK$ kr. kr Fr. Rs. Rs S/ Bs. zł Kč Ft TL".split()  # noqa: SIM905
+    "US$ A$ C$ R$ NT$ HK$ kr. kr Fr. Rs. Rs S/ Bs. zł Kč Ft TL \\".split()  # noqa: SIM905
 )
 #: Units that may come before a number; those made of letters are followed by a blank.
 _FIRST_UNITS = "[%‰]|(?:kg|mg|µg|km|cm|mm|ml|cl|°C|°F) "
-#: Multipliers of the number before them, as powers of ten.
-MULTIPLES = {
-    **dict.fromkeys(("k", "K", "Tsd", "Tsd.", "tys", "tys.", "тыс", "тыс.", "mil", "tis."), 3),
-    **dict.fromkeys(("M", "MM", "mn", "Mn", "mln", "mln.", "Mio", "Mio.", "млн", "млн."), 6),
-    **dict.fromkeys(("B", "bn", "Bn", "G", "Mrd", "Mrd.", "mld", "mld.", "млрд", "млрд."), 9),
-    **dict.fromkeys(("万", "萬", "만"), 4), **dict.fromkeys(("億", "亿", "억"), 8),
-    **dict.fromkeys(("lakh", "lac"), 5), "crore": 7,
-}  # fmt: skip
-#: A whole number and a letter without a blank: "3A" is a ward, "3 A" and "3.2A" are currents. The
-#: letters for thousand and million are excluded.
-_LETTERED = r"^[+-]?\d+[A-JLN-Za-jl-z]$"
-#: A time of day that would otherwise be a number with a unit.
-_CLOCK = r"^\d{1,2} ?[hH] ?[0-5]\d$"
+#: A whole number and a letter without a blank: "3A" is a ward, "3 A" and "3.2A" are currents.
+_LETTERED = r"^[+-]?\d+[A-Za-z]$"
+#: A time of day, or a date, that would otherwise be a number with a unit.
+_CLOCK = r"^\d{1,2} ?[hH] ?[0-5]\d$|^\d{1,2}(?:[.:][0-5]\d)? ?[Uu]hr$|^\d{2,4} ?[年년]"
 #: Flags that laboratories put after a number, which remains a number. A single minus is a sign.
 _FLAG = r" *(?:HH?|LL?|N|A|\*{1,3}|\+{1,3}|-{2,3}|!)"
 
@@ -47,7 +35,8 @@ _FLAG = r" *(?:HH?|LL?|N|A|\*{1,3}|\+{1,3}|-{2,3}|!)"
 def _body(decimal: Decimal) -> str:
     point, group = (r"\.", ",") if decimal == "." else (",", r"\.")
     first = r"[1-9]\d{0,2}"  # 0.999 is not one thousand
-    lakh = rf"[1-9]\d?(?:{group}\d{{2}})+{group}\d{{3}}"  # as in India
+    # As in India; Excel's format for it does not part the first three digits.
+    lakh = rf"[1-9]\d{{0,2}}(?:{group}\d{{2}})+{group}\d{{3}}"
     grouped = rf"{first}(?:{group}\d{{3}})+|{first}(?:[{SPACES}]\d{{3}})+|{lakh}|\d+"
     return rf"(?:(?:{grouped})(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
 
@@ -55,7 +44,6 @@ def _body(decimal: Decimal) -> str:
 #: Three capitals before a number: a currency, or else a code such as NHS 123.
 _CODED = r"^[-+( ]*(?P<code>[A-Z]{3}) ?[-+]?[\d.,]"
 _CURRENCY = "|".join(map(re.escape, sorted(_CURRENCIES, key=len, reverse=True))) + r"|\p{Sc}"
-_MULTIPLE = "|".join(map(re.escape, sorted(MULTIPLES, key=len, reverse=True)))
 #: Letters and symbols of all scripts, except blanks, digits, points and characters of numbers.
 _UNIT = r"[A-Za-z%\x{a1}-\x{10ffff}][A-Za-z0-9%/^*.\-\x{a1}-\x{10ffff}]{0,14}"
 
@@ -64,7 +52,7 @@ _UNIT = r"[A-Za-z%\x{a1}-\x{10ffff}][A-Za-z0-9%/^*.\-\x{a1}-\x{10ffff}]{0,14}"
 def _pattern(decimal: Decimal) -> str:
     """Return the pattern of a number with everything that may surround it."""
     before = rf"[A-Z]{{3}}|{_CURRENCY}|{_FIRST_UNITS}"
-    after = rf"(?:{_MULTIPLE}) ?(?:[A-Z]{{3}}|{_CURRENCY})|{_CURRENCY}|{_UNIT}"
+    after = rf"{_CURRENCY}|{_UNIT}"
     return (
         rf"^(?P<open>\()? *(?P<sign>[-+])? *(?P<before>{before})? *(?P<inner>[-+])? *"
         rf"(?P<body>{_body(decimal)}) *(?P<after>{after})? *(?P<close>\))?(?P<trailing>-)?$"
@@ -75,11 +63,6 @@ def _pattern(decimal: Decimal) -> str:
 #: one.
 _EITHER = r"^\D*[1-9]\d{0,2}[.,]\d{3}\D*$"
 _LIMIT = r"^[<>≤≥]=?\s*[-+]?(?P<number>.+)$"
-#: Degrees, minutes and seconds of an angle, or degrees with a direction: a shape, digits as 9.
-_ANGLE = re.compile(
-    r"(?P<sign>[-+])?(?P<degrees>9{1,3}(?:[.,]9+)?) ?°? *(?:(?P<minutes>9{1,2}(?:[.,]9+)?) ?' *"
-    r"(?:(?P<seconds>9{1,2}(?:[.,]9+)?) ?(?:\"|'') *)?)?(?P<way>[nsewo])?"
-)
 
 
 def plain(texts: pa.Array) -> NDArray[np.float64] | None:
@@ -138,36 +121,21 @@ def _beside(parts: Any) -> Any:
     return pc.binary_join_element_wise(parts.field("before"), parts.field("after"), scalar(""))
 
 
-def multiple(unit: str) -> tuple[int, str]:
-    """Return the power of ten in a unit, and the rest of the unit: "Mio. €" is 6 and "€"."""
-    if unit in MULTIPLES:
-        return MULTIPLES[unit], ""
-    for word in sorted(MULTIPLES, key=len, reverse=True):
-        # Only next to a currency: kg is not a thousand of g.
-        rest = unit.removeprefix(word).strip() if unit.startswith(word) else ""
-        rest = rest or (unit.removesuffix(word).strip() if unit.endswith(word) else "")
-        if rest and any(unicodedata.category(sign) == "Sc" for sign in rest):
-            return MULTIPLES[word], rest
-    return 0, unit
-
-
 def values(
     texts: pa.Array,
     decimal: Decimal,
     unit: str | None = None,
     *,
     lenient: bool = False,
-    powers: Mapping[str, int] | None = None,
 ) -> NDArray[np.float64]:
     """Return the numbers (n,) in texts; NaN for null and for texts without a number.
 
     A number with a different currency or unit than ``unit`` does not count, unless ``unit`` is
-    None; ``powers`` of ten multiply numbers with some units, "" for none, and numbers with other
-    units do not count. With ``lenient``, a limit such as <0.5 is the limit itself, and a
-    number with a flag after it, such as 5.3 H, is that number.
+    None. With ``lenient``, a limit such as <0.5 is the limit itself, and a number with a flag after
+    it, such as 5.3 H, is that number.
     """
     texts = ascii_signs(pc.utf8_trim_whitespace(texts))
-    if decimal == "," and not powers and not pc.any(pc.match_substring(texts, ".")).as_py():
+    if decimal == "," and not pc.any(pc.match_substring(texts, ".")).as_py():
         found = plain(pc.replace_substring(texts, ",", "."))
         if found is not None:
             return found
@@ -180,16 +148,16 @@ def values(
         texts = pc.if_else(lettered, null(texts.type), texts)
     if (coded := _coded(texts)).any():
         texts = pc.if_else(as_column(coded), null(texts.type), texts)
-    found = _said(texts, decimal, unit, powers)
+    found = _said(texts, decimal, unit)
     if lenient:  # anyone who types a comma among points means the same
         other: Decimal = "." if decimal == "," else ","
-        found = np.where(np.isnan(found), _said(texts, other, unit, powers), found)
+        # A sign has one meaning in a column: the comma of 1,066,000 is none of 155,6.
+        alone = pc.if_else(pc.match_substring(texts, decimal), null(texts.type), texts)
+        found = np.where(np.isnan(found), _said(alone, other, unit), found)
     return found
 
 
-def _said(
-    texts: pa.Array, decimal: Decimal, unit: str | None, powers: Mapping[str, int] | None
-) -> NDArray[np.float64]:
+def _said(texts: pa.Array, decimal: Decimal, unit: str | None) -> NDArray[np.float64]:
     parts = pc.extract_regex(texts, _pattern(decimal))
     group = "," if decimal == "." else r"\."
     body = pc.replace_substring_regex(parts.field("body"), rf"[{group}{SPACES}]", "")
@@ -197,39 +165,10 @@ def _said(
         body = pc.replace_substring(body, ",", ".")
     matched = parts.is_valid()
     beside = pc.utf8_trim_whitespace(_beside(parts))
-    if powers:
-        known = pc.index_in(beside, value_set=texts_column(list(powers)))
-        ends = texts_column([f"e{power}" if power else "" for power in powers.values()]).take(known)
-        # In the text, so that 0.123 is 12.3 per cent, and not 12.299999999999999.
-        raised = pc.binary_join_element_wise(body, ends, scalar(""))
-        twice = pc.match_substring_regex(raised, "[eE].*e")
-        body = pc.if_else(twice, null(pa.string()), raised)
-        matched = pc.and_(matched, body.is_valid())
-    elif unit is not None:
+    if unit is not None:
         matched = pc.and_(matched, pc.is_in(beside, value_set=texts_column(["", unit])))
     # In Arrow, the fields of a null struct hold empty texts.
     numbers = _array(pc.cast(pc.if_else(matched, body, null(pa.string())), pa.float64()))
     signs = [parts.field(name) for name in ("open", "sign", "inner", "trailing")]
     minus = pc.match_substring_regex(pc.binary_join_element_wise(*signs, scalar("")), r"[-(]")
     return np.where(mask(pc.and_(matched, minus)), -numbers, numbers)
-
-
-def angles(texts: pa.Array) -> NDArray[np.float64]:
-    """Return the degrees (n,) of angles such as 48°51'24"N, south and west below 0; or NaN."""
-    found = np.full(len(texts), np.nan)
-    for angle, places, some in by_shape(ascii_signs(pc.utf8_trim_whitespace(texts)), _angle):
-        degrees, minutes, seconds = (
-            some.number(angle.span(part)) if angle[part] else np.zeros(len(some))
-            for part in ("degrees", "minutes", "seconds")
-        )
-        size = degrees + minutes / 60.0 + seconds / 3600.0
-        minus = (angle["sign"] == "-") != (angle["way"] in ("s", "w", "o"))
-        fits = (minutes < 60.0) & (seconds < 60.0)
-        found[places] = np.where(fits, -size if minus else size, np.nan)
-    return found
-
-
-def _angle(shape: str) -> re.Match[str] | None:
-    """Return the positions of an angle in texts of a shape."""
-    found = _ANGLE.fullmatch(shape)
-    return found if found is not None and (found["minutes"] or found["way"]) else None

@@ -172,13 +172,9 @@ def _digits(value: float) -> str:
 #: Kinds of columns that a person may request; an "id" is not modelled. A "label" is a category in
 #: which spellings that differ only by case, accents or look-alike letters are the same.
 ASKED = ("number", "date", "category", "label", "id")
-Form: TypeAlias = Literal[
-    "number", "date", "time", "angle", "boolean", "category", "label", "answer"
-]
-_KINDS = ("number", "date", "time", "angle", "boolean", "category", "label", "answer")
+Form: TypeAlias = Literal["number", "date", "time", "boolean", "category", "label", "answer"]
+_KINDS = ("number", "date", "time", "boolean", "category", "label", "answer")
 _CATEGORIES = ("category", "label", "answer")
-#: The largest power of ten that a unit may mean.
-_LARGEST = 24
 #: A day as Excel counts them, from 1954 to 2064, and the one that is 1970-01-01.
 SERIAL, _SERIAL_OF_1970 = r"^[2-5]\d{4}(?:\.\d+)?$", 25_569.0
 SERIALS = (20_000.0, 60_000.0)
@@ -189,12 +185,12 @@ _TRUE, _FALSE = "true", "false"
 class ColumnReading:
     """How the texts of one column become values.
 
-    Numbers have a ``decimal`` separator, and may all have one ``unit``, or units that multiply them
-    by ``powers`` of ten. Dates have an order of day, month and year; names of months have a
-    ``language``, and years of two digits a ``pivot``, from which on they belong to the last
-    century. Times of day may be ``dotted``: 9.05. With ``lenient``, text that is not a number
-    counts as missing, because a person requested this. For a "label", or an "answer" (yes or no),
-    any spelling counts as the category of the schema with the same key or meaning.
+    Numbers have a ``decimal`` separator, and may all have one ``unit``. Dates have an order of day,
+    month and year; names of months have a ``language``, and years of two digits a ``pivot``, from
+    which on they belong to the last century. Times of day may be ``dotted``: 9.05. With
+    ``lenient``, text that is not a number counts as missing, because a person requested this. For a
+    "label", or an "answer" (yes or no), any spelling counts as the category of the schema with the
+    same key or meaning.
     """
 
     kind: Form
@@ -202,7 +198,6 @@ class ColumnReading:
     dates: Order = "dmy"
     unit: str = ""
     lenient: bool = False
-    powers: Mapping[str, int] = field(default_factory=dict, hash=False)
     language: str = ""
     pivot: int = PIVOT
     dotted: bool = False
@@ -212,10 +207,6 @@ class ColumnReading:
             raise PlanError(f"a column cannot be read as {self.kind!r} with {self.decimal!r}")
         if self.dates not in ORDERS:
             raise PlanError(f"dates {self.dates!r}: needs one of {list(ORDERS)}")
-        if any(type(power) is not int or abs(power) > _LARGEST for power in self.powers.values()):
-            raise PlanError(
-                f"powers of ten {dict(self.powers)}: needs whole numbers, keyed by unit"
-            )
 
     @property
     def is_category(self) -> bool:
@@ -225,7 +216,7 @@ class ColumnReading:
     @property
     def takes_plain_numbers(self) -> bool:
         """Whether numbers as computers write them can be read as they are."""
-        return self.kind == "number" and self.decimal == "." and not self.powers.get("")
+        return self.kind == "number" and self.decimal == "."
 
     def categories(self, texts: Mapping[str, int]) -> list[str]:
         """Return the sorted categories of folded texts, given the number of rows with each."""
@@ -263,7 +254,6 @@ class ColumnReading:
         """Return the reading as JSON carries it, without entries that have no effect."""
         content = asdict(self)
         usual = {name: getattr(ColumnReading, name) for name in ("language", "pivot", "dotted")}
-        usual["powers"] = {}
         return {name: value for name, value in content.items() if usual.get(name, ...) != value}
 
     def values(self, texts: pa.Array) -> NDArray[np.float64]:
@@ -275,8 +265,6 @@ class ColumnReading:
             return _with_serials(found, texts) if self.lenient else found
         if self.kind == "time":
             return of_day(texts, dotted=self.dotted)
-        if self.kind == "angle":
-            return numbers.angles(texts)
         small = pc.utf8_lower(fold_texts(texts))
         either = pc.is_in(small, value_set=texts_column([_TRUE, _FALSE]))
         known = pc.if_else(either, small, null(pa.string()))
@@ -287,7 +275,7 @@ class ColumnReading:
         if self.takes_plain_numbers and (found := numbers.plain(texts)) is not None:
             return found
         unit = None if self.lenient else self.unit
-        return numbers.values(texts, self.decimal, unit, lenient=self.lenient, powers=self.powers)
+        return numbers.values(texts, self.decimal, unit, lenient=self.lenient)
 
 
 def _with_serials(found: NDArray[np.float64], texts: pa.Array) -> NDArray[np.float64]:
@@ -439,22 +427,35 @@ class Reading:
             said.entity or self.entity,
         )
 
-    def without_missing(self, column: Any, decimal: numbers.Decimal | None = None) -> Any:
+    def codes(self, name: str) -> tuple[str, ...]:
+        """Return the codes for missing values of a column: pain:99 is one of pain alone."""
+        own = f"{name}:"
+        return tuple(text.removeprefix(own) for text in self.missing)
+
+    def without_missing(
+        self, column: Any, name: str, decimal: numbers.Decimal | None = None
+    ) -> Any:
         """Return a column in which codes for missing values are null.
 
         ``decimal`` is its decimal separator, if known.
         """
         sign = decimal if is_text(column.type) else self.decimal
-        return without_named(column, self.missing, sign)
+        return without_named(column, self.codes(name), sign)
 
-    def without_numbers(self, X: NDArray[Any]) -> NDArray[Any]:
+    def without_numbers(self, X: NDArray[Any], names: Sequence[str]) -> NDArray[Any]:
         """Return a matrix in which codes for missing values are NaN."""
+        for j, name in enumerate(names if any(":" in text for text in self.missing) else ()):
+            column = without_numbers(X[:, j : j + 1], self.codes(name), self.decimal)
+            if np.isnan(column).any() and X.dtype.kind != "f":
+                X = X.astype(np.float64)
+            X = np.concatenate([X[:, :j], column, X[:, j + 1 :]], axis=1)
         return without_numbers(X, self.missing, self.decimal)
 
     @property
     def absent(self) -> tuple[float, ...]:
         """Numbers that are codes for missing values."""
-        return named_numbers(self.missing, self.decimal or ".")
+        codes = (text.rpartition(":")[2] for text in self.missing)
+        return named_numbers(tuple(codes), self.decimal or ".")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reading as JSON carries it."""
@@ -478,11 +479,15 @@ class Reading:
         said = dict(entries(content, "how rows are read", {}, optional))
         entries(said.get("layout", {}), "the layout of files", {}, KEPT)
         kinds = {"kind": str, "decimal": str, "dates": str, "unit": str, "lenient": bool}
-        more = {"powers": dict, "language": str, "pivot": int, "dotted": bool}
-        columns = {
-            name: ColumnReading(**entries(one, f"column {name!r}", kinds, more))
-            for name, one in said.pop("columns", {}).items()
-        }
+        more = {"language": str, "pivot": int, "dotted": bool}
+        columns = {}
+        for name, one in said.pop("columns", {}).items():
+            if isinstance(one, dict) and (one.get("kind") == "angle" or "powers" in one):
+                raise PlanError(
+                    f"column {name!r} was read as angles, or with words such as Mio., which is no "
+                    "longer done: convert it to numbers, and fit again"
+                )
+            columns[name] = ColumnReading(**entries(one, f"column {name!r}", kinds, more))
         said |= {name: tuple(said.get(name, ())) for name in ("missing", "drop")}
         try:
             return cls(**said, columns=columns)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.schema import MAX_CATEGORIES
-from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
+from hushtable.data.sentinels import CODES, DAYS, codes_in, lone_code, without_codes
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.facts import (
     FLAGS,
@@ -68,6 +68,8 @@ _MOST_OTHERS = 50
 _FEW = 1_000
 #: Share of the rows of a batch from which eight digits count as calendar days.
 _MOSTLY = 0.5
+#: A place such as row 3, column E: the well of a plate, or a bed.
+_WELL = re.compile(r"\d{1,3}E\d{1,2}$")
 _LEADING_ZERO = r"^[+-]?0\d+$"
 
 
@@ -203,6 +205,8 @@ class TextsSeen:
     n_different: int = 0
     #: Range of the first numbers without those that may be codes for missing values.
     inner: tuple[float, float] = (np.inf, -np.inf)
+    #: Whole numbers in brackets.
+    brackets: Exceptions = field(default_factory=lambda: Exceptions())
     #: Rows of the first texts that stand apart from the others, and that programs write for a
     #: missing value.
     codes: dict[str, int] = field(default_factory=dict)
@@ -294,6 +298,8 @@ class TextsSeen:
             return False
         if _are_compact_dates(texts, found):
             return False
+        if texts[0].is_valid and _WELL.match(texts[0].as_py()):
+            return not all(text is None or _WELL.match(text) for text in texts.to_pylist())
         return not found.whole or not (_has_leading_zeros(texts, found) or found.size >= 2**53)
 
     def _add_different(self, found: DistinctTexts, start: int) -> None:
@@ -306,6 +312,11 @@ class TextsSeen:
             return
         facts = self._known.of(trimmed, listed)
         shapes = self._shapes(facts, rows)
+        if all(map(_WELL.match, listed)):
+            shapes[:] = "code"
+        for i in [i for i, text in enumerate(listed) if text.startswith("(")]:
+            if facts["number"][i]:
+                self.brackets.add(listed[i], int(rows[i]), start + int(first_row[i]))
         examples = self._add_units(facts, rows, trimmed)
         if start == 0 and (facts["number"].any() or "date" in shapes):
             self._note_codes(trimmed, rows, shapes)
@@ -354,7 +365,10 @@ class TextsSeen:
             point = rows[shapes == "comma"].sum() <= rows[shapes == "point"].sum()
             decimals = numbers.DECIMALS if point else numbers.DECIMALS[::-1]
             values, usual = _first_of([numbers.values(said, sign) for sign in decimals]), CODES
-        found = codes_in(np.repeat(values, rows), usual)
+        found: Iterable[float] = codes_in(np.repeat(values, rows), usual)
+        if not found and usual is CODES and np.isfinite(values).any():
+            lone = lone_code(np.nanmin(values), np.nanmax(values), without_codes(values))
+            found = () if lone is None else (lone,)
         for code in found:
             places = np.flatnonzero(values == code)
             self.codes |= {texts[i].as_py(): int(rows[i]) for i in places.tolist()}
@@ -428,6 +442,7 @@ class TextsSeen:
         self.no_month = self.no_month + other.no_month
         self.n_either += other.n_either
         self.unread.update(other.unread)
+        self.brackets.join(other.brackets)
         for shape, noted in other.exceptions.items():
             self.exceptions.setdefault(shape, Exceptions()).join(noted)
         self.texts.update(other.texts)

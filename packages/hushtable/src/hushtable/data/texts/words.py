@@ -1,4 +1,4 @@
-"""Words of dates, clocks, durations and money in the languages of the Unicode CLDR.
+"""Words of dates, clocks and money in the languages of the Unicode CLDR.
 
 ``tools/cldr_words.py`` writes the JSON file in this folder.
 """
@@ -20,8 +20,6 @@ class Words:
     weekdays: frozenset[str]
     #: "am" or "pm" by the word for it.
     halves: Mapping[str, str]
-    #: Number of seconds in a part of a duration.
-    units: Mapping[str, int]
     #: Codes of currencies that are in use.
     currencies: tuple[str, ...]
 
@@ -44,7 +42,6 @@ class Words:
             months,
             frozenset(content["weekdays"]),
             content["halves"],
-            content["units"],
             tuple(content["currencies"]),
         )
 
