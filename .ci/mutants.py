@@ -34,6 +34,8 @@ GROUPS = {
         "hushtable_federation.protocol.",
         "hushtable_federation.online.",
         "hushtable_federation.folder.",
+        "hushtable_federation.state.",
+        "hushtable_federation.visits.",
     ),
     "rest": ("hushtable_federation.",),
     "exports": ("hushtable_connect.exports.",),

@@ -8,16 +8,16 @@ import numpy as np
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
-from hushtable_federation.folder.coordinator_visit import CoordinatorVisit
 from hushtable_federation.folder.mailbox import Store
-from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, post_round
-from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
 from hushtable_federation.round import Round
+from hushtable_federation.state import RoundState
+from hushtable_federation.visits.coordinator_visit import CoordinatorVisit
+from hushtable_federation.visits.site_visit import SiteVisit
 
 
 class Rehearsal:
@@ -73,9 +73,9 @@ class FolderRound(Rehearsal):
         """Return the round's folder, as anyone opens it."""
         return RoundFolder(self.round, Store.open(self.folder / "round"))
 
-    def progress(self):
+    def state(self):
         """Look as anyone who comes by does: with nothing but the folder."""
-        return Progress.of(self.open())
+        return RoundState.of(self.open())
 
     def visit(self, name):
         """Make the visit of a party that ``hushtable round sync`` makes."""

@@ -27,10 +27,10 @@ from hushtable_federation import Book, Coordinator, Keys, Round
 from hushtable_federation.clock import now
 from hushtable_federation.credentials import BY_DEFAULT
 from hushtable_federation.folder.mailbox import Store
-from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.policy import Approval, write_policy
 from hushtable_federation.settings import SiteSettings, write_settings
+from hushtable_federation.state import RoundState
 
 NAMES = ("east", "north", "south")
 SCHEMA = Schema([Feature.numeric(name, low=-5, high=5) for name in "ab"])
@@ -342,7 +342,7 @@ def test_what_the_policy_forbids_no_button_does_and_the_server_refuses(those, tm
     assert f"{north.address}/approve" not in page
     # Forged, and with the officer's own keys: nothing is signed, counted or noted.
     key = those.key_of_officer("north")
-    compared = [card.fingerprint for _, card in _cards(those)]
+    compared = north.asked.round.fingerprint
     for path, said in (("approve", {"key": key}), ("answer", {"compared": compared})):
         refused = north.write(f"{north.address}/{path}", **said)
         assert refused.status_code == 400
@@ -382,10 +382,6 @@ def test_without_a_policy_the_page_says_what_is_missing(those, tmp_path):
         refused = north.write(f"{north.address}/{path}", key=those.key_of_officer("north"))
         assert refused.status_code == 400
         assert "there is no policy here" in refused.json()["error"]
-
-
-def _cards(those):
-    return [(name, keys.card) for name, keys in those.keys.items()]
 
 
 def test_approval_needs_the_keys_of_the_officer(those, tmp_path):
@@ -435,7 +431,7 @@ def test_a_person_refuses_and_the_reason_stays_here(those, tmp_path):
     done(north.write(f"{north.address}/refuse", why="a board has to decide"))
     store = Store.open(tmp_path / "north" / "round")
     (asked,) = rounds(store)
-    assert Progress.of(RoundFolder(asked, store)).refused == {"north": "policy"}
+    assert RoundState.of(RoundFolder(asked, store)).refused == {"north": "policy"}
     assert "a board has to decide" in (tmp_path / "north" / "north.log").read_text()
     everything = b"".join(path.read_bytes() for path in (tmp_path / "north" / "round").iterdir())
     assert b"board" not in everything
@@ -470,7 +466,7 @@ def test_what_was_answered_is_not_refused(those, tmp_path):
 
 
 @pytest.mark.usefixtures("quick_noise")
-def test_strangers_are_known_once_their_fingerprints_are_compared(those, tmp_path):
+def test_strangers_are_known_once_the_fingerprint_of_all_cards_is_compared(those, tmp_path):
     pytest.importorskip("opendp")
     path = tmp_path / "north" / "north.book"
     path.unlink()
@@ -479,15 +475,18 @@ def test_strangers_are_known_once_their_fingerprints_are_compared(those, tmp_pat
     north = those.browser("north")
     done(north.write(f"{north.address}/approve", key=those.key_of_officer("north")))
     page = north.get(north.address).text
-    assert "Allowed after you compare the fingerprints" in page
-    assert page.count('name="compared"') == 3
+    assert "Allowed after all participants have compared the fingerprint of all cards." in page
+    fingerprint = north.asked.round.fingerprint
+    assert page.count(f'name="compared" value="{fingerprint}"') == 1
     refused = north.write(f"{north.address}/answer")
     assert refused.status_code == 400
     assert "is not known here" in refused.json()["error"]
     with Book.open(path) as book:
         assert not book.known()
-    others = [card.fingerprint for name, card in _cards(those) if name != "north"]
-    done(north.write(f"{north.address}/answer", compared=others))
+    other = those.keys["lead"].card.fingerprint
+    refused = north.write(f"{north.address}/answer", compared=other)
+    assert "is not that of this round's cards" in refused.json()["error"]
+    done(north.write(f"{north.address}/answer", compared=fingerprint))
     with Book.open(path) as book:
         assert book.ways("lead", "coordinator").keys() == {"asked"}
 

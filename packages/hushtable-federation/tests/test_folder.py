@@ -15,13 +15,12 @@ from hushtable.scores import Scorer
 from hushtable_federation.book.book import Book
 from hushtable_federation.describe import standing
 from hushtable_federation.folder.mailbox import name_of
-from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import Amendment
 from hushtable_federation.keys import Keys
 from hushtable_federation.protocol import masks
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal
-from hushtable_federation.todo import todos
+from hushtable_federation.state import RoundState
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED
 
 pytestmark = pytest.mark.usefixtures("quick_noise")
@@ -91,7 +90,7 @@ def test_who_comes_after_the_keys_are_decided_spends_nothing(folder, clock):
     here.visit()
     visit = here.site("s03")
     assert visit.state == "left-out"
-    assert "already decided" in visit.words[0]
+    assert "s03: not in the sum." in visit.words
     assert unspent(here, "s03")
     finish(here, "s03")
     assert here.check().sites == ["s00", "s01", "s02"]
@@ -123,7 +122,7 @@ def test_too_few_until_the_end(folder, clock):
     clock.at = LATE
     visit = here.visit()
     assert (visit.state, visit.waits_for) == ("over", ["s02", "s03"])
-    assert "2 sites have answered, and 3 are needed" in visit.words[0]
+    assert "2 of 4 sites have answered, and 3 are needed" in visit.words[0]
     assert here.site("s02").state == "over"
     assert here.site("s00").state == "over"  # who answered learns it, too
     assert not here.names("ask-survivors")
@@ -185,7 +184,7 @@ def test_dropped(folder):
     here.posts().amend(here.lead, drop=("s03",), why="revoked")
     visit = here.site("s03")
     assert visit.state == "left-out"
-    assert "dropped this site: revoked" in visit.words[0]
+    assert "s03: left out by the coordinator: revoked." in visit.words
     finish(here, "s03")
     assert here.check().sites == ["s00", "s01", "s02"]
 
@@ -197,7 +196,7 @@ def test_dropped_after_it_answered(folder):
     here.posts().amend(here.lead, drop=("s01",), why="its card is revoked")
     visit = here.site("s01")
     assert visit.state == "left-out"
-    assert "continues without this site: its card is revoked" in " ".join(visit.words)
+    assert "s01: left out by the coordinator: its card is revoked." in visit.words
     finish(here)
     assert here.check().sites == ["s00", "s02", "s03"]
 
@@ -216,8 +215,7 @@ def test_nobody_spends_where_too_many_are_dropped(folder):
     here.posts().add("amend", "lead", made.message(here.round, here.lead))
     visit = here.visit()
     assert visit.state == "failed"
-    assert "open another" in visit.words[0]
-    assert "Extend" not in visit.words[0]
+    assert visit.words[1:] == ["Open another round, and inform the sites."]
     for name in here.consortium.sites:
         assert here.site(name).state == ("left-out" if name in made.dropped else "failed")
         assert unspent(here, name)
@@ -258,7 +256,7 @@ def test_nobody_spends_once_the_list_is_decided(folder, clock, why):
         here.posts().add("amend", "lead", late)
     visit = here.site("s03")
     assert visit.state == "left-out"
-    assert "already decided" in visit.words[0]
+    assert "s03: not in the sum." in visit.words
     assert unspent(here, "s03")
     assert not here.names(sender="s03")
 
@@ -274,10 +272,10 @@ def test_contradicting_amendments_stop_the_round(folder):
         assert "'lead' signed two amendments" in visit.words[0]
     with pytest.raises(RoundError, match="contradict each other"):
         here.posts().amend(here.lead, deadline=LATE)
-    progress = Progress.of(here.posts())
-    assert progress.phase == "stopped"
+    progress = RoundState.of(here.posts())
+    assert progress.phase == "failed"
     assert "contradict each other" in standing(progress)
-    assert [one.command for one in todos(progress)] == ["", ""]
+    assert [one.deed for one in progress.tasks] == ["reopen", "nothing"]
 
 
 def test_amendments_of_others_do_not_count(folder, consortium):
@@ -435,14 +433,14 @@ def test_refusals_reach_the_coordinator(folder):
     posts.add("refused", "s02", Message.refuse(here.round.round_id, card.keys, Refusal.POLICY))
     visit = here.visit()
     assert visit.waits_for == ["s02"]
-    assert visit.words == [
-        "s02 refused (policy): its log contains the reason. It may still answer; ask its people."
+    assert visit.words[1:] == [
+        "s02: refused: its policy does not allow it, or its officer has not signed.",
+        "Ask s02 for the reason, in the site's log.",
     ]
     here.site("s02")
     here.sites()
-    assert here.visit().words == [
-        "0 of at least 2 sites have helped to remove the masks from the sum."
-    ]
+    (words,) = here.visit().words
+    assert "0 of at least 2 have helped to remove the masks. Waiting for s00, s01 and s02." in words
 
 
 def test_a_request_for_another_site_is_refused_and_hinders_nothing(folder):
@@ -456,7 +454,7 @@ def test_a_request_for_another_site_is_refused_and_hinders_nothing(folder):
     own.rename(here.box / "later")
     visit = here.site("s00")
     assert "Refused the request of lead in step 'unmask' (request)" in visit.words[0]
-    assert "s00 refused (request)" in here.visit().words[0]
+    assert "Ask s00 for the reason, in the site's log." in here.visit().words
     (here.box / "later").rename(own)
     assert here.site("s00").posted == ["unmask"]
     assert not [word for word in here.site("s00").words if "different" in word]
@@ -522,10 +520,10 @@ def test_a_site_that_answers_twice_is_left_out(folder, clock, tmp_path):
     here.site("s01")
     for path in away.iterdir():
         path.rename(here.box / path.name)
-    progress = Progress.of(here.posts())
+    progress = RoundState.of(here.posts())
     assert progress.states["s01"] == "twice"
-    drop = [one for one in todos(progress) if "--drop s01" in one.command]
-    assert [one.who for one in drop] == [["lead"]]
+    drop = [one for one in progress.tasks if one.deed == "drop-twice"]
+    assert [(one.who, one.about) for one in drop] == [(["lead"], ("s01",))]
     visit = here.visit()
     assert visit.waits_for == ["s01"]
     assert "--drop s01" in " ".join(visit.words)

@@ -1,6 +1,5 @@
 """The front doors: a site's file, each of its errors by line, and a round in Python."""
 
-import json
 import re
 import subprocess
 import sys
@@ -367,14 +366,8 @@ def test_what_is_systematic_at_a_site_of_a_campaign(places, capsys):
     assert "Systematic at this site: b is" in " ".join(capsys.readouterr().out.split())
     before = files_of(places.folder)
     compare = ["round", "compare", str(result)]
-    assert main([*compare, "--site", str(places.file("north")), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["planted"]
-    assert found["fault"]["own rows"] < 0.8 < found["fault"]["both"]
-    assert found["recommended"] in ("both", "result")
     assert main([*compare, "--site", str(places.file("north"))]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "a fault in a third of the rows" in printed
-    assert "Recommended: score with" in printed
+    assert "do not send it to anyone" in capsys.readouterr().out
     assert files_of(places.folder) == before
     assert main(compare) == 2
     assert "give either this site's book (--book), or its file" in capsys.readouterr().err
@@ -397,16 +390,13 @@ def test_what_makes_no_home_model(places):
     """Results without noise or without this site; rows that are too few, or of other columns."""
     plan = places.plan
     _, path = finish(places, "tables", plan)
-    result, north = load(path), Site.open(places.file("north"))
+    north = Site.open(places.file("north"))
     X = np.loadtxt(places.folder / "north.csv", delimiter=",", skiprows=1)
     with pytest.raises(UsageError, match="without noise"):
         north.model(Sketch.from_data(plan, X))
     with pytest.raises(RoundError, match="has no part in this result"):
         north.model(Sketch.from_data(plan, X).release(1.0))
-    few = X[:50]
-    np.savetxt(places.folder / "north.csv", few, delimiter=",", header="a,b", comments="")
-    with pytest.raises(DataError, match="50 rows: a trial with planted rows needs 100"):
-        north.trial(result)
+    result = load(path)
     for rows, words in ((X[:9], "needs at least 10"), (X[:, :1], "contains all required")):
         header = ",".join("ab"[: rows.shape[1]])
         np.savetxt(places.folder / "north.csv", rows, delimiter=",", header=header, comments="")

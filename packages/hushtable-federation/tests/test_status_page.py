@@ -22,7 +22,7 @@ def test_it_fits_a_phone_and_a_desk(dark, tmp_path):
     posts.add("masked", "site04", b"x")
     posts.amend(play.lead, drop=("site05",), why="a reason that is long, " * 20)
     path = tmp_path / "status.html"
-    path.write_text(page([play.progress()], "sftp://a-server.example/a/folder/" + "deep/" * 30))
+    path.write_text(page([play.state()], "sftp://a-server.example/a/folder/" + "deep/" * 30))
     play.close()
     with chromium.Chromium(tmp_path / "profile") as browser:
         for width in (390, 1280):
@@ -39,8 +39,8 @@ def test_a_german_page_has_no_english(tmp_path):
     word = Message.refuse(play.round.round_id, play.keys["site03"], Refusal.UNKNOWN)
     posts.add("refused", "site03", word)
     with speaking("de"):
-        german = page([play.progress()], "/mnt/runde")
-    english = page([play.progress()], "/mnt/runde")
+        german = page([play.state()], "/mnt/runde")
+    english = page([play.state()], "/mnt/runde")
     play.close()
     assert '<html lang="de">' in german
     assert '<html lang="en">' in english

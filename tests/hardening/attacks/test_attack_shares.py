@@ -19,8 +19,7 @@ import pytest
 
 from hushtable.errors import RoundError
 from hushtable_federation.book.book import Book
-from hushtable_federation.clock import CLOCKS
-from hushtable_federation.online.site import over
+from hushtable_federation.clock import CLOCKS, forgotten
 from hushtable_federation.protocol import masks
 from hushtable_federation.protocol.messages import Message, ask
 from round_helpers import T0, Consortium, Online, signed_anew, total_of
@@ -333,10 +332,12 @@ def test_shares_of_others_are_forgotten_after_the_time_of_a_round(seven, monkeyp
     content, _ = kept_of(thief)
     assert len(pieces) >= 4  # what is looked for is there, before
     assert np.mean([piece in content for piece in pieces]) > 0.8
-    monkeypatch.setattr("hushtable_federation.clock.read", lambda: over(round_))
+    monkeypatch.setattr("hushtable_federation.clock.read", lambda: forgotten(round_.deadline))
     Book.open(thief.book.path).close()
     assert kept_of(thief)[1]
-    monkeypatch.setattr("hushtable_federation.clock.read", lambda: over(round_) + CLOCKS)
+    monkeypatch.setattr(
+        "hushtable_federation.clock.read", lambda: forgotten(round_.deadline) + CLOCKS
+    )
     for site in seven.sites.values():
         Book.open(site.book.path).close()  # for whatever reason
         content, kept = kept_of(site)

@@ -23,15 +23,15 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import Database
 from hushtable_federation.clock import keys_until
 from hushtable_federation.folder import mailbox, round_folder
-from hushtable_federation.folder.coordinator_visit import CoordinatorVisit
 from hushtable_federation.folder.mailbox import Store, name_of, parsed
 from hushtable_federation.folder.round_folder import REQUESTS, RoundFolder, post_round
-from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.result import Result
 from hushtable_federation.terms import Terms
+from hushtable_federation.visits.coordinator_visit import CoordinatorVisit
+from hushtable_federation.visits.site_visit import SiteVisit
 from round_helpers import DEADLINE, T0, UNATTENDED, Consortium
 
 FEWEST, SITES = 3, 20

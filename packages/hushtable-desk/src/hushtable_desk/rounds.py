@@ -113,11 +113,9 @@ def _on_round(work: _Work) -> Callable[[Request, dict[str, Any]], dict[str, Any]
 def _answer(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
     from hushtable_federation.online.rows import Statement
 
-    compared = said.get("compared", [])
-    if not isinstance(compared, list):
-        raise UsageError("compared is not a list: needs a list of fingerprints")
     statement = Statement(said.get("new_people") is True, said.get("outside_too") is True)
-    return {"words": one.answer([*map(str, compared)], statement, str(said.get("rows") or ""))}
+    compared, rows = (str(said.get(name) or "") for name in ("compared", "rows"))
+    return {"words": one.answer(compared, statement, rows)}
 
 
 def _approve(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ everything, as it does for a command.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -18,9 +18,8 @@ from hushtable.errors import FileError, HushTableError, RoundError, UsageError, 
 from hushtable.scores.models import open_model
 from hushtable_desk.folder import Folder, key_of
 from hushtable_federation.credentials import BY_DEFAULT
-from hushtable_federation.describe import done_words, standing, waits_words
+from hushtable_federation.describe import done_words, standing, task_words
 from hushtable_federation.folder.mailbox import Store, parsed
-from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.rows import Statement
@@ -31,7 +30,7 @@ from hushtable_federation.result import Result
 from hushtable_federation.settings import SiteSettings, site_files
 from hushtable_federation.site import Attendant, Site, SiteRows
 from hushtable_federation.standing import Standing
-from hushtable_federation.todo import todos
+from hushtable_federation.state import RoundState
 
 #: Depth of folders to search for rounds, and the number of folders at most.
 _DEEP, _MOST = 3, 2000
@@ -153,8 +152,8 @@ class PersonAtDesk(Attendant):
 
     Parameters
     ----------
-    compared : sequence of str
-        Fingerprints that the person has compared with their owners.
+    compared : bool
+        Whether all parties have read the same fingerprint of all cards aloud.
     statement : Statement
         Statement on the rows.
 
@@ -166,13 +165,14 @@ class PersonAtDesk(Attendant):
 
     attended = True
 
-    def __init__(self, compared: Sequence[str], statement: Statement) -> None:
-        self._compared, self.statement = frozenset(compared), statement
+    def __init__(self, compared: bool, statement: Statement) -> None:
+        self._compared, self.statement = compared, statement
         self.words: list[str] = []
 
     def confirm(self, reply: Reply) -> None:
-        """Trust the compared cards; raise `Refused` if others are needed."""
-        reply.trust([card for card in reply.new if card.fingerprint in self._compared])
+        """Trust all cards if they were compared; raise `Refused` if others are needed."""
+        if self._compared:
+            reply.trust(reply.new)
         reply.check_known()
 
     def report(self, reply: Reply, rows: SiteRows) -> None:
@@ -217,9 +217,9 @@ class AskedRound:
         return self.at.site.card.name
 
     @cached_property
-    def progress(self) -> Progress:
-        """The progress of the round."""
-        return Progress.of(self.found)
+    def progress(self) -> RoundState:
+        """How the round stands."""
+        return RoundState.of(self.found)
 
     @property
     def state(self) -> str:
@@ -229,18 +229,18 @@ class AskedRound:
     @property
     def is_open(self) -> bool:
         """Whether the round now requests the site's rows."""
-        in_time = self.progress.phase == "counting" and not self.progress.late
-        return in_time and self.state in ("awaited", "refused")
+        return self.state in ("awaited", "refused") and self.progress.may_answer(self.me)
 
     @property
     def stands(self) -> str:
-        """Its progress and its deadline, in a sentence or two."""
+        """How it stands, in some sentences."""
         return standing(self.progress)
 
     @property
     def next_steps(self) -> list[str]:
         """Sentences on what the site has to do."""
-        return [one.words for one in todos(self.progress) if self.me in one.who]
+        tasks = self.progress.tasks
+        return [task_words(self.progress, task) for task in tasks if self.me in task.who]
 
     @cached_property
     def standing(self) -> Standing:
@@ -271,8 +271,8 @@ class AskedRound:
     def verdict(self) -> str:
         """Whether the site can answer: not at all, after another step, or now.
 
-        The value is ``"forbidden"``, ``"approval"``, ``"people"`` (whose fingerprints have to be
-        compared), or ``"allowed"``.
+        The value is ``"forbidden"``, ``"approval"``, ``"people"`` (the fingerprint of all cards has
+        to be compared), or ``"allowed"``.
         """
         if self.standing.forbidden:
             return "forbidden"
@@ -289,14 +289,14 @@ class AskedRound:
     # --- what a person does -----------------------------------------------------------------------
 
     def answer(
-        self, compared: Sequence[str] = (), statement: Statement | None = None, rows: str = ""
+        self, compared: str = "", statement: Statement | None = None, rows: str = ""
     ) -> list[str]:
         """Take the next step in the round, as `Site.sync` does; return a description of it.
 
         Parameters
         ----------
-        compared : sequence of str
-            Fingerprints that the person has compared with their owners.
+        compared : str
+            The fingerprint of all cards, if all parties have read the same aloud; else empty.
         statement : Statement, optional
             Statement on the rows.
         rows : str
@@ -308,21 +308,25 @@ class AskedRound:
             If the policy, the book, or the officer's missing signature forbids it, or something
             else prevents it.
         """
-        site, person = self._site, PersonAtDesk(compared, statement or Statement())
+        if compared not in ("", self.round.fingerprint):
+            raise UsageError(
+                "the fingerprint that was compared is not that of this round's cards: load the "
+                "page again, and compare the fingerprint that it shows"
+            )
+        site, person = self._site, PersonAtDesk(bool(compared), statement or Statement())
         if rows:
             site = Site(replace(site.settings, rows=str(self.at.folder.file(rows))))
         known = len(notes)
         try:
             with _reading("a file of the site"):
-                ((found, visit),) = site.sync(
+                ((_found, visit),) = site.sync(
                     self.at.folder.path / self.where, which=self.round.round_id, attendant=person
                 )
             said = notes[known:]
         finally:
             del notes[known:]
         out = [f"Detected: {name} {why}." for name, why in visit.found_out.items()]
-        words = [*done_words(visit.posted), *person.words, *said, *visit.words, *out]
-        return [*words, *waits_words(found, visit, self.me)]
+        return [*done_words(visit.posted), *person.words, *said, *visit.words, *out]
 
     def approve(self, key: str) -> list[str]:
         """Sign the round with the officer's keys, the text of their file, and keep the signature.

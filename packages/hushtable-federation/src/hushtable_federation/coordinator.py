@@ -15,7 +15,6 @@ from hushtable.errors import FileError, HushTableError, RoundError, UsageError, 
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable_federation.credentials import BY_DEFAULT, FolderAddress
-from hushtable_federation.folder.coordinator_visit import CoordinatorVisit
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import (
     DECIDED,
@@ -29,7 +28,8 @@ from hushtable_federation.online.carriers import Carrier, Nodes
 from hushtable_federation.online.journal import path_of, read_decided
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.round import Round, check_coordinator
-from hushtable_federation.visit import Visit
+from hushtable_federation.visits.coordinator_visit import CoordinatorVisit
+from hushtable_federation.visits.visit import Visit
 
 
 def tables_after(plan: Plan, result: Noised, *, seed: int | None = None) -> Plan:

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from shlex import quote
+from typing import Any
 
 from hushtable.describe import describe_ledger
 from hushtable.describe.plan import n_tables
@@ -15,14 +17,12 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.ledger import Share
 from hushtable_federation.clock import CLOCKS, goes_on, keys_until, now, shown_time
-from hushtable_federation.folder.progress import MISSING, Progress
-from hushtable_federation.folder.round_folder import ASK, RoundFolder
 from hushtable_federation.language import _, ngettext
 from hushtable_federation.ranges import is_for_ranges, range_words
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
-from hushtable_federation.visit import Visit
+from hushtable_federation.state import Deed, RoundState, RoundTask
 
 
 def officer_words(round_: Round) -> list[str]:
@@ -161,7 +161,7 @@ STATES = {
     "awaited": N_("awaited"),
     "ready": N_("rows counted; counts not sent yet"),
     "refused": N_("refused"),
-    "twice": N_("signed two different answers: neither is valid"),
+    "twice": N_("signed answers that are not valid, such as two different ones"),
     "in": N_("counts received"),
     "asked": N_("counts received; asked to run the command once more"),
     "helped": N_("counts received; has done what was requested"),
@@ -174,7 +174,6 @@ ANSWERED = N_("answered")
 HELPED: dict[str, str] = {
     "survivors": N_("signed the list of sites in it"),
     "unmask": N_("helped to remove the masks"),
-    "without": N_("helped to leave out a site that sent wrong shares"),
 }
 _REFUSALS = {
     Refusal.REQUEST: N_("the request that it got is not valid"),
@@ -200,82 +199,194 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     return _("%(names)s and %(last)s", names=", ".join(first), last=last) if first else last
 
 
-def standing(progress: Progress) -> str:
-    """Return the state of the round, in one or two sentences."""
-    round_, k = progress.round, len(progress.round.names)
-    n_in = len(progress.those("in", "asked", "helped"))
+def standing(state: RoundState) -> str:
+    """Return how the round stands, in one to three sentences."""
+    round_ = state.round
+    counted = "in", "asked", "helped", "summed", *(() if state.settled else ("ready",))
+    n_in = len([one for one in state.states.values() if one in counted])
+    until, at = shown_time(round_.deadline), shown_time(goes_on(round_.deadline))
     values = {
-        "n": n_in, "k": k, "needed": round_.needed, "until": shown_time(round_.deadline),
-        "lead": round_.coordinator.name,
+        "n": n_in, "k": len(round_.names), "needed": round_.needed, "left": state.left,
+        "lead": state.lead, "until": until, "at": at,
+        "minutes": CLOCKS // timedelta(minutes=1),
+        "names": listed(state.waits_for),
+        "ready": len(state.those("ready")),
+        "half": shown_time(keys_until(round_.opened, round_.deadline)),
+        "helped": len(state.those("helped")), "what": _(HELPED.get(state.asked, ANSWERED)),
     }  # fmt: skip
-    if progress.phase == "stopped":
-        return _("Stopped: %(why)s.", why=progress.stopped)
-    if progress.phase == "short" and progress.left < round_.needed:
-        return _("It cannot end: %(left)s of %(k)s sites are left, and %(needed)s are needed.",
-                 left=progress.left, **values)  # fmt: skip
-    if progress.phase == "counting":
-        return _counting_words(progress, n_in)
-    if progress.phase == "short":
-        return _("The time to answer ended on %(until)s: %(n)s of %(k)s sites have answered, "
-                 "and %(needed)s are needed. Nothing that they sent can be read.",
-                 **values)  # fmt: skip
-    if progress.phase == "closing":
-        return _("%(n)s of %(k)s sites have answered: %(lead)s can continue.", **values)
-    if progress.phase == "unmasking":
-        helped = _(HELPED.get(progress.asked, ANSWERED))
-        return _("%(n)s of %(k)s sites are in the sum. %(helped)s of at least %(needed)s have "
-                 "%(what)s.", helped=len(progress.those("helped")), what=helped,
-                 **values)  # fmt: skip
-    values["n"] = len(progress.those("summed"))
-    return _("Done: the result of %(n)s of %(k)s sites is there.", **values)
+    return " ".join(_(sentence, **values) for sentence in _sentences(state))
 
 
-def _counting_words(progress: Progress, n_in: int) -> str:
-    """Return the state of a round while sites count."""
-    round_, k = progress.round, len(progress.round.names)
-    names = progress.waits_for if progress.waits_for else progress.those(*MISSING)
-    awaited = _("Waiting for %(names)s", names=listed(names))
-    if not progress.settled and not progress.late:
-        ready = _("%(n)s of %(k)s sites have counted their rows.", n=len(progress.those("ready")),
-                  k=k)  # fmt: skip
-        return f"{ready} {_keys_words(round_, awaited)}"
-    there = _("%(n)s of %(k)s sites have answered.", n=n_in, k=k)
-    return f"{there} {_until(round_, awaited, progress.late)}"
+def _sentences(state: RoundState) -> list[str]:
+    """Return the sentences on how the round stands, before their values are filled in."""
+    if state.phase == "counting" and not state.settled and not state.late:
+        return [
+            N_("%(ready)s of %(k)s sites have counted their rows."),
+            N_("Waiting for %(names)s."),
+            N_("No counts are sent before that. From %(half)s on, the next run of round sync by "
+               "%(lead)s leaves out the sites that have not run it."),
+        ]  # fmt: skip
+    if state.phase == "counting":
+        return [
+            N_("%(n)s of %(k)s sites have answered."),
+            N_("The time to answer ended on %(until)s.") if state.late
+            else N_("Waiting for %(names)s until %(until)s."),
+            N_("The round continues without missing sites at %(at)s: it allows %(minutes)s minutes "
+               "for clock errors."),
+        ]  # fmt: skip
+    over = N_("The time to answer ended on %(until)s, and there is no result.")
+    if state.phase == "failed":
+        return [_failed(state)]
+    return {
+        "short": [
+            N_("The time to answer ended on %(until)s: %(n)s of %(k)s sites have answered, and "
+               "%(needed)s are needed. Nothing that they sent can be read.")
+        ],
+        "closing": [
+            *([over] if state.overdue else []),
+            N_("%(n)s of %(k)s sites have answered: %(lead)s can continue."),
+        ],
+        "unmasking": [
+            *([over] if state.overdue else []),
+            N_("%(n)s of %(k)s sites are in the sum. %(helped)s of at least %(needed)s have "
+               "%(what)s."),
+            N_("Waiting for %(names)s."),
+        ],
+        "done": [N_("Done: the result of %(n)s of %(k)s sites is there.")],
+    }[state.phase]  # fmt: skip
 
 
-def _keys_words(round_: Round, awaited: str) -> str:
-    """Return who has yet to make a first visit, and until when."""
-    half = shown_time(keys_until(round_.opened, round_.deadline))
-    return _(
-        "%(awaited)s. No counts are sent before that. From %(half)s on, the next run of round sync "
-        "by %(lead)s leaves out the sites that have not run it.",
-        awaited=awaited, half=half, lead=round_.coordinator.name,
-    )  # fmt: skip
+def _failed(state: RoundState) -> str:
+    """Return why there will be no result."""
+    if state.stopped:
+        return _("Stopped: %(why)s.", why=state.stopped.replace("%", "%%"))
+    if state.left < state.round.needed:
+        return N_("It cannot end: %(left)s of %(k)s sites are left, and %(needed)s are needed.")
+    return N_("The time to answer ended on %(until)s, and there is no result: the sites no longer "
+              "keep what is needed to remove the masks.")  # fmt: skip
 
 
-def _until(round_: Round, awaited: str, late: bool) -> str:
-    """Return who is awaited until when, and when the round continues without them."""
-    until, minutes = shown_time(round_.deadline), CLOCKS // timedelta(minutes=1)
-    first = _("%(awaited)s until %(until)s.", awaited=awaited, until=until)
-    if late:
-        first = _("The time to answer ended on %(until)s.", until=until)
-    return _(
-        "%(first)s The round continues without missing sites at %(at)s: it allows %(minutes)s "
-        "minutes for clock errors.",
-        first=first, at=shown_time(goes_on(round_.deadline)), minutes=minutes,
-    )  # fmt: skip
-
-
-def site_words(progress: Progress, name: str) -> str:
+def site_words(state: RoundState, name: str) -> str:
     """Return the state of a site."""
-    words = _(STATES[progress.states[name]])
-    refused = progress.refused.get(name)
+    words = _(STATES[state.states[name]])
+    refused = state.refused.get(name)
+    if state.states[name] == "dropped" and state.amendment.why:
+        return f"{words}: {state.amendment.why}"
     return words if refused is None else f"{words}: {_(_REFUSALS.get(refused, str(refused)))}"
 
 
-def amendment_words(progress: Progress) -> str:
+# --- who has to do what ---------------------------------------------------------------------------
+
+#: By task, a sentence or two, and the command: none, ``sync``, ``answer`` (with rows), or the
+#: options of ``amend``.
+_TASKS: dict[Deed, tuple[str, str]] = {
+    "answer": (N_("Answer with the site's rows, until %(until)s."), "answer"),
+    "resolve": (N_("Resolve why the site refused, and answer until %(until)s."), "answer"),
+    "send": (N_("Run this again, without rows: the site can now send its counts."), "sync"),
+    "help": (
+        N_("Run this once more, without rows: the sum needs this site. It costs nothing."), "sync",
+    ),
+    "find-book": (
+        N_("Find out which book is the newest, and use only that one, because there are two "
+           "different answers. %(lead)s continues without the site."), "",
+    ),
+    "ask-time": (
+        N_("The time to answer is over, because it is %(now)s: ask %(lead)s for more time."), "",
+    ),
+    "ask-lead": (N_("There is no result, although the time is over: ask %(lead)s."), "sync"),
+    "settle": (N_("Run this command: it decides which sites are in the round."), "sync"),
+    "remind": (
+        N_("Remind %(about)s. For more time, or to go on without a site (--drop SITE):"),
+        "--days 3",
+    ),
+    "ask-reason": (N_("Ask %(about)s for the reason, in the site's log."), ""),
+    "extend": (
+        N_("Open another round, or ask %(about)s to answer, and extend this one:"), "--days 3",
+    ),
+    "drop": (
+        N_("Nothing until %(after)s; then run this. To continue without %(about)s now:"), "--drop",
+    ),
+    "drop-twice": (
+        N_("Continue without %(about)s, because the answers are not valid:"), "--drop",
+    ),
+    "continue": (N_("Run this: the sites have answered."), "sync"),
+    "remind-again": (N_("Remind %(about)s, and run this again."), "sync"),
+    "reopen": (N_("Open another round, and inform the sites."), ""),
+    "fetch": (N_("Fetch the result and verify it."), "sync"),
+    "wait": (
+        N_("Nothing now. Run this again after the others have run it, or once a day."), "sync",
+    ),
+    "left-out": (
+        N_("Nothing: the site is not in the sum. It can fetch the result like the others."), "",
+    ),
+    "nothing": (N_("Nothing: %(lead)s opens another round."), ""),
+}  # fmt: skip
+
+
+def task_words(state: RoundState, task: RoundTask) -> str:
+    """Return a task in a sentence or two."""
+    words, _command = _TASKS[task.deed]
+    until = state.round.deadline
+    return _(
+        words, until=shown_time(until), after=shown_time(goes_on(until)), lead=state.lead,
+        about=listed(task.about), now=shown_time(state.at),
+    )  # fmt: skip
+
+
+def task_command(task: RoundTask, folder: str, key: str) -> str:
+    """Return the command to type for a task; empty if there is none."""
+    _words, command = _TASKS[task.deed]
+    if command in ("sync", "answer"):
+        data = "DATA " if command == "answer" else ""
+        return f"hushtable round sync {folder} {data}--key {key}"
+    return command and f"hushtable round amend {folder} --key {key} {_changes(task)}"
+
+
+def _changes(task: RoundTask) -> str:
+    """Return the options of ``amend`` for a task; empty if it amends nothing."""
+    _words, command = _TASKS[task.deed]
+    if command == "--drop":
+        return " ".join(f"--drop {quote(name)}" for name in task.about)
+    return command if command.startswith("--") else ""
+
+
+def task_facts(state: RoundState, task: RoundTask, folder: str, key: str) -> dict[str, Any]:
+    """Return a task for machines."""
+    return {
+        "who": task.who, "words": task_words(state, task),
+        "command": task_command(task, folder, key), "needs_person": task.needs_person,
+    }  # fmt: skip
+
+
+def who_words(state: RoundState, who: Sequence[str]) -> str:
+    """Return who has to do a task."""
+    everyone = {state.lead, *state.round.names}
+    return _("Everyone") if everyone <= set(who) else listed(who)
+
+
+def party_words(state: RoundState, name: str) -> list[str]:
+    """Return what a party has to know of a round: how it stands, and what a person there does."""
+    odd = state.those("refused", "twice", "dropped", "out")
+    about = [site for site in odd if site == name] if name != state.lead else [*state.refused]
+    return [
+        standing(state),
+        *(f"{site}: {site_words(state, site)}." for site in about),
+        *(
+            _with_changes(task_words(state, task), task)
+            for task in state.tasks
+            if name in task.who and task.needs_person
+        ),
+    ]
+
+
+def _with_changes(words: str, task: RoundTask) -> str:
+    changes = _changes(task)
+    return f"{words.rstrip('.:')} (hushtable round amend {changes})." if changes else words
+
+
+def amendment_words(state: RoundState) -> str:
     """Return what the coordinator has changed since the round was opened; empty if nothing."""
-    made = progress.amendment
+    made = state.amendment
     if not made.number:
         return ""
     words = _("until %(until)s", until=shown_time(made.deadline))
@@ -305,11 +416,9 @@ _DONE = {
     "shares": "Sent the sealed shares that remove the masks later.",
     "survivors": "Signed the list of sites in the sum. This costs nothing.",
     "unmask": "Helped to remove the masks from the sum. This costs nothing.",
-    "without": "Helped to leave out a site that sent wrong shares. This costs nothing.",
     "ask-shares": "Asked {n} to send their counts.",
     "ask-survivors": "Asked {n} to sign the list of sites in the sum.",
     "ask-unmask": "Asked {n} to help remove the masks from the sum.",
-    "ask-without": "Asked {n} to help leave out a site that sent wrong shares.",
     "result": "Put the signed result into the folder, for every site.",
 }
 
@@ -323,43 +432,6 @@ def done_words(posted: Sequence[str]) -> list[str]:
     n = Counter(posted)
     counted = {step: "1 site" if n[step] == 1 else f"{n[step]} sites" for step in steps}
     return [_DONE.get(step, f"Sent: {step}.").format(n=counted[step]) for step in steps]
-
-
-def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
-    """Return whom a party waits for after its visit, and until when."""
-    round_, late = round_folder.round, now() > round_folder.round.deadline
-    lead = round_.coordinator.name
-    if visit.state not in ("waiting", "act") or (me != lead and me in visit.waits_for):
-        return []
-    asked = round_folder.decided
-    without_key = [name for name in round_folder.left() if name not in round_folder.there("keys")]
-    asks = round_folder.there(ASK + "shares")
-    if round_.terms.masked and without_key and not asks and not late:
-        return [_keys_words(round_, f"Waiting for {listed(without_key)}")]
-    if me == lead:
-        if asked:
-            return [f"Waiting for {listed(visit.waits_for)} to help remove the masks from the sum."]
-        if not visit.waits_for:
-            return []
-        return [_until(round_, f"Waiting for {listed(visit.waits_for)}", late)]
-    there = {
-        *round_folder.there("masked"),
-        *round_folder.there("submission"),
-        *round_folder.amendment.dropped,
-    }
-    missing = [name for name in round_.names if name not in there]
-    if asked:
-        return [f"Waiting for {lead} to continue."]
-    first = (
-        _until(round_, f"Waiting for the counts of {listed(missing)}", late)
-        if missing
-        else "Every site has sent its file."
-    )
-    then = f"Then {lead} continues." if not round_.terms.masked else (
-        f"Then {lead} asks each site to run the command once more, without rows, to remove the "
-        "masks."
-    )  # fmt: skip
-    return [first, then]
 
 
 # --- after the result -----------------------------------------------------------------------------

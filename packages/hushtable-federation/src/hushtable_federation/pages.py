@@ -24,19 +24,21 @@ from hushtable_federation.describe import (
     round_lines,
     site_words,
     standing,
+    task_command,
+    task_words,
+    who_words,
 )
-from hushtable_federation.folder.progress import Progress
 from hushtable_federation.language import WORDS, _, ngettext
 from hushtable_federation.plausibility import implausible
 from hushtable_federation.result import Collection
 from hushtable_federation.round import Round
-from hushtable_federation.todo import todos, who_words
+from hushtable_federation.state import RoundState
 
 #: By state of a site, the class of its cell.
 _LOOKS = {"refused": "bad", "out": "bad", "in": "good", "helped": "good", "summed": "good"}
 
 
-def page(each: Sequence[Progress], folder: str) -> str:
+def page(each: Sequence[RoundState], folder: str) -> str:
     """Return the page as HTML that needs nothing but itself; all texts in it are escaped.
 
     It is in the language of `hushtable.language.speaking`. Raises `MissingExtraError` if Jinja is
@@ -44,56 +46,57 @@ def page(each: Sequence[Progress], folder: str) -> str:
     """
     check_extra()
     made: str = template("status.html", "hushtable_federation", WORDS).render(
-        rounds=[_round(progress, folder) for progress in each],
+        rounds=[_round(state, folder) for state in each],
         folder=folder,
         at=shown_time(each[0].at),
     )
     return made
 
 
-def _round(progress: Progress, folder: str) -> dict[str, Any]:
+def _round(state: RoundState, folder: str) -> dict[str, Any]:
     """Return one round for the template, in texts."""
-    round_ = progress.round
-    lines, todo = round_lines(round_), todos(progress, quote(folder))
-    if amended := amendment_words(progress):
+    round_ = state.round
+    lines = round_lines(round_)
+    if amended := amendment_words(state):
         lines[_("Amended")] = amended
     return {
         "id": round_.round_id[:12],
         "title": round_.title or _("Round %(id)s", id=round_.round_id[:12]),
-        "standing": standing(progress),
-        "glance": _glance(progress),
-        "todo": [(who_words(progress, one.who), one.words, one.command) for one in todo],
-        "sites": [
-            (n, site_words(progress, n), _LOOKS.get(progress.states[n], "")) for n in round_.names
+        "standing": standing(state),
+        "glance": _glance(state),
+        "todo": [
+            (who_words(state, t.who), task_words(state, t), task_command(t, quote(folder), "KEY"))
+            for t in state.tasks
         ],
-        "after": next_lines(round_, RESULT) if progress.phase == "done" else [],
+        "sites": [(n, site_words(state, n), _LOOKS.get(state.states[n], "")) for n in round_.names],
+        "after": next_lines(round_, RESULT) if state.phase == "done" else [],
         "lines": lines,
         "words": officer_words(round_),
-        "aside": progress.odd,
+        "aside": state.odd,
     }
 
 
-def _glance(progress: Progress) -> dict[str, str]:
+def _glance(state: RoundState) -> dict[str, str]:
     """Return a few figures by what they count; the deadline is none once the sites are listed."""
-    round_ = progress.round
-    n_in = len(progress.those("in", "asked", "helped", "summed"))
+    round_ = state.round
+    n_in = len(state.those("in", "asked", "helped", "summed"))
     found = {_("of %(k)s sites are in", k=len(round_.names)): n_in, _("are needed"): round_.needed}
-    if progress.phase == "unmasking":
-        helped = _("have %(what)s", what=_(HELPED.get(progress.asked, ANSWERED)))
-        found |= {helped: len(progress.those("helped"))}
-    if progress.phase in ("counting", "short"):
-        found |= {_("have counted their rows"): len(progress.those("ready"))}
-        found |= {_("have not answered"): len(progress.those("awaited"))}
-        found |= {_("have refused"): len(progress.refused)}
+    if state.phase == "unmasking":
+        helped = _("have %(what)s", what=_(HELPED.get(state.asked, ANSWERED)))
+        found |= {helped: len(state.those("helped"))}
+    if state.phase in ("counting", "short"):
+        found |= {_("have counted their rows"): len(state.those("ready"))}
+        found |= {_("have not answered"): len(state.those("awaited"))}
+        found |= {_("have refused"): len(state.refused)}
     shown = {label: str(n) for label, n in found.items()}
-    if progress.phase == "counting":
+    if state.phase == "counting":
         until = shown_time(round_.deadline)
-        shown[_("left until %(until)s", until=until)] = _left(progress)
+        shown[_("left until %(until)s", until=until)] = _left(state)
     return shown
 
 
-def _left(progress: Progress) -> str:
-    hours = max(0, (progress.round.deadline - progress.at) // timedelta(hours=1))
+def _left(state: RoundState) -> str:
+    hours = max(0, (state.round.deadline - state.at) // timedelta(hours=1))
     if hours >= 48:
         return ngettext("%(n)s day", "%(n)s days", hours // 24)
     return ngettext("%(n)s hour", "%(n)s hours", hours)

@@ -22,21 +22,20 @@ from hushtable_federation.clock import now, stamp
 from hushtable_federation.coordinator import Coordinator, make_results, visit_rounds
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
-from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.rows import Statement
 from hushtable_federation.online.site import OnlineSite
-from hushtable_federation.policy import Approval, load_policy
+from hushtable_federation.policy import Approval, Policy, load_policy
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal, SiteLog, refusing
 from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
-from hushtable_federation.visit import State, Visit
+from hushtable_federation.visits.site_visit import SiteVisit
+from hushtable_federation.visits.visit import State, Visit
 
 if TYPE_CHECKING:
     from hushtable_federation.home import HomeModel
-    from hushtable_federation.trial import PlantedTrial
 
 
 class Attendant:
@@ -80,6 +79,11 @@ class SiteRows:
         self._digester: RowDigester | None = None
         self.sketch: Sketch | None = None
 
+    @cached_property
+    def policy(self) -> Policy:
+        """Return the site's policy, as it is during this visit."""
+        return load_policy(self._settings.policy)
+
     def open(self, plan: Plan) -> Reader:
         """Open the rows under a plan's schema; raise if they cannot be read."""
         settings, known = self._settings, len(notes)
@@ -108,7 +112,7 @@ class SiteRows:
     def check(self, plan: Plan) -> None:
         """Raise `PrivacyError` if rows depend on records of several persons; no value decides."""
         reader = self.open(plan) if self._reader is None else self._reader
-        if load_policy(self._settings.policy).independent:  # a round's rows are never joined
+        if self.policy.independent:  # a round's rows are never joined
             reader = replace(reader, coupled=tuple(one for one in reader.coupled if one.key))
         with refusing(Refusal.POLICY):
             check_coupled(plan, reader, self._settings.person)
@@ -261,10 +265,10 @@ class Site:
         with self.book() as book:
             trust(book, round_folder.round, attendant.cards, "card")
             rows = SiteRows(self.settings, book, attendant)
+            online = self._online(book, rows, attendant)
             begin = None
             if self.settings.rows is not None:
-                begin = partial(self._begin, round_folder, book, rows, attendant)
-            online = self._online(book, rows, attendant)
+                begin = partial(self._begin, round_folder.round, online, rows, attendant)
             try:
                 return SiteVisit(
                     round_folder, self.card, book, begin, online, self.result(round_folder.round)
@@ -351,33 +355,16 @@ class Site:
         home.here.reading_ = RowOptions(**self.settings.reads).reading
         return home
 
-    def trial(self, result: Noised) -> "PlantedTrial":
-        """Return how well own rows, a result, and both together find planted rows.
-
-        Raises
-        ------
-        DataError
-            If the site has fewer than 100 rows.
-        RoundError, UsageError
-            As `model` does.
-        """
-        from hushtable_federation.comparison import others_in
-        from hushtable_federation.trial import planted_trial
-
-        with self.book() as book:
-            others, rows = others_in(result, book), SiteRows(self.settings, book, NOBODY)
-            return planted_trial(rows.open(result.plan), result, others)
-
     def result(self, round_: Round) -> Path:
         """Return the path that the result of a round is written to."""
         return self.settings.results / f"{round_.round_id[:12]}.result.hush"
 
     def _begin(
-        self, round_folder: RoundFolder, book: Book, rows: SiteRows, attendant: Attendant
+        self, round_: Round, online: OnlineSite, rows: SiteRows, attendant: Attendant
     ) -> dict[str, bytes]:
         """Show the round, ask the person if present, count the rows; return what to send."""
-        reply = self._checked(round_folder.round, book, rows, attendant)
-        sent = self._online(book, rows, attendant).begin(round_folder.round)
+        reply = self._checked(online.reply(round_), rows, attendant)
+        sent = online.begin(round_)
         attendant.report(reply, rows)
         return sent
 
@@ -400,28 +387,35 @@ class Site:
 
     # --- what a site answers with -------------------------------------------------------------
 
-    def reply(self, round_: Round, book: Book, *, attended: bool = True, **others: Any) -> Reply:
-        """Check every aspect of a round; see `Reply`, to which ``others`` are passed."""
-        about: dict[str, Any] = self._about(attended) | others
-        return Reply(round_, self.keys, book, **about)
+    def reply(
+        self,
+        round_: Round,
+        book: Book,
+        *,
+        policy: Policy | None = None,
+        attended: bool = True,
+        **others: Any,
+    ) -> Reply:
+        """Check every aspect of a round; see `Reply`, to which ``others`` are passed.
 
-    def _about(self, attended: bool) -> dict[str, Any]:
-        settings = self.settings
-        return {
-            "policy": load_policy(settings.policy),
-            "data_set": settings.data_set,
-            "attended": attended,
-        }
+        The policy is by default the site's.
+        """
+        return Reply(
+            round_,
+            self.keys,
+            book,
+            policy=load_policy(self.settings.policy) if policy is None else policy,
+            data_set=self.settings.data_set,
+            attended=attended,
+            **others,
+        )
 
-    def _checked(self, round_: Round, book: Book, rows: SiteRows, attendant: Attendant) -> Reply:
+    def _checked(self, reply: Reply, rows: SiteRows, attendant: Attendant) -> Reply:
         """Refuse what can be refused without asking a person, then ask."""
-        approvals = self.approvals()
-        approval = approvals.get(round_.round_id, next(iter(approvals.values()), None))
-        reply = self.reply(round_, book, attended=attendant.attended, approval=approval)
         tells = self.settings.person is not None
         reply.check_persons(tells)
         if tells and attendant.statement.new_people and reply.earlier is None:
-            book.check_others(reply.data_set)
+            reply.book.check_others(reply.data_set)
         rows.check(reply.plan)
         attendant.confirm(reply)
         return reply
@@ -443,7 +437,9 @@ class Site:
             approvals=self.approvals(),
             statement=attendant.statement,
             log=self._log(book),
-            **self._about(attendant.attended),
+            policy=rows.policy,
+            data_set=self.settings.data_set,
+            attended=attendant.attended,
         )
         return online
 

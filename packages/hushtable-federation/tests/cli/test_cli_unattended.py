@@ -175,7 +175,7 @@ def test_a_person_has_to_act(visit, here, at):
     assert visit("south") == ("refused", 1)
     assert last(here, "south")["words"] == []  # the reason stays
     assert visit("lead") == ("act", 3)
-    assert "south refused (policy)" in " ".join(last(here, "lead")["words"])
+    assert "south: refused: its policy does not allow it" in " ".join(last(here, "lead")["words"])
 
 
 def test_between_the_deadline_and_the_allowance_for_clocks(visit, here, at, run):
@@ -184,7 +184,9 @@ def test_between_the_deadline_and_the_allowance_for_clocks(visit, here, at, run)
         visit(name)
     at(asked(here).deadline + timedelta(minutes=5))
     assert visit("lead") == ("act", 3)
-    assert "extend the round" in " ".join(last(here, "lead")["words"])
+    assert "extend this one (hushtable round amend --days 3)" in " ".join(
+        last(here, "lead")["words"]
+    )
     assert visit("north") == ("waiting", 0)
     done = run("round", "sync", "--site", here / "north.toml", "--unattended")
     goes_on = clock.shown_time(clock.goes_on(asked(here).deadline))

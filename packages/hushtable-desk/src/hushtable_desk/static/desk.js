@@ -154,10 +154,9 @@ for (const button of all("[data-write]")) {
 // --- rounds ---
 
 async function contentOf(form) {
-  const content = {compared: []};
+  const content = {};
   for (const [name, value] of new FormData(form)) {
     if (value instanceof File) content[name] = await value.text();
-    else if (name === "compared") content.compared.push(value);
     else content[name] = value === "yes" ? true : value;
   }
   return content;

@@ -21,7 +21,6 @@ from hushtable_federation.clock import shown_time
 from hushtable_federation.comparison import Comparison
 from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
-from hushtable_federation.trial import WAYS, PlantedTrial
 
 ResultFile = Annotated[Path, argument("RESULT", "Result written by hushtable round sync.")]
 _Book = Annotated[
@@ -222,9 +221,8 @@ def compare(
 
     Under masks, no one sees what a single site sent. This command subtracts the site's own part,
     and looks for kinds of rows that this site hardly has, for more rows than stated, and for
-    impossible counts. With --site, it also plants rows among the site's own, and shows what the
-    result adds. It writes no file, and its output must not leave the site. Exit codes: 0 done, 1
-    refused or failed, 2 wrong usage, 3 done, but the counts do not fit (with --alert).
+    impossible counts. It writes no file, and its output must not leave the site. Exit codes: 0
+    done, 1 refused or failed, 2 wrong usage, 3 done, but the counts do not fit (with --alert).
 
     Example:
       hushtable round compare result.hush --book north.book
@@ -233,7 +231,6 @@ def compare(
     read, place = open_result(result), None if site is None else Site.open(site)
     with _opened_book(book, place) as notes:
         found = Comparison.of(read, notes, most_rows=most_rows, alike=alike)
-    trial = None if place is None else place.trial(read)
     facts: dict[str, Any] = {
         "command": "round compare",
         "site": found.site,
@@ -249,15 +246,12 @@ def compare(
         "impossible": found.impossible,
         "fits": found.fits,
         "signed_by": signed_by(read),
-        "planted": None if trial is None else _trial_facts(trial),
     }
 
     def blocks() -> Iterator[Block]:
         yield Paragraph([standing(read)])
         yield ""
         yield from _blocks(found)
-        if trial is not None:
-            yield from _trial_blocks(trial)
         yield "\nThis output describes this site's rows exactly: do not send it to anyone."
 
     return CommandResult(facts, blocks(), ABOVE if alert and found.fits is False else 0)
@@ -285,28 +279,3 @@ def _opened_book(book: Path | None, place: Site | None) -> AbstractContextManage
     raise UsageError(
         "give either this site's book (--book), or its file, which names the book (--site)"
     )
-
-
-def _trial_facts(trial: PlantedTrial) -> dict[str, Any]:
-    kinds = {"mixed": trial.mixed, "fault": trial.fault}
-    facts: dict[str, Any] = {
-        kind: dict(zip(WAYS, values, strict=True)) for kind, values in kinds.items()
-    }
-    return {**facts, "recommended": trial.recommended}
-
-
-def _trial_blocks(trial: PlantedTrial) -> Iterator[Block]:
-    yield "\nRows planted among copies of this site's own rows, and how well each method finds"
-    yield "them (ROC-AUC: 0.5 is chance, 1 finds all):\n"
-    kinds = {
-        "one row in fifty, with values of other rows": trial.mixed,
-        "a fault in a third of the rows": trial.fault,
-    }
-    lines = [(kind, *(f"{value:.3f}" for value in values)) for kind, values in kinds.items()]
-    yield TextTable(["planted", *WAYS], lines)
-    how = {
-        "own rows": "score with a model of your own rows (hushtable fit)",
-        "result": "score with the result",
-        "both": "score with a home model (hushtable round model --site)",
-    }
-    yield f"\nRecommended: {how[trial.recommended]}."

@@ -26,15 +26,18 @@ from hushtable_federation.describe import (
     round_lines,
     site_words,
     standing,
+    task_command,
+    task_facts,
+    task_words,
+    who_words,
 )
 from hushtable_federation.folder.mailbox import Store
-from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.pages import page
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
-from hushtable_federation.todo import Todo, todos, who_words
+from hushtable_federation.state import RoundState, RoundTask
 
 _Key = Annotated[
     Path | None,
@@ -75,9 +78,8 @@ def status(
     store = Store.open(folder, address=BY_DEFAULT if settings is None else settings.address)
     _check_page(html)
     me = None if settings is None else Keys.load(settings.key).card
-    found = [Progress.of(RoundFolder(one, store)) for one in _wanted(store, me, which)]
+    found = [RoundState.of(RoundFolder(one, store)) for one in _wanted(store, me, which)]
     typed = quote(store.where), "KEY" if settings is None else quote(str(settings.key))
-    each = [(one, _mine(todos(one, *typed), me)) for one in found]
     target = None
     if html is not None:
         target = Target(html)
@@ -87,18 +89,25 @@ def status(
         "command": "round status",
         "folder": store.where,
         "html": None if html is None else str(html),
-        "rounds": [_facts(progress, todo) for progress, todo in each],
+        "rounds": [
+            {
+                **_round_facts(state.round),
+                **state.facts(),
+                "todo": [task_facts(state, task, *typed) for task in _tasks(state, me)],
+            }
+            for state in found
+        ],
     }
 
     def blocks() -> Iterator[Block]:
-        for progress, todo in each:
-            yield from _blocks(progress, todo, me)
+        for state in found:
+            yield from _blocks(state, me, *typed)
         if store.damaged:
             yield damaged_words(len(store.damaged))
         if target is not None:
             yield f"Wrote {target}."
 
-    needed = any(_needs_person(progress, todo, me) for progress, todo in each)
+    needed = any(one.needs_person(one.lead if me is None else me.name) for one in found)
     return CommandResult(facts, blocks(), NEEDS_PERSON if needed else 0)
 
 
@@ -118,11 +127,6 @@ def _reader(site: Path | None, key: Path | None) -> SiteSettings | None:
     return None if given is None else SiteSettings.load(given)
 
 
-def _needs_person(progress: Progress, todo: list[Todo], me: Card | None) -> bool:
-    name = progress.round.coordinator.name if me is None else me.name
-    return any(one.needs_person for one in todo if name in one.who)
-
-
 def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
     """Return the rounds to show, the most recent one first."""
     found = [
@@ -136,37 +140,33 @@ def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
     return found
 
 
-def _mine(todo: list[Todo], me: Card | None) -> list[Todo]:
+def _tasks(state: RoundState, me: Card | None) -> list[RoundTask]:
     """Return what this party has to do, or what everyone has to do if no party is given."""
     if me is None:
-        return todo
-    return [one._replace(who=[me.name]) for one in todo if me.name in one.who]
+        return state.tasks
+    return [task._replace(who=[me.name]) for task in state.tasks if me.name in task.who]
 
 
-def _facts(progress: Progress, todo: list[Todo]) -> dict[str, Any]:
-    return {**_round_facts(progress.round), **progress.facts(), "todo": [t._asdict() for t in todo]}
-
-
-def _blocks(progress: Progress, todo: list[Todo], me: Card | None) -> Iterator[Block]:
-    lines = round_lines(progress.round)
-    if amended := amendment_words(progress):
+def _blocks(state: RoundState, me: Card | None, folder: str, key: str) -> Iterator[Block]:
+    lines = round_lines(state.round)
+    if amended := amendment_words(state):
         lines["Amended"] = amended
     for label, value in lines.items():
         yield f"{label:<13}{shown(value)}"
     yield ""
-    yield Paragraph([standing(progress)])
+    yield Paragraph([standing(state)])
     yield ""
-    names = progress.round.names
-    yield TextTable(["site", "stands"], [[n, site_words(progress, n)] for n in names], left=2)
+    names = state.round.names
+    yield TextTable(["site", "stands"], [[n, site_words(state, n)] for n in names], left=2)
     yield "\nWhat to do now:" if me is None else f"\nWhat {shown(me.name)} has to do now:"
-    for one in todo:
-        who = "" if me is not None else f"{who_words(progress, one.who)}: "
-        yield Paragraph([f"{who}{one.words}"], indent="  ")
-        if one.command:
-            yield f"    {one.command}"
-    if progress.phase == "done":
-        yield "\n".join(next_lines(progress.round, RESULT))
-    for line in aside_lines(progress.odd):
+    for task in _tasks(state, me):
+        who = "" if me is not None else f"{who_words(state, task.who)}: "
+        yield Paragraph([f"{who}{task_words(state, task)}"], indent="  ")
+        if command := task_command(task, folder, key):
+            yield f"    {command}"
+    if state.phase == "done":
+        yield "\n".join(next_lines(state.round, RESULT))
+    for line in aside_lines(state.odd):
         yield Paragraph([shown(line)])
     yield ""
 

@@ -21,14 +21,13 @@ from hushtable_federation.describe import (
     damaged_words,
     done_words,
     next_lines,
-    waits_words,
 )
 from hushtable_federation.folder.mailbox import Store, is_private
 from hushtable_federation.folder.round_folder import RoundFolder
 from hushtable_federation.reports import VisitReport
 from hushtable_federation.settings import SiteSettings
 from hushtable_federation.site import Site
-from hushtable_federation.visit import Visit
+from hushtable_federation.visits.visit import Visit
 
 _Post = Annotated[
     list[Path] | None,
@@ -179,8 +178,7 @@ class _Summary:
         title = f" {shown(round_folder.round.title)}" if round_folder.round.title else ""
         yield f"Round {round_folder.round.round_id[:12]}{title}: {_STATES[visit.state]}."
         yield f"  Fingerprint of all cards: {round_folder.round.fingerprint}"
-        me = self.site.card.name
-        lines = [*done_words(visit.posted), *visit.words, *waits_words(round_folder, visit, me)]
+        lines = [*done_words(visit.posted), *visit.words]
         lines += [f"Detected: {shown(name)} {why}." for name, why in visit.found_out.items()]
         lines += aside_lines(round_folder.odd)
         yield Paragraph(map(shown, lines), indent="  ")

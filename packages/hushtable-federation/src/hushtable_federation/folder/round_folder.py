@@ -227,11 +227,15 @@ class RoundFolder:
                 continue
             yield name, content, result
 
+    def asks(self, *steps: Step) -> bool:
+        """Return whether the coordinator has signed a request in one of these steps."""
+        every = (self.requests(step, name) for step in steps for name in self.round.names)
+        return any(True for found in every for _ in found)
+
     @property
     def decided(self) -> bool:
         """Return whether the coordinator signed the list of sites, as its first request shows."""
-        every = (self.requests(step, name) for step in ASKED for name in self.round.names)
-        return any(True for found in every for _ in found)
+        return self.asks(*ASKED)
 
     def left(self, also: Collection[str] = ()) -> list[str]:
         """Return the sites that are neither dropped nor in ``also``, in the order of the roster."""
@@ -248,6 +252,10 @@ class RoundFolder:
             except HushTableError as error:
                 self.refuse(name, str(error))
         return ""
+
+    def has(self, step: str, sender: str) -> bool:
+        """Return whether a file claims to be from a step and sender, and was not refused here."""
+        return not self._refused.issuperset(self._names.get((step, sender), []))
 
     def there(self, step: str) -> list[str]:
         """Return the sorted senders with files that claim to be of a step."""

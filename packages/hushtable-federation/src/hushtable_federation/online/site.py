@@ -5,7 +5,6 @@ site's book.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from hushtable.errors import HushTableError, RoundError
 from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import ALL_ROWS, Book
 from hushtable_federation.book.digests import RowDigests
-from hushtable_federation.clock import now, stamp
+from hushtable_federation.clock import forgotten, now, stamp
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.rows import NOTHING_SAID, RoundRows, Statement
 from hushtable_federation.policy import Approval, Policy
@@ -31,14 +30,6 @@ from hushtable_federation.round import Round, check_protocol
 BEGINNING: tuple[Step, ...] = "keys", "shares", "masked"
 #: Name of the row in the book's steps that holds the round of an online request.
 _ROUND = "round"
-
-
-def over(round_: Round) -> datetime:
-    """Return until when a site keeps the data of a round's steps, unless the round ends before.
-
-    In a folder, sites may make their second visit long after the deadline.
-    """
-    return round_.deadline + timedelta(days=60)
 
 
 class OnlineSite:
@@ -137,6 +128,10 @@ class OnlineSite:
         self._log.write(stamp(now()), round_id, step, word, words)
         return Message.refuse(round_id, self._keys, word)
 
+    def reply(self, round_: Round) -> Reply:
+        """Check every aspect of a round; nothing is counted, recorded or sent."""
+        return self._reply_to(round_, self._attended)
+
     def begin(self, round_: Round) -> dict[str, bytes]:
         """Count the rows, and return the first answer, by its step.
 
@@ -203,13 +198,15 @@ class OnlineSite:
         return answer
 
     def _keep_steps(self, round_: Round) -> None:
-        self._book.keep_steps(round_.round_id, over(round_))
+        self._book.keep_steps(round_.round_id, forgotten(round_.deadline))
 
     def _participant(self, round_: Round) -> MaskedSite:
         return MaskedSite(round_, self._keys, self._book, self._rows(round_))
 
     def _reply_to(self, round_: Round, attended: bool) -> Reply:
-        approval = self._approvals.get(round_.round_id)
+        # The officer's signature of another round gives a more precise refusal than none.
+        another = next(iter(self._approvals.values()), None)
+        approval = self._approvals.get(round_.round_id, another)
         return self._reply(round_, approval=approval, attended=attended)
 
     def _rows(self, round_: Round) -> RoundRows:

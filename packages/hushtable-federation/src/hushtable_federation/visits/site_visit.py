@@ -9,8 +9,6 @@ from pathlib import Path
 from hushtable import files
 from hushtable.errors import HushTableError
 from hushtable_federation.book.book import Book
-from hushtable_federation.clock import now, overdue, shown_time
-from hushtable_federation.folder.progress import Progress, shortage
 from hushtable_federation.folder.round_folder import (
     ASKED,
     HEAD,
@@ -18,12 +16,13 @@ from hushtable_federation.folder.round_folder import (
     RoundFolder,
 )
 from hushtable_federation.keys import Card
-from hushtable_federation.online.site import OnlineSite, over
+from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.protocol.messages import Message, RoundKeys, Step, SumList, read_passed_on
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.round import check_protocol
+from hushtable_federation.state import RoundState
 from hushtable_federation.submission import signed_digest
-from hushtable_federation.visit import State, Visit
+from hushtable_federation.visits.visit import Visit
 
 #: Steps that a site answers with messages; its counts have their own form.
 MESSAGES: tuple[Step, ...] = "keys", "shares", *ASKED
@@ -72,37 +71,18 @@ class SiteVisit:
         visit = Visit()
         if self._result(visit):
             return visit
-        if self.folder.stopped:
-            return visit.end("failed", self.folder.stopped)
-        check_protocol(self.folder.round)
-        if self._is_old:
-            return visit.end("failed", _OTHER)
-        self._send_again(visit)
-        if not self._has_answered:
-            return self._second(visit) if self._has_counted else self._first(visit)
-        asked = self._asked(visit)
-        lead = self.folder.round.coordinator.name
-        if not self.folder.decided:
-            if self._is_dropped:
-                return visit.end("left-out", f"{lead} continues without this site{self._why}.")
-            if (short := shortage(self.folder)) is not None:
-                return visit.end(*short, waits_for=[lead])
-        if not asked and not visit.posted:
-            visit.say("Nothing to do for this site.")
-        if now() > overdue(self.folder.round.opened, self.folder.round.deadline):
-            return self._overdue(visit)
-        return visit.end("failed" if self._is_unavailable else "waiting", waits_for=[lead])
-
-    def _overdue(self, visit: Visit) -> Visit:
-        """Report that the round has not ended; it cannot any more when sites have forgotten it."""
-        round_ = self.folder.round
-        visit.needs_person = True
-        visit.say(
-            f"The time to answer ended on {shown_time(round_.deadline)}, and there is no result: "
-            f"ask {round_.coordinator.name}."
-        )
-        state: State = "failed" if now() > over(round_) else "waiting"
-        return visit.end(state, waits_for=Progress.of(self.folder).waits_for)
+        if not self.folder.stopped:
+            check_protocol(self.folder.round)
+            if self._is_old:
+                return visit.end("failed", _OTHER)
+            self._send_again(visit)
+            if self._has_answered:
+                self._help(visit)
+            elif RoundState.of(self.folder, self.me.name).may_answer(self.me.name):
+                self._answer(visit)
+        visit.conclude(RoundState.of(self.folder, self.me.name), self.me.name)
+        # The next visit may succeed.
+        return visit.end("failed", waits_for=visit.waits_for) if self._is_unavailable else visit
 
     @property
     def _has_answered(self) -> bool:
@@ -111,23 +91,6 @@ class SiteVisit:
     @property
     def _has_counted(self) -> bool:
         return self.book.step(self.folder.round.round_id, "keys") is not None
-
-    @property
-    def _is_late(self) -> bool:
-        """Return whether all other sites mask with keys drawn before this site's."""
-        asked = [
-            name for name in self.folder.round.names if any(self.folder.requests("shares", name))
-        ]
-        return bool(asked) and self.me.name not in asked
-
-    @property
-    def _is_dropped(self) -> bool:
-        return self.me.name in self.folder.amendment.dropped
-
-    @property
-    def _why(self) -> str:
-        """Return why the site is dropped, as the end of a sentence."""
-        return f": {self.folder.amendment.why}" if self.folder.amendment.why else ""
 
     @property
     def _step(self) -> str:
@@ -171,66 +134,30 @@ class SiteVisit:
                     return True
         return False
 
-    # --- the first step -----------------------------------------------------------------------
+    # --- the counts ---------------------------------------------------------------------------
 
-    def _hindered(self) -> tuple[State, str] | None:
-        """Return why this site cannot begin, as a state and a sentence; None if it can.
+    def _answer(self, visit: Visit) -> None:
+        """Count the rows, and send the counts as soon as it is known whose keys mask them.
 
         Counts that cannot be in a sum are not sent, because they would cost budget anyway.
         """
-        folder = self.folder
-        if self._is_dropped:
-            return "left-out", f"The coordinator has dropped this site{self._why}."
-        if len(folder.left()) < folder.round.needed:
-            return "failed", (
-                f"Only {len(folder.left())} sites are left, and {folder.round.needed} are needed: "
-                "nothing is sent. Ask the coordinator for another round."
-            )
-        if folder.decided or self._is_late:
-            return "left-out", (
-                "It is already decided which sites are in the sum, and this site is not among "
-                "them. Nothing was sent or spent. This site can still fetch the result."
-            )
-        if now() > folder.round.deadline:
-            return "over", (
-                f"The round ended on {shown_time(folder.round.deadline)}, and this site has not "
-                f"answered; this machine's clock shows {shown_time(now())}. Check the clock, or "
-                "ask the coordinator to extend the round (hushtable round amend)."
-            )
-        return None
-
-    def _first(self, visit: Visit) -> Visit:
-        folder, hindered = self.folder, self._hindered()
-        if hindered is not None:
-            return visit.end(*hindered)
-        if self.begin is None:
-            until = shown_time(folder.round.deadline)
-            words = f"Waiting for this site's data until {until}."
-            return visit.end("act", words, waits_for=[self.me.name])
-        sent = self.begin()
-        if folder.round.terms.masked:
+        round_ = self.folder.round
+        if not self._has_counted:
+            if self.begin is None:
+                return
+            sent = self.begin()
+            if not round_.terms.masked:
+                self._send(visit, sent)
+                return
             self._add(visit, "keys", sent["keys"])
-            return self._second(visit)
-        return self._send(visit, sent)
+        # The rows are not read again.
+        if (keys := self._keys()) is not None:
+            self._send(visit, self.online.send_counts(round_, keys))
 
-    def _send(self, visit: Visit, sent: dict[str, bytes]) -> Visit:
+    def _send(self, visit: Visit, sent: dict[str, bytes]) -> None:
         self._add_head()
         for step, content in sent.items():
             self._add(visit, step, content)
-        return visit.end("waiting", waits_for=[self.folder.round.coordinator.name])
-
-    def _second(self, visit: Visit) -> Visit:
-        """Send the counts, if it is known whose keys mask them; the rows are not read again."""
-        folder, hindered, keys = self.folder, self._hindered(), self._keys()
-        if hindered is not None:
-            return visit.end(*hindered)
-        if keys is not None:
-            return self._send(visit, self.online.send_counts(folder.round, keys))
-        missing = [name for name in folder.left() if not any(folder.of("keys", name))]
-        visit.end("waiting", waits_for=missing or [folder.round.coordinator.name])
-        return visit.say(
-            "Run this command again after the others have run it, to send the counts of this site."
-        )
 
     def _keys(self) -> dict[str, bytes] | None:
         """Return the sites' keys for the round, by name; None if it is not settled which.
@@ -280,9 +207,9 @@ class SiteVisit:
 
     # --- further steps ------------------------------------------------------------------------
 
-    def _asked(self, visit: Visit) -> bool:
-        """Answer the requests to this site; return whether there were any."""
-        folder, answered, lists = self.folder, False, list[str]()
+    def _help(self, visit: Visit) -> None:
+        """Answer the requests to this site."""
+        folder, lists = self.folder, list[str]()
         for step in ASKED:
             refused = b""
             for _, message in folder.requests(step, self.me.name):
@@ -292,7 +219,6 @@ class SiteVisit:
                 answer = self.online.answer(message.content, folder.round)
                 if Message.read(answer, self.me).step == step:
                     self._add(visit, step, answer)
-                    answered = True
                 else:
                     refused = answer
             # Perhaps it was a request to another site, under this one's name.
@@ -305,7 +231,6 @@ class SiteVisit:
                 "sum: this site answers only the first one that it saw. Two coordinators may be "
                 "using one key: the round has to be opened again."
             )
-        return answered
 
     def _refuse(self, visit: Visit, step: Step, answer: bytes) -> None:
         self._add(visit, f"{REFUSED}-{step}", answer)

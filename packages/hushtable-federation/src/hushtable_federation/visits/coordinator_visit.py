@@ -6,13 +6,14 @@ contains enough to continue on another machine: the same decisions give the same
 """
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.errors import HushTableError, RoundError
-from hushtable_federation.clock import goes_on, keys_until, now, overdue, shown_time
+from hushtable_federation.clock import goes_on, keys_until, now
 from hushtable_federation.folder.round_folder import (
     ASK,
     ASKED,
@@ -21,7 +22,7 @@ from hushtable_federation.folder.round_folder import (
 )
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.journal import Journal, read_decided, write_decided
-from hushtable_federation.online.site import BEGINNING, over
+from hushtable_federation.online.site import BEGINNING
 from hushtable_federation.protocol.messages import (
     Message,
     Step,
@@ -32,12 +33,8 @@ from hushtable_federation.protocol.messages import (
 from hushtable_federation.protocol.tally import Decisions, Tally, TooFewError
 from hushtable_federation.result import Collection, Result
 from hushtable_federation.round import Round, check_protocol
-from hushtable_federation.visit import Visit
-
-_HAVE: dict[Step, str] = {
-    "survivors": "signed the list of sites in the sum",
-    "unmask": "helped to remove the masks from the sum",
-}
+from hushtable_federation.state import RoundState
+from hushtable_federation.visits.visit import Visit
 
 
 @dataclass
@@ -68,7 +65,7 @@ class CoordinatorVisit:
             if self._done(visit):
                 return visit
             if self.folder.stopped:
-                return visit.end("failed", self.folder.stopped)
+                return self._wait(visit)
             self._keep_amendment()
             if not self.folder.round.terms.masked:
                 return self._collect(visit)
@@ -108,46 +105,10 @@ class CoordinatorVisit:
             ):
                 visit.posted.append(ASK + step)
 
-    def _wait(self, visit: Visit, awaited: list[str], *words: str, step: str = "") -> Visit:
-        """Wait for sites; report which of them refused a step, by default the first.
-
-        After the deadline, a person has to ask them; when they have forgotten the round, it fails.
-        """
-        round_ = self.folder.round
-        if now() > over(round_):
-            words += (
-                f"The sites keep what they need for this until {shown_time(over(round_))}: open "
-                "another round.",
-            )
-            return visit.end("failed", *words, waits_for=awaited)
-        visit.needs_person |= now() > overdue(round_.opened, round_.deadline)
-        for name in awaited:
-            word = self.folder.refused(name, step and f"-{step}")
-            if word:
-                visit.needs_person = True
-                visit.say(
-                    f"{name} refused ({word}): its log contains the reason. It may still answer; "
-                    "ask its people."
-                )
-        return visit.end("waiting", *words, waits_for=awaited)
-
-    def _await(self, visit: Visit, missing: list[str], n_in: int) -> Visit:
-        """Wait for answers; a person has to extend the round, or drop a site that cheated."""
-        round_ = self.folder.round
-        for name in sorted(set(visit.found_out) & set(missing)):
-            visit.needs_person = True
-            visit.say(
-                f"{name} {visit.found_out[name]}, which does not count. Continue without this site "
-                f"(hushtable round amend --drop {name}), and ask its people for the reason: a book "
-                "that is not the newest, or a program that is not hushtable."
-            )
-        if now() > round_.deadline and n_in < round_.needed:
-            visit.needs_person = True
-            visit.say(
-                f"{n_in} sites have answered, and {round_.needed} are needed: extend the round "
-                "(hushtable round amend --days)."
-            )
-        return self._wait(visit, missing)
+    def _wait(self, visit: Visit, awaited: Sequence[str] = (), *words: str) -> Visit:
+        """End the visit as the round stands: sites or a person have to act, or it cannot end."""
+        state = RoundState.of(self.folder, self.keys.card.name, visit.found_out)
+        return visit.say(*words).conclude_lead(state, awaited)
 
     def _read(self, tally: Tally, step: Step) -> None:
         """Take the answers to a step: those kept, which may be gone from the folder, and others."""
@@ -178,11 +139,9 @@ class CoordinatorVisit:
             few = len(tally.drawn) < round_.needed
             early = now() <= keys_until(round_.opened, round_.deadline)
             over = now() > goes_on(round_.deadline) or len(left) < round_.needed
-            if missing and (early or few) and not over:
-                self._await(visit, missing, len(tally.drawn))
+            if few or (missing and early and not over):
+                self._wait(visit, missing)
                 return False
-            if few:
-                return self._short(visit, len(tally.drawn), missing, left)
             tally.close_keys()
             write_decided(self.journal, round_, tally.decided)
         there = [name for name in round_.names if any(self.folder.of("keys", name))]
@@ -196,27 +155,11 @@ class CoordinatorVisit:
         left = [name for name in self.folder.left() if name in tally.decided.keys]
         missing = [name for name in left if name not in tally.present]
         over, least = now() > goes_on(round_.deadline), round_.needed
-        if missing and not over and len(tally.present) + len(missing) >= least:
-            self._await(visit, missing, len(tally.present))
+        can_wait = missing and not over and len(tally.present) + len(missing) >= least
+        if can_wait or len(tally.present) < least:
+            self._wait(visit, missing)
             return False
-        if len(tally.present) < least:
-            return self._short(visit, len(tally.present), missing, left)
         return True
-
-    def _short(self, visit: Visit, n: int, missing: list[str], left: list[str]) -> bool:
-        least = self.folder.round.needed
-        visit.end(
-            "over" if len(left) >= least else "failed",
-            f"{n} sites have answered, and {least} are needed: nothing can be read from what they "
-            "sent. "
-            + (
-                "Extend the round (hushtable round amend --days), or open another."
-                if len(left) >= least
-                else f"Only {len(left)} sites are left: open another round."
-            ),
-            waits_for=missing,
-        )
-        return False
 
     def _sum(self, tally: Tally, visit: Visit) -> Visit:
         """Ask for help with the masks, and remove them if there is enough."""
@@ -224,18 +167,16 @@ class CoordinatorVisit:
         try:
             if not tally.whole and n < least and not tally.disputed:
                 awaited = sorted(set(tally.listed.sites) - set(tally.signed))
-                words = f"{n} of at least {least} sites have {_HAVE['survivors']}."
-                return self._wait(visit, awaited, words, step="survivors")
+                return self._wait(visit, awaited)
             self._ask("unmask", tally, visit)
             n = len(tally.helped)
             if n < least and not tally.disputed:
-                words = f"{n} of at least {least} sites have {_HAVE['unmask']}."
-                return self._wait(visit, tally.awaited, words, step="unmask")
+                return self._wait(visit, tally.awaited)
             journal = Journal(self.journal, self.folder.round)
             result = tally.result(lambda name: journal.answer("masked", name))
         except TooFewError as error:
             if tally.awaited:
-                return self._wait(visit, tally.awaited, str(error), step="unmask")
+                return self._wait(visit, tally.awaited, str(error))
             return visit.end("failed", str(error))
         except RoundError as error:
             return visit.end("failed", str(error))
@@ -252,17 +193,17 @@ class CoordinatorVisit:
             for name, content in self.folder.of("submission", sender):
                 if sender not in dropped:
                     collection.add(name, content)
-        self.folder.odd |= dict(collection.refused)
+        for name, why in collection.refused:
+            self.folder.refuse(name, why)
         missing = [name for name in collection.missing if name not in dropped]
         over = now() > goes_on(round_.deadline)
         n_in = len(round_.names) - len(collection.missing)
-        if missing and not over:
-            return self._await(visit, missing, n_in)
+        if n_in < round_.needed or (missing and not over):
+            return self._wait(visit, missing)
         try:
             result = collection.result(self.keys)
         except RoundError as error:
-            is_short = n_in < round_.needed <= len(self.folder.left())
-            return visit.end("over" if is_short else "failed", str(error), waits_for=missing)
+            return visit.end("failed", str(error), waits_for=missing)
         return self._publish(result, visit)
 
     # --- the result ---------------------------------------------------------------------------

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hushtable_federation.describe import party_words
+from hushtable_federation.state import MISSING, RoundState
+
 State = Literal["waiting", "done", "act", "left-out", "over", "refused", "failed"]
 #: States in which a party cannot continue a round, whatever command it runs.
 STUCK: tuple[State, ...] = "over", "refused", "failed"
@@ -42,6 +45,7 @@ class Visit:
     found_out: dict[str, str] = field(default_factory=dict)
     needs_person: bool = False
     is_private: bool = False
+    _standing: list[str] = field(default_factory=list)
 
     def say(self, *words: str) -> "Visit":
         """Add sentences."""
@@ -55,9 +59,33 @@ class Visit:
         self.waits_for = list(waits_for)
         return self.say(*words)
 
+    def conclude(self, state: RoundState, name: str) -> "Visit":
+        """End the visit of a site as the round stands, in its words."""
+        awaited = [one for one in state.waits_for if one != name]
+        if any(name in task.who for task in state.tasks if task.deed in ("answer", "resolve")):
+            awaited = [name]
+        mine = state.states[name]
+        if mine in ("dropped", "out"):
+            return self._conclude(state, name, "left-out", awaited)
+        is_late = state.late and state.phase in ("counting", "closing") and mine in MISSING
+        return self._conclude(state, name, "over" if is_late else _outcome(state), awaited)
+
+    def conclude_lead(self, state: RoundState, waits_for: Sequence[str]) -> "Visit":
+        """End the visit of the coordinator as the round stands, in its words."""
+        return self._conclude(state, state.lead, _outcome(state), waits_for)
+
+    def _conclude(
+        self, state: RoundState, name: str, outcome: State, waits_for: Sequence[str]
+    ) -> "Visit":
+        self.needs_person |= state.needs_person(name)
+        self._standing = party_words(state, name)
+        return self.end(outcome, *self._standing, waits_for=waits_for)
+
     def after(self, other: "Visit") -> "Visit":
         """Add what the same party did just before, in its other role."""
-        self.posted, self.words = other.posted + self.posted, other.words + self.words
+        self.posted = other.posted + self.posted
+        # How the round stands is stated once, as it is now.
+        self.words = [one for one in other.words if one not in other._standing] + self.words
         self.is_private |= other.is_private
         if self.state in ("waiting", "done") and other.state not in ("waiting", "done"):
             self.state = "left-out" if other.state == "left-out" else "act"
@@ -68,3 +96,10 @@ class Visit:
     def exit_code(self) -> int:
         """Return the exit code of the command: 1 if stuck, 3 if a person has to act, else 0."""
         return 1 if self.state in STUCK else 3 if self.needs_person else 0
+
+
+def _outcome(state: RoundState) -> State:
+    """Return the state of a visit, as far as it is the same for all parties."""
+    if state.phase == "failed":
+        return "failed"
+    return "over" if state.phase == "short" else "waiting"
