@@ -5,6 +5,7 @@ import json
 import shutil
 from collections import Counter
 from datetime import timedelta
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from hushtable_federation.keys import Keys
 from hushtable_federation.protocol import masks
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal
+from hushtable_federation.terms import PROTOCOL
 from hushtable_federation.todo import todos
 from places import ROOT
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED
@@ -84,6 +86,32 @@ def test_four_visits_where_some_are_missing(folder, clock):
     assert here.check().sites == ["s00", "s01", "s03", "s04"]
     assert "without this one" in " ".join(here.site("s02").words)
     assert here.consortium.sites["s02"].book.total("all rows") == 0.0
+
+
+def test_a_site_that_changes_version_in_the_middle_sends_and_spends_nothing(folder):
+    here = folder(3, least=2)
+    here.sites()
+    files_there = here.names()
+    with (
+        patch("hushtable_federation.round.PROTOCOL", PROTOCOL + 1),
+        pytest.raises(RoundError, match="all parties finish it with that version"),
+    ):
+        here.site("s00")
+    assert here.names() == files_there
+    assert unspent(here, "s00")
+    finish(here)  # with the version that began
+    assert here.check().sites == ["s00", "s01", "s02"]
+
+
+def test_a_thousand_files_of_junk_change_nothing(folder):
+    here = folder(3, least=2)
+    for i in range(1_000):
+        step = ("keys", "masked", "ask-shares", "photo")[i % 4]
+        (here.box / name_of(here.round.round_id, step, f"s0{i % 3}", b"%d" % i)).write_bytes(
+            b"junk"
+        )
+    finish(here)
+    assert here.check().sites == ["s00", "s01", "s02"]
 
 
 def visits(here, *away):
