@@ -123,6 +123,23 @@ def do(*commands):
         assert main(command.split()) == 0, command
 
 
+def a_round_about_columns():
+    """Post the round, and confirm that the counts are sent."""
+    Path("statistics").mkdir(mode=0o755)
+    do("round sync statistics --key lead.key --post statistics.hush")
+    sys.stdin = Terminal("y\n")
+
+
+def the_statistics_are_there():
+    """Have all visit the round about columns until its result is there."""
+    for _ in range(3):
+        for site in THREE:
+            do(f"round sync statistics {site}.csv --key {site}.key --yes")
+        do("round sync statistics --key lead.key")
+    (posted,) = Path("statistics").glob("*.result.lead.*")
+    shutil.copy(posted, "statistics.result.hush")
+
+
 def release_of(site, plan="plan.hush", epsilon="1"):
     """Return the commands by which another site makes its release."""
     sketch = f"{site}.sketch.hush"
@@ -431,6 +448,8 @@ PAGES = {
         needs=("pandas", *ROUNDS),
         before={
             "hushtable round compare": a_round_of_which_one_invents,
+            "hushtable round sync statistics": a_round_about_columns,
+            "hushtable round ranges statistics": the_statistics_are_there,
             "hushtable merge north.hush": partial(do, *release_of("north"), *release_of("south")),
             "hushtable merge north-first.hush": partial(
                 do,

@@ -3,7 +3,9 @@
 import dataclasses
 import json
 import shutil
+from collections import Counter
 from datetime import timedelta
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -21,6 +23,8 @@ from hushtable_federation.protocol import masks
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.state import RoundState
+from hushtable_federation.terms import PROTOCOL
+from places import ROOT
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED
 
 pytestmark = pytest.mark.usefixtures("quick_noise")
@@ -81,6 +85,89 @@ def test_four_visits_where_some_are_missing(folder, clock):
     assert here.check().sites == ["s00", "s01", "s03", "s04"]
     assert "without this one" in " ".join(here.site("s02").words)
     assert here.consortium.sites["s02"].book.total("all rows") == 0.0
+
+
+def test_a_site_that_changes_version_in_the_middle_sends_and_spends_nothing(folder):
+    here = folder(3, least=2)
+    here.sites()
+    files_there = here.names()
+    with (
+        patch("hushtable_federation.round.PROTOCOL", PROTOCOL + 1),
+        pytest.raises(RoundError, match="all parties finish it with that version"),
+    ):
+        here.site("s00")
+    assert here.names() == files_there
+    assert unspent(here, "s00")
+    finish(here)  # with the version that began
+    assert here.check().sites == ["s00", "s01", "s02"]
+
+
+def test_a_thousand_files_of_junk_change_nothing(folder):
+    here = folder(3, least=2)
+    for i in range(1_000):
+        step = ("keys", "masked", "ask-shares", "photo")[i % 4]
+        (here.box / name_of(here.round.round_id, step, f"s0{i % 3}", b"%d" % i)).write_bytes(
+            b"junk"
+        )
+    finish(here)
+    assert here.check().sites == ["s00", "s01", "s02"]
+
+
+def visits(here, *away):
+    """Have all but those away visit until the result is there; return who was needed how often."""
+    needed = Counter()
+    for _ in range(8):
+        for name, visit in here.sites(*away).items():
+            needed[name] += bool(visit.posted)
+        visit = here.visit()
+        needed["lead"] += bool(visit.posted)
+        if visit.state == "done":
+            return needed
+    raise AssertionError(visit)
+
+
+def _whole(here, clock):
+    return visits(here)
+
+
+def _no_key(here, clock):
+    here.sites("s03")
+    clock.at = HALF
+    return visits(here, "s03") + Counter(["s00", "s01", "s02"])
+
+
+def _no_counts(here, clock):
+    here.sites()
+    here.sites("s00")
+    clock.at = LATE
+    return visits(here, "s00") + Counter(["s01", "s01", "s02", "s02", "s03"])
+
+
+def _dropped(here, clock):
+    here.sites("s03")
+    here.posts().amend(here.lead, drop=("s03",))
+    return visits(here, "s03") + Counter(["s00", "s01", "s02"])
+
+
+@pytest.mark.parametrize(
+    ("play", "row"),
+    [
+        (_whole, "all sites are in the sum"),
+        (_no_key, "a site drew no key"),
+        (_no_counts, "a site dealt and sent no counts"),
+        (_dropped, "round amend --drop` leaves out"),
+    ],
+)
+def test_visits_are_as_many_as_the_docs_state(folder, clock, play, row):
+    """The coordinator's visits include the one that posts the round."""
+    here = folder(4, least=3)
+    needed = play(here, clock)
+    here.check()
+    rounds = (ROOT / "docs/explanation/rounds.md").read_text()
+    (line,) = (one for one in rounds.splitlines() if one.startswith("|") and row in one)
+    _, of_site, of_lead, _ = (cell.strip() for cell in line.strip("|").split("|"))
+    lead = needed.pop("lead") + 1
+    assert (max(needed.values()), lead) == (int(of_site), int(of_lead))
 
 
 def test_who_comes_after_the_keys_are_decided_spends_nothing(folder, clock):

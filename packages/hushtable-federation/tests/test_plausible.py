@@ -11,6 +11,7 @@ from hushtable.errors import UsageError
 from hushtable.privacy import Design
 from hushtable_federation.plausible_ranges import (
     ValueHistogram,
+    category_counts,
     cells_for,
     check_quantiles,
     histograms,
@@ -125,3 +126,30 @@ def test_only_noised_histograms_of_columns_have_ranges():
     tables = Plan.draw(Schema([FEATURE]), random_state=0)
     with pytest.raises(UsageError, match="--ranges"):
         histograms(Sketch.from_data(tables, SHAPES["bell"][:100, np.newaxis]))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_mean_and_median_are_as_close_as_stated_in_19_of_20_cases(shape):
+    values = np.clip(SHAPES[shape], 0, 100)
+    means, medians = [], []
+    for seed in range(100):
+        found = noised(values, 9.0, seed)
+        mean, off = found.mean()
+        means.append(abs(mean - values.mean()) <= off)
+        low, high = found.median().interval
+        medians.append(low <= np.median(values) <= high)
+    assert np.mean(means) >= 0.95
+    assert np.mean(medians) >= 0.95
+    assert off < 1.5
+    few = noised(values[:200], 9.0, 0)
+    assert (few.mean(), few.median()) == (None, None)
+
+
+def test_categories_are_counted_with_their_noise():
+    schema = Schema([Feature.categorical("ward", ["north", "south"]), FEATURE])
+    plan = Plan.marginals(schema, epsilon=1.0, expected_rows=50_000)
+    rows = pa.table({"ward": ["north"] * 30_000 + ["south"] * 20_000, "x": [40.0] * 50_000})
+    release = Sketch.from_data(plan, rows).release(1.0, share=1.0)
+    found = category_counts(release)["ward"]
+    assert found["north"] == pytest.approx(30_000, abs=5 * release.noise_sd)
+    assert found["south"] == pytest.approx(20_000, abs=5 * release.noise_sd)

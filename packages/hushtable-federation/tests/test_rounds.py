@@ -18,7 +18,7 @@ from hushtable.privacy.accounting import epsilon_bound
 from hushtable.privacy.ledger import Ledger
 from hushtable.scores.scorer import Scorer
 from hushtable_federation.book.book import Book
-from hushtable_federation.describe import officer_words
+from hushtable_federation.describe import officer_words, round_lines
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.secure_sum import SecureSum
@@ -755,17 +755,26 @@ def test_collections_note_what_is_no_file(consortium):
     assert collection.missing == ["s00", "s01"]
 
 
-@pytest.mark.parametrize("rows", [120, 390, 9000])
-def test_what_is_asked_says_what_a_site_is_to_gain_over_its_own_rows(consortium, rows):
-    """`round show` and `plan draw` compared with the same tables without noise alone."""
+@pytest.mark.parametrize(
+    ("adjacency", "suspects"),
+    [("add-remove", "a person is among the rows"), ("replace-one", "record has certain values")],
+)
+def test_what_an_officer_signs_is_in_plain_words(consortium, adjacency, suspects):
+    """No figure is for the coordinator, and none stands without its meaning."""
     those = consortium(3)
-    plan = Plan.draw(SCHEMA, epsilon=1.0, expected_rows=rows, random_state=0)
-    round_ = those.open(plan=plan)
-    words = " ".join(officer_words(round_))
-    assert f"A site of {rows // len(round_.sites):,} rows that scores with a home model" in words
-    assert ("Half of the possible gain needs" in words) == (plan.design.signal < 80.0)
-    columns = Plan.marginals(SCHEMA, epsilon=1.0, expected_rows=9000)
-    assert "home model" not in " ".join(officer_words(those.open(plan=columns)))
+    plan = Plan.draw(SCHEMA, epsilon=1.0, expected_rows=9000, random_state=0)
+    round_ = those.open(plan=plan, adjacency=adjacency, rows_per_person=2)
+    sentences, lines = officer_words(round_), round_lines(round_)
+    (bound,) = (one for one in sentences if "suspects" in one)
+    assert suspects in bound
+    assert "at most 76.1% sure" in bound
+    assert "except with a probability of 1e-06" in bound
+    assert "up to 2" in bound
+    for word in ("e^", "k_min", "home model", "gain", adjacency):
+        assert word not in " ".join([*sentences, *lines.values()])
+    opened = " ".join(round_.terms.sentences(round_.site_scale, 3, 3))
+    assert "all that is left" not in opened
+    assert "is the total for one person" in opened
 
 
 def test_a_repeat_is_charged_and_names_the_round_that_had_no_result(consortium):

@@ -7,13 +7,12 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from hushtable.describe import describe_ledger
+from hushtable.describe.ledger import describe_ledger, suspicion_words
 from hushtable.describe.plan import n_tables
 from hushtable.describe.views import release_view
 from hushtable.display import View
 from hushtable.language import N_, numerals, percents
 from hushtable.plans.draws import Purpose
-from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.ledger import Share
 from hushtable_federation.clock import CLOCKS, goes_on, keys_until, now, shown_time
@@ -42,8 +41,8 @@ def officer_words(round_: Round) -> list[str]:
         *(f"{line}." for line in [period_words(round_)] if line),
         asks,
         _leaves(round_, k),
-        *describe_ledger(ledger)[:2],
-        *_gains(plan, k),
+        suspicion_words(ledger),
+        describe_ledger(ledger)[1],
         *range_words(round_),
     ]
 
@@ -66,13 +65,6 @@ def _leaves(round_: Round, k: int) -> str:
         detector=plan.detector, mixed=mixed, noise=noise,
     )  # fmt: skip
     return f"{leave} {nothing}"
-
-
-def _gains(plan: Plan, sites: int) -> list[str]:
-    """Return in sentences what a site can gain from a round about a model's tables."""
-    if plan.design is None or not plan.purpose.scores_rows:
-        return []
-    return plan.design.peer_words(sites)[1:]
 
 
 def period_words(round_: Round) -> str:
@@ -104,7 +96,7 @@ def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
     )
     masks = _("complete, without masks")
     if terms.masked:
-        masks = _("under masks, k_min %(n)s", n=terms.k_min)
+        masks = _("under masks")
     cost = terms.words()
     if terms.share is not None:
         share = percents(f"{100 * terms.share:g}")

@@ -208,6 +208,30 @@ class ValueHistogram:
             limits = (self._limit(tails[0], +1), self._limit(tails[1], -1))
         return PlausibleRange(self.feature, max(0, round(self.values)), needed, limits)
 
+    def mean(self) -> tuple[float, float] | None:
+        """Return the mean, and how far off it can be; None if most of the counts are noise.
+
+        Values beyond the range count as in its outer parts. The second number is half of the width
+        of a part, plus two standard deviations of what noise adds.
+        """
+        if not self._is_clear:
+            return None
+        places = self.feature.low + self.width * (np.arange(len(self.counts)) + 0.5)
+        total = float(self.counts.sum())
+        mean = float(self.counts @ places) / total
+        noise = self.noise_sd * float(np.linalg.norm(places - mean)) / total
+        return mean, self.width / 2.0 + SURE * noise
+
+    def median(self) -> RangeLimit | None:
+        """Return the median, with its interval; None if most of the counts are noise."""
+        return self._limit(0.5, +1) if self._is_clear else None
+
+    @property
+    def _is_clear(self) -> bool:
+        """Return whether noise changes the number of values by a tenth at most."""
+        noise = SURE * self.noise_sd * math.sqrt(len(self.counts))
+        return noise <= 0.1 * min(self.values, float(self.counts.sum()))
+
     def _limit(self, tail: float, inwards: int) -> RangeLimit:
         """Return the limit of the low end (``inwards`` +1) or of the high end (-1)."""
         sums = _Sums(self.counts[::inwards] / self.values)
@@ -272,6 +296,19 @@ class _Sums:
         from scipy.optimize import brentq
 
         return float(brentq(lambda x: float(self._curve(x)) - share, cell, cell + 1))
+
+
+def category_counts(counts: Counts) -> dict[str, dict[str, int]]:
+    """Return the noisy number of rows with each category, by column; not those of gaps."""
+    plan, found = counts.plan, dict[str, dict[str, int]]()
+    for j, feature in enumerate(plan.schema.features):
+        if feature.kind == "categorical":
+            start = plan.family.offsets[j]
+            cells = counts.counts[start : start + len(feature.categories)].tolist()
+            found[feature.name] = {
+                name: max(0, round(n)) for name, n in zip(feature.categories, cells, strict=True)
+            }
+    return found
 
 
 def histograms(counts: Counts) -> list[ValueHistogram]:

@@ -13,7 +13,13 @@ from hushtable.counts.base import Noised, check_coupled
 from hushtable.counts.sketch import Sketch
 from hushtable.data.options import RowOptions, notes, person_columns
 from hushtable.data.readers import Reader
-from hushtable.errors import DataError, HushTableError, RoundError, UsageError
+from hushtable.errors import (
+    DataError,
+    HushTableError,
+    MissingColumnError,
+    RoundError,
+    UsageError,
+)
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
@@ -96,6 +102,11 @@ class SiteRows:
             self._reader = RowOptions(**settings.reads).open_as(
                 settings.rows, plan.schema, keep=keep, attended=attended
             )
+        except MissingColumnError as error:
+            lacking = [name for name in error.columns if name in plan.schema.names]
+            if not lacking:
+                raise
+            raise DataError(f"{error.args[0]}. {_without(lacking, settings)}") from None
         except DataError as error:
             said = error.args[0]
             if "--" not in said or settings.path is None:
@@ -154,6 +165,19 @@ class SiteRows:
     def nameless(self, round_: Round) -> int:
         """Return how many earlier answers name no persons."""
         return self._book.nameless(self._settings.data_set, Period.of(round_))
+
+
+def _without(lacking: Sequence[str], settings: SiteSettings) -> str:
+    """Return what a site can do if its rows lack columns of a round."""
+    option = f"--key {settings.key}" if settings.path is None else f"--site {settings.path}"
+    named = ", ".join(map(repr, lacking))
+    return (
+        f"If this site does not have {named}, ask the coordinator for a plan without it: a round "
+        "that is opened again with a schema that does not list it (hushtable round open). Or, if "
+        f"the coordinator agrees, add an empty column named {named} to a copy of the rows, and "
+        f"visit with it (hushtable round sync FOLDER COPY {option}): all its values are then "
+        "counted as missing"
+    )
 
 
 class Site:

@@ -130,10 +130,10 @@ class Terms(ReleaseTerms):
 
     def sentences(self, scale: float, n_sites: int, needed: int) -> list[str]:
         """Return sentences about the terms, for that many sites and noise of this scale."""
-        takes = "all that is left." if self.share is None else f"{self.share:.0%} of it."
+        takes = "" if self.share is None else f"; this round takes {self.share:.0%} of it"
         budget = (
-            f"Epsilon {rounded_up(self.epsilon, 6):g} at delta {rounded_up(self.delta, 6):g} in "
-            f"total; this round takes {takes}"
+            f"Epsilon {rounded_up(self.epsilon, 6):g} at delta {rounded_up(self.delta, 6):g} is "
+            f"the total for one person, with the rounds that the plan was drawn from{takes}."
         )
         who = "all" if needed == n_sites else f"at least {needed}"
         also = f", even together with {self.colluders} of the others" if self.colluders else ""

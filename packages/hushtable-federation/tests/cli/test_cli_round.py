@@ -92,6 +92,26 @@ def test_a_column_without_a_value_is_reported_before_counts_are_sent(here, run, 
     assert 0 < printed.index("No row has a value in age: does") < printed.index("a file is sent")
 
 
+def test_a_refusal_of_rows_without_a_column_states_what_the_site_can_do(here, run):
+    open_round(here)
+    lines = (here / "north.csv").read_text().splitlines()
+    (here / "north.csv").write_text("\n".join(line.rpartition(",")[0] for line in lines) + "\n")
+    command = answer(here, "north", "round.hush", *trust(here, *ALL))
+    refused = run(*command)
+    said = refused.err
+    assert refused.code == 1
+    assert "has no column ['ward']" in said
+    assert "ask the coordinator for a plan without it" in said
+    assert "(hushtable round open)" in said
+    assert "add an empty column named 'ward' to a copy of the rows" in said
+    assert f"hushtable round sync FOLDER COPY --site {here / 'north.toml'}" in said
+    assert "all its values are then counted as missing" in said
+    rows = here / "north.csv"
+    lines = rows.read_text().splitlines()
+    rows.write_text("\n".join([f"{lines[0]},ward", *(f"{line}," for line in lines[1:])]) + "\n")
+    assert "No row has a value in ward" in run(*command).out
+
+
 def test_few_rows_take_one_step(here, run):
     open_round(here, "--expected-rows", 100, plan="schema.toml")
     assert "hushtable" in run("round", "show", here / "round.hush").out

@@ -164,6 +164,18 @@ def test_nothing_that_others_read_distinguishes_neighbours(visit, made, here, ro
     assert seen(here) == before
 
 
+def test_a_column_that_is_missing_throughout_is_a_note_in_the_site_s_own_log(visit, here):
+    lines = (here / "north.csv").read_text().splitlines()
+    empty = [line.rpartition(",")[0] + "," for line in lines[1:]]
+    (here / "north.csv").write_text("\n".join([lines[0], *empty]) + "\n")
+    assert visit("north") == ("waiting", 0)
+    notes = [json.loads(line) for line in (here / "north.log").read_text().splitlines()]
+    assert [(one["word"], one["why"]) for one in notes] == [
+        ("empty", "no row has a value in ward")
+    ]  # fmt: skip
+    assert "ward" not in (here / "north.visits.log").read_text()
+
+
 def test_a_person_has_to_act(visit, here, at):
     say(here, "north", data_set="all rows")
     text = (here / "north.toml").read_text()

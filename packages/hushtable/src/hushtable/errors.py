@@ -10,7 +10,7 @@ import errno
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 #: A URL, also with one slash, as paths write it; the parts of it, or of other texts for a database,
 #: that can hold a secret: all before the last @, since a password may contain any character, and
@@ -128,6 +128,14 @@ class HushTableError(Exception):
 
 class DataError(HushTableError, ValueError):
     """Rows that cannot be read, or that do not fit the schema."""
+
+
+class MissingColumnError(DataError):
+    """Rows without columns that the schema needs; ``columns`` are their names."""
+
+    def __init__(self, words: str, columns: Sequence[str] = ()) -> None:
+        super().__init__(words)
+        self.columns = columns
 
 
 class DataTypeError(DataError, TypeError):

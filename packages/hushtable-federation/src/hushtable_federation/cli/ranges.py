@@ -30,8 +30,10 @@ from hushtable_federation.cli.model import ResultFile, check_one_period
 from hushtable_federation.language import WORDS, _
 from hushtable_federation.plausible_ranges import (
     QUANTILES,
+    SURE,
     PlausibleRange,
     ValueHistogram,
+    category_counts,
     check_quantiles,
     histograms,
 )
@@ -147,6 +149,8 @@ class _RangesRead:
             "quantiles": list(self.quantiles), "sites": len(self.result.ledger.shares),
             "epsilon": self.result.ledger.epsilon, "noise_sd": self.result.noise_sd,
             "ranges": [one.to_dict() for one in self.ranges],
+            "statistics": [_statistics(one) for one in self.histograms],
+            "categories": category_counts(self.result),
             **({"own_is": _EXACT} if self.own else {}),
             "own": [
                 one.to_dict()
@@ -167,6 +171,8 @@ def ranges(
     reads: Reads = READS,
 ) -> CommandResult:
     """Read plausible ranges from a result, with their uncertainty.
+
+    It also prints the mean and the median of each number, and the counts of each category.
 
     The file suffix of the output selects its form: .csv for data quality checks (with --omop and
     the round's --concepts, in the format of OHDSI's DataQualityDashboard), .toml for a schema for a
@@ -275,10 +281,37 @@ def _blocks(found: _RangesRead, target: Target) -> Iterator[Block]:
         lines = [[shown(one.feature.name), f"{one.values:,}", f"{one.needed:,}"] for one in lacking]
         yield TextTable(["column", "values, about", "needed"], lines, left=1)
         yield "\nQuantiles nearer to the middle need fewer values (--quantiles 0.025,0.975)."
+    yield from _statistics_blocks(found)
     yield from _own_blocks(found)
     private = found.own and target.path.suffix == ".html"
     keep = " Keep this file where the rows are: it describes them exactly." if private else ""
     yield Paragraph([f"Wrote {target}.{keep}"])
+
+
+def _statistics(one: ValueHistogram) -> dict[str, Any]:
+    """Return the mean and median of a column with their precision; None if they are noise."""
+    mean, median = one.mean(), one.median()
+    return {
+        "name": one.feature.name, "values": max(0, round(one.values)),
+        "mean": None if mean is None else mean[0], "off": None if mean is None else mean[1],
+        "median": None if median is None else median.to_dict(),
+    }  # fmt: skip
+
+
+def _statistics_blocks(found: _RangesRead) -> Iterator[Block]:
+    lines = []
+    for one in found.histograms:
+        mean, median = one.mean(), one.median()
+        if mean is not None and median is not None:
+            said = f"{mean[0]:.4g} (+/- {mean[1]:.2g})"
+            lines.append([shown(one.feature.name), said, _limit_words(median)])
+    if lines:
+        yield ""
+        yield TextTable(["column", "mean", "median"], lines, left=1)
+    noise = f"{SURE * found.result.noise_sd:,.0f}"
+    for name, counts in category_counts(found.result).items():
+        said = ", ".join(f"{category} {n:,}" for category, n in counts.items())
+        yield Paragraph([f"{shown(name)}: {shown(said)} (each +/- {noise})."])
 
 
 def _limit_words(limit: Any) -> str:

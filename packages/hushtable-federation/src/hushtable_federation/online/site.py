@@ -217,9 +217,14 @@ class OnlineSite:
 
     def _counted(self, round_: Round, plan: Plan) -> Sketch:
         sketch = self._count(plan)
-        for words in sketch.unread:
-            step = "keys" if round_.terms.masked else "submission"
-            self._log.note(stamp(now()), round_.round_id, step, "unread", words)
+        step = "keys" if round_.terms.masked else "submission"
+        notes = [("unread", words) for words in sketch.unread]
+        names, missing = plan.schema.of_rows.names, sketch.tally[:, 0]
+        empty = [name for name, n in zip(names, missing, strict=False) if 0 < n == sketch.n_rows]
+        if empty and not self._attended:
+            notes.append(("empty", f"no row has a value in {', '.join(empty)}"))
+        for word, words in notes:
+            self._log.note(stamp(now()), round_.round_id, step, word, words)
         return sketch
 
     def _round(self, request: bytes) -> Round:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from hushtable import files
 from hushtable.cli.errors import escaped
 from hushtable.cli.options import Data, Table, Threads, argument, flag, option
-from hushtable.cli.output import Target, shown
+from hushtable.cli.output import Target, listed, shown
 from hushtable.cli.progress import watched
 from hushtable.cli.result import MOST_LINES, Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import (
@@ -26,6 +26,7 @@ from hushtable.data.known_columns import known_column
 from hushtable.data.options import RowOptions, under
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature, Schema
+from hushtable.data.texts.decisions import names_identifier
 from hushtable.data.texts.reading import ColumnUnderstanding, Reading
 from hushtable.data.understanding import understood
 from hushtable.describe.plan import values
@@ -43,7 +44,8 @@ _HEAD = """\
 # For well-known column names, the draft proposes some. It knows only the name, so check
 # the meaning and the unit of the column. A value beyond its range counts as the nearest
 # end; a category that is not listed counts as unseen. If the categories of a column
-# are numbers, make its kind "categorical" and list them as text.
+# are numbers, make its kind "categorical" and list them as text. Columns that look like
+# identifiers, names or free text are left out: their lines are comments.
 #
 # Then check at each site whether its rows fit:
 #   hushtable plan check schema.toml DATA
@@ -61,6 +63,7 @@ class _Column:
     note: str = ""
     proposals: tuple[dict[str, Any], ...] = ()
     hint: str = ""
+    left_out: str = ""
 
 
 _Output = Annotated[
@@ -78,13 +81,14 @@ def draft(
 ) -> CommandResult:
     """Draft a schema from the names and types of the columns.
 
-    Nothing else is taken from the data. Where a name is well known (age, heart_rate, glucose_mmol,
+    No range or category is taken from the data. Columns that look like identifiers, names, or free
+    text are left out, as comments. Where a name is well known (age, heart_rate, glucose_mmol,
     voltage, weekday), the draft proposes public ranges or categories as comments. A person confirms
     them and fills in the others, which must be public knowledge. With --omop, all ranges are filled
     in from the concept set, with their sources, and the tables and units are checked.
 
     Example:
-      hushtable plan draft patients.csv --drop id,name -o schema.toml
+      hushtable plan draft patients.csv -o schema.toml
     """
     if output is not None and output.exists() and not force:
         raise FileError(
@@ -93,7 +97,9 @@ def draft(
         )
     target = None if output is None else Target(output, [data])
     reader = reads.open(data)
-    columns, features, text = _drafted(reader, reads)
+    columns, drafts, text = _drafted(reader, reads)
+    features = [one for one in drafts if not one.left_out]
+    left_out = [one.name for one in drafts if one.left_out]
     coverage = reads.coverage(reader)
     if target is not None:
         with target.writing():
@@ -102,6 +108,7 @@ def draft(
         "command": "plan draft",
         "schema": None if target is None else str(target.path),
         "features": [{"name": f.name, "kind": f.kind, "proposals": f.proposals} for f in features],
+        "left_out": left_out,
         "columns": understanding_facts(columns),
         "toml": text,
     } | ({"coverage": coverage} if coverage else {})
@@ -114,6 +121,11 @@ def draft(
         else:
             yield from coverage_blocks(coverage)
             yield from _written_blocks(target, features, complete=reads.schema is not None)
+            if left_out:
+                yield Paragraph([
+                    f"Left out, as comments, because they look like identifiers, names or free "
+                    f"text: {listed(left_out)}."
+                ])  # fmt: skip
 
     return CommandResult(facts, blocks())
 
@@ -160,6 +172,20 @@ def _public(feature: Feature, source: str) -> str:
 
 def _column(one: ColumnUnderstanding) -> _Column:
     """Draft a column as it was read."""
+    # The draft goes to every site, so the reason contains no number of values or rows.
+    left_out = _LEFT_OUT.get(one.kind, "")
+    if one.kind == "category" and names_identifier(one.name):
+        left_out = "its name suggests an identifier"
+    return replace(_proposed_column(one), left_out=left_out)
+
+
+_LEFT_OUT = {
+    "id": "its values look like identifiers",
+    "text": "its values look like names or free text",
+}
+
+
+def _proposed_column(one: ColumnUnderstanding) -> _Column:
     form = "number" if one.reading is None else one.reading.kind
     text = form == "category"
     default = _Column(one.name, "categorical" if text else "numeric", _NOTES.get(form, ""))
@@ -198,6 +224,9 @@ def _table(column: _Column) -> str:
     else:
         lines += [f"# {column.note}"] if column.note else []
         lines += ["# low = ", "# high = "]
+    if column.left_out:
+        why = f"Left out, because {column.left_out}:"
+        lines = [*_comment(why), *(f"# {line.removeprefix('# ')}" for line in lines)]
     return "\n".join(lines) + "\n"
 
 

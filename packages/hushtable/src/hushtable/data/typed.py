@@ -50,7 +50,7 @@ from hushtable.data.texts.reading import (
     joined_options,
     plain_texts,
 )
-from hushtable.errors import DataError, UsageError
+from hushtable.errors import DataError, MissingColumnError, UsageError
 
 
 def open_rows(
@@ -142,9 +142,10 @@ def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
     there = {*(names or needed[: len(wanted)])}
     if lacking := [name for name in needed if found_name(name, there) not in there]:
         left = [name for name in names or () if name not in needed]
-        raise DataError(
+        raise MissingColumnError(
             f"{reader.source} has no column {lacking}; its other columns are {left[:10]}: columns "
-            f"are matched by name, in any order{near_names(lacking, left)}"
+            f"are matched by name, in any order{near_names(lacking, left)}",
+            lacking,
         )
     if names is not None and names != needed:
         reader = reader.select(needed)

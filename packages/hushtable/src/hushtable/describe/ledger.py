@@ -3,8 +3,9 @@
 import math
 
 from hushtable.describe.plan import n_tables
-from hushtable.language import N_, _, ngettext, numerals
+from hushtable.language import N_, _, ngettext, numerals, percents
 from hushtable.privacy.accounting import Horizon, rounded_up
+from hushtable.privacy.budget import suspicion
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.mechanisms import Cost, Sensitivity
 
@@ -77,6 +78,32 @@ def _bound(ledger: Ledger) -> str:
     return _(
         "Changing %(rows)s changes the probability of anything that %(shows)s by at most a factor "
         "e^%(epsilon)s%(delta)s.",
+        **values,
+    )
+
+
+def suspicion_words(ledger: Ledger) -> str:
+    """Return the bound in plain words: how sure anyone can become of a person, from even odds."""
+    horizon, adjacency = ledger.sensitivity.horizon, ledger.sensitivity.adjacency
+    seen = _("the result")
+    if horizon is not None and horizon.periods > 1:
+        seen = _("the results of all %(periods)s periods", periods=horizon.periods)
+    sure = rounded_up(100.0 * suspicion(0.5, rounded_up(ledger.epsilon), ledger.delta))
+    values = {
+        "seen": seen, "sure": percents(f"{sure:g}"), "rows": _records(ledger.sensitivity),
+        "delta": numerals(f"{rounded_up(ledger.delta):g}"),
+    }  # fmt: skip
+    if adjacency == "add-remove":
+        return _(
+            "Anyone who suspects, at even odds, that a person is among the rows is at most "
+            "%(sure)s sure of it after seeing %(seen)s, except with a probability of %(delta)s. "
+            "This covers %(rows)s.",
+            **values,
+        )
+    return _(
+        "Anyone who suspects, at even odds, that a person's record has certain values is at most "
+        "%(sure)s sure of it after seeing %(seen)s, except with a probability of %(delta)s. This "
+        "covers %(rows)s.",
         **values,
     )
 

@@ -42,7 +42,7 @@ import numpy as np
 
 from hushtable.arguments import entries, is_text, translate_errors
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.language import ngettext, numerals
+from hushtable.language import _, ngettext, numerals
 from hushtable.privacy.accounting import (
     Horizon,
     rho_bound,
@@ -469,7 +469,7 @@ class ReleaseTerms:
     --------
     >>> from hushtable.privacy import ReleaseTerms
     >>> ReleaseTerms(1.0, rows_per_person=4).words()
-    'epsilon 1, delta 1e-06, add-remove, at most 4 rows per person'
+    "epsilon 1, delta 1e-06, if a person's rows are added or removed: at most 4 rows"
     """
 
     epsilon: float
@@ -519,13 +519,16 @@ class ReleaseTerms:
 
     def words(self) -> str:
         """Describe the terms in a few words."""
+        change = _("if a person's rows are added or removed")
+        if self.adjacency == "replace-one":
+            change = _("if a person's rows get other values")
         return ngettext(
-            "epsilon %(epsilon)s, delta %(delta)s, %(adjacency)s, at most %(n)s row per person",
-            "epsilon %(epsilon)s, delta %(delta)s, %(adjacency)s, at most %(n)s rows per person",
+            "epsilon %(epsilon)s, delta %(delta)s, %(change)s: at most %(n)s row",
+            "epsilon %(epsilon)s, delta %(delta)s, %(change)s: at most %(n)s rows",
             self.rows_per_person,
             epsilon=numerals(f"{rounded_up(self.epsilon, 6):g}"),
             delta=numerals(f"{rounded_up(self.delta, 6):g}"),
-            adjacency=self.adjacency,
+            change=change,
         )
 
 

@@ -411,18 +411,15 @@ class Design:
                 said += f" Labelled data sets lost {lost} on average, and {tenth}."
         else:
             said = f"Noise is expected to cost {lost} for {plan}; of labelled data sets, {tenth}."
-        return " ".join((said, *self._early_words(), *self._help_words(), *self.peer_words()))
+        return " ".join((said, *self._early_words(), *self._help_words(), *self._peer_words()))
 
-    def peer_words(self, sites: int = 0) -> list[str]:
-        """Describe the baseline of the loss, and a site's expected gain over its own rows alone.
-
-        ``sites`` is the number of sites, if it is known.
-        """
+    def _peer_words(self) -> list[str]:
+        """Describe the baseline of the loss, and a site's expected gain over its own rows alone."""
         said = ["The loss is relative to the same tables without noise."]
         if self.horizon is not None:  # no home models are made with several periods
             return said
         expected = self.expectation()
-        rows = max(1, int(self.expected_rows) // sites) if sites else int(HALF_ROWS)
+        rows = int(HALF_ROWS)
         alike, many = (_points(*expected.gain(rows, kind)) for kind in ("alike", "many cases"))
         said.append(
             _(

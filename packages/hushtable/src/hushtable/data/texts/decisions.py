@@ -417,6 +417,11 @@ def _separator(seen: TextsSeen) -> str:
     return next((sign for sign in text if not sign.isalnum()), "")
 
 
+def names_identifier(name: str) -> bool:
+    """Return whether a column's name suggests an identifier."""
+    return _ID_NAME.search(name) is not None
+
+
 def numeric_identifier(
     name: str, low: float, high: float, n_different: int, *, first: bool = False
 ) -> str:
@@ -433,7 +438,7 @@ def numeric_identifier(
         found = _("whole numbers, no two of the first %(n)s equal", n=many)
     if n_different**2 > 2 * _MOST_PAIRS * (high - low + 1):
         return _("%(found)s: identifiers or row numbers", found=found)
-    if _ID_NAME.search(name):
+    if names_identifier(name):
         return _("%(found)s, and the column name suggests an identifier", found=found)
     return ""
 
