@@ -22,7 +22,7 @@ from hushtable_federation.protocol.messages import (
     table,
 )
 from hushtable_federation.protocol.site import undealt
-from hushtable_federation.protocol.tally import TooFewError
+from hushtable_federation.protocol.tally import Tally, TooFewError
 from hushtable_federation.terms import PROTOCOL
 from round_helpers import draw, signed_anew
 from sum_helpers import NOW, SCHEMA, Parties, public_keys
@@ -245,6 +245,19 @@ def test_shares_before_enough_sites_have_signed():
     assert asked({}) == "sites"
     assert word(parties, "s0", ask(parties.round, "unmask", parties.lead, {})) == "request"
     assert asked(two | {"s2": signed["s2"]}) == ""
+
+
+def test_a_key_that_the_coordinator_has_not_seen_counts_if_sites_masked_with_it():
+    """In a folder, sites see a key before the coordinator does, and settle the keys alone."""
+    parties = masked()
+    late = Tally(parties.round, parties.lead)
+    for step, name, content in parties.log:
+        if (step, name) != ("keys", "s3"):
+            assert late.take(step, name, content, NOW) == ""
+    late.close_keys()
+    assert sorted(late.decided.keys) == ["s0", "s1", "s2", "s3"]
+    assert late.present == ["s0", "s1", "s2", "s3"]
+    assert late.found_out == {}
 
 
 def test_a_key_that_only_some_sites_know_is_not_masked_with():

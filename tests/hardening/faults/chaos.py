@@ -528,7 +528,9 @@ class Run:
     def _undealt(self):
         decided = self._decided()
         listed = decided["listed"]
-        return set(decided["keys"]) - set(listed["sites"]) - set(listed["others"])
+        # A journal that was lost is read from the requests, which may not state the keys.
+        keys = decided["keys"] or self.names
+        return set(keys) - set(listed["sites"]) - set(listed["others"])
 
     def _present(self):
         """Return of whom all that a round begins with is there, whole and in time."""

@@ -198,6 +198,8 @@ class Tally:
             if seen is None or seen.content != content:
                 keys = RoundKeys.of(self.round, name, content)
                 self._seen[name, keys.digest] = keys
+                if keys.digest == self.decided.keys.get(name, keys.digest):
+                    self.drawn.setdefault(name, keys)  # though its own message may be on its way
                 # Two different keys of one site, both with its signature, prove that it cheated.
                 self._compare("keys", name, keys.digest, self.decided.keys.get(name))
         listed = self.listed.dealers.get(message.sender)
