@@ -440,6 +440,18 @@ def test_new_keys_under_an_old_name(here, run, tmp_path):
         assert Keys.load(here / "north.key").card.fingerprint in done.err
 
 
+def test_one_line_of_cards_serves_all_sites(here, run):
+    """The site's own card among them, as in the README."""
+    cards = trust(here, "lead", *SITES)
+    for name in SITES:
+        done = run("round", "sync", here / "box", here / f"{name}.csv", "--key",
+                   here / f"{name}.key", "--yes", *cards)  # fmt: skip
+        assert done.code == 0, done.err
+        with Book.open(here / f"{name}.book") as book:
+            assert set(SITES) <= set(book.known("site"))
+            assert list(book.known("coordinator")) == ["lead"]
+
+
 def test_two_coordinators(visit, here, run, tmp_path):
     counted(visit)
     visit("lead")
