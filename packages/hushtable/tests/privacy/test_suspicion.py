@@ -69,16 +69,6 @@ def test_the_page_on_privacy_states_these_figures():
         assert unlikely == stated(suspicion(0.01, epsilon, DELTA))
 
 
-def test_the_officers_page_states_these_figures():
-    said = re.search(
-        r"at epsilon 1, the suspicion is at most ([\d.]+)%; at 0.1 it is at most ([\d.]+)%, "
-        r"and at 3 at most ([\d.]+)%",
-        " ".join(text("how-to/privacy-officer").split()),
-    )
-    after = [stated(suspicion(0.5, epsilon, DELTA)) for epsilon in (1.0, 0.1, 3.0)]
-    assert [float(x) for x in said.groups()] == after
-
-
 def test_the_page_on_privacy_states_the_noise():
     said = r"For m\s+= 100, epsilon 1 and delta 1e-6, . is ([\d.]+)\."
     stated = re.search(said, text("explanation/privacy"))

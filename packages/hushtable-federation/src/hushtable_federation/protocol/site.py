@@ -298,8 +298,8 @@ class MaskedSite:
             self._check_keys(found, dealer, theirs, own.digests)
             all_keys, seed = digest_of_keys(theirs), found.dealers[dealer]
             context = masks.Context(self.round.round_id, dealer, self.me, all_keys, seed)
+            key = self._seal(dealer, self._partners[dealer].seal)  # refused if it is forgotten
             try:
-                key = self._seal(dealer, self._partners[dealer].seal)
                 rows[dealer] = masks.open_row(key, row.tobytes())
                 masks.Row.read(self.round.card(dealer), context, rows[dealer])
             except RoundError:
