@@ -1,10 +1,9 @@
 """Measure what a site gains by joining others.
 
-Each labelled set (at most 6,000 of its rows) is divided into a site and all others, without noise:
-a site like the others (*alike*), a *referral* centre with three outliers in ten rows, a site with
-one of three clusters of the inliers (*case mix*), and such a site with 12 *visitors* of another
-cluster. Its rows are scored by its own model, by the others' counts, by the counts of all, and by a
-home model. Figures are means of ROC-AUC and average precision minus those of the site's own model.
+Each labelled set is divided into a site and all others, without noise: a site like the others
+(*alike*), a *referral* centre with three outliers in ten rows, a site with one of three clusters of
+the inliers (*case mix*), and such a site with 12 *visitors* of another cluster. Figures of a model
+are means of ROC-AUC and average precision minus those of the site's own model.
 """
 
 from collections.abc import Iterator
