@@ -45,8 +45,8 @@ def test_a_sample_has_mutants_of_each_group(mutants, names):
 def test_a_group_is_named_after_what_it_has(mutants):
     assert mutants.group("hushtable.counts.sketch.x_outside__mutmut_2") == "counts"
     assert mutants.group("hushtable_federation.book.chain.x_link__mutmut_1") == "book"
-    assert mutants.group("hushtable_federation.online.journal.x_path_of__mutmut_1") == "protocol"
-    assert mutants.group("hushtable_federation.folder.mailbox.x_intact__mutmut_1") == "protocol"
+    assert mutants.group("hushtable_federation.protocol.masks.x_share__mutmut_1") == "masked sum"
+    assert mutants.group("hushtable_federation.folder.mailbox.x_intact__mutmut_1") == "rest"
     assert mutants.group("hushtable_federation.site.xǁSiteǁsync__mutmut_1") == "rest"
 
 
