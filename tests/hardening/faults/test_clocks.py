@@ -28,7 +28,7 @@ def noted(world):
 
 
 def test_a_site_whose_clock_is_wrong(world):
-    refused(answer(world, clock=40 * DAY), "The round ended on", "has not answered")
+    refused(answer(world, clock=40 * DAY), "time to answer ended on", "check the clock")
     refused(answer(world, clock=-DAY), "in the future of this machine's clock", "correct the clock")
     assert sent(world) == []
     assert noted(world) == []  # and nothing is spent
@@ -67,7 +67,7 @@ def test_a_round_opened_by_a_wrong_clock(world):
     line = COMMANDS["round open"].line(world.root)
     for clock, words in (
         (3 * DAY, ("the round was opened on", "in the future")),
-        (-40 * DAY, ("The round ended on", "ask the coordinator to extend the round")),
+        (-40 * DAY, ("time to answer ended on", "ask lead for more time")),
     ):
         assert world.run(*line, clock=clock).code == 0
         world.run(*post)

@@ -283,7 +283,11 @@ _TASKS: dict[Deed, tuple[str, str]] = {
            "different answers. %(lead)s continues without the site."), "",
     ),
     "ask-time": (
-        N_("The time to answer is over, because it is %(now)s: ask %(lead)s for more time."), "",
+        N_(
+            "The time to answer is over, because the clock of this machine shows %(now)s: check "
+            "the clock, or ask %(lead)s for more time."
+        ),
+        "",
     ),
     "ask-lead": (N_("There is no result, although the time is over: ask %(lead)s."), "sync"),
     "settle": (N_("Run this command: it decides which sites are in the round."), "sync"),
