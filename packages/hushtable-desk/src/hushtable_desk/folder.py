@@ -13,10 +13,9 @@ from hushtable.files import replacing
 
 #: Endings of files that hold tables, of models, and of logs of verdicts.
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".feather", ".arrow",
-          ".ipc", ".xlsx", ".xlsm", ".xls", ".ods", ".json", ".geojson", ".xml", ".zip", ".tar",
-          ".tgz", ".gz", ".bz2", ".zst", ".xz", ".sav", ".zsav", ".por", ".dta", ".sas7bdat",
-          ".xpt", ".rds", ".rda", ".rdata", ".arff", ".db", ".sqlite", ".sqlite3",
-          ".duckdb")  # fmt: skip
+          ".ipc", ".xlsx", ".xlsm", ".xls", ".ods", ".json", ".geojson", ".zip", ".gz", ".bz2",
+          ".zst", ".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt", ".db", ".sqlite",
+          ".sqlite3", ".duckdb")  # fmt: skip
 MODEL, LOG = ".hush", ".verdicts.csv"
 #: The file in which a desk keeps its settings for a folder.
 STATE = ".hushtable-desk.json"

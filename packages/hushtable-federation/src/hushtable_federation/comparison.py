@@ -3,9 +3,8 @@
 Under masks, no one sees what a single site sent, and a site that invents rows changes the sum for
 all. But each site can examine the result without its own part: the counts of the others, with their
 noise. If part of them lies where this site has hardly any rows, these are either a kind of rows
-that others have and this site does not, or invented rows. No count can distinguish the two. So the
-level is one that honest, unequal sites stay below (``benchmarks/poison.py`` of hushtable-bench),
-and a higher share is a reason to ask the others, not a proof.
+that others have and this site does not, or invented rows. No count can distinguish the two, so a
+high share is a reason to ask the others, not a proof.
 """
 
 import math

@@ -350,10 +350,6 @@ class LearnedModel(Counts):
         of_model = self.model.cell_scores()
         return exact(of_model + self._of_verdicts(of_model))
 
-    def verdict_scores(self) -> NDArray[np.float64]:
-        """Return what verdicts add to the score of every cell, in bits."""
-        return self._of_verdicts(self.model.cell_scores())
-
     def _of_verdicts(self, of_model: NDArray[np.float64]) -> NDArray[np.float64]:
         given, family = self.verdicts, self.plan.family
         share, spread = self._share(), self.spread(of_model)

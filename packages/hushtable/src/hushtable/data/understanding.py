@@ -307,7 +307,7 @@ def _of_matrix(found: _Found) -> dict[int, ColumnUnderstanding]:
 
 
 def _check_names(reading: Reading, names: Sequence[str], reader: Reader) -> None:
-    known = {*names, *reading.dropped, *reading.columns}  # the last may be of a joined table
+    known = {*names, *reading.dropped}
     unknown = [name for name in reading.kinds if name not in known]
     if unknown:
         raise DataError(f"{reader.source} has no column {unknown} (--as): its columns are {names}")

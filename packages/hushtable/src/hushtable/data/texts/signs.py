@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from hushtable.data.columns import null, texts_column
 
-#: Characters that mean a minus, an apostrophe, a separator of Arabic numbers, or a prime of angles.
+#: Characters that mean a minus, an apostrophe, a double quotation mark, or a separator of numbers.
 _OTHERS = {
     "-": "\u2010\u2011\u2012\u2013\u2212\ufe63", "'": "\u02bc\u2019\u2032", '"': "\u2033\u201d",
     ".": "\u066b\u3002", ",": "\u066c\u060c\u3001", "%": "\u066a",
