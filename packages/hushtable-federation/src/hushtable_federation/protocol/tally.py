@@ -519,9 +519,6 @@ class Tally:
         return secret if masks.public_of(secret) == own.mask else None
 
 
-_TWICE = "signed two different answers"
-
-
 def _submission(round_: Round, name: str, content: bytes, at: datetime) -> Submission:
     """Return what a site submits; raise `HushTableError` if it is not valid."""
     try:
