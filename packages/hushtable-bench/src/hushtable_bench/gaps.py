@@ -30,7 +30,7 @@ from hushtable_bench.runner import FOLDER, CaseRun, MaxRows, ResultFolder, Seeds
 
 #: In how many of ten tables a gap has sides of its own.
 SIDES = (0, 1, 2, 3, 4, 5, 7, 10)
-GAPS, TELLING = 0.05, 3.0
+GAPS = 0.05
 GapRows: TypeAlias = "NDArray[np.float64] | pa.Table"
 _GAP_KINDS = ("one column", "all columns")
 

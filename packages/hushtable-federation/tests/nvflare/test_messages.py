@@ -221,7 +221,7 @@ def test_a_task_that_stands_is_not_sent_twice(tmp_path):
 def test_a_job_that_is_stopped_ends_the_round():
     abort = Signal()
     abort.trigger(True)
-    with pytest.raises(RoundError, match="goes on from here"):
+    with pytest.raises(RoundError, match="run it again to continue from here"):
         nvflare._Clients(None, None, abort, 60.0).nodes()
 
 
@@ -245,9 +245,9 @@ def test_a_job_holds_names_and_nothing_else(tmp_path):
     "name", ["", "../lead", "/etc/passwd", "a/b", ".hidden", "a\nb", "a" * 101]
 )
 def test_a_name_that_is_a_path_is_refused(name):
-    with pytest.raises(UsageError, match="is no name"):
+    with pytest.raises(UsageError, match="is not a name"):
         nvflare.RoundRecipe(name, least=2)
-    with pytest.raises(UsageError, match="is no name"):
+    with pytest.raises(UsageError, match="is not a name"):
         nvflare.RoundController(name)._run(Signal(), FLContext())
 
 
