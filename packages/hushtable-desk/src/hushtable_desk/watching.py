@@ -319,15 +319,13 @@ class MonthChanges:
         before, against = months.before()
         # Of very many earlier rows, evenly spaced ones are sufficient and faster.
         before = before[:: max(1, -(-len(before) // _EARLIER))]
-        reader = _opened(table, judging)
-        features = timeless_features(judging.model.scorer.plan.schema)
-        earlier, now = (_table(reader.take(some)) for some in (before, last))
-        unusual = months.unusual[before], months.unusual[last]
-        found = (
-            changes(features, earlier, now, unusual)
-            if min(len(before), len(last)) >= FEWEST
-            else []
-        )
+        found: list[Change] = []
+        if min(len(before), len(last)) >= FEWEST:
+            reader = _opened(table, judging)
+            features = timeless_features(judging.model.scorer.plan.schema)
+            earlier, now = (_table(reader.take(some)) for some in (before, last))
+            unusual = months.unusual[before], months.unusual[last]
+            found = changes(features, earlier, now, unusual)
         return cls(_month(months.last), len(last), len(before), against, found)
 
     @property
