@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
+from hushtable.counts import rounds
 from hushtable.counts.base import Counts, Noised, seal_of
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
@@ -141,8 +142,8 @@ class Release(Noised):
     def relations(self, marginals: "Release") -> Schema:
         """Return the schema whose columns are compared with what the others predict.
 
-        For a release under `Plan.relations`. The schema records the cost, so that every release
-        under it counts it.
+        For a release under `hushtable.counts.rounds.relations`. The schema records the cost, so
+        that every release under it counts it.
 
         Parameters
         ----------
@@ -160,9 +161,9 @@ class Release(Noised):
         if plan.purpose is not Purpose.RELATIONS:
             raise UsageError(
                 f"a release of a {plan.detector!r} plan has no relations: sketch and release "
-                "under Plan.relations(marginals)"
+                "under hushtable.counts.rounds.relations(marginals)"
             )
-        needed = type(plan).relations(marginals)
+        needed = rounds.relations(marginals)
         if needed.plan_id != plan.plan_id:
             raise PlanError(
                 "the plan of these counts was made from other marginals: " + needed.difference(plan)

@@ -42,7 +42,8 @@ class Verdicts(Counts):
     subtracted again.
 
     They are exact counts of few rows, from which the rows can be reconstructed: keep them like the
-    rows themselves. Only a release under ``Plan.verdicts`` may leave a site.
+    rows themselves. Only a release under a plan of `hushtable.counts.rounds.verdicts` may leave a
+    site.
 
     Attributes
     ----------
@@ -177,12 +178,12 @@ class Verdicts(Counts):
         return int(both.min())
 
     def signed(self, plan: Plan) -> Sketch:
-        """Return the sketch of these verdicts under the model's ``Plan.verdicts``, to release."""
+        """Return the sketch of these verdicts under a model's plan of verdicts, to release."""
         family = plan.family
         if not isinstance(family, Labelled) or not family.model.same(self.plan.family):
             raise PlanError(
-                f"{self.noun} can be released only under Plan.verdicts of its own model: this plan "
-                "belongs to another"
+                f"{self.noun} can be released only under the plan of verdicts of its own model: "
+                "this plan belongs to another"
             )
         tally = np.zeros((len(plan.schema), 2), np.int64)
         totals = np.array([self.n_fine, self.n_outliers])
@@ -270,7 +271,7 @@ class LearnedModel(Counts):
     model : Sketch, Release or LocalModel
         The counts.
     verdicts : Verdicts, Release or LocalModel
-        Exact verdicts under the model's plan, or those of all sites under ``Plan.verdicts``.
+        Exact verdicts under the model's plan, or those of all sites under a plan of verdicts.
 
     Raises
     ------
@@ -304,12 +305,12 @@ class LearnedModel(Counts):
         elif not isinstance(family, Labelled) or self.verdicts.ledger is None:
             raise UsageError(
                 f"{self.verdicts.noun} of a {given.detector!r} plan: needs verdicts, exact ones or "
-                "a release under Plan.verdicts of the model"
+                "a release under the plan of verdicts of the model"
             )
         elif not family.model.same(plan.family):
             raise PlanError(
                 "these verdicts were released under other hash functions than the model's: count "
-                "them again under Plan.verdicts of this model"
+                "them again under the plan of verdicts of this model"
             )
 
         for name in ("plan", "counts", "ledger", "sampled", "tally", "seal"):

@@ -1,8 +1,9 @@
 """Kernels that were compiled when the wheel was built, so that nothing has to be compiled to run.
 
 The folder ``built`` has an object for each level of processor for which ``build_kernels.py`` of the
-source distribution compiled. Its name contains the digest of the kernels' sources, so another version's object is never loaded.
-llvmlite loads it, like Numba loads its cached code, and ctypes calls it.
+source distribution compiled. Its name contains the digest of the kernels' sources, so another
+version's object is never loaded. llvmlite loads it, like Numba loads its cached code, and ctypes
+calls it.
 """
 
 import ctypes

@@ -102,7 +102,7 @@ class Draw:
     family: type[HashFamily]
     score: ScoreRule
     #: Takes a schema, a generator and, by name, the draw's parameters; returns the family. None if
-    #: a method of `Plan` makes the plan instead.
+    #: a method of `Plan`, or a function of `hushtable.counts.rounds`, makes the plan instead.
     function: Callable[..., HashFamily] | None = None
     #: The class that fits such a plan, as MODULE:NAME; files contain its name.
     estimator: str = ""

@@ -502,7 +502,7 @@ def _check_exact(expected_rows: int | None, passes: int, horizon: object) -> Non
     if passes != 1:
         raise UsageError(
             f"passes={passes!r} divides the budget of a private plan: give epsilon with it "
-            "(exact counts need nothing for a second pass: Plan.gate of them)"
+            "(exact counts need nothing for a second pass: hushtable.counts.rounds)"
         )
     if horizon is not None:
         raise UsageError(
