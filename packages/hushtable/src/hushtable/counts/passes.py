@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.counts.counter import Counter, Ints
 from hushtable.counts.rounds import gated
-from hushtable.counts.sketch import Counter, Ints, Sketch
+from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader, taken
 from hushtable.data.weights import Numbered, Weights
 from hushtable.plans.families import ScoreHistogram

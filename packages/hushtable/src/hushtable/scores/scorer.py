@@ -22,8 +22,8 @@ from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, numbered
 from hushtable.errors import PlanError, UsageError
-from hushtable.plans.families import Contextual, ScoreHistogram, Summing
-from hushtable.plans.score_rule import exact
+from hushtable.plans.families import Contextual, ScoreHistogram
+from hushtable.plans.score_rule import Summing, exact
 from hushtable.threads import for_each, map_in_order, n_threads
 
 if TYPE_CHECKING:
@@ -471,7 +471,8 @@ class Ranks:
     Examples
     --------
     >>> import numpy as np
-    >>> from hushtable import HushTable, Plan, Sketch
+    >>> from hushtable import HushTable, Sketch
+    >>> from hushtable.counts import rounds
     >>> from hushtable.scores import Ranks, Scorer
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
     >>> model = HushTable(random_state=0).fit(X).sketch_

@@ -17,7 +17,6 @@ from hushtable.plans.families.family import (
     MAX_CELLS,
     Concatenated,
     Floats,
-    Gaining,
     Ints,
     drawn,
     register,
@@ -286,8 +285,15 @@ class Contextual(Concatenated):
         of_context = np.repeat(of_pairs.sum(axis=2), self.cells)
         return np.asarray(of_context, np.int64)
 
-    def gaining(self, values: Floats, limits: Floats) -> Gaining:
-        return _GainInContext(self, values, limits)
+    @property
+    def can_gain(self) -> NDArray[np.bool_]:
+        return self.behaviour.can_gain
+
+    def gains(self, codes: Codes, values: Floats, limits: Floats) -> tuple[Floats, Floats]:
+        totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
+        functions = *self._functions(codes), self._place, self.behaviour.reachable
+        kernels.gain_random_feature(codes.codes, *functions, values, limits, gains, totals)
+        return totals, gains
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         return *self._functions(codes), self._place
@@ -320,24 +326,3 @@ def _folding(functions: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _has_cells(feature: Feature, contexts: int) -> bool:
     return feature.kind == "categorical" and len(feature.categories) + 2 == contexts
-
-
-@dataclass(frozen=True)
-class _GainInContext:
-    """The gains of rows by a change of one feature of their behaviour: see `HashFamily.gaining`."""
-
-    family: Contextual
-    values: Floats
-    limits: Floats
-
-    @cached_property
-    def features(self) -> NDArray[np.bool_]:
-        return self.family.behaviour.can_gain
-
-    def __call__(self, codes: Codes) -> tuple[Floats, Floats]:
-        family = self.family
-        totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
-        behaviour, context = family._functions(codes)
-        rest = family.behaviour.reachable, self.values, self.limits, gains, totals
-        kernels.gain_random_feature(codes.codes, behaviour, context, family._place, *rest)
-        return totals, gains

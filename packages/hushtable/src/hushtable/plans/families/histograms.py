@@ -20,12 +20,12 @@ from hushtable.plans.families.family import (
     HashFamily,
     Ints,
     KernelFamily,
-    Scoring,
     drawn,
     family_from_content,
     register,
     whole_number,
 )
+from hushtable.plans.score_rule import Scoring
 
 #: From this many columns on, counting numbers without storing codes is faster.
 _FEWEST = 16
