@@ -264,7 +264,6 @@ _Output = Annotated[
     Path,
     option("FOLDER", "Folder for the summaries, and for the state of the watch.", "--output", "-o"),
 ]
-_Top = Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)]
 
 
 def _known_format(name: str) -> str:
@@ -273,31 +272,50 @@ def _known_format(name: str) -> str:
     return name
 
 
-_Format = Annotated[
-    str,
-    option("<ending>", f"Format of that list: {endings(LISTS)}.", callback=_known_format),
-]
-_Id = Annotated[
-    str | None,
-    option(
-        "NAME", "Column that identifies a row; in a query, it shows which rows are new.", "--id"
-    ),
-]
-_Keep = Annotated[str | None, option("A,B,...", "Also copy these columns next to the lowest rows.")]
-_Threshold = Annotated[
-    float | None,
-    option(
-        "SCORE", "Rows that score lower are outliers, instead of those below the model's threshold."
-    ),
-]
-_FailAbove = Annotated[
-    str | None,
-    option(
-        "SHARE,drift",
-        "Exit with code 3 if the share of outliers among the new rows is above this value (such "
-        "as 2%), if their drift is above what chance explains (drift), or if either is (2%,drift).",
-    ),
-]
+@dataclass(frozen=True)
+class Listed:
+    """What is written of the lowest new rows."""
+
+    top: Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)] = 20
+    format: Annotated[
+        str,
+        option("<ending>", f"Format of that list: {endings(LISTS)}.", callback=_known_format),
+    ] = "csv"
+    id_: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "Column that identifies a row; in a query, it shows which rows are new.",
+            "--id",
+        ),
+    ] = None
+    keep: Annotated[
+        str | None, option("A,B,...", "Also copy these columns next to the lowest rows.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """When rows are outliers, and when these are too many."""
+
+    threshold: Annotated[
+        float | None,
+        option(
+            "SCORE",
+            "Rows that score lower are outliers, instead of those below the model's threshold.",
+        ),
+    ] = None
+    fail_above: Annotated[
+        str | None,
+        option(
+            "SHARE,drift",
+            "Exit with code 3 if the share of outliers among the new rows is above this value "
+            "(such as 2%), if their drift is above what chance explains (drift), or if either is "
+            "(2%,drift).",
+        ),
+    ] = None
+
+
 _Settle = Annotated[
     float,
     option(
@@ -312,15 +330,12 @@ def watch(
     data: _Data,
     model: ModelFile,
     output: _Output = Path("watched"),
-    top: _Top = 20,
-    format: _Format = "csv",
-    id_: _Id = None,
-    keep: _Keep = None,
-    threshold: _Threshold = None,
-    fail_above: _FailAbove = None,
     settle: _Settle = 5.0,
     threads: Threads = -1,
     reads: Reads = READS,
+    *,
+    listed: Listed,
+    alarm: Alarm,
 ) -> CommandResult:
     """Score rows that are new since the last call (for cron, systemd).
 
@@ -333,17 +348,17 @@ def watch(
     Example:
       hushtable watch exports --model model.hush --id "Patient ID" --fail-above 2% -o watched
     """
-    id_, kept = reads.beside(id_, keep)
-    check_top(output / f"top.{format}", kept)
-    limits, folder = Limits.of(fail_above), OutputFolder(output)
-    run = WatchRun(model, reads, id_, kept, top, threshold, threads)
+    id_, kept = reads.beside(listed.id_, listed.keep)
+    check_top(output / f"top.{listed.format}", kept)
+    limits, folder = Limits.of(alarm.fail_above), OutputFolder(output)
+    run = WatchRun(model, reads, id_, kept, listed.top, alarm.threshold, threads)
     run.check(limits)
     source = _source(run, data, settle, output)
     folder.path.mkdir(exist_ok=True)
     place = WatchPlace(folder.path, source.name if isinstance(source, Files) else source.source)
     with _whole() as made, place.running():
         run.score(source, place)
-        facts = run_facts(run, place.run, source, limits, f"top-{place.run:06}.{format}")
+        facts = run_facts(run, place.run, source, limits, f"top-{place.run:06}.{listed.format}")
         blocks = list(_blocks(run, facts, folder.path))
         if facts["top"]:
             made.append(folder.path / facts["top"])
