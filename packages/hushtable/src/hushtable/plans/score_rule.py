@@ -9,12 +9,12 @@ scores are bit-identical on every code path, thread count and platform.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arguments import entries
+from hushtable.arguments import Stored, always
 from hushtable.data.encoding import Codes
 from hushtable.errors import PlanError
 from hushtable.language import _
@@ -47,7 +47,7 @@ def logs(counts: Counts, added: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreRule:
+class ScoreRule(Stored):
     """How the count c of a cell becomes a score (low = abnormal), in bits.
 
     ``count``: c itself, in rows instead of bits (ACE). ``log2``: log2(max(c, 1)) (paper,
@@ -56,8 +56,10 @@ class ScoreRule:
     ``context_log2`` takes shares instead of counts: see `values_in_context`.
     """
 
+    stored_as: ClassVar[str] = "a plan's score"
+
     name: Literal["count", "log2", "smoothed_log2", "pseudocount_log2", "context_log2"]
-    smoothing: float = 0.0
+    smoothing: float = always(0.0)
 
     def __post_init__(self) -> None:
         if self.name not in _SMOOTHED:
@@ -142,16 +144,6 @@ class ScoreRule:
         found = logs(second, 1.0)
         found += self.values(first, n_rows)
         return found
-
-    @classmethod
-    def from_dict(cls, content: Any) -> "ScoreRule":
-        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        said = entries(content, "a plan's score", {"name": str, "smoothing": float})
-        return cls(said["name"], float(said["smoothing"]))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the form stored in JSON."""
-        return {"name": self.name, "smoothing": self.smoothing}
 
 
 #: A function from the codes of n rows to n sums.
