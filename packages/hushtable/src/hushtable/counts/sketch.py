@@ -74,19 +74,16 @@ def count_here(
     if not allow_empty and not counter.n_rows:
         raise no_rows(reader)
     largest = 1 if weights is None else int(weights.max(initial=1))
-    sampled, seeded = max_samples is not None, random_state is not None
-    fresh = sampled and not seeded
-    return Sketch(plan, counts, tally, sampled, largest, fresh, coupled=coupled)
-
-
-def most_together(a: "Sketch", b: "Sketch") -> int | None:
-    """Return how many rows of a person a sum has at most; a person in both has the rows of both.
-
-    It depends on how the parts were counted, not on rows: the noise is scaled by it, and its scale
-    is public. A sketch that counted no rows keeps its bound; `Sketch.zero` has a bound of 0.
-    """
-    one, other = a.rows_per_person, b.rows_per_person
-    return None if one is None or other is None else one + other
+    sampled = max_samples is not None
+    return Sketch(
+        plan,
+        counts,
+        tally,
+        sampled=sampled,
+        largest_weight=largest,
+        fresh_samples=sampled and random_state is None,
+        coupled=coupled,
+    )
 
 
 def check_tables(plan: Plan, counts: Ints) -> None:
@@ -380,15 +377,18 @@ class Sketch(Counts):
     def __add__(self, other: "Sketch") -> "Sketch":
         if not self._addable(other):
             return NotImplemented
+        one, two = self.rows_per_person, other.rows_per_person
         return Sketch(
             self.plan,
             self.counts + other.counts,
             self.tally + other.tally,
-            self.sampled or other.sampled,
-            max(self.largest_weight, other.largest_weight),
-            not (self.seeded or other.seeded),
-            most_together(self, other),
-            self.coupled or other.coupled,
+            sampled=self.sampled or other.sampled,
+            largest_weight=max(self.largest_weight, other.largest_weight),
+            fresh_samples=not (self.seeded or other.seeded),
+            # A person in both has the rows of both. The sum depends on how the parts were counted,
+            # not on rows: the noise is scaled by it, and its scale is public.
+            rows_per_person=None if one is None or two is None else one + two,
+            coupled=self.coupled or other.coupled,
         )
 
     def __sub__(self, other: "Sketch") -> "Sketch":
@@ -451,8 +451,16 @@ class Sketch(Counts):
         for name, value, least in numbers:
             if (value is not None or name in said) and (type(value) is not int or value < least):
                 raise PlanError(f"{name}={value!r}: needs a whole number, {least} or more")
-        about = said["sampled"], weight, fresh, most, said.get("coupled", "")
-        return cls(Plan.from_file(content), counts, tally, *about)
+        return cls(
+            Plan.from_file(content),
+            counts,
+            tally,
+            sampled=said["sampled"],
+            largest_weight=weight,
+            fresh_samples=fresh,
+            rows_per_person=most,
+            coupled=said.get("coupled", ""),
+        )
 
     def outside(self) -> dict[str, int]:
         """Return, for each feature that has some, how many rows were outside the plan."""

@@ -151,8 +151,13 @@ class Ledger(Displayed):
     --------
     >>> from hushtable.privacy import Ledger, Sensitivity, Share
     >>> share = Share("5f3c", scale=42.3, library="opendp 0.14.2")
-    >>> terms = "discrete-gaussian", Sensitivity(100), 1e-6
-    >>> ledger = Ledger(*terms, (share,), accounting="gaussian")
+    >>> ledger = Ledger(
+    ...     mechanism="discrete-gaussian",
+    ...     sensitivity=Sensitivity(100),
+    ...     delta=1e-6,
+    ...     shares=(share,),
+    ...     accounting="gaussian",
+    ... )
     >>> f"{ledger.epsilon:.1f} at one site, noise of {ledger.noise_sd:.1f} on each count"
     '1.0 at one site, noise of 42.3 on each count'
     """
@@ -335,13 +340,20 @@ class Ledger(Displayed):
         itself; with one site, it includes them.
         """
         earlier = self.shares[0].earlier if len(self.shares) == 1 else ()
-        adjacency, rows = self.sensitivity.adjacency, self.sensitivity.rows_per_person
-        parts = tuple(sorted(share.release for share in self.shares))
         # Releases before 0.2 keep their names, so that plans drawn from them stay the same.
         tables = self.sensitivity.tables if self.accounting == GAUSSIAN else 1
         pool = " ".join(sorted(pool.round for pool in self.pools)) or None
-        about = release, what, self.own, adjacency, rows, pool, parts, tables
-        spent = Spent(*about, self.sensitivity.horizon)
+        spent = Spent(
+            release=release,
+            what=what,
+            cost=self.own,
+            adjacency=self.sensitivity.adjacency,
+            rows_per_person=self.sensitivity.rows_per_person,
+            pool=pool,
+            parts=tuple(sorted(share.release for share in self.shares)),
+            tables=tables,
+            horizon=self.sensitivity.horizon,
+        )
         return (*self.behind_plan, *earlier, spent)
 
     # --- algebra ----------------------------------------------------------------------------
