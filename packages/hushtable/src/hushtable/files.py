@@ -420,7 +420,6 @@ def replacing(
 
 
 def _check_is(name: Path, made: os.stat_result, path: Path) -> None:
-    """Raise `FileError` if a name no longer refers to the file that was made under it."""
     with contextlib.suppress(FileNotFoundError):
         if os.path.samestat(os.lstat(name), made):
             return

@@ -91,7 +91,6 @@ def _added(paths: list[Path]) -> tuple[Any, list[dict[str, Any]], list[list[str]
 
 
 def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
-    """Add, or report which two files cannot be added."""
     if isinstance(total, Increment) or isinstance(other, Increment):
         _check_period(total, first, other, path)
     elif total.kind != other.kind:
@@ -113,7 +112,6 @@ def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
 
 
 def _check_period(total: Any, first: Path, other: Any, path: Path) -> None:
-    """Refuse to add what a period released to anything but releases of the same period."""
     if total.kind != other.kind:
         raise PrivacyError(
             f"{first} is {total.noun}, but {path} is {other.noun}: decode the increments of all "
@@ -128,7 +126,6 @@ def _check_period(total: Any, first: Path, other: Any, path: Path) -> None:
 
 
 def _size(counts: Counts) -> dict[str, int]:
-    """Return the number of rows; for an increment, which mixes periods, the period."""
     return {"period": counts.period} if isinstance(counts, Increment) else {"rows": counts.n_rows}
 
 

@@ -115,7 +115,6 @@ def _blocks(
 
 
 def _at_the_end(plan: Plan) -> str:
-    """Report how noisy the sum of all periods is."""
     design, horizon = plan.design, plan.horizon
     assert design is not None
     assert horizon is not None
@@ -135,7 +134,6 @@ def _at_the_end(plan: Plan) -> str:
 
 
 def _second_round(plan: Plan) -> list[str]:
-    """Report the benefit and cost of a second round; nothing for plans that have none."""
     if plan.detector != HUSHTABLE or plan.score == NOVELTY or plan.first_counts is not None:
         return []
     if plan.horizon is not None:
@@ -277,7 +275,6 @@ def draw(
 
 
 def _notes(plan: Plan, counts: Counts | None) -> Sequence[str]:
-    """Report the consequences of the marginals, or of their absence, and of a context."""
     notes = []
     if plan.context and plan.design is not None:
         notes.append("The accuracy above was measured without a context.")
@@ -312,7 +309,6 @@ def narrowed(path: Path, ranges: Path | None) -> Schema:
 
 
 def _related(schema: Schema, relations: Path, marginals: Path | None) -> Schema:
-    """Return a schema with the relations in a release."""
     if marginals is None:
         raise UsageError(
             "--relations also needs --marginals, the release that its plan was made from"

@@ -224,7 +224,6 @@ def release(
 
 
 def _checked(terms: ReleaseTerms | None, plan: Plan, among: InPeriods) -> ReleaseTerms:
-    """Return the terms; refuse to release a period of several on its own."""
     if plan.horizon is not None:
         raise PrivacyError(
             f"the plan is for {plan.horizon.periods} periods at one budget: name the file that "
@@ -245,7 +244,6 @@ def _release_period(
     earlier: list[Release],
     target: Target,
 ) -> CommandResult:
-    """Release a period: first into the file of all periods, then on its own."""
     kept = among.periods
     assert kept is not None
     Target(kept, [path])

@@ -120,7 +120,6 @@ class WatchRun:
 
     @property
     def _none(self) -> int | None:
-        """No outliers, or None if there is no threshold below which rows are outliers."""
         return None if math.isnan(self._offset) else 0
 
     def open(self, data: str) -> Reader:
@@ -373,7 +372,6 @@ def watch(
 
 
 def _code(facts: dict[str, Any]) -> int:
-    """Return the exit code; note failures."""
     if not facts["failed"]:
         return _ABOVE if facts["above"] else 0
     files, first = count(len(facts["failed"]), "file"), facts["failed"][0]["error"]
@@ -382,7 +380,6 @@ def _code(facts: dict[str, Any]) -> int:
 
 
 def _source(run: WatchRun, data: str, settle: float, output: Path) -> Files | Reader:
-    """Return the files to watch, or the rows of a query; refuse sources that cannot be watched."""
     if run.reads.query is None and run.reads.recipe is None:
         files = Files(data, settle)
         files.check(output)

@@ -147,17 +147,6 @@ class Counts(Displayed, ABC):
             self.seal.write(path, self.kind, *self.entries())
 
 
-def seal_of(content: files.Content) -> Any:
-    """Return the seal of a file, a `hushtable_federation.seal.Seal`; None if it is not signed.
-
-    Raises `PlanError` if the seal is invalid or incomplete, and `PluginError` if
-    hushtable-federation is not installed to check it.
-    """
-    if content.manifest.get("result") is None and content.signature is None:
-        return None
-    return plugins.extension("seal", "a signed file", "federation")(content)
-
-
 @dataclass(frozen=True, eq=False)
 class Noised(Counts):
     """Counts with the noise that their ledger states: of one or several sites."""
@@ -185,9 +174,15 @@ class Noised(Counts):
 
     @classmethod
     def from_file(cls, content: files.Content) -> Self:
-        """Build the counts in a file; raise `PlanError` if it has none."""
+        """Build the counts in a file.
+
+        Raises `PlanError` if it has none, or its seal is invalid or incomplete, and `PluginError`
+        if hushtable-federation is not installed to check the seal.
+        """
         ledger = Ledger.from_dict(content.said(cls.kind, {"ledger": object})["ledger"])
-        plan, seal = Plan.from_file(content), seal_of(content)
+        plan, seal = Plan.from_file(content), None
+        if content.manifest.get("result") is not None or content.signature is not None:
+            seal = plugins.extension("seal", "a signed file", "federation")(content)
         return cls(plan, content.array("counts"), ledger, seal)
 
 

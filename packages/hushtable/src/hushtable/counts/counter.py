@@ -52,8 +52,9 @@ class Counter:
         stored = self._encoder.takes_stored and self._plan.family.takes_stored
         sources = numbered(reader, weights, stored=stored)
         threads = self._threads(n_jobs, reader)
+        cells, features = self._plan.family.n_cells, len(self._plan.schema)
         for _ in range(threads):
-            self._idle.put(self._nothing())
+            self._idle.put((np.zeros(cells, np.int64), np.zeros((features, 2), np.int64)))
         with naming_places(reader):
             for_each(self._add, sources, threads)
         if self._persons is not None:
@@ -76,10 +77,6 @@ class Counter:
             # Few rows of a batch in memory are counted, so that most of the work is Python's.
             return n_threads(n_jobs, len(self._sample) // self._plan.family.n_tables)
         return n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
-
-    def _nothing(self) -> tuple[Ints, Ints]:
-        cells, features = self._plan.family.n_cells, len(self._plan.schema)
-        return np.zeros(cells, np.int64), np.zeros((features, 2), np.int64)
 
     def _add(self, item: Numbered) -> None:
         start, batch, weights = item

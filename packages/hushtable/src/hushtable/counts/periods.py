@@ -142,7 +142,6 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
 
 
 def _check_sites(one: Increment, following: Ledger) -> None:
-    """Raise unless the senders of one increment, and the sites that begin, sent the next."""
     mine = {share.release for share in one.ledger.shares}
     shares = {share.release: (share.scale, following.pool_of(share)) for share in following.shares}
     for share in one.ledger.shares:
@@ -408,7 +407,6 @@ def _opened(
     start: int | None,
     after: Sequence[Release],
 ) -> Periods:
-    """Read the periods, or create them."""
     if not path.exists():
         if terms is None:
             raise UsageError(f"there is no {path} yet: give epsilon, for all periods, to create it")
@@ -437,6 +435,5 @@ def _opened(
 
 
 def _held(periods: Periods, sketch: Sketch) -> int:
-    """Return the last period with exactly the counts of a sketch; 0 if there is none."""
     found = np.flatnonzero((periods.counts == sketch.counts).all(axis=1))
     return int(found[-1]) + 1 if len(found) and sketch.counts.any() else 0

@@ -176,7 +176,6 @@ def _gated_by_releases(plan: Plan, first: Counts, gate_counts: Counts) -> Plan:
 
 
 def _check_first(first: Counts) -> None:
-    """Raise an error if a second pass cannot follow these counts."""
     plan = first.plan
     if first.ledger is not None and not first.may_leave:
         raise PrivacyError(

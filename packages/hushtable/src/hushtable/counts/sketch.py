@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from hushtable import files, progress
 from hushtable.arguments import generator
 from hushtable.counts.base import Counts, check_coupled, coupling_words
-from hushtable.counts.counter import Counter, Ints
+from hushtable.counts.counter import Counter
 from hushtable.counts.release import Release, check_plan, release_counts
 from hushtable.data.persons import PersonRows, PersonsCounted
-from hushtable.data.readers import Reader, Unasked, no_rows
+from hushtable.data.readers import Unasked, no_rows
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import count_rows, whole_weights
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
@@ -23,16 +23,16 @@ from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS, Adjacency, named
 
 
-def count_persons(
+def _of_persons(
     plan: Plan,
     X: Any,
     rows: PersonRows,
     n_jobs: int | None,
     *,
     allow_empty: bool,
-    attended: bool = True,
-) -> tuple[Ints, Ints]:
-    """Count the rows that ``rows`` chooses of each person; see `Counter.count`."""
+    attended: bool,
+) -> "Sketch":
+    """Count the rows that ``rows`` chooses of each person; see `Sketch.from_data`."""
     if rows.column in plan.schema.names:
         raise UsageError(
             f"column {rows.column!r} identifies persons, but the plan counts it as a feature: "
@@ -47,10 +47,21 @@ def count_persons(
                 f"{reader.source} has no column names, so it has no column {rows.column!r}: give "
                 "a frame or a table"
             )
-        found = Counter(plan, rows).count(reader, None, n_jobs)
+        counts, tally = Counter(plan, rows).count(reader, None, n_jobs)
     if not allow_empty and not rows.counted.n_rows:
         raise no_rows(reader)
-    return found
+    return Sketch(
+        plan,
+        counts,
+        tally,
+        rows_per_person=rows.most,
+        persons=rows.counted,
+        unread=_words(rows.unasked),
+    )
+
+
+def _words(unasked: Unasked | None) -> tuple[str, ...]:
+    return () if unasked is None else unasked.words
 
 
 def count_here(
@@ -68,7 +79,10 @@ def count_here(
     coupled = coupling_words(plan, reader, None)
     counter = Counter(plan)
     if max_samples is not None:
-        reader = _drawn(counter, reader, max_samples, sample_weight, random_state)
+        if sample_weight is not None:
+            raise UsageError("sample_weight needs all rows in every table: leave max_samples out")
+        rng, reader = generator(random_state), reader.repeatable()
+        counter.draw_samples(count_rows(reader), max_samples, rng)
     weights = whole_weights(sample_weight, reader, allow_empty=allow_empty)
     counts, tally = counter.count(reader, weights, n_jobs)
     if not allow_empty and not counter.n_rows:
@@ -84,18 +98,6 @@ def count_here(
         fresh_samples=sampled and random_state is None,
         coupled=coupled,
     )
-
-
-def check_tables(plan: Plan, counts: Ints) -> None:
-    """Raise `PlanError` if the tables of a sketch hold different numbers of rows, or too many."""
-    rows = np.add.reduceat(counts, plan.family.offsets[:-1], dtype=np.float64)
-    if plan.purpose is Purpose.VERDICTS:  # the first histogram counts rows, the others have signs
-        rows[0] = counts[1] - counts[0]
-    if abs(rows).max() > 2**52 or (rows != rows[0]).any() or plan.rows_counted(counts) < 0:
-        raise PlanError(
-            f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
-            "same rows in each, at most 2^52"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +172,14 @@ class Sketch(Counts):
         for name, array in (("counts", self.counts), ("tally", self.tally)):
             if len(array) and array.min() < 0 and not (signed and name == "counts"):
                 raise PlanError(f"sketch: {name} holds a negative number")
-        check_tables(self.plan, self.counts)
+        rows = np.add.reduceat(self.counts, self.plan.family.offsets[:-1], dtype=np.float64)
+        if signed:  # the first histogram counts rows, the others have signs
+            rows[0] = self.counts[1] - self.counts[0]
+        if abs(rows).max() > 2**52 or (rows != rows[0]).any() or self.n_rows < 0:
+            raise PlanError(
+                f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
+                "same rows in each, at most 2^52"
+            )
 
     @classmethod
     def zero(cls, plan: Plan) -> "Sketch":
@@ -256,22 +265,21 @@ class Sketch(Counts):
             if max_samples is not None or sample_weight is not None:
                 raise UsageError("person= counts whole rows: drop sample_weight and max_samples")
             rows = PersonRows(person, rows_per_person, key, plan.plan_id, known)
-            asks = {"allow_empty": allow_empty, "attended": attended}
-            counts, tally = count_persons(plan, X, rows, n_jobs, **asks)
-            found = cls(plan, counts, tally, rows_per_person=rows.most, persons=rows.counted)
-            return found._noted(rows.unasked)
+            return _of_persons(plan, X, rows, n_jobs, allow_empty=allow_empty, attended=attended)
         if rows_per_person != 1 or key is not None or known is not None:
             raise UsageError("rows_per_person=, key= and known= need person=: name the column")
         reader = open_rows(X, plan.schema, attended=attended)
         check_coupled(plan, reader, None)
-        found = count_here(
-            plan, reader, sample_weight=sample_weight, max_samples=max_samples,
-            random_state=random_state, n_jobs=n_jobs, allow_empty=allow_empty,
-        )  # fmt: skip
-        return found._noted(reader.unasked)
-
-    def _noted(self, unasked: Unasked | None) -> "Sketch":
-        return self if unasked is None else replace(self, unread=unasked.words)
+        sketch = count_here(
+            plan,
+            reader,
+            sample_weight=sample_weight,
+            max_samples=max_samples,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            allow_empty=allow_empty,
+        )
+        return replace(sketch, unread=_words(reader.unasked))
 
     @property
     def n_rows(self) -> int:
@@ -366,8 +374,14 @@ class Sketch(Counts):
         most = rows_per_person
         if most is None:
             most = 1 if isinstance(epsilon, ReleaseTerms) else self.rows_per_person or 1
-        named = {"rows_per_person": most, "share": share, "mechanism": mechanism}
-        terms = ReleaseTerms.given(epsilon, delta=delta, adjacency=adjacency, **named)
+        terms = ReleaseTerms.given(
+            epsilon,
+            delta=delta,
+            adjacency=adjacency,
+            rows_per_person=most,
+            share=share,
+            mechanism=mechanism,
+        )
         check_plan(self.plan)
         check_counts(self, terms.mechanism, terms.rows_per_person)
         return release_counts(self, terms, after, progress)
@@ -498,12 +512,3 @@ def check_counts(sketch: Sketch, mechanism: str, rows_per_person: int) -> None:
             f"{rows_per_person}: give rows_per_person={most} or more, or count fewer (of sketches "
             "that were added, a person in several has the rows of each: sketch all rows at once)"
         )
-
-
-def _drawn(counter: Counter, reader: Reader, size: int, weights: Any, random_state: Any) -> Reader:
-    """Draw the samples of each table; return the rows to which a second pass applies."""
-    if weights is not None:
-        raise UsageError("sample_weight needs all rows in every table: leave max_samples out")
-    reader, source = reader.repeatable(), generator(random_state)
-    counter.draw_samples(count_rows(reader), size, source)
-    return reader

@@ -367,7 +367,6 @@ class LearnedModel(Counts):
         return spread_of(of_model, self._share(), self.plan.family.offsets)
 
     def _share(self) -> NDArray[np.float64]:
-        """Return the share of all counted rows in each cell; none is below 0."""
         first, offsets = self.plan.first_counts, self.plan.family.offsets
         rows = np.maximum(self.counts if first is None else first, 0).astype(np.float64)
         each = np.maximum(np.add.reduceat(rows, offsets[:-1]), 1.0)
@@ -377,34 +376,36 @@ class LearnedModel(Counts):
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
         """Return the part of a file for the model and the verdicts: manifest entries, arrays."""
-        said, arrays = self.model.entries()
-        given, found = self.verdicts, {"counts": self.verdicts.counts}
-        told: dict[str, Any] = {}
+        of_model, arrays = self.model.entries()
+        given, entry = self.verdicts, dict[str, Any]()
         if isinstance(given, Verdicts):
-            found = {"outliers": given.outliers, "fine": given.fine}
-            told = {"coupled": given.coupled} if given.coupled else {}
+            counts = {"outliers": given.outliers, "fine": given.fine}
+            if given.coupled:
+                entry["coupled"] = given.coupled
         else:
             assert given.ledger is not None
+            counts = {"counts": given.counts}
             # Its hash functions are those of the model.
-            told = {"plan": given.plan.to_dict(), "ledger": given.ledger.to_dict()}
-            told |= {"own": given.own} if isinstance(given, LocalModel) else {}
-        named = {f"{_OF}{name}": array for name, array in found.items()}
-        return said | {"verdicts": told}, arrays | named
+            entry = {"plan": given.plan.to_dict(), "ledger": given.ledger.to_dict()}
+            if isinstance(given, LocalModel):
+                entry["own"] = given.own
+        named = {f"{_OF}{name}": array for name, array in counts.items()}
+        return of_model | {"verdicts": entry}, arrays | named
 
     @classmethod
     def from_file(cls, content: files.Content) -> "LearnedModel":
         """Build the model in a file, and its verdicts; raise `PlanError` if they do not fit."""
         model = model_from_file(content)
-        told = content.said("verdicts", {"verdicts": dict})["verdicts"]
-        if "plan" not in told:
-            coupled = entries(told, "verdicts", {}, {"coupled": str}).get("coupled", "")
+        entry = content.said("verdicts", {"verdicts": dict})["verdicts"]
+        if "plan" not in entry:
+            coupled = entries(entry, "verdicts", {}, {"coupled": str}).get("coupled", "")
             outliers, fine = (content.array(f"{_OF}{name}") for name in ("outliers", "fine"))
             return cls(model, Verdicts(model.plan.first_pass(), outliers, fine, coupled))
-        said = entries(told, "verdicts", {"plan": dict, "ledger": object}, {"own": str})
-        plan = Plan.from_content(said["plan"], model.plan.family.arrays())
-        counts, ledger = content.array(f"{_OF}counts"), Ledger.from_dict(said["ledger"])
-        if "own" in said:
-            return cls(model, LocalModel(plan, counts, ledger, said["own"]))
+        entries(entry, "verdicts", {"plan": dict, "ledger": object}, {"own": str})
+        plan = Plan.from_content(entry["plan"], model.plan.family.arrays())
+        counts, ledger = content.array(f"{_OF}counts"), Ledger.from_dict(entry["ledger"])
+        if "own" in entry:
+            return cls(model, LocalModel(plan, counts, ledger, entry["own"]))
         return cls(model, Release(plan, counts, ledger))
 
 

@@ -298,7 +298,6 @@ def _refined(
     cells: int,
     own_sides: int,
 ) -> RandomFeature:
-    """Draw tables of the given depths, stratified over features and cuts."""
     feature, cut = stratified(weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
     return draw_functions(

@@ -134,7 +134,6 @@ class Plan(Displayed):
         object.__setattr__(self, "first_counts", first)
 
     def _check_noised(self, noise_sd: float) -> None:
-        """Raise `PlanError` unless a second pass can follow from releases of a first and a gate."""
         if self.gate_cell is None or not 1e-6 <= noise_sd < np.inf:  # like ledgers' scales
             raise PlanError(
                 f"first_noise_sd={noise_sd!r}: needs counts of a first pass, a gate, and a number "
@@ -289,7 +288,6 @@ class Plan(Displayed):
     def _checked_marginals(
         cls, chosen: Draw, schema: Schema, counts: PlanCounts, design: Design | None
     ) -> Marginals:
-        """Return the marginals for a draw; raise an error if it cannot or must not use them."""
         if "marginals" not in chosen.parameters:
             raise UsageError(f"detector {chosen.name!r} takes no marginals: leave them out")
         source = counts.plan
@@ -435,7 +433,6 @@ class Plan(Displayed):
         return self.score.words(two_passes=first)
 
     def _values(self, counts: NDArray[np.int64], noise_sd: float) -> NDArray[np.float64]:
-        """Return the score of every cell from one vector of counts."""
         n_rows = self.rows_counted(counts)
         if noise_sd == 0.0 and n_rows == 0:
             raise UsageError("no rows were counted: add sketches of data before scoring")

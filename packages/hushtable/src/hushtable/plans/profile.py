@@ -136,7 +136,6 @@ class Profile:
                 self.weights[j] *= max(_EVEN, min(1.0, _unevenness(listed)))
 
     def _read_numbers(self, which: NDArray[np.int64], present: Floats, narrowest: float) -> None:
-        """Read the histograms (k, bins) of some numeric features (k,)."""
         total = present.sum(axis=1, keepdims=True)
         some = total[:, 0] > 0.0
         steps = np.zeros((len(which), present.shape[1] + 1))
@@ -203,7 +202,7 @@ class Profile:
         known[list(self._cumulative)] = True
         mine = np.flatnonzero(known[feature])
         if len(mine):
-            used, row = _different(feature[mine])
+            used, row = np.unique(feature[mine], return_inverse=True)
             steps = np.array([self._cumulative[j] for j in used.tolist()])
             edges = np.linspace(0.0, 1.0, steps.shape[1])
             z = self._by.quantiles * steps + (1.0 - self._by.quantiles) * edges
@@ -214,7 +213,7 @@ class Profile:
 
     def _tail_positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
         """Find, by bisection, where z of a feature with tails reaches each cut."""
-        used, row = _different(feature)
+        used, row = np.unique(feature, return_inverse=True)
         steps = np.array([self._cumulative[j] for j in used.tolist()])
         bins = steps.shape[1] - 1
         low, width = np.zeros(len(cut)), 1.0
@@ -255,7 +254,6 @@ def usual_codes(schema: Schema, profile: Profile | None) -> Floats:
 
 
 def _declared(schema: Schema) -> NDArray[np.bool_]:
-    """Return for which features (d,) the schema says that a missing value is a usual one."""
     return np.array([one.neutral or one.usual is not None for one in schema.features])
 
 
@@ -300,23 +298,8 @@ def stratified(
     size = np.bincount(feature, minlength=len(weights))
     rank = np.arange(pairs) - (np.cumsum(size) - size)[feature]
     cut = (rank + rng.random(pairs)) / size[feature]
-    order = stable_order(rng.random(pairs))
+    order = np.argsort(rng.random(pairs), kind="stable")
     return feature[order], cut[order]
-
-
-def stable_order(numbers: Floats) -> NDArray[np.int64]:
-    """Return ``np.argsort(numbers, kind="stable")`` (n,), faster if all of them differ."""
-    order = np.argsort(numbers)
-    rising = numbers[order]
-    if (rising[1:] > rising[:-1]).all():
-        return order
-    return np.argsort(numbers, kind="stable")
-
-
-def _different(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return ``np.unique(numbers, return_inverse=True)`` of small numbers from 0, unsorted."""
-    there = np.bincount(numbers) > 0
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
 
 
 def _interpolated(x: Floats, z: Floats, row: NDArray[np.int64], edges: Floats) -> Floats:

@@ -162,7 +162,6 @@ def rho_bound(epsilon: float, spread: float, delta: float) -> float:
 
 
 def _fits(epsilon: float, rho: float, spread: float, delta: float) -> bool:
-    """Return whether the bound on delta at epsilon is at most delta."""
     variance = 2.0 * rho + spread
     if delta < _LEAST_DELTA or not 0.0 < variance < 1e3 or not epsilon < 600.0:
         return False
@@ -174,7 +173,6 @@ def _fits(epsilon: float, rho: float, spread: float, delta: float) -> bool:
 
 
 def _upper_tail(x: float) -> float:
-    """Return the probability that a standard normal number is above x."""
     return 0.5 * math.erfc(x / math.sqrt(2.0))
 
 

@@ -447,7 +447,6 @@ def part_scale(scale: float, parts: int) -> float:
 
 
 def _rounded_up(x: float) -> float:
-    """Round up to six significant digits."""
     unit = 10.0 ** (math.floor(math.log10(x)) - 5)
     return float(f"{math.ceil(x / unit) * unit:.6g}")
 

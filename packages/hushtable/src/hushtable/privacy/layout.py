@@ -165,7 +165,6 @@ class Expectation:
 
 
 def _points(gain: float, spread: float) -> str:
-    """Write a gain in ROC-AUC in points of 100, with the deviation of single rounds."""
     if gain < 0.0005:
         return _("almost nothing")
     return _(
@@ -461,7 +460,6 @@ class Design(Stored):
         ]
 
     def _help_words(self) -> list[str]:
-        """Describe what would help, and to which noise this applies."""
         said = []
         if self.expectation().lacking > 1.0:
             ways = self._ways(self.helps()) or "more rows, more sites or a larger epsilon"
@@ -479,7 +477,6 @@ class Design(Stored):
 
 
 def _check_exact(expected_rows: int | None, passes: int, horizon: object) -> None:
-    """Raise `UsageError` if a plan for exact counts gets arguments that only noise needs."""
     if expected_rows is not None:
         raise UsageError("expected_rows is used to lay out a private plan: give epsilon with it")
     if passes != 1:

@@ -198,7 +198,6 @@ class Ledger(Displayed):
             check_pure(self.cost, self.delta)
 
     def _check_period(self) -> None:
-        """Raise if the period is not one of the horizon's, or if such noise cannot be decoded."""
         horizon = self.sensitivity.horizon
         if horizon is None:
             if self.period is not None or self.window is not None:
@@ -224,7 +223,6 @@ class Ledger(Displayed):
         return [spent for share in self.shares for spent in share.earlier]
 
     def _check_ids(self) -> None:
-        """Raise `PrivacyError` if a release is counted twice, or a named one is missing."""
         ids = [share.release for share in self.shares]
         if not ids or len(set(ids)) < len(ids):
             twice = next((i for i in ids if ids.count(i) > 1), "")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import found_name
-from hushtable.data.schema import Feature, Schema
+from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families.family import (
     MAX_CELLS,
@@ -113,7 +113,11 @@ class Contextual(Concatenated):
             )
         if self.own:
             feature = self.schema.features[self.own - 1] if self.own <= self.n_features else None
-            if feature is None or not _has_cells(feature, self.contexts):
+            if (
+                feature is None
+                or feature.kind != "categorical"
+                or len(feature.categories) + 2 != self.contexts
+            ):
                 raise PlanError(
                     f"own={self.own}: is not a categorical feature with {self.contexts - 2} values"
                 )
@@ -300,11 +304,9 @@ class Contextual(Concatenated):
 
     @property
     def _place(self) -> tuple[int, int, int, int]:
-        """(own, shared, width, size), by the kernels' names."""
         return self.own - 1, self.shared, self.cells, self.size
 
     def _functions(self, codes: Codes) -> tuple[Any, Any]:
-        """Return the hash functions of behaviour and context for the kernels and these rows."""
         which = codes.some_missing
         if which not in self._laid_out:
             context = None if self.context is None else _folding(self.context.functions(codes))
@@ -322,7 +324,3 @@ def _folding(functions: tuple[Any, ...]) -> tuple[Any, ...]:
     if folded is None:
         folded = np.zeros(len(offsets) - 1, np.uint8)
     return first, rows, cuts, subset_at, subsets, folded, offsets
-
-
-def _has_cells(feature: Feature, contexts: int) -> bool:
-    return feature.kind == "categorical" and len(feature.categories) + 2 == contexts

@@ -342,5 +342,4 @@ class Concatenated(KernelFamily):
 
     @cached_property
     def _first(self) -> NDArray[np.int64]:
-        """First hash function of each table, and the end of the last."""
         return np.concatenate([[0], np.cumsum(self.depth, dtype=np.int64)])

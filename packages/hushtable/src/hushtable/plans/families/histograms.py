@@ -62,7 +62,6 @@ class EquiWidth(KernelFamily):
 
     @cached_property
     def _widths(self) -> NDArray[np.int64]:
-        """Number of codes in each cell of a feature."""
         width = kernels.LEVELS // self.bins
         return np.array([width if f.kind == "numeric" else 1 for f in self.schema.features])
 
@@ -78,7 +77,6 @@ class EquiWidth(KernelFamily):
         np.add.at(counts, cells, 1 if of_stored is None else of_stored)
 
     def _cells(self, codes: NDArray[np.uint16], features: Any) -> Ints:
-        """Return the cells of codes of these features, among the cells of all."""
         cells = (codes.astype(np.int64) - 1) // self._widths[features]
         missing = self.offsets[1:][features] - 1
         found = np.where(codes == MISSING_LOW, missing, self.offsets[:-1][features] + cells)

@@ -80,7 +80,6 @@ class SparseTables:
         return zero, differ.astype(np.int64)
 
     def _cells(self, bits: Ints, tables: Ints) -> Ints:
-        """Return the cells, among those of all tables, of concatenated answers."""
         return self.offsets[tables] + fold(bits, self.depth[tables], self.max_cells)
 
     def _changed(self, codes: StoredCodes) -> tuple[Ints, Ints, Ints, Ints]:
