@@ -283,13 +283,13 @@ def _notes(plan: Plan, counts: Counts | None) -> Sequence[str]:
             f"It depends on data: the merged marginals of {counts.n_rows:,} rows. No sketch",
             "under it can be released privately.",
         ]
-    if counts is None and plan.design is not None and plan.horizon is None:
-        if plan.design.pays_marginals(len(plan.schema)):
-            notes += [
-                "A first round for the marginals would be worthwhile: hushtable plan marginals "
-                "with the same",
-                "options, then sketch, release, merge, and give the sum to --marginals here.",
-            ]
+    design = plan.design if counts is None and plan.horizon is None else None
+    if design is not None and design.pays_marginals(len(plan.schema)):
+        notes += [
+            "A first round for the marginals would be worthwhile: hushtable plan marginals with "
+            "the same",
+            "options, then sketch, release, merge, and give the sum to --marginals here.",
+        ]
     return notes
 
 

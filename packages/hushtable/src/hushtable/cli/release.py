@@ -103,7 +103,7 @@ _After = Annotated[
 
 
 @dataclass(frozen=True)
-class Terms:
+class NoiseTerms:
     """The terms of a release; without epsilon, those of periods that have begun."""
 
     epsilon: Annotated[
@@ -187,7 +187,7 @@ def release(
     output: options.Output,
     after: _After = None,
     *,
-    terms: Terms,
+    terms: NoiseTerms,
     among: InPeriods,
 ) -> CommandResult:
     """Add noise to a sketch: the result may leave the site.

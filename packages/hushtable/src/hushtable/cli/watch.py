@@ -273,7 +273,7 @@ def _known_format(name: str) -> str:
 
 @dataclass(frozen=True)
 class Listed:
-    """What is written of the lowest new rows."""
+    """The list of the lowest new rows."""
 
     top: Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)] = 20
     format: Annotated[
