@@ -146,6 +146,12 @@ def test_cells_are_put_in_the_order_of_a_stable_sort(least):
     assert (scorer._order(values + least) == stable).all()
 
 
+def test_numbers_are_put_in_the_order_of_a_stable_sort_with_equal_ones_too():
+    rng = np.random.default_rng(0)
+    for numbers in (rng.random(1600), rng.integers(0, 50, 1600) / 7.0):
+        assert (profile.stable_order(numbers) == np.argsort(numbers, kind="stable")).all()
+
+
 @pytest.mark.parametrize("bins", [2, 64])
 def test_cuts_are_interpolated_as_numpy_does(bins):
     rng = np.random.default_rng(0)

