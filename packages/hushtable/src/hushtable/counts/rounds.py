@@ -28,6 +28,8 @@ from hushtable.plans.plan import Plan
 from hushtable.plans.relations import pairs_of_columns, profile_of
 from hushtable.plans.verdicts import check_enough, check_takes_verdicts
 
+__all__ = ["gate", "ranks", "relations", "second_pass", "verdicts"]
+
 
 def _after(counts: Counts, name: str, family: HashFamily, *, exact: bool = False) -> Plan:
     """Return a plan that follows from counts; ``exact`` means that it reveals exact ones."""
@@ -136,7 +138,14 @@ def second_pass(first: Counts, gate_counts: Counts) -> Plan:
 
     Examples
     --------
-    `gate` has one.
+    >>> from hushtable import Feature, Plan, Schema, Sketch
+    >>> from hushtable.counts import rounds
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> rows = [[40.0], [41.0], [90.0]]
+    >>> first = Sketch.from_data(plan, rows)
+    >>> gate_counts = Sketch.from_data(rounds.gate(first), rows)
+    >>> rounds.second_pass(first, gate_counts).first_rows
+    3
     """
     plan, needed = first.plan, gate(first)
     if gate_counts.plan.plan_id != needed.plan_id:
