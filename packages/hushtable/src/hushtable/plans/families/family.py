@@ -254,10 +254,7 @@ class HashFamily(ABC):
     @property
     def can_gain(self) -> NDArray[np.bool_]:
         """Features (d,) by which a row can gain: see `gains`."""
-        raise UsageError(
-            f"{self.name} tables do not show which feature makes a row rare: explanations need "
-            "HushTable or LSHiTables"
-        )
+        raise _no_gains(self.name)
 
     def gains(self, codes: Codes, values: Floats, limits: Floats) -> tuple[Floats, Floats]:
         """Return `sum` (n,), and what rows would gain by a change of one feature (n, d).
@@ -267,7 +264,14 @@ class HashFamily(ABC):
         rows whose value in it is below its limit; ``limits`` (n_tables,). Like `can_gain`, it
         raises `UsageError` if a row's cell does not show which feature put it there.
         """
-        raise NotImplementedError(f"{self.name}: see can_gain")
+        raise _no_gains(self.name)
+
+
+def _no_gains(name: str) -> UsageError:
+    return UsageError(
+        f"{name} tables do not show which feature makes a row rare: explanations need HushTable "
+        "or LSHiTables"
+    )
 
 
 class KernelFamily(HashFamily):
