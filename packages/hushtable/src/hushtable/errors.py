@@ -68,6 +68,7 @@ def in_python(text: str) -> str:
 
 
 def _argument(name: str, value: str) -> str:
+    """Return the argument in Python for an option, with its value if there is one."""
     keyword = {"as": "kinds", "no-header": "header"}.get(name, name.replace("-", "_"))
     if name == "no-header":
         return "header=False"
