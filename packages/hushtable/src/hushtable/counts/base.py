@@ -167,7 +167,7 @@ class Noised(Counts):
             raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
         check_parts(self.ledger)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Self) -> Self:
         if not self._addable(other):
             return NotImplemented
         return type(self)(self.plan, self.counts + other.counts, self.ledger + other.ledger)
