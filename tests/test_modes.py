@@ -14,6 +14,7 @@ from hushtable.cli import main
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
 from hushtable_federation.round import Round
+from strategies import second_pass
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
 
@@ -57,7 +58,7 @@ def test_files_of_the_library(tmp_path, rows, public):
         "sketch": sketch,
         "detector": detector,
         "detector of a release": HushTable.from_counts(release),
-        "plan with first counts": plan.second_pass(sketch),
+        "plan with first counts": second_pass(sketch, rows),
         "plan of the data's ranges": detector.plan_,
         "keys": keys,
     }

@@ -53,7 +53,7 @@ def digest(array):
 
 def of_detector(detector, X):
     """Return what a fitted detector says of rows."""
-    explained = type(detector.plan_.family).gaining is not HashFamily.gaining
+    explained = type(detector.plan_.family).can_gain is not HashFamily.can_gain
     facts = {
         "plan": detector.plan_.plan_id,
         "counts": digest(detector.sketch_.counts),

@@ -7,6 +7,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.counts import rounds
 from hushtable.data.encoding import Encoder
 from hushtable.data.typed import open_rows
 from hushtable.plans.draws import DRAWS, detectors
@@ -75,6 +76,11 @@ def tampered(family):
                 yield name, wrong
 
 
+def second_pass(first, rows):
+    """Return the plan that counts dense rows again, after counts of all of them."""
+    return rounds.second_pass(first, Sketch.from_data(rounds.gate(first), rows))
+
+
 def plans_of_every_kind(schema, rows):
     """Return a plan of every registered draw, by name; all are about these rows."""
     plans = {
@@ -83,9 +89,9 @@ def plans_of_every_kind(schema, rows):
     terms = {"epsilon": 1.0, "expected_rows": 1_000_000}
     plans |= {"marginals": Plan.marginals(schema), "ranges": Plan.ranges(schema, **terms)}
     counts = Sketch.from_data(plans["hushtable"], rows)
-    plans |= {"gate": Plan.gate(counts), "ranks": Plan.ranks(counts)}
-    plans["verdicts"] = Plan.verdicts(counts, 100)
+    plans |= {"gate": rounds.gate(counts), "ranks": rounds.ranks(counts)}
+    plans["verdicts"] = rounds.verdicts(counts, 100)
     if sum(f.kind == "numeric" and not f.constant for f in schema.features) > 1:
-        plans["relations"] = Plan.relations(Sketch.from_data(plans["marginals"], rows))
+        plans["relations"] = rounds.relations(Sketch.from_data(plans["marginals"], rows))
     assert set(plans) | {"relations"} == set(DRAWS)
     return plans

@@ -22,6 +22,7 @@ import places
 from cli_helpers import do
 from estimator_checks import some_checks
 from hushtable import Feature, Plan, Schema, Sketch, drift, files, load, plugins
+from hushtable.counts import rounds
 from hushtable.data.encoding import Encoder
 from hushtable.data.readers import as_reader
 from hushtable.errors import FileError, PluginError, UsageError
@@ -262,7 +263,7 @@ def test_merge_of_any_split_in_any_order_equals_the_whole(name, data, cuts, orde
         for a, b in itertools.pairwise(edges)
     ]
     assert sum(parts, start=Sketch.zero(plan)) == whole
-    ranks = Plan.ranks(whole)
+    ranks = rounds.ranks(whole)
     counted = sum(
         (Sketch.from_data(ranks, as_table(schema, [row])) for row in rows), start=Sketch.zero(ranks)
     )
@@ -311,8 +312,8 @@ def test_releases_merge_and_score(name, rng, tmp_path):
 def test_a_second_round_counts_the_denser_rows(X):
     detector = ACE(n_tables=5, random_state=0).fit(X)
     first = Sketch.from_data(detector.plan_, X)
-    gate = Sketch.from_data(Plan.gate(first), X)
-    second = Sketch.from_data(detector.plan_.second_pass(first, gate), X)
+    gate = Sketch.from_data(rounds.gate(first), X)
+    second = Sketch.from_data(rounds.second_pass(first, gate), X)
     assert 0 < second.n_rows < len(X)
 
 
@@ -322,7 +323,7 @@ def test_ranks_are_the_shares_of_rows_as_rare(make, X):
     scores, ranks = detector.score_samples(X), detector.rank_samples(X)
     true = np.searchsorted(np.sort(scores), scores, side="right") / len(X)
     assert ((ranks >= true) & (ranks <= true + 0.02)).all()
-    assert Ranks(Sketch.from_data(Plan.ranks(detector.sketch_), X), detector._scorer).of(
+    assert Ranks(Sketch.from_data(rounds.ranks(detector.sketch_), X), detector._scorer).of(
         scores
     ).tolist() == pytest.approx(ranks.tolist())
 
@@ -384,7 +385,7 @@ def test_no_explanations_no_verdicts(make, X):
     with pytest.raises(UsageError, match="use HushTable or LSHiTables"):
         detector.learn(X[:2], [0, 1])
     with pytest.raises(UsageError, match="use HushTable or LSHiTables"):
-        Plan.verdicts(detector.sketch_, 200)
+        rounds.verdicts(detector.sketch_, 200)
     with pytest.raises(UsageError, match="use HushTable or LSHiTables"):
         detector.review(X)
 

@@ -19,6 +19,7 @@ from hushtable import (
     load,
 )
 from hushtable.cli import main
+from hushtable.counts import rounds
 from hushtable.counts.sketch import count_here
 from hushtable.data import read
 from hushtable.data.options import RowOptions
@@ -350,6 +351,6 @@ def test_verdicts_on_coupled_rows_are_learned_here_and_not_released(tmp_path, wa
         verdicts = load(tmp_path / "v.hush")
         detector.save(tmp_path / "m.hush")
         assert load(tmp_path / "m.hush").verdicts_.coupled == verdicts.coupled
-    signed = (verdicts + Verdicts.zero(plan)).signed(Plan.verdicts(model, 300))
+    signed = (verdicts + Verdicts.zero(plan)).signed(rounds.verdicts(model, 300))
     with pytest.raises(PrivacyError, match="could change the features of other persons' rows"):
         signed.release(epsilon=1.0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hushtable import Plan
+from hushtable.counts import rounds
 from hushtable.errors import PrivacyError
 from hushtable_federation import SecureSum
 from hushtable_federation.coordinator import round_after
@@ -12,7 +12,7 @@ from rehearsal import Rehearsal
 def test_ranks_follow_tables_within_a_total(tmp_path):
     here = Rehearsal(("north", "south"), tmp_path, epsilon=0.9)
     result = SecureSum(here.round, here.lead, here.transport()).run()
-    until, plan = here.round.deadline, Plan.ranks(result)
+    until, plan = here.round.deadline, rounds.ranks(result)
     ranks = round_after(here.round, plan, here.lead, until, epsilon=1.0)
     assert ranks.plan.purpose.value == "ranks"
     assert (ranks.terms.epsilon, ranks.previous) == (1.0, (here.round.round_id,))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from accountant import by_zcdp, epsilon, event, paid
 from hushtable import Plan
+from hushtable.counts import rounds
 from hushtable.errors import PlanError, PrivacyError
 from hushtable.privacy.budget import Charge, Spent, at_sites, split_history
 from hushtable.privacy.ledger import Ledger
@@ -324,7 +325,7 @@ def next_plan(what, before):
     """The plan of a step, drawn from the result of the step before it if there was one."""
     if what == "marginals":
         return Plan.marginals(SCHEMA)
-    return Plan.ranks(before) if what == "ranks" else tables(before)
+    return rounds.ranks(before) if what == "ranks" else tables(before)
 
 
 def tables(marginals):

@@ -12,6 +12,7 @@ import pytest
 
 from folder_helpers import HALF, Clock, Folder
 from hushtable import HushTable, Plan, Sketch, files
+from hushtable.counts import rounds
 from hushtable.errors import FileError, RoundError
 from hushtable.scores import Scorer
 from hushtable_federation.book.book import Book
@@ -717,7 +718,7 @@ def test_relations_are_found_in_a_round_of_their_own(consortium, clock):
     one = consortium(3)
     X = np.concatenate([site.X for site in one.sites.values()])
     marginals = Sketch.from_data(Plan.marginals(SCHEMA), X).release(0.5, 1e-6)
-    plan = Plan.relations(marginals)
+    plan = rounds.relations(marginals)
     pairs = Folder(one, one.open(plan=plan, epsilon=3.0))
     finish(pairs)
     counts = pairs.check().counts

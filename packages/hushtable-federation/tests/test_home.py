@@ -9,6 +9,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable import Feature, LocalModel, Plan, Schema, Sketch, load
 from hushtable.cli import main
+from hushtable.counts import rounds
 from hushtable.data.encoding import Encoder
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, FileError, PlanError, UsageError
@@ -173,8 +174,8 @@ def test_columns_cannot_be_compared_without_histograms(others, marginals, fahren
     with pytest.raises(PlanError, match="histograms belong to the columns temperature, pulse;"):
         HomeModel.fit(fahrenheit, others, marginals=of_others)
     first = others
-    gate = Sketch.from_data(Plan.gate(first), patients(6000, 1))
-    second = Sketch.from_data(others.plan.second_pass(first, gate), patients(6000, 1))
+    gate = Sketch.from_data(rounds.gate(first), patients(6000, 1))
+    second = Sketch.from_data(rounds.second_pass(first, gate), patients(6000, 1))
     with pytest.raises(PlanError, match="second pass counts only dense rows"):
         HomeModel.fit(fahrenheit, second, marginals=marginals)
     assert np.isfinite(HomeModel.fit(fahrenheit, second).scores(fahrenheit).score).all()

@@ -11,6 +11,7 @@ import pytest
 import safetensors.numpy
 
 from hushtable import Feature, HushTable, LocalModel, Plan, Release, Schema, Sketch, files, load
+from hushtable.counts import rounds
 from hushtable.data.labels import fold
 from hushtable.describe import describe_ledger
 from hushtable.errors import FileError, PlanError, PrivacyError, RoundError, UsageError
@@ -193,8 +194,8 @@ def test_a_second_round_costs_the_total_of_its_plan(consortium, masked):
         return those.result(asked)
 
     first = round_of(plan)
-    gate = round_of(Plan.gate(first))
-    second = first.plan.second_pass(first, gate)
+    gate = round_of(rounds.gate(first))
+    second = rounds.second_pass(first, gate)
     result = round_of(second)
     assert [spent.what for spent in result.ledger.behind_plan] == ["hushtable", "gate"]
     assert 2.99 < result.ledger.epsilon <= 3.0

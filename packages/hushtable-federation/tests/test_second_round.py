@@ -5,11 +5,10 @@ import json
 
 import jsonschema
 import numpy as np
-import pyarrow as pa
 import pytest
 
-import places
 from hushtable import Feature, HushTable, LocalModel, Plan, Release, Schema, Sketch, files
+from hushtable.counts import rounds
 from hushtable.counts.release import check_plan
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.gate import noised_otsu_cell
@@ -42,8 +41,8 @@ def private(X):
 
     marginals = merged(Plan.marginals(SCHEMA, **TWICE))
     first = merged(Plan.draw(SCHEMA, marginals=marginals, random_state=1, **TWICE))
-    gate = merged(Plan.gate(first))
-    plan = first.plan.second_pass(first, gate)
+    gate = merged(rounds.gate(first))
+    plan = rounds.second_pass(first, gate)
     return {"marginals": marginals, "first": first, "gate": gate, "second": merged(plan)}
 
 
@@ -53,7 +52,7 @@ def exact(X, **parameters):
 
 
 def second(first, X):
-    return first.plan.second_pass(first, Sketch.from_data(Plan.gate(first), X))
+    return rounds.second_pass(first, Sketch.from_data(rounds.gate(first), X))
 
 
 # --- three sites are one --------------------------------------------------------------------------
@@ -65,8 +64,8 @@ def test_exact_rounds_at_three_sites_are_those_at_one(X):
     parts = np.array_split(X, 3)
     firsts = [exact(part) for part in parts]
     merged = firsts[0] + firsts[1] + firsts[2]
-    gates = [Sketch.from_data(Plan.gate(merged), part) for part in parts]
-    theirs = merged.plan.second_pass(merged, gates[2] + gates[0] + gates[1])
+    gates = [Sketch.from_data(rounds.gate(merged), part) for part in parts]
+    theirs = rounds.second_pass(merged, gates[2] + gates[0] + gates[1])
     assert theirs.plan_id == plan.plan_id
     counts = [Sketch.from_data(theirs, part) for part in parts]
     assert counts[1] + counts[2] + counts[0] == Sketch.from_data(plan, X)
@@ -79,7 +78,7 @@ def test_sites_count_the_same_rows_under_a_private_gate(private, X, tmp_path):
     parts = [Sketch.from_data(plan, part) for part in np.array_split(X, 3)]
     assert parts[0] + parts[1] + parts[2] == whole
     scores = Scorer(private["first"]).score(X)
-    gate = Plan.gate(private["first"]).family
+    gate = rounds.gate(private["first"]).family
     assert whole.n_rows == (gate.cells(scores) >= plan.gate_cell).sum() < len(X)
     plan.save(tmp_path / "plan.hush")
     private["second"].save(tmp_path / "all.hush")
@@ -133,12 +132,12 @@ def test_without_two_passes_nothing_is_left_for_a_gate(X):
     pytest.importorskip("opendp")
     plan = Plan.draw(SCHEMA, random_state=1, **TERMS)
     sketch = Sketch.from_data(plan, X)
-    gate = Sketch.from_data(Plan.gate(sketch.release(3.0)), X)
+    gate = Sketch.from_data(rounds.gate(sketch.release(3.0)), X)
     with pytest.raises(PrivacyError, match=r"exhausted.*passes=2.*share=0\.5"):
         gate.release(3.0)
     first = sketch.release(3.0, share=0.5)
-    gate = Sketch.from_data(Plan.gate(first), X).release(3.0)
-    last = Sketch.from_data(plan.second_pass(first, gate), X).release(3.0)
+    gate = Sketch.from_data(rounds.gate(first), X).release(3.0)
+    last = Sketch.from_data(rounds.second_pass(first, gate), X).release(3.0)
     assert 2.999 < last.ledger.epsilon <= 3.0
 
 
@@ -231,22 +230,20 @@ def test_where_all_rows_score_alike_all_are_counted():
 
 def test_gates_of_other_counts_are_refused(X, private):
     first = exact(X)
-    gate = Sketch.from_data(Plan.gate(exact(X[:100])), X)
-    with pytest.raises(PlanError, match=r"another plan than Plan\.gate of these first counts"):
-        first.plan.second_pass(first, gate)
+    gate = Sketch.from_data(rounds.gate(exact(X[:100])), X)
+    with pytest.raises(PlanError, match=r"another plan than the gate.s of these first counts"):
+        rounds.second_pass(first, gate)
     with pytest.raises(UsageError, match="no rows were counted for the gate"):
-        first.plan.second_pass(first, Sketch.zero(Plan.gate(first)))
+        rounds.second_pass(first, Sketch.zero(rounds.gate(first)))
     one = private["first"]
-    with pytest.raises(UsageError, match=r"without a gate.*not a release"):
-        one.plan.second_pass(one)
     with pytest.raises(PrivacyError, match=r"the gate's are exact.*release them too"):
-        one.plan.second_pass(one, Sketch.from_data(Plan.gate(one), X))
+        rounds.second_pass(one, Sketch.from_data(rounds.gate(one), X))
 
 
 def test_plans_of_different_gates_do_not_add(X):
     first = exact(X)
     plan = second(first, X)
-    other = first.plan.gated(first.counts, plan.gate_cell + 1)
+    other = rounds.gated(first.plan, first.counts, plan.gate_cell + 1)
     with pytest.raises(PlanError, match="different plans") as error:
         Sketch.from_data(plan, X) + Sketch.from_data(other, X)
     words = str(error.value)
@@ -264,41 +261,16 @@ def test_no_second_pass_follows_what_is_none(X, private):
         (private["second"], "a third gains nothing"),
     ):
         with pytest.raises(UsageError, match=says):
-            Plan.gate(counts)
-        with pytest.raises(UsageError, match=says):
-            counts.plan.second_pass(counts)
+            rounds.gate(counts)
     with pytest.raises(PlanError, match="counted no rows"):
-        Plan.gate(Sketch.zero(exact(rows).plan))
-
-
-def test_plans_of_the_version_before_go_on():
-    """With new counts: by a gate, or by the mean as then; the two do not mix."""
-    golden = places.GOLDEN / "protocol-1"
-    rows = np.array([[0.1, 1.0, "a"], [0.9, 2.0, "b"], [0.5, 1.5, "a"]], dtype=object)
-    old = Plan.from_file(files.read(golden / "hushtable.plan.hush"))
-    rows = pa.table(
-        {
-            name: ["a"] * 4 if kind == "categorical" else [0.0, 1.0, 1.0, 1.0]
-            for name, kind in ((f.name, f.kind) for f in old.schema.features)
-        }
-    )
-    first = Sketch.from_data(old, rows)
-    gated = Sketch.from_data(second(first, rows), rows)
-    before = Sketch.from_file(files.read(golden / "second-pass.sketch.hush"))
-    more = Sketch.from_data(before.plan, rows)
-    assert (before + more).plan_id == before.plan_id
-    by_mean = Sketch.from_data(old.second_pass(first), rows)
-    with pytest.raises(PlanError, match="different plans"):
-        gated + by_mean
-    with pytest.raises(PlanError, match="different plans"):
-        gated + before
+        rounds.gate(Sketch.zero(exact(rows).plan))
 
 
 def test_exact_passes_go_on_from_ranges_that_were_released(X, private):
     paid = private["marginals"].spent()
     schema = dataclasses.replace(SCHEMA, paid=paid)
     first = Sketch.from_data(Plan.draw(schema, random_state=1, n_tables=5), X)
-    assert Plan.gate(first).behind == second(first, X).behind == paid
+    assert rounds.gate(first).behind == second(first, X).behind == paid
 
 
 # --- nothing leaves that depends on rows but through noise ---------------------------------------
@@ -306,8 +278,8 @@ def test_exact_passes_go_on_from_ranges_that_were_released(X, private):
 
 def test_nothing_is_released_behind_an_exact_gate(X):
     first = exact(X)
-    gate = Sketch.from_data(Plan.gate(first), X)
-    for sketch in (gate, Sketch.from_data(first.plan.second_pass(first, gate), X)):
+    gate = Sketch.from_data(rounds.gate(first), X)
+    for sketch in (gate, Sketch.from_data(rounds.second_pass(first, gate), X)):
         with pytest.raises(PrivacyError, match="depends on exact counts"):
             sketch.release(1.0)
         with pytest.raises(PrivacyError, match="depends on exact counts"):
@@ -339,8 +311,8 @@ def test_no_shared_plan_depends_on_a_local_model(X):
     sent = mine.release(3.0)
     local = LocalModel.of(sent + others.release(3.0), sent.release_id, sent.counts, mine.counts)
     with pytest.raises(PrivacyError, match="a local model holds exact counts"):
-        Plan.gate(local)
-    assert Plan.ranks(local).data_dependent  # and nothing can be released under it
+        rounds.gate(local)
+    assert rounds.ranks(local).data_dependent  # and nothing can be released under it
 
 
 def test_a_local_model_of_a_second_round_scores(private, X):

@@ -16,6 +16,7 @@ from hushtable import (
     Verdicts,
     load,
 )
+from hushtable.counts import rounds
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.scores import Scorer
@@ -52,7 +53,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def plan(model):
-    return Plan.verdicts(model, 200)
+    return rounds.verdicts(model, 200)
 
 
 # --- counts ---------------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ def test_an_audit_stays_below_the_claim_and_finds_too_little_noise(spent, claime
     systems = pytest.importorskip("hushtable_bench.systems", reason="needs hushtable-bench")
     audit = systems.audit_canaries(
         lambda sketch: sketch.release(spent),
-        Plan.verdicts(model, 1000),
+        rounds.verdicts(model, 1000),
         canaries=1000,
         random_state=0,
         epsilon=claimed,
@@ -220,12 +221,12 @@ def test_an_audit_stays_below_the_claim_and_finds_too_little_noise(spent, claime
 
 def test_few_verdicts_stay_at_home(model):
     with pytest.raises(PrivacyError, match="60 verdicts of all sites: noise would drown"):
-        Plan.verdicts(model, 60)
+        rounds.verdicts(model, 60)
 
 
 def test_no_verdicts_under_a_plan_that_depends_on_rows_are_released():
     raw = HushTable(random_state=0).fit(rows())
-    plan = Plan.verdicts(raw.sketch_, 200)
+    plan = rounds.verdicts(raw.sketch_, 200)
     X = pd.DataFrame(rows()[:5], columns=plan.schema.names[:3]).assign(verdict="outlier")
     with pytest.raises(PrivacyError, match="read off the data"):
         Sketch.from_data(plan, X).release(3.0)
@@ -256,16 +257,16 @@ def test_verdicts_of_other_hash_functions_are_refused(model, plan):
 
 def test_plans_of_verdicts_need_scores_that_take_them(model, plan):
     with pytest.raises(UsageError, match="not in bits"):
-        Plan.verdicts(Sketch.zero(plan), 200)
+        rounds.verdicts(Sketch.zero(plan), 200)
     named = Schema([Feature.numeric("verdict", low=0, high=1)])
     with pytest.raises(PlanError, match="name of the column"):
-        Plan.verdicts(Sketch.zero(Plan.draw(named)), 200)
+        rounds.verdicts(Sketch.zero(Plan.draw(named)), 200)
 
 
 def test_lsh_itables_learn_from_releases():
     first = Plan.draw(SCHEMA, detector="lsh_itables", random_state=0)
     model = Sketch.from_data(first, rows()).release(3.0)
-    plan = Plan.verdicts(model, 200)
+    plan = rounds.verdicts(model, 200)
     release = Sketch.from_data(plan, judged(rows(), range(100), range(300, 400))).release(9.0)
     detector = LSHiTables.from_counts(model).learn_from(release)
     assert isinstance(detector.verdicts_, Release)

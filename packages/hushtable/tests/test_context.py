@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 import naive
 from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, drift, load
+from hushtable.counts import rounds
 from hushtable.data import read
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.families import family_from_content
@@ -95,7 +96,7 @@ def test_gains_equal_the_oracles_while_the_context_stays(drawn, rare):
         [np.quantile(values[a:b], rare) + (rare == 1.0) for a, b in itertools.pairwise(offsets)]
     )
     codes = codes_of(plan.schema, table)
-    totals, gains = plan.family.gaining(values, limits)(codes)
+    totals, gains = plan.family.gains(codes, values, limits)
     assert gains.tolist() == [naive.gains(plan, values, limits, row) for row in rows]
     assert totals.tolist() == plan.family.sum(codes, values).tolist()
 
@@ -282,7 +283,7 @@ def test_verdicts_ranks_and_errors(patients):
     assert model.score_samples(patients)[0] < scores[0]
     model.forget()
     assert (model.score_samples(patients) == scores).all()
-    ranks = Ranks(Sketch.from_data(Plan.ranks(model.sketch_), patients), Scorer(model.sketch_))
+    ranks = Ranks(Sketch.from_data(rounds.ranks(model.sketch_), patients), Scorer(model.sketch_))
     assert ranks.of(scores).argmin() == 0
     assert 0.0 < (scores < model.offset_).mean() < 0.2
     _, errors = Scorer(model.sketch_).score_with_errors(patients)

@@ -22,6 +22,7 @@ from hushtable import (
     Schema,
     Sketch,
 )
+from hushtable.counts import rounds
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.scores.scorer import Scorer
 
@@ -97,7 +98,7 @@ def test_two_rounds_in_several_places_are_the_fit(rng):
     marginals = gather(Plan.marginals(schema))
     plan = Plan.draw(schema, marginals=marginals, random_state=7)
     first = gather(plan)
-    second = plan.second_pass(first, gather(Plan.gate(first)))
+    second = rounds.second_pass(first, gather(rounds.gate(first)))
     merged = HushTable.from_counts(gather(second))
     assert merged.plan_.plan_id == pooled.plan_.plan_id
     assert merged.passes == 2

@@ -81,25 +81,6 @@ def test_scores_equal_the_oracles(draw, data, seed):
     assert Scorer(sketch).score(table).tolist() == expected
 
 
-@given(data=schemas_and_rows(), seed=st.integers(0, 99))
-def test_second_pass_counts_the_denser_rows(data, seed):
-    schema, rows = data
-    plan = Plan.draw(schema, random_state=seed, n_tables=4, n_cells=16)
-    table = as_table(schema, rows)
-    first = Sketch.from_data(plan, table)
-    second = Sketch.from_data(plan.second_pass(first), table)
-
-    def exact(count):
-        return np.rint(np.log2(count + 1.0) * 2**20) / 2**20
-
-    each = naive.scores(plan, first.counts.tolist(), rows, exact)
-    # Whole numbers: the mean over the rows is compared without rounding.
-    units = [round(s * plan.family.n_tables * 2**20) for s in each]
-    dense = [row for row, u in zip(rows, units, strict=True) if u * len(rows) >= sum(units)]
-    assert second.counts.tolist() == naive.count(plan, dense)
-    assert 0 < second.n_rows <= len(rows)
-
-
 @pytest.mark.parametrize("detector", ["hushtable", "lsh_itables"])
 def test_blocks_of_any_length(rng, detector):
     # Lengths around the block's and the batches' sizes, where loops have their ends.

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch, load
-from hushtable.counts import passes
+from hushtable.counts import passes, rounds
 from hushtable.data.readers import as_reader, reader
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.gate import GATE_BINS, otsu_cell
@@ -54,8 +54,8 @@ def test_a_fit_is_what_its_rounds_are(X, n_jobs, weighted, n_tables, monkeypatch
     detector = HushTable(n_tables=n_tables, random_state=0, n_jobs=n_jobs)
     detector.fit(X, sample_weight=weights)
     first = Sketch.from_data(detector.plan_.first_pass(), X, **given)
-    gate = Sketch.from_data(Plan.gate(first), X, **given)
-    second = Sketch.from_data(first.plan.second_pass(first, gate), X, **given)
+    gate = Sketch.from_data(rounds.gate(first), X, **given)
+    second = Sketch.from_data(rounds.second_pass(first, gate), X, **given)
     assert second == detector.sketch_
     assert second.largest_weight == detector.sketch_.largest_weight
     assert (first.counts == detector.plan_.first_counts).all()
@@ -83,9 +83,9 @@ def test_rows_that_come_in_order_mislead_the_guess_not_the_counts(X, first, weig
     given = {"sample_weight": np.arange(len(X)) % 3 if weighted else None}
     detector = HushTable(random_state=0).fit(X, **given)
     before = Sketch.from_data(detector.plan_.first_pass(), X, **given)
-    gate = Sketch.from_data(Plan.gate(before), X, **given)
+    gate = Sketch.from_data(rounds.gate(before), X, **given)
     assert any(corrected)
-    assert detector.sketch_ == Sketch.from_data(before.plan.second_pass(before, gate), X, **given)
+    assert detector.sketch_ == Sketch.from_data(rounds.second_pass(before, gate), X, **given)
 
 
 def test_empty_batches_are_no_rows(X):
@@ -107,7 +107,7 @@ def test_the_gate_leaves_out_rows_that_lie_apart(X):
     detector = HushTable(random_state=0).fit(X)
     plan = detector.plan_
     first = Sketch(plan.first_pass(), plan.first_counts, detector.sketch_.tally)
-    gate = Sketch.from_data(Plan.gate(first), X)
+    gate = Sketch.from_data(rounds.gate(first), X)
     dense = gate.plan.family.cells(_means(first, X)[0]) >= plan.gate_cell
     assert detector.sketch_ == Sketch.from_data(plan, X)
     assert detector.sketch_.n_rows == dense.sum()
@@ -200,19 +200,21 @@ def table(X):
 def test_a_gate_of_other_rows_is_refused(X):
     plan = public()
     first, other = (Sketch.from_data(plan, table(some)) for some in (X, X[:500]))
-    gate = Sketch.from_data(Plan.gate(other), table(X))
+    gate = Sketch.from_data(rounds.gate(other), table(X))
     with pytest.raises(PlanError, match="gate was counted under another plan"):
-        plan.second_pass(first, gate)
+        rounds.second_pass(first, gate)
     with pytest.raises(UsageError, match="no rows were counted for the gate"):
-        plan.second_pass(first, Sketch.zero(Plan.gate(first)))
+        rounds.second_pass(first, Sketch.zero(rounds.gate(first)))
     with pytest.raises(PlanError, match="do not add"):
-        Sketch.from_data(Plan.gate(first), table(X)) + gate
+        Sketch.from_data(rounds.gate(first), table(X)) + gate
 
 
 def test_counts_behind_different_gates_do_not_add(X):
     plan = public()
     first = Sketch.from_data(plan, table(X))
-    one, two = (Sketch.from_data(plan.gated(first.counts, cell), table(X)) for cell in (100, 117))
+    one, two = (
+        Sketch.from_data(rounds.gated(plan, first.counts, cell), table(X)) for cell in (100, 117)
+    )
     with pytest.raises(PlanError, match="another gate of the second pass") as error:
         one + two
     assert "117" not in str(error.value)
@@ -229,6 +231,6 @@ def test_a_gate_needs_its_first_counts(X):
 def test_lsh_itables_have_a_second_round_too(X):
     detector = LSHiTables(n_tables=5, random_state=0).fit(X)
     first = Sketch.from_data(detector.plan_, X)
-    gate = Sketch.from_data(Plan.gate(first), X)
-    second = Sketch.from_data(detector.plan_.second_pass(first, gate), X)
+    gate = Sketch.from_data(rounds.gate(first), X)
+    second = Sketch.from_data(rounds.second_pass(first, gate), X)
     assert 0 < second.n_rows < len(X)

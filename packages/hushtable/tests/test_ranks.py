@@ -14,6 +14,7 @@ from hushtable import (
     Schema,
     Sketch,
 )
+from hushtable.counts import rounds
 from hushtable.data.encoding import Encoder
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import detectors
@@ -53,7 +54,7 @@ def test_sites_add_up_to_the_scores_of_all_rows(detector, data, seed, cut):
     sketch = Sketch.from_data(
         Plan.draw(schema, detector=detector, n_tables=3, random_state=seed), as_table(schema, some)
     )
-    plan = Plan.ranks(sketch)
+    plan = rounds.ranks(sketch)
     whole = Sketch.from_data(plan, as_table(schema, some))
     parts = [part for part in (some[:cut], some[cut:]) if part]
     together = sum(
@@ -93,14 +94,14 @@ def test_weights_threads_and_batches_leave_counts_alone(tmp_path):
     import pyarrow.parquet as pq
 
     X = rows(20_000)
-    plan = Plan.ranks(HushTable(random_state=0).fit(X).sketch_)
+    plan = rounds.ranks(HushTable(random_state=0).fit(X).sketch_)
     once = Sketch.from_data(plan, X, n_jobs=1)
     np.testing.assert_array_equal(Sketch.from_data(plan, X, n_jobs=3).counts, once.counts)
     twice = Sketch.from_data(plan, X, sample_weight=np.full(len(X), 2))
     np.testing.assert_array_equal(twice.counts, 2 * once.counts)
     table = pa.table({f"x{j}": X[:, j] for j in range(4)})
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=777)
-    named = Plan.ranks(HushTable(random_state=0).fit(table).sketch_)
+    named = rounds.ranks(HushTable(random_state=0).fit(table).sketch_)
     read = Sketch.from_data(named, tmp_path / "rows.parquet")
     np.testing.assert_array_equal(read.counts, once.counts)
     sampled = Sketch.from_data(plan, X, max_samples=100, random_state=0)
@@ -124,7 +125,7 @@ def test_weights_threads_and_batches_leave_counts_alone(tmp_path):
     ],
 )
 def test_a_plan_that_does_not_fit_is_refused(change, says):
-    plan = Plan.ranks(HushTable(n_tables=3, random_state=0).fit(rows(200)).sketch_)
+    plan = rounds.ranks(HushTable(n_tables=3, random_state=0).fit(rows(200)).sketch_)
     content, arrays = plan.to_dict(), dict(plan.arrays())
     change(content["family"], arrays)
     with pytest.raises(PlanError, match=says):
@@ -137,10 +138,10 @@ def test_a_plan_that_does_not_fit_is_refused(change, says):
 def test_released_ranks_count_what_the_model_cost(merged):
     parts, (north, south) = merged
     model = north + south
-    plan = Plan.ranks(model)
+    plan = rounds.ranks(model)
     assert isinstance(plan.family, ScoreHistogram)
     assert plan.family.bins == PRIVATE_RANK_BINS
-    assert plan.plan_id == Plan.ranks(south + north).plan_id
+    assert plan.plan_id == rounds.ranks(south + north).plan_id
     assert not plan.data_dependent
     assert [spent.release for spent in plan.behind] == [model.release_id]
     ranked = [Sketch.from_data(plan, part).release(1.0) for part in parts]
@@ -160,7 +161,7 @@ def test_released_ranks_count_what_the_model_cost(merged):
 
 def test_nothing_is_released_of_ranks_under_exact_counts():
     sketch = Sketch.from_data(Plan.draw(SCHEMA, random_state=0), rows())
-    plan = Plan.ranks(sketch)
+    plan = rounds.ranks(sketch)
     assert plan.data_dependent
     with pytest.raises(PrivacyError, match="an exact model's scores"):
         Sketch.from_data(plan, rows()).release(1.0)
@@ -173,16 +174,16 @@ def test_counts_that_rank_nothing_are_refused():
     detector = HushTable(random_state=0).fit(rows())
     other = HushTable(random_state=1).fit(rows())
     with pytest.raises(PlanError, match="to another model"):
-        detector.set_ranks(Sketch.from_data(Plan.ranks(other.sketch_), rows()))
-    with pytest.raises(PlanError, match=r"under Plan\.ranks"):
+        detector.set_ranks(Sketch.from_data(rounds.ranks(other.sketch_), rows()))
+    with pytest.raises(PlanError, match=r"under hushtable.counts.rounds.ranks"):
         detector.set_ranks(other.sketch_)
     with pytest.raises(UsageError, match="no rows were counted"):
-        detector.set_ranks(Sketch.zero(Plan.ranks(detector.sketch_)))
+        detector.set_ranks(Sketch.zero(rounds.ranks(detector.sketch_)))
     marginals = Sketch.from_data(Plan.marginals(SCHEMA), rows())
     with pytest.raises(UsageError, match="do not score rows"):
-        Plan.ranks(marginals)
+        rounds.ranks(marginals)
     with pytest.raises(UsageError, match="do not score rows"):
-        Plan.ranks(Sketch.from_data(Plan.ranks(detector.sketch_), rows()))
+        rounds.ranks(Sketch.from_data(rounds.ranks(detector.sketch_), rows()))
     with pytest.raises(UsageError, match="set_ranks first"):
         detector.rank_samples(rows())
 
@@ -194,7 +195,7 @@ def test_a_local_model_has_no_ranks(merged):
     detector = HushTable.from_counts(local)
     with pytest.raises(UsageError, match="local model"):
         detector.set_ranks(parts[0])
-    counts = Sketch.from_data(Plan.ranks(north + south), parts[0])
+    counts = Sketch.from_data(rounds.ranks(north + south), parts[0])
     with pytest.raises(UsageError, match="local model"):
         detector.set_ranks(counts)
 
@@ -274,14 +275,14 @@ def test_the_line_is_drawn_at_a_share_of_the_merged_rows(merged):
     parts, (north, south) = merged
     X = np.concatenate(parts)
     detector = HushTable(random_state=0).fit(X)
-    ranks = Sketch.from_data(Plan.ranks(detector.sketch_), X)
+    ranks = Sketch.from_data(rounds.ranks(detector.sketch_), X)
     for share in (0.01, 0.1, 0.5):
         flagged = (detector.set_threshold(ranks, share).predict(X) == -1).mean()
         assert share - 0.02 < flagged <= share
     assert (detector.set_threshold(ranks, 30).predict(X) == -1).sum() <= 30
     # The same line at either site.
     released = HushTable.from_counts(north + south)
-    counts = [Sketch.from_data(Plan.ranks(north + south), part) for part in parts]
+    counts = [Sketch.from_data(rounds.ranks(north + south), part) for part in parts]
     lines = {released.set_threshold(a + b, 0.05).offset_ for a, b in (counts, counts[::-1])}
     assert len(lines) == 1
 

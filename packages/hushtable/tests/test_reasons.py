@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
+from hushtable.counts import rounds
 from hushtable.errors import FileError, PlanError
 from hushtable.scores.details import Detail, RowDetails, Scored, lowest_rows
 from hushtable.scores.distributions import Frequencies
@@ -132,7 +133,7 @@ def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most
 
 
 def test_what_is_found_of_a_row_is_what_is_found_of_all(scorer, X):
-    ranks = Ranks(Sketch.from_data(Plan.ranks(scorer.sketch), X), scorer)
+    ranks = Ranks(Sketch.from_data(rounds.ranks(scorer.sketch), X), scorer)
     details = RowDetails(scorer, 7, every_rank=True, errors=True, ranks=ranks)
     scores, errors = scorer.score_with_errors(X)
     expected = np.column_stack([ranks.of(scores), ranks.between(scores, errors)])

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
+from hushtable.counts import rounds
 from hushtable.plans.score_rule import ScoreRule
 
 RULES = ScoreRule("log2"), ScoreRule("smoothed_log2", 0.2), ScoreRule("pseudocount_log2", 0.05)
@@ -68,6 +69,6 @@ def test_a_release_of_two_passes_says_two_bits(X):
     plan = Plan.draw(schema, random_state=0, **terms, passes=2)
     first = Sketch.from_data(plan, X).release(20.0, share=0.4)
     assert bits_in(plan.score_words(first.noise_sd)) == 1
-    gate = Sketch.from_data(Plan.gate(first), X).release(20.0, share=0.1)
-    second = plan.second_pass(first, gate)
+    gate = Sketch.from_data(rounds.gate(first), X).release(20.0, share=0.1)
+    second = rounds.second_pass(first, gate)
     assert bits_in(second.score_words(5.0)) == 2

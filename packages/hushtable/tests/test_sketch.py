@@ -15,7 +15,7 @@ from hushtable import Feature, Plan, Schema, Sketch, load
 from hushtable.data.readers import reader
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.draws import detectors
-from strategies import as_table, schemas_and_rows
+from strategies import as_table, schemas_and_rows, second_pass
 
 DETECTORS = [*detectors(), "marginals", "second pass"]
 
@@ -25,7 +25,7 @@ def draw(schema, detector, table, seed=0):
         return Plan.marginals(schema)
     if detector == "second pass":
         plan = Plan.draw(schema, n_tables=5, random_state=seed)
-        return plan.second_pass(Sketch.from_data(plan, table))
+        return second_pass(Sketch.from_data(plan, table), table)
     return Plan.draw(schema, detector=detector, n_tables=5, random_state=seed)
 
 

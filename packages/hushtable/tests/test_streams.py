@@ -18,6 +18,7 @@ from hushtable import (
 )
 from hushtable.data.encoding import Encoder
 from hushtable.errors import PlanError, UsageError
+from strategies import second_pass
 
 SCHEMA = Schema([Feature.numeric(name, low=-6, high=6) for name in "abc"])
 PLANS = {
@@ -288,6 +289,6 @@ def test_drift_refuses_what_cannot_be_compared():
         drift(a, Sketch.from_data(PLANS["marginals"], rows(0)))
     with pytest.raises(UsageError, match="two or more"):
         drift(a, Sketch.zero(PLANS["hushtable"]))
-    second = a.plan.second_pass(a)
+    second = second_pass(a, rows(0))
     with pytest.raises(UsageError, match="second pass"):
         drift(Sketch.from_data(second, rows(0)), Sketch.from_data(second, rows(1)))

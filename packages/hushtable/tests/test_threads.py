@@ -147,7 +147,7 @@ def test_calls_within_calls_do_not_wait_for_each_other():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_process_has_helpers_of_its_own():
+def test_a_forked_process_starts_its_own_threads():
     for_each(lambda _: None, [range(100)], 3)
     child = os.fork()
     if child == 0:
@@ -160,7 +160,7 @@ def test_a_forked_process_has_helpers_of_its_own():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_idle_threads_hold_nothing():
+def test_threads_hold_nothing_afterwards():
     def fails(_):
         raise UsageError("no")
 

@@ -26,6 +26,7 @@ from hushtable import (
     load,
 )
 from hushtable.cli import main
+from hushtable.counts import rounds
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.scores import Explainer, Ranks, Scorer
@@ -240,7 +241,7 @@ def test_ranks_are_of_the_learned_scores(detector):
     found = detector.set_ranks(rows()).rank_samples(rows())
     order = (scores[:, np.newaxis] >= scores).mean(axis=1)
     np.testing.assert_allclose(found, order, atol=0.01)  # cells of a histogram
-    unlearned = Plan.ranks(detector.sketch_)
+    unlearned = rounds.ranks(detector.sketch_)
     with pytest.raises(PlanError, match="another model"):
         Ranks(Sketch.from_data(unlearned, rows()), detector._scorer)
 
@@ -427,7 +428,7 @@ def test_commands_share_verdicts_of_several_sites(tmp_path, monkeypatch, capsys)
         assert main(line.split()) == code, line
         return capsys.readouterr()
 
-    Plan.verdicts(load("all.hush"), 200).save("plan.hush")
+    rounds.verdicts(load("all.hush"), 200).save("plan.hush")
     for site in ("north", "south"):
         run(f"sketch {site}.csv --plan plan.hush -o {site}.sketch.hush")
         run(f"release {site}.sketch.hush --epsilon 9 -o {site}.hush")

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.counts import rounds
 from hushtable.errors import DataError
 from hushtable_federation.clock import now
 from round_helpers import T0, Consortium, Online
@@ -38,7 +39,9 @@ def odd_rows(rng, n):
 def all_plans(rows):
     plans = [Plan.draw(ODD, detector=name, random_state=1, n_tables=20) for name in DETECTORS]
     plans += [Plan.marginals(ODD), Plan.ranges(ODD, epsilon=5.0, expected_rows=100_000)]
-    return plans + [Plan.ranks(Sketch.from_data(plan, rows).release(1.0)) for plan in plans[1:5:3]]
+    return plans + [
+        rounds.ranks(Sketch.from_data(plan, rows).release(1.0)) for plan in plans[1:5:3]
+    ]
 
 
 def test_a_row_changes_one_cell_of_each_histogram_by_its_weight(rng):

@@ -16,6 +16,7 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch, load
 from hushtable.cli import main
+from hushtable.counts import rounds
 from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError
 from hushtable.report.content import Subject, gather
@@ -80,7 +81,7 @@ def here(tmp_path_factory):
         table = {name: values[part] for name, values in columns().items()}
         write(here / f"part{i}.csv", table)
         Sketch.from_data(model.plan_, here / f"part{i}.csv").save(here / f"part{i}.hush")
-    Sketch.from_data(Plan.ranks(model.sketch_), rows).save(here / "ranks.hush")
+    Sketch.from_data(rounds.ranks(model.sketch_), rows).save(here / "ranks.hush")
     return here
 
 

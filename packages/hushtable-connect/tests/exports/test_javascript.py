@@ -15,6 +15,7 @@ import node
 import places
 import scored
 from hushtable import HushTable, Plan, Release, Sketch, files
+from hushtable.counts import rounds
 from hushtable.data import read
 from hushtable.errors import FileError
 from hushtable.plans.score_rule import ScoreRule
@@ -107,8 +108,8 @@ def test_two_passes_under_noise(tmp_path):
     terms = {"epsilon": 3.0, "expected_rows": 4_000, "passes": 2}
     plan = Plan.draw(hushtable.Schema(names), random_state=1, **terms)
     first = Sketch.from_data(plan, X).release(3.0)
-    gate = Sketch.from_data(Plan.gate(first), X).release(3.0)
-    second = Sketch.from_data(plan.second_pass(first, gate), X).release(3.0)
+    gate = Sketch.from_data(rounds.gate(first), X).release(3.0)
+    second = Sketch.from_data(rounds.second_pass(first, gate), X).release(3.0)
     assert isinstance(second, Release)
     second.save(tmp_path / "second.hush")
     export(second, tmp_path / "second.json")

@@ -7,6 +7,7 @@ import pytest
 
 from cli_helpers import write_rows
 from hushtable import Plan, Schema, Sketch, load
+from hushtable.counts import rounds
 
 TERMS = {"epsilon": 3.0, "expected_rows": 20_000}
 OPTIONS = ("--epsilon", 3, "--expected-rows", 20_000)
@@ -37,7 +38,7 @@ def test_marginals_ranges_and_relations(made, run, site, tmp_path):
     plan = made("marginals", site / "schema.toml", *ranges, *OPTIONS)
     assert plan == Plan.marginals(load(tmp_path / "r.hush").ranges(), **TERMS)
     Sketch.from_data(plan, rows).release(3.0).save(tmp_path / "m.hush")
-    assert made("relations", tmp_path / "m.hush") == Plan.relations(load(tmp_path / "m.hush"))
+    assert made("relations", tmp_path / "m.hush") == rounds.relations(load(tmp_path / "m.hush"))
     refused = run("plan", "relations", site / "marginals.sketch.hush", "-o", tmp_path / "x.hush")
     assert (refused.code, "is a raw sketch" in refused.err) == (1, True)
 
@@ -47,6 +48,6 @@ def test_verdicts(made, run, site, tmp_path):
         tmp_path / "all.hush"
     )
     plan = made("verdicts", tmp_path / "all.hush", "--expected", 200)
-    assert plan == Plan.verdicts(load(tmp_path / "all.hush"), 200)
+    assert plan == rounds.verdicts(load(tmp_path / "all.hush"), 200)
     few = ("verdicts", tmp_path / "all.hush", "--expected", 60, "-o", tmp_path / "few.hush")
     assert run("plan", *few).code == 1

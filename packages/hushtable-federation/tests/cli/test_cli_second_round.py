@@ -58,7 +58,7 @@ def test_an_exact_second_round(run, refused, here):
     assert run("score", here / "north.csv", "--model", model, "-o", out).code == 0
     refused("score", here / "north.csv", "--model", gate, "-o", out, says="plan second FIRST")
     refused("release", model, "--epsilon", 1, "-o", out, says="depends on exact counts")
-    refused("plan", "second", first, "--gate", first, "-o", out, says="another plan than Plan.gate")
+    refused("plan", "second", first, "--gate", first, "-o", out, says="another plan than the gate")
     refused("plan", "gate", model, "-o", out, code=2, says="a third gains nothing")
 
 

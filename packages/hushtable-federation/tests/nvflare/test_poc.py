@@ -25,6 +25,7 @@ from place_helpers import SCHEMA, Places
 pytest.importorskip("nvflare.apis", reason="NVFlare is not installed: make test-nvflare")
 
 from hushtable import Plan
+from hushtable.counts.rounds import ranks
 from hushtable.plans.draws import Purpose
 from hushtable_federation.book.book import ALL_ROWS
 from hushtable_federation.clock import now
@@ -207,7 +208,7 @@ def campaign(network):
             result.check_round(round_)
             # Marginals, tables, ranks.
             first, until = round_.plan.purpose is Purpose.MARGINALS, now() + timedelta(days=1)
-            plan = tables_after(round_.plan, result.counts) if first else Plan.ranks(result.counts)
+            plan = tables_after(round_.plan, result.counts) if first else ranks(result.counts)
             total = None if first else 2.0
             round_ = round_after(round_, plan, at.keys["lead"], until, epsilon=total)
     return SimpleNamespace(at=at, rounds=rounds, states=states)

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import MISSING, field, fields
+from functools import cache
 from inspect import cleandoc
 from types import UnionType
-from typing import Any, get_args, get_origin
+from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -65,6 +67,84 @@ def _fits(value: Any, kind: Any) -> bool:
     if kind is float:  # a number in JSON; True is not a number
         return type(value) in (int, float)
     return kind is object or type(value) is kind or (kind is type(None) and value is None)
+
+
+_ALWAYS = {"always": True}
+
+
+def always(default: Any) -> Any:
+    """Declare a field of a `Stored` dataclass that JSON contains even with this default."""
+    return field(default=default, metadata=_ALWAYS)
+
+
+class Stored:
+    """A dataclass that is stored in JSON: its fields state the entries and their kinds.
+
+    Fields of numbers, texts, truth values, tuples of them, and others with ``to_dict`` and
+    ``from_dict`` are entries. One that has its default is left out, unless it is declared by
+    `always`, and so is None.
+    """
+
+    __slots__ = ()
+
+    stored_as: ClassVar[str]  # what its JSON should be, in errors
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in the form stored in JSON."""
+        described: Any = type(self)
+        return {
+            name: _in_json(getattr(self, name))
+            for name, (_, default) in _entries_of(described).items()
+            if getattr(self, name) != default
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Self:
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        described: Any = cls
+        known = _entries_of(described)
+        kinds = {name: _kind(hint) for name, (hint, _) in known.items()}
+        needed = {name: kinds[name] for name, (_, default) in known.items() if default is MISSING}
+        given = entries(content, cls.stored_as, needed, kinds)
+        with translate_errors(PlanError, cls.stored_as):
+            return cls(**{name: _built(known[name][0], value) for name, value in given.items()})
+
+
+@cache
+def _entries_of(cls: Any) -> dict[str, tuple[Any, Any]]:
+    """Return the type of each field, and the default with which it is left out, or `MISSING`."""
+    hints = get_type_hints(cls)
+    defaults = {f.name: MISSING if f.metadata == _ALWAYS else f.default for f in fields(cls)}
+    return {name: (hints[name], default) for name, default in defaults.items()}
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_in_json(one) for one in value]
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+def _inner(hint: Any) -> Any:
+    """Return the type of a tuple's items, or of what may also be None; None for other types."""
+    if get_origin(hint) not in (tuple, UnionType):
+        return None
+    return next(one for one in get_args(hint) if one is not type(None))
+
+
+def _kind(hint: Any) -> Any:
+    if (inner := _inner(hint)) is None:
+        return hint if hint in (str, int, float, bool) else object
+    return list[_kind(inner)] if get_origin(hint) is tuple else _kind(inner)  # type: ignore[misc]
+
+
+def _built(hint: Any, value: Any) -> Any:
+    if (inner := _inner(hint)) is not None:
+        if get_origin(hint) is tuple:
+            return tuple(_built(inner, one) for one in value)
+        return _built(inner, value)
+    if hasattr(hint, "from_dict"):
+        return hint.from_dict(value)
+    return float(value) if hint is float else value
 
 
 #: Largest number of rows, or of anything counted like them: above it, sums might not be exact.

@@ -196,7 +196,6 @@ def _changed(hostname: str, key: Any, known: Any, host_key: str) -> HostKeyError
 
 
 def _fingerprint(key: Any) -> str:
-    """Return the kind of a key and its SHA-256, as OpenSSH prints them."""
     digest = base64.b64encode(hashlib.sha256(key.asbytes()).digest()).decode().rstrip("=")
     return f"{key.get_name()} SHA256:{digest}"
 

@@ -42,8 +42,6 @@ _PER_VALUE = 100
 _ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u(?!00[01])")
 
 
-#: Canonical JSON of objects that hold only texts.
-_encoded = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 #: In UTF-8, the first byte of a character beyond Latin-1.
 _WIDE = re.compile(rb"[\xc4-\xff]")
 
@@ -171,33 +169,6 @@ def _decoded(value: Any) -> Any:
         for k, one in enumerate(value):
             value[k] = _decoded(one)
     return value
-
-
-def is_intact(manifest: dict[str, Any], text: bytes) -> bool:
-    """Return whether the digest of a manifest matches its text or its canonical form."""
-    said = manifest.get("digest")
-    try:
-        return said == _digest_as_it_stands(manifest, text) or said == digest(manifest)
-    except (ValueError, RecursionError):  # no canonical form: half a character
-        return False
-
-
-def _digest_as_it_stands(manifest: dict[str, Any], text: bytes) -> str | None:
-    """Return the digest of a canonical text without serialising it; None if not canonical."""
-    gaps = []
-    for name in _APART:
-        if name in manifest:
-            entry = f',"{name}":{_encoded(manifest[name])}'.encode()
-            at = text.find(entry)
-            if at < 0 or text.find(entry, at + 1) >= 0:
-                return None
-            gaps.append((at, at + len(entry)))
-    found, view, begin = hashlib.sha256(), memoryview(text), 0
-    for at, end in sorted(gaps):
-        found.update(view[begin:at])
-        begin = max(begin, end)
-    found.update(view[begin:])
-    return found.hexdigest()
 
 
 def digest(manifest: dict[str, Any]) -> str:
@@ -449,7 +420,6 @@ def replacing(
 
 
 def _check_is(name: Path, made: os.stat_result, path: Path) -> None:
-    """Raise `FileError` if a name no longer refers to the file that was made under it."""
     with contextlib.suppress(FileNotFoundError):
         if os.path.samestat(os.lstat(name), made):
             return
@@ -571,7 +541,11 @@ def _manifest(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path}: written with protocol {protocol}, but this version reads up to {PROTOCOL}: "
             "upgrade with pip install -U hushtable"
         )
-    if not is_intact(manifest, text):
+    try:
+        intact = manifest.get("digest") == digest(manifest)
+    except (ValueError, RecursionError):  # no canonical form: half a character
+        intact = False
+    if not intact:
         raise FileError(f"{path}: the manifest was edited after the file was written: get it again")
     kind = manifest.get("kind")
     name = kind if isinstance(kind, str) else ""

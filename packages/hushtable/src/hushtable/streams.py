@@ -183,7 +183,6 @@ def squared_kernel(plan: Plan, sample: Any) -> float:
 
 
 def _squared_kernels(pair: Pair) -> Floats:
-    """Return the mean squared centred kernel in each histogram, from the counts of both."""
     a, b = pair.before, pair.after
     n, c = a.rows + b.rows, a.counts + b.counts
     variance = a.variance + b.variance + 2.0 * pair.covariance
@@ -197,7 +196,6 @@ def _squared_kernels(pair: Pair) -> Floats:
 
 
 def _noise(pair: Pair) -> Floats:
-    """Return the variance that noise adds to the distance in each histogram."""
     a, b = pair.before, pair.after
     cells = np.diff(pair.offsets)
     shared = pair.covariance / (a.rows * b.rows)
@@ -426,7 +424,6 @@ def outside_words(shares: dict[str, float]) -> str:
 
 
 def _measured(pairs: list[Pair], squared: float | None = None) -> tuple[float, float]:
-    """Return the distance, and the level, over the distance if no cell were shared."""
     found, scale = distance(pairs)
     return _relative(found, scale, exceeded_by_chance(pairs, squared))
 
@@ -437,7 +434,6 @@ def _relative(found: float, scale: float, level: float) -> tuple[float, float]:
 
 
 def _histograms(plan: Plan, both: Pair) -> dict[str, list[Pair]]:
-    """Return the histogram of each feature."""
     found, offsets = {}, both.offsets
     for j, name in enumerate(plan.schema.names):
         cells = slice(offsets[j], offsets[j + 1])

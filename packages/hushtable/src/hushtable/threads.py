@@ -11,7 +11,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
-from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from hushtable.arguments import MOST
@@ -20,15 +19,13 @@ from hushtable.errors import UsageError
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Number of rows that one thread finishes, or nearly so, before another has woken up: with so few
+#: Number of rows that one thread finishes, or nearly so, before another has started: with so few
 #: rows, a second thread may be slower. Measured with 100 tables of the paper, the fastest.
 FEW_ROWS = 8_192
-#: The same for counting and for ranges: a call of `fit` wakes up a thread for each.
+#: The same for counting and for ranges: a call of `fit` starts a thread for each.
 FEW_TO_COUNT = 16_384
 #: Number of results that `map_in_order` holds per thread.
 _HELD = 16
-#: Largest number of idle helpers; as many are started as requested.
-_MOST_IDLE = 64
 #: Largest number of threads on a machine with fewer cores: each holds its own counts.
 _MOST_THREADS = 64
 #: Seconds that an interrupted call waits for its helpers.
@@ -85,40 +82,37 @@ def for_each(
             turns.end()
             stop()
 
-    # The calling thread works too: one thread needs no other.
-    helping: list[threading.Lock] = []
+    # The calling thread works too: one thread needs no other. (The executors of the standard
+    # library can hang at exit after Ctrl-C, because their threads are waited for. These are not.)
+    helpers: list[threading.Thread] = []
     try:
-        helping += [_call_helper(work) for _ in range(threads - 1)]
+        for _ in range(threads - 1):
+            helper = threading.Thread(target=work, name="hushtable", daemon=True)
+            helper.start()
+            helpers.append(helper)
         work()
         if all(isinstance(error, Exception) for error in errors):
-            _wait(helping)
+            for helper in helpers:
+                helper.join()
     except BaseException as error:  # Ctrl-C while waiting
         errors.append(error)
         turns.end()
         stop()
     if errors:
-        # Not indefinitely after Ctrl-C, which may have come between taking a lock and noting it:
-        # then waiting for that lock never ends.
-        _wait(helping, _GRACE)
+        for helper in helpers:  # not indefinitely after Ctrl-C
+            helper.join(_GRACE)
         raise errors[0]
 
 
 def _alone(
     function: Callable[[T], object], sources: Iterable[Iterable[T]], stop: Callable[[], object]
 ) -> None:
-    """Do what `for_each` does, in the calling thread."""
     try:
         for item in itertools.chain.from_iterable(sources):
             function(item)
     except BaseException:
         stop()
         raise
-
-
-def _wait(helping: list[threading.Lock], seconds: float = -1) -> None:
-    """Wait for helpers, each for so many seconds at most; forget those that are done."""
-    while helping and helping[-1].acquire(timeout=seconds):
-        helping.pop()
 
 
 def map_in_order(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
@@ -184,48 +178,3 @@ class _Turns(Generic[T]):
 
     def _must_wait(self) -> bool:
         return self._reading == self._together or (self._reading > 0 and not self._idle)
-
-
-class _Helper(threading.Thread):
-    """A thread that waits for work: waking one costs half as much as starting one.
-
-    (The executors of the standard library can hang at exit after Ctrl-C: their threads are
-    waited for. These are not, and hold nothing that needs cleanup.)
-    """
-
-    def __init__(self) -> None:
-        super().__init__(name="hushtable", daemon=True)
-        self.calls: SimpleQueue[tuple[Callable[[], None], threading.Lock]] = SimpleQueue()
-
-    def run(self) -> None:
-        while True:
-            work, done = self.calls.get()
-            work()  # keeps its exceptions
-            del work  # and all that it holds: a connection, or the rows
-            keep = len(_idle) < _MOST_IDLE
-            if keep:
-                _idle.append(self)
-            done.release()
-            if not keep:
-                return
-
-
-_idle: deque[_Helper] = deque()
-
-
-def _call_helper(work: Callable[[], None]) -> threading.Lock:
-    """Let an idle helper, or a new one, do the work; return a lock that is released at its end."""
-    try:
-        helper = _idle.pop()
-    except IndexError:
-        helper = _Helper()
-        helper.start()
-    done = threading.Lock()
-    done.acquire()
-    helper.calls.put((work, done))
-    return done
-
-
-if hasattr(os, "register_at_fork"):
-    # A forked process does not have its parent's threads.
-    os.register_at_fork(after_in_child=_idle.clear)

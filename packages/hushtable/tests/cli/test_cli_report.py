@@ -8,8 +8,9 @@ import pytest
 from pyarrow import csv
 
 from cli_helpers import do, write_rows
-from hushtable import Plan, load
+from hushtable import load
 from hushtable.cli.counts import read_counts
+from hushtable.counts import rounds
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,7 @@ def test_ids_and_values_only_where_asked(report, run, site, tmp_path):
 
 def test_ranks_among_all_rows(report, run, site, tmp_path):
     plan, counts = tmp_path / "ranks.plan.hush", tmp_path / "ranks.hush"
-    Plan.ranks(read_counts(site / "model.hush", "detector")).save(plan)
+    rounds.ranks(read_counts(site / "model.hush", "detector")).save(plan)
     do("sketch", site / "rows.csv", "--plan", plan, "-o", counts)
     _, html = report(site / "model.hush", site / "rows.csv", "--rows", 3, "--ranks", counts)
     asked = (site / "rows.csv", "--model", site / "model.hush", "--ranks", counts)

@@ -15,9 +15,9 @@ from python_calamine import CalamineWorkbook
 
 import hushtable
 from cli_helpers import do, write_rows
-from hushtable import Plan
 from hushtable.cli import tables
 from hushtable.cli.counts import read_counts
+from hushtable.counts import rounds
 from hushtable.data import spreadsheets
 from hushtable.report import lists
 
@@ -212,7 +212,7 @@ def test_counts_without_a_sample_rank_among_the_rows_scored(top, here, site, tmp
     assert [row["severity"] for row in table_of(out)] == [99.75, 99.5]
     assert "among the rows that were scored here" in " ".join(result.out.split())
     counts = read_counts(here / "model.hush", "detector")
-    Plan.ranks(counts).save(tmp_path / "ranks.plan.hush")
+    rounds.ranks(counts).save(tmp_path / "ranks.plan.hush")
     ranks = tmp_path / "ranks.hush"
     do("sketch", here / "plain.csv", "--plan", tmp_path / "ranks.plan.hush", "-o", ranks)
     result, _ = top("--top", 2, "--ranks", ranks, data="plain.csv")

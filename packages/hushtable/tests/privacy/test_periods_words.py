@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hushtable import Feature, Periods, Plan, Schema, Sketch, decoded, drift, files, load
+from hushtable.counts import rounds
 from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
 from hushtable.describe.ledger import ledger_lines
@@ -103,12 +104,12 @@ def test_increments_are_no_counts_of_rows():
     for use in (
         lambda: Scorer(increments[0]),
         lambda: drift(increments[0], increments[1]),
-        lambda: Plan.ranks(increments[0]),
+        lambda: rounds.ranks(increments[0]),
     ):
         with pytest.raises(UsageError, match="hushtable decode"):
             use()
     with pytest.raises(UsageError, match="a second pass cannot follow"):
-        Plan.gate(decoded(increments))
+        rounds.gate(decoded(increments))
 
 
 # --- files that were damaged on purpose ---------------------------------------------------------

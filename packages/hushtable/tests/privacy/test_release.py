@@ -12,7 +12,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.describe import describe_ledger
 from hushtable.errors import FileError, PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import rho_bound
-from strategies import as_table, numbers, schemas, words
+from strategies import as_table, numbers, schemas, second_pass, words
 
 NUMERIC = Schema(tuple(Feature.numeric(f"x{j}", low=-4, high=4) for j in range(4)), named=False)
 
@@ -334,11 +334,9 @@ def test_raw_marginals_behind_a_plan_are_refused(X):
 
 
 def test_a_second_pass_is_refused(plan, sketch, X):
-    second = Sketch.from_data(plan.second_pass(sketch), X)
+    second = Sketch.from_data(second_pass(sketch, X), X)
     with pytest.raises(PrivacyError, match="exact counts"):
         second.release(1.0)
-    with pytest.raises(UsageError, match="not a release"):
-        plan.second_pass(sketch.release(1.0))
 
 
 def test_a_seed_for_the_noise_is_refused(sketch):
@@ -469,9 +467,9 @@ def ledger_edits():
     yield "shares", [], "would be counted twice|needs"
     yield "shares", [{"scale": 1}], "each share needs"
     share = {"release": "a", "scale": 1.0, "library": "b", "earlier": []}
-    for wrong in ({"release": 5}, {"library": None}, {"earlier": {}}):
+    for wrong in ({"release": 5}, {"library": None}, {"earlier": {}}, {"scale": True}):
         yield "shares", [share | wrong], "each share needs"
-    for wrong in (0, -1.0, 1e-7, 2e15, True, "1"):
+    for wrong in (0, -1.0, 1e-7, 2e15):
         yield "shares", [share | {"scale": wrong}], "not a scale of noise"
     yield "behind_plan", [{}], "earlier release needs"
     yield "sampled", True, "states l1_sensitivity"

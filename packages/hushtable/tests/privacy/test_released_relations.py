@@ -7,6 +7,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, load
 from hushtable.cli import main
+from hushtable.counts.rounds import relations
 from hushtable.data.relations import Relations
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose
@@ -38,7 +39,7 @@ def released(X, schema, **terms):
     terms = TERMS | terms
     budget = terms["epsilon"], terms["delta"]
     marginals = Sketch.from_data(Plan.marginals(schema, **terms), X).release(*budget)
-    pairs = Sketch.from_data(Plan.relations(marginals), X).release(*budget)
+    pairs = Sketch.from_data(relations(marginals), X).release(*budget)
     plan = Plan.draw(pairs.relations(marginals), random_state=0, **terms)
     return marginals, pairs, Sketch.from_data(plan, X).release(*budget)
 
@@ -176,17 +177,17 @@ def test_what_cannot_be_is_refused(rounds):
     with pytest.raises(UsageError, match="has no relations"):
         tables.relations(marginals)
     with pytest.raises(PlanError, match="are not marginals"):
-        Plan.relations(pairs)
+        relations(pairs)
     other = Sketch.from_data(Plan.marginals(public(), **TERMS), X[:3000]).release(1.0, 1e-6)
     with pytest.raises(PlanError, match="other marginals"):
         pairs.relations(other)
     exact = Sketch.from_data(Plan.marginals(public()), X)
     with pytest.raises(PrivacyError):
-        Sketch.from_data(Plan.relations(exact), X).release(1.0, 1e-6)
+        Sketch.from_data(relations(exact), X).release(1.0, 1e-6)
     for d in (1, 101):
         few = Sketch.from_data(Plan.marginals(public(d)), np.zeros((9, d)))
         with pytest.raises(UsageError, match=f"{d} columns of numbers that vary"):
-            Plan.relations(few)
+            relations(few)
     too_few = Sketch.from_data(pairs.plan, X[:60]).release(1.0, 1e-6)
     with pytest.raises(PrivacyError, match="too few for the relations of 14 columns"):
         too_few.relations(marginals)
@@ -219,7 +220,7 @@ def test_the_commands(tmp_path, capsys):
     plan = Plan.marginals(schema, epsilon=1.0, expected_rows=6_000)
     plan.save(folder + "m.plan.hush")
     count("m.plan.hush", "m.hush")
-    Plan.relations(load(folder + "m.hush")).save(folder + "r.plan.hush")
+    relations(load(folder + "m.hush")).save(folder + "r.plan.hush")
     count("r.plan.hush", "r.hush")
     draw = [
         "plan",

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.counts import rounds
 from hushtable.data.readers import as_reader
 from hushtable.describe import describe_ledger
 from hushtable.errors import DataError, MissingExtraError, UsageError
@@ -20,6 +21,7 @@ from hushtable.scores.explain import Explainer
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.streams import drift
 from report_helpers import EVIL, Parsed
+from strategies import second_pass
 
 
 @pytest.fixture(
@@ -69,7 +71,7 @@ def test_scores_are_the_scorers(of_rows, sketch, X):
 
 
 def test_a_second_pass_tells_of_all_rows_and_of_those_it_counts(sketch, X):
-    again = Sketch.from_data(sketch.plan.second_pass(sketch), X)
+    again = Sketch.from_data(second_pass(sketch, X), X)
     assert 0 < again.n_rows < 600
     report = gather(Subject("a.hush", "sketch", again, "1 kB"), threshold=0.0)
     assert report.glance["rows counted"] == "600"
@@ -177,7 +179,7 @@ def test_crowding_is_shown_where_it_is_true(of_rows, of_everything):
 def test_ranks_are_those_among_all_rows(sketch, releases, X, private):
     model = releases["<i>north</i>"] + releases["<i>south</i>"] if private else sketch
     scorer = Scorer(model)
-    counts = Sketch.from_data(Plan.ranks(model), X)
+    counts = Sketch.from_data(rounds.ranks(model), X)
     ranks = Ranks(counts.release(2.5) if private else counts, scorer)
     expected, errors = scorer.score_with_errors(X)
     threshold = float(np.quantile(expected, 0.05))

@@ -12,13 +12,14 @@ import rfc8785
 
 import places
 from hushtable import Feature, Plan, Release, Schema, Sketch, files, load, plugins
+from hushtable.counts import rounds
 from hushtable.errors import FileError, UsageError
 from hushtable.plans.draws import DRAWS, detectors, draw_of
 from hushtable.plans.draws import register as register_draw
 from hushtable.plans.families import FAMILIES, register
 from hushtable.scores.scorer import Ranks, Scorer
 from manifest_schema import manifest_schema
-from strategies import tampered
+from strategies import second_pass, tampered
 
 SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=-5, high=5) for j in range(3)), named=False)
 
@@ -66,9 +67,9 @@ def test_it_merges_and_scores(plan, X):
     assert whole - parts[0] == parts[1] + parts[2]
     scores = Scorer(whole).score(X)
     assert scores[:2].max() < np.quantile(scores, 0.1)
-    ranks = Sketch.from_data(Plan.ranks(whole), X)
+    ranks = Sketch.from_data(rounds.ranks(whole), X)
     assert Ranks(ranks, Scorer(whole)).of(scores).max() == 1.0
-    second = plan.second_pass(whole)
+    second = second_pass(whole, X)
     assert Sketch.from_data(second, X).counts.sum() < whole.counts.sum()
 
 

@@ -18,9 +18,10 @@ from hushtable.data.encoding import Codes
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError
 from hushtable.kernels import LEVELS
-from hushtable.plans.draws import Draw, papers_depths, register
+from hushtable.plans.draws import Draw, register
 from hushtable.plans.families import MAX_CELLS, drawn, whole_number
 from hushtable.plans.families.family import Concatenated, Floats
+from hushtable.plans.families.random_feature import papers_depths
 from hushtable.plans.score_rule import ScoreRule
 from hushtable_bench.systems import kernels
 from hushtable_bench.systems.kernels import CORNER, CORNER_BITS

@@ -12,6 +12,7 @@ import numpy as np
 from hushtable.cli.options import option
 from hushtable.cli.report import check_page, write_page
 from hushtable.cli.result import Block, CommandResult, TextTable
+from hushtable.counts import rounds
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import as_reader
 from hushtable.data.schema import Feature, Schema
@@ -172,8 +173,8 @@ def _sketches(schema: Schema, hospitals: list[_Hospital]) -> list[Sketch]:
     marginals = reduce(add, counted(Plan.marginals(schema)))
     plan = Plan.draw(schema, marginals=marginals, random_state=_SEED)
     first = reduce(add, counted(plan))
-    gate = reduce(add, counted(Plan.gate(first)))
-    return counted(plan.second_pass(first, gate))
+    gate = reduce(add, counted(rounds.gate(first)))
+    return counted(rounds.second_pass(first, gate))
 
 
 def _report(output: Path, merged: Scorer, hospitals: list[_Hospital], parts: list[Sketch]) -> None:

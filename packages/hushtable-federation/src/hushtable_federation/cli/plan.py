@@ -12,6 +12,7 @@ from hushtable.cli.output import Target
 from hushtable.cli.plan import Ranges, SchemaFile, narrowed, save_plan
 from hushtable.cli.result import CommandResult
 from hushtable.cli.schema import read_schema
+from hushtable.counts import rounds
 from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import FileError
 from hushtable.plans.plan import Plan
@@ -90,7 +91,7 @@ def relations(marginals: _Merged, output: options.Output) -> CommandResult:
       hushtable plan relations marginals.hush -o relations.plan.hush
     """
     target = Target(output, [marginals])
-    plan = Plan.relations(read_release(marginals))
+    plan = rounds.relations(read_release(marginals))
     return save_plan(plan, target, "plan relations")
 
 
@@ -105,7 +106,7 @@ def gate(first: _First, output: options.Output) -> CommandResult:
       hushtable plan gate all.hush -o gate.plan.hush
     """
     target = Target(output, [first])
-    plan = Plan.gate(read_counts(first))
+    plan = rounds.gate(read_counts(first))
     return save_plan(plan, target, "plan gate", _exact_counts(plan))
 
 
@@ -120,7 +121,7 @@ def second(first: _First, gate: _Gate, output: options.Output) -> CommandResult:
     """
     target = Target(output, [first, gate])
     counts = read_counts(first)
-    plan = counts.plan.second_pass(counts, read_counts(gate))
+    plan = rounds.second_pass(counts, read_counts(gate))
     return save_plan(plan, target, "plan second", _exact_counts(plan))
 
 
@@ -150,7 +151,7 @@ def ranks(model: _Model, output: options.Output) -> CommandResult:
     counts = content.build(counts_from_file)
     if not counts.adds:
         raise FileError(f"{model} is {counts.noun}: give the release that all sites hold")
-    plan = Plan.ranks(counts)
+    plan = rounds.ranks(counts)
     notes = []
     if counts.ledger is None:
         notes = [
@@ -182,6 +183,6 @@ def verdicts(
     """
     target = Target(output, [model])
     content = files.read(model).expect("detector", "sketch", "release")
-    plan = Plan.verdicts(content.build(counts_from_file), expected)
+    plan = rounds.verdicts(content.build(counts_from_file), expected)
     kept = "It depends on rows: no sketch under it can be released privately."
     return save_plan(plan, target, "plan verdicts", [kept] if plan.data_dependent else [])

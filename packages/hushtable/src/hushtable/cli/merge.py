@@ -12,7 +12,7 @@ from hushtable.cli.counts import cost, read_counts, refuse_repeated, standing
 from hushtable.cli.options import Output, option
 from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
-from hushtable.counts.base import Counts
+from hushtable.counts.base import Counts, Noised
 from hushtable.counts.periods import Increment, decoded
 from hushtable.describe import describe_ledger
 from hushtable.describe.content import signed_by
@@ -42,7 +42,7 @@ def merge(
     target = Target(output, counts)
     refuse_repeated(counts)
     total, inputs, alike = _added(counts)
-    private = total.ledger is not None
+    noised = total if isinstance(total, Noised) else None
     with target.writing():
         total.save(output)
     facts = {
@@ -53,18 +53,18 @@ def merge(
         "alike": alike,
         "plan_id": total.plan.plan_id,
     }
-    if private:
+    if noised is not None:
         facts |= {"release_id": total.release_id} if total.release_id else {}
-        facts |= {**cost(total), "words": describe_ledger(total.ledger)}
+        facts |= {**cost(noised), "words": describe_ledger(noised.ledger)}
         facts |= {"signed_by": signed_by(total)}
 
     def blocks() -> Iterator[Block]:
         yield TextTable(*_table(inputs, total))
         for twin, path in alike:
             yield f"\n{path} holds the same counts as {twin}: are they the same rows?"
-        if private:
+        if noised is not None:
             yield ""
-            yield Paragraph([*describe_ledger(total.ledger), standing(total, "The sum")])
+            yield Paragraph([*describe_ledger(noised.ledger), standing(noised, "The sum")])
             yield f"\nWrote {target}."
         else:
             yield f"\nWrote {target}. It holds exact counts and is not private."
@@ -72,10 +72,10 @@ def merge(
     return CommandResult(facts, blocks())
 
 
-def _added(paths: list[Path]) -> tuple[Any, list[dict[str, Any]], list[list[str]]]:
+def _added(paths: list[Path]) -> tuple[Counts, list[dict[str, Any]], list[list[str]]]:
     """Return the sum, facts about its parts, and pairs of files with the same counts."""
     first, *others = paths
-    total: Any = read_counts(first, Increment.kind)
+    total = read_counts(first, Increment.kind)
     seen = {hashlib.sha256(total.counts.data).digest(): first}
     # Keeps only one line per file: the sum of a hundred takes no more memory than that of two.
     inputs = [_facts(str(first), total)]
@@ -90,8 +90,7 @@ def _added(paths: list[Path]) -> tuple[Any, list[dict[str, Any]], list[list[str]
     return total, inputs, alike
 
 
-def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
-    """Add, or report which two files cannot be added."""
+def _add(total: Counts, first: Path, other: Counts, path: Path) -> Counts:
     if isinstance(total, Increment) or isinstance(other, Increment):
         _check_period(total, first, other, path)
     elif total.kind != other.kind:
@@ -101,7 +100,8 @@ def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
             f"nor private; release the sketch first (hushtable release {raw} --epsilon 1 -o FILE)"
         )
     try:
-        return total + other
+        added: Counts = total + other
+        return added
     except PlanError:
         again = "sketch" if total.ledger is None else "sketch and release"
         raise PlanError(
@@ -112,13 +112,14 @@ def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
         raise PrivacyError(f"{path} and the files before it: {error}") from None
 
 
-def _check_period(total: Any, first: Path, other: Any, path: Path) -> None:
-    """Refuse to add what a period released to anything but releases of the same period."""
+def _check_period(total: Counts, first: Path, other: Counts, path: Path) -> None:
     if total.kind != other.kind:
         raise PrivacyError(
             f"{first} is {total.noun}, but {path} is {other.noun}: decode the increments of all "
             "periods first (hushtable decode), or release the sketch in its period"
         )
+    assert isinstance(total, Increment)
+    assert isinstance(other, Increment)
     if total.period != other.period:
         raise PrivacyError(
             f"{first} belongs to period {total.period}, but {path} belongs to period "
@@ -128,7 +129,6 @@ def _check_period(total: Any, first: Path, other: Any, path: Path) -> None:
 
 
 def _size(counts: Counts) -> dict[str, int]:
-    """Return the number of rows; for an increment, which mixes periods, the period."""
     return {"period": counts.period} if isinstance(counts, Increment) else {"rows": counts.n_rows}
 
 
@@ -139,7 +139,7 @@ def _facts(name: str, counts: Counts) -> dict[str, Any]:
     return facts
 
 
-def _table(inputs: list[dict[str, Any]], total: Any) -> tuple[list[str], list[list[str]]]:
+def _table(inputs: list[dict[str, Any]], total: Counts) -> tuple[list[str], list[list[str]]]:
     kind = total.kind
     lines = [(shown(one[kind]), one) for one in inputs] + [("sum", _facts("sum", total))]
     if total.ledger is None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from hushtable.cli.options import argument, flag, option
 from hushtable.cli.output import Target
 from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.schema import read_schema
+from hushtable.counts.base import Counts
 from hushtable.data.options import names_in
 from hushtable.data.schema import Schema
 from hushtable.describe.plan import n_tables
@@ -113,7 +115,6 @@ def _blocks(
 
 
 def _at_the_end(plan: Plan) -> str:
-    """Report how noisy the sum of all periods is."""
     design, horizon = plan.design, plan.horizon
     assert design is not None
     assert horizon is not None
@@ -133,7 +134,6 @@ def _at_the_end(plan: Plan) -> str:
 
 
 def _second_round(plan: Plan) -> list[str]:
-    """Report the benefit and cost of a second round; nothing for plans that have none."""
     if plan.detector != HUSHTABLE or plan.score == NOVELTY or plan.first_counts is not None:
         return []
     if plan.horizon is not None:
@@ -151,14 +151,6 @@ Ranges = Annotated[
     Path | None,
     option("FILE", "Merged release under hushtable plan ranges: narrows the ranges of SCHEMA."),
 ]
-_Relations = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "Merged release under hushtable plan relations of --marginals: also compare numeric "
-        "columns with what the other columns predict.",
-    ),
-]
 _Tables = Annotated[
     int | None,
     option(
@@ -168,33 +160,73 @@ _Tables = Annotated[
         max=10_000,
     ),
 ]
-_Marginals = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "Merged sketch or release under hushtable plan marginals: refines the plan (hushtable "
-        "only).",
-    ),
-]
-_Horizon = Annotated[
-    int | None,
-    option(
-        "T",
-        "With --epsilon: number of periods in which rows arrive, with one total budget for all; "
-        "--expected-rows is the number of rows in all periods.",
-        min=1,
-    ),
-]
-_Participations = Annotated[
-    int, option("K", "Largest number of periods in which a person has rows.", min=1)
-]
-_Apart = Annotated[
-    int, option("A", "Smallest number of periods from one of these to the next.", min=1)
-]
 _Novelty = Annotated[
     bool,
     flag("--novelty", "For rows that are known to be clean (hushtable only): see the docs."),
 ]
+
+
+@dataclass(frozen=True)
+class EarlierRounds:
+    """Merged counts of the rounds before that of the tables."""
+
+    marginals: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "Merged sketch or release under hushtable plan marginals: refines the plan (hushtable "
+            "only).",
+        ),
+    ] = None
+    ranges: Ranges = None
+    relations: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "Merged release under hushtable plan relations of --marginals: also compare numeric "
+            "columns with what the other columns predict.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The public numbers for which the tables of a private plan are laid out."""
+
+    epsilon: options.Epsilon = None
+    delta: options.Delta = 1e-6
+    expected_rows: options.ExpectedRows = None
+    sites: options.Sites = 1
+    passes: options.PlanPasses = 1
+
+
+@dataclass(frozen=True)
+class ManyPeriods:
+    """The periods in which rows arrive."""
+
+    horizon: Annotated[
+        int | None,
+        option(
+            "T",
+            "With --epsilon: number of periods in which rows arrive, with one total budget for "
+            "all; --expected-rows is the number of rows in all periods.",
+            min=1,
+        ),
+    ] = None
+    participations: Annotated[
+        int, option("K", "Largest number of periods in which a person has rows.", min=1)
+    ] = 1
+    apart: Annotated[
+        int, option("A", "Smallest number of periods from one of these to the next.", min=1)
+    ] = 1
+
+    def of_plan(self) -> Horizon | None:
+        """Return the horizon of the plan; None for a plan without periods."""
+        if self.horizon is not None:
+            return Horizon.of(self.horizon, self.participations, self.apart)
+        if (self.participations, self.apart) != (1, 1):
+            raise UsageError("--participations and --apart are about periods: give --horizon, too")
+        return None
 
 
 def draw(
@@ -203,19 +235,12 @@ def draw(
     detector: Detector = HUSHTABLE,
     tables: _Tables = None,
     seed: options.Seed = None,
-    marginals: _Marginals = None,
-    ranges: Ranges = None,
-    relations: _Relations = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = 1e-6,
-    expected_rows: options.ExpectedRows = None,
-    sites: options.Sites = 1,
-    passes: options.PlanPasses = 1,
-    horizon: _Horizon = None,
-    participations: _Participations = 1,
-    apart: _Apart = 1,
     novelty: _Novelty = False,
     context: options.Context = None,
+    *,
+    before: EarlierRounds,
+    budget: Budget,
+    periods: ManyPeriods,
 ) -> CommandResult:
     """Draw the hash functions that all sites share.
 
@@ -225,59 +250,47 @@ def draw(
     Example:
       hushtable plan draw schema.toml --epsilon 1 --expected-rows 50000 -o plan.hush
     """
-    target = Target(output, [schema, marginals, ranges, relations])
-    features, counts = narrowed(schema, ranges), read_counts(marginals) if marginals else None
-    if relations is not None:
-        features, counts = _related(features, relations, marginals), None
-    terms: dict[str, Any] = {
-        "detector": draw_spelled(detector).name, "marginals": counts,
-        "epsilon": epsilon, "delta": delta, "expected_rows": expected_rows,
-        "sites": sites, "passes": passes,
-        "horizon": _periods(horizon, participations, apart),
-    }  # fmt: skip
+    target = Target(output, [schema, before.marginals, before.ranges, before.relations])
+    features = narrowed(schema, before.ranges)
+    counts = read_counts(before.marginals) if before.marginals else None
+    if before.relations is not None:
+        features, counts = _related(features, before.relations, before.marginals), None
+    parameters: dict[str, Any] = {}
     if novelty:
-        terms["novelty"] = True
-    terms |= {} if context is None else {"context": names_in(context)}
-    if tables is not None or epsilon is None:
-        terms["n_tables"] = 100 if tables is None else tables
-    plan = Plan.draw(features, random_state=seed, **terms)
+        parameters["novelty"] = True
+    if context is not None:
+        parameters["context"] = names_in(context)
+    if tables is not None or budget.epsilon is None:
+        parameters["n_tables"] = 100 if tables is None else tables
+    plan = Plan.draw(
+        features,
+        detector=draw_spelled(detector).name,
+        marginals=counts,
+        random_state=seed,
+        horizon=periods.of_plan(),
+        **asdict(budget),
+        **parameters,
+    )
     return save_plan(plan, target, "plan draw", _notes(plan, counts))
 
 
-def _periods(horizon: int | None, participations: int, apart: int) -> Horizon | None:
-    if horizon is not None:
-        return Horizon.of(horizon, participations, apart)
-    if (participations, apart) != (1, 1):
-        raise UsageError("--participations and --apart are about periods: give --horizon, too")
-    return None
-
-
-def _notes(plan: Plan, counts: Any) -> Sequence[str]:
-    """Report the consequences of the marginals, or of their absence, and of a context."""
+def _notes(plan: Plan, counts: Counts | None) -> Sequence[str]:
+    notes = []
     if plan.context and plan.design is not None:
-        return ("The accuracy above was measured without a context.", *_of_marginals(plan, counts))
-    return _of_marginals(plan, counts)
-
-
-def _of_marginals(plan: Plan, counts: Any) -> Sequence[str]:
-    if counts is None:
-        if (
-            plan.design is None
-            or plan.horizon is not None
-            or not plan.design.pays_marginals(len(plan.schema))
-        ):
-            return ()
-        return (
+        notes.append("The accuracy above was measured without a context.")
+    if counts is not None and plan.data_dependent:
+        notes += [
+            f"It depends on data: the merged marginals of {counts.n_rows:,} rows. No sketch",
+            "under it can be released privately.",
+        ]
+    design = plan.design if counts is None and plan.horizon is None else None
+    if design is not None and design.pays_marginals(len(plan.schema)):
+        notes += [
             "A first round for the marginals would be worthwhile: hushtable plan marginals with "
             "the same",
             "options, then sketch, release, merge, and give the sum to --marginals here.",
-        )
-    if not plan.data_dependent:
-        return ()
-    return (
-        f"It depends on data: the merged marginals of {counts.n_rows:,} rows. No sketch",
-        "under it can be released privately.",
-    )
+        ]
+    return notes
 
 
 def narrowed(path: Path, ranges: Path | None) -> Schema:
@@ -296,7 +309,6 @@ def narrowed(path: Path, ranges: Path | None) -> Schema:
 
 
 def _related(schema: Schema, relations: Path, marginals: Path | None) -> Schema:
-    """Return a schema with the relations in a release."""
     if marginals is None:
         raise UsageError(
             "--relations also needs --marginals, the release that its plan was made from"

@@ -84,14 +84,6 @@ def sketch(
 
 
 _Sketch = Annotated[Path, argument("SKETCH", "Sketch made by hushtable sketch.")]
-_Total = Annotated[
-    float | None,
-    option(
-        "E",
-        "Total budget for one person, over all tables, all earlier releases, and all periods; "
-        "required, except for periods that have begun.",
-    ),
-]
 
 
 def _known(name: str) -> str:
@@ -100,14 +92,6 @@ def _known(name: str) -> str:
     return name
 
 
-_Noise = Annotated[
-    str,
-    option(
-        f"<{'|'.join(MECHANISMS)}>",
-        "Noise. " + "; ".join(f"{one.name}: {one.words}" for one in MECHANISMS.values()) + ".",
-        callback=_known,
-    ),
-]
 _After = Annotated[
     list[Path] | None,
     option(
@@ -116,23 +100,63 @@ _After = Annotated[
         "give it with the first period.",
     ),
 ]
-_Budget = Annotated[
-    float | None,
-    option(
-        "S",
-        "Share of the budget to use; by default .1 for marginals, .05 for ranges, .3 for "
-        "relations, and the whole rest for tables.",
-    ),
-]
-_Most = Annotated[
-    int | None,
-    option(
-        "N",
-        "Largest number of rows of one person; by default the limit that sketch applied with "
-        "--person, or else 1, which you then assert.",
-        min=1,
-    ),
-]
+
+
+@dataclass(frozen=True)
+class NoiseTerms:
+    """The terms of a release; without epsilon, those of periods that have begun."""
+
+    epsilon: Annotated[
+        float | None,
+        option(
+            "E",
+            "Total budget for one person, over all tables, all earlier releases, and all periods; "
+            "required, except for periods that have begun.",
+        ),
+    ] = None
+    delta: options.Delta = 1e-6
+    mechanism: Annotated[
+        str,
+        option(
+            f"<{'|'.join(MECHANISMS)}>",
+            "Noise. " + "; ".join(f"{one.name}: {one.words}" for one in MECHANISMS.values()) + ".",
+            callback=_known,
+        ),
+    ] = DEFAULT
+    adjacency: options.AdjacencyOption = "add-remove"
+    rows_per_person: Annotated[
+        int | None,
+        option(
+            "N",
+            "Largest number of rows of one person; by default the limit that sketch applied with "
+            "--person, or else 1, which you then assert.",
+            min=1,
+        ),
+    ] = None
+    share: Annotated[
+        float | None,
+        option(
+            "S",
+            "Share of the budget to use; by default .1 for marginals, .05 for ranges, .3 for "
+            "relations, and the whole rest for tables.",
+        ),
+    ] = None
+
+    def of_release(self, counted: Sketch) -> ReleaseTerms | None:
+        """Return the terms of a release of counts; None without epsilon."""
+        if self.epsilon is not None:
+            most = self.rows_per_person or counted.rows_per_person or 1
+            return ReleaseTerms(
+                self.epsilon,
+                self.delta,
+                self.adjacency,
+                most,
+                self.share,
+                mechanism=self.mechanism,
+            )
+        if (self.rows_per_person, self.delta, self.adjacency) != (None, 1e-6, "add-remove"):
+            raise UsageError("--rows-per-person, --delta and --adjacency need --epsilon: give it")
+        return None
 
 
 @dataclass(frozen=True)
@@ -161,14 +185,9 @@ class InPeriods:
 def release(
     sketch: _Sketch,
     output: options.Output,
-    epsilon: _Total = None,
-    delta: options.Delta = 1e-6,
-    mechanism: _Noise = DEFAULT,
-    adjacency: options.AdjacencyOption = "add-remove",
-    rows_per_person: _Most = None,
     after: _After = None,
-    share: _Budget = None,
     *,
+    terms: NoiseTerms,
     among: InPeriods,
 ) -> CommandResult:
     """Add noise to a sketch: the result may leave the site.
@@ -182,20 +201,15 @@ def release(
     """
     target = Target(output, [sketch, *(after or []), among.periods])
     counted = read_sketch(sketch)
-    most = rows_per_person or counted.rows_per_person or 1
-    terms = None
-    if epsilon is not None:
-        terms = ReleaseTerms(epsilon, delta, adjacency, most, share, mechanism=mechanism)
-    elif (rows_per_person, delta, adjacency) != (None, 1e-6, "add-remove"):
-        raise UsageError("--rows-per-person, --delta and --adjacency need --epsilon: give it")
+    given = terms.of_release(counted)
     earlier = [read_release(path) for path in after or []]
     if among.periods is not None:
-        if share is not None or mechanism != DEFAULT:
+        if terms.share is not None or terms.mechanism != DEFAULT:
             raise UsageError("--share and --mechanism cannot be combined with --periods")
-        return _release_period(sketch, counted, terms, among, earlier, target)
-    terms = _checked(terms, counted.plan, among)
+        return _release_period(sketch, counted, given, among, earlier, target)
+    checked = _checked(given, counted.plan, among)
     with cells_bar(len(counted.counts)) as advance:
-        noised = counted.release(terms, after=earlier, progress=advance)
+        noised = counted.release(checked, after=earlier, progress=advance)
     target.save(noised)
 
     def blocks() -> Iterator[Block]:
@@ -210,7 +224,6 @@ def release(
 
 
 def _checked(terms: ReleaseTerms | None, plan: Plan, among: InPeriods) -> ReleaseTerms:
-    """Return the terms; refuse to release a period of several on its own."""
     if plan.horizon is not None:
         raise PrivacyError(
             f"the plan is for {plan.horizon.periods} periods at one budget: name the file that "
@@ -231,7 +244,6 @@ def _release_period(
     earlier: list[Release],
     target: Target,
 ) -> CommandResult:
-    """Release a period: first into the file of all periods, then on its own."""
     kept = among.periods
     assert kept is not None
     Target(kept, [path])

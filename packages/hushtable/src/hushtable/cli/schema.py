@@ -172,7 +172,6 @@ def _public(feature: Feature, source: str) -> str:
 
 
 def _column(one: ColumnUnderstanding) -> _Column:
-    """Draft a column as it was read."""
     # The draft goes to every site, so the reason contains no number of values or rows.
     left_out = _LEFT_OUT.get(one.kind, "")
     if one.kind == "category" and names_identifier(one.name):
@@ -312,7 +311,6 @@ def check(
 
 
 def _schema(path: Path) -> tuple[Schema, Reading]:
-    """Read a schema, or the plan's schema in a .hush file, and how a model's rows were read."""
     if path.suffix != ".hush":
         return read_schema(path), Reading()
     content = files.read(path)
@@ -369,7 +367,6 @@ def _share(share: float) -> str:
 
 
 def _sentence(result: FeatureCheck, public: bool) -> str:
-    """Describe what a finding may mean, and what to do about it."""
     feature = result.feature
     name, allowed = shown(feature.name), shown(values(feature, public))
     if result.finding == "missing":

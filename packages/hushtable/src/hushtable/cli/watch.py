@@ -120,7 +120,6 @@ class WatchRun:
 
     @property
     def _none(self) -> int | None:
-        """No outliers, or None if there is no threshold below which rows are outliers."""
         return None if math.isnan(self._offset) else 0
 
     def open(self, data: str) -> Reader:
@@ -264,7 +263,6 @@ _Output = Annotated[
     Path,
     option("FOLDER", "Folder for the summaries, and for the state of the watch.", "--output", "-o"),
 ]
-_Top = Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)]
 
 
 def _known_format(name: str) -> str:
@@ -273,31 +271,50 @@ def _known_format(name: str) -> str:
     return name
 
 
-_Format = Annotated[
-    str,
-    option("<ending>", f"Format of that list: {endings(LISTS)}.", callback=_known_format),
-]
-_Id = Annotated[
-    str | None,
-    option(
-        "NAME", "Column that identifies a row; in a query, it shows which rows are new.", "--id"
-    ),
-]
-_Keep = Annotated[str | None, option("A,B,...", "Also copy these columns next to the lowest rows.")]
-_Threshold = Annotated[
-    float | None,
-    option(
-        "SCORE", "Rows that score lower are outliers, instead of those below the model's threshold."
-    ),
-]
-_FailAbove = Annotated[
-    str | None,
-    option(
-        "SHARE,drift",
-        "Exit with code 3 if the share of outliers among the new rows is above this value (such "
-        "as 2%), if their drift is above what chance explains (drift), or if either is (2%,drift).",
-    ),
-]
+@dataclass(frozen=True)
+class Listed:
+    """The list of the lowest new rows."""
+
+    top: Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)] = 20
+    format: Annotated[
+        str,
+        option("<ending>", f"Format of that list: {endings(LISTS)}.", callback=_known_format),
+    ] = "csv"
+    id_: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "Column that identifies a row; in a query, it shows which rows are new.",
+            "--id",
+        ),
+    ] = None
+    keep: Annotated[
+        str | None, option("A,B,...", "Also copy these columns next to the lowest rows.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """When rows are outliers, and when these are too many."""
+
+    threshold: Annotated[
+        float | None,
+        option(
+            "SCORE",
+            "Rows that score lower are outliers, instead of those below the model's threshold.",
+        ),
+    ] = None
+    fail_above: Annotated[
+        str | None,
+        option(
+            "SHARE,drift",
+            "Exit with code 3 if the share of outliers among the new rows is above this value "
+            "(such as 2%), if their drift is above what chance explains (drift), or if either is "
+            "(2%,drift).",
+        ),
+    ] = None
+
+
 _Settle = Annotated[
     float,
     option(
@@ -312,15 +329,12 @@ def watch(
     data: _Data,
     model: ModelFile,
     output: _Output = Path("watched"),
-    top: _Top = 20,
-    format: _Format = "csv",
-    id_: _Id = None,
-    keep: _Keep = None,
-    threshold: _Threshold = None,
-    fail_above: _FailAbove = None,
     settle: _Settle = 5.0,
     threads: Threads = -1,
     reads: Reads = READS,
+    *,
+    listed: Listed,
+    alarm: Alarm,
 ) -> CommandResult:
     """Score rows that are new since the last call (for cron, systemd).
 
@@ -333,17 +347,17 @@ def watch(
     Example:
       hushtable watch exports --model model.hush --id "Patient ID" --fail-above 2% -o watched
     """
-    id_, kept = reads.beside(id_, keep)
-    check_top(output / f"top.{format}", kept)
-    limits, folder = Limits.of(fail_above), OutputFolder(output)
-    run = WatchRun(model, reads, id_, kept, top, threshold, threads)
+    id_, kept = reads.beside(listed.id_, listed.keep)
+    check_top(output / f"top.{listed.format}", kept)
+    limits, folder = Limits.of(alarm.fail_above), OutputFolder(output)
+    run = WatchRun(model, reads, id_, kept, listed.top, alarm.threshold, threads)
     run.check(limits)
     source = _source(run, data, settle, output)
     folder.path.mkdir(exist_ok=True)
     place = WatchPlace(folder.path, source.name if isinstance(source, Files) else source.source)
     with _whole() as made, place.running():
         run.score(source, place)
-        facts = run_facts(run, place.run, source, limits, f"top-{place.run:06}.{format}")
+        facts = run_facts(run, place.run, source, limits, f"top-{place.run:06}.{listed.format}")
         blocks = list(_blocks(run, facts, folder.path))
         if facts["top"]:
             made.append(folder.path / facts["top"])
@@ -358,7 +372,6 @@ def watch(
 
 
 def _code(facts: dict[str, Any]) -> int:
-    """Return the exit code; note failures."""
     if not facts["failed"]:
         return _ABOVE if facts["above"] else 0
     files, first = count(len(facts["failed"]), "file"), facts["failed"][0]["error"]
@@ -367,7 +380,6 @@ def _code(facts: dict[str, Any]) -> int:
 
 
 def _source(run: WatchRun, data: str, settle: float, output: Path) -> Files | Reader:
-    """Return the files to watch, or the rows of a query; refuse sources that cannot be watched."""
     if run.reads.query is None and run.reads.recipe is None:
         files = Files(data, settle)
         files.check(output)

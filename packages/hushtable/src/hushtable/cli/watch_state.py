@@ -100,7 +100,6 @@ class WatchPlace:
         return self.log.stat().st_size if self.log.exists() else 0
 
     def _cut(self) -> None:
-        """Remove incomplete runs from the log."""
         if self._bytes is not None and self._size() > self._bytes:
             os.truncate(self.log, self._bytes)
 
@@ -160,7 +159,6 @@ class WatchPlace:
 
 @contextlib.contextmanager
 def _said(folder: Path) -> Iterator[None]:
-    """Explain an error of SQLite in words."""
     try:
         yield
     except sqlite3.Error as error:

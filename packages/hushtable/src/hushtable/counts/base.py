@@ -1,6 +1,7 @@
 """Counts of any kind under a plan: the base of sketch, release and local model."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -17,7 +18,7 @@ from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.families import TOTALS
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent
-from hushtable.privacy.ledger import Ledger
+from hushtable.privacy.ledger import Ledger, check_parts
 
 
 class Counts(Displayed, ABC):
@@ -146,23 +147,43 @@ class Counts(Displayed, ABC):
             self.seal.write(path, self.kind, *self.entries())
 
 
-def seal_of(content: files.Content) -> Any:
-    """Return the seal of a file, a `hushtable_federation.seal.Seal`; None if it is not signed.
-
-    Raises `PlanError` if the seal is invalid or incomplete, and `PluginError` if
-    hushtable-federation is not installed to check it.
-    """
-    if content.manifest.get("result") is None and content.signature is None:
-        return None
-    return plugins.extension("seal", "a signed file", "federation")(content)
-
-
+@dataclass(frozen=True, eq=False)
 class Noised(Counts):
     """Counts with the noise that their ledger states: of one or several sites."""
 
+    adds: ClassVar[bool] = True
     may_leave: ClassVar[bool] = True
 
+    plan: Plan
+    counts: NDArray[np.int64]
     ledger: Ledger
+    seal: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ledger.sensitivity.tables != self.plan.family.n_histograms:
+            raise PlanError("the ledger counts other tables than those of the plan")
+        if self.ledger.behind_plan != self.plan.behind:
+            raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
+        check_parts(self.ledger)
+
+    def __add__(self, other: Self) -> Self:
+        if not self._addable(other):
+            return NotImplemented
+        return type(self)(self.plan, self.counts + other.counts, self.ledger + other.ledger)
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> Self:
+        """Build the counts in a file.
+
+        Raises `PlanError` if it has none, or its seal is invalid or incomplete, and `PluginError`
+        if hushtable-federation is not installed to check the seal.
+        """
+        ledger = Ledger.from_dict(content.said(cls.kind, {"ledger": object})["ledger"])
+        plan, seal = Plan.from_file(content), None
+        if content.manifest.get("result") is not None or content.signature is not None:
+            seal = plugins.extension("seal", "a signed file", "federation")(content)
+        return cls(plan, content.array("counts"), ledger, seal)
 
 
 def mergeable(given: object) -> Counts | None:

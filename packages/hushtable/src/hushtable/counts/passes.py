@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.sketch import Counter, Ints, Sketch
+from hushtable.counts.counter import Counter, Ints
+from hushtable.counts.rounds import gated
+from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader, taken
 from hushtable.data.weights import Numbered, Weights
 from hushtable.plans.families import ScoreHistogram
@@ -18,14 +20,14 @@ from hushtable.plans.plan import Plan
 def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int | None) -> Sketch:
     """Count all rows, find the gate, and count the rows in dense regions.
 
-    The counts are bit-identical to those from `Plan.gate` and `Plan.second_pass` with sketches, but
+    The counts are bit-identical to those of the rounds `gate` and `second_pass` with sketches, but
     faster: rows are placed in the gate's histogram once, and usually fewer than half are counted
     again, while they are placed, with a gate that is guessed from the rows before. The rows are
     read once more only if there may be rows between the guess and the gate. It stores one byte for
     each row.
     """
     counts, tally = Counter(plan).count(reader, weights, n_jobs)
-    placing = _Placing(plan, gate_histogram(plan.family, counts))
+    placing = _Placing(plan, gate_histogram(plan.family, plan.score, counts, 0.0))
     some, _ = placing.count(reader, weights, n_jobs)
     placed, above = placing.placed, placing.above
     gate = placing.guess
@@ -33,7 +35,7 @@ def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int
         some += _Correcting(plan, placed, gate, above).count(reader, weights, n_jobs)[0]
     largest = 1 if weights is None else int(weights.max(initial=1))
     second = some if above else counts - some
-    return Sketch(plan.gated(counts, gate), second, tally, largest_weight=largest)
+    return Sketch(gated(plan, counts, gate), second, tally, largest_weight=largest)
 
 
 class _Placed(NamedTuple):

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.arguments import whole
-from hushtable.counts.base import Noised, seal_of
+from hushtable.counts.base import Noised
 from hushtable.counts.release import Release, check_plan, earlier_of
 from hushtable.counts.sketch import Sketch, check_counts
 from hushtable.display import Displayed
@@ -26,7 +25,7 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy import mechanisms
 from hushtable.privacy.accounting import GAUSSIAN
 from hushtable.privacy.budget import ReleaseTerms, Spent, check_public_delta
-from hushtable.privacy.ledger import Ledger, Share, check_parts
+from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Adjacency, Cost
 
 
@@ -61,30 +60,21 @@ class Increment(Noised):
 
     kind: ClassVar[str] = "increment"
     noun: ClassVar[str] = "an increment"
-    adds: ClassVar[bool] = True
     mixed: ClassVar[bool] = True
-
-    plan: Plan
-    counts: NDArray[np.int64]
-    ledger: Ledger
-    seal: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        unit = self.ledger.sensitivity
-        if unit.tables != self.plan.family.n_histograms or unit.horizon != self.plan.horizon:
-            raise PlanError("the ledger counts other tables or periods than those of the plan")
-        if unit.horizon is None or self.ledger.window is not None:
+        horizon = self.ledger.sensitivity.horizon
+        if horizon != self.plan.horizon:
+            raise PlanError("the ledger counts other periods than those of the plan")
+        if horizon is None or self.ledger.window is not None:
             raise PlanError("an increment needs a plan with a horizon, and is not a sum")
-        check_parts(self.ledger)
         late = max(self.ledger.shares, key=lambda share: share.start)
         if late.start > self.period:
             raise PlanError(
                 f"the site whose share is {late.release[:12]} begins with period {late.start}, but "
                 f"this is an increment of period {self.period}"
             )
-        if self.ledger.behind_plan != self.plan.behind:
-            raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
 
     @property
     def period(self) -> int:
@@ -92,21 +82,9 @@ class Increment(Noised):
         assert self.ledger.period is not None
         return self.ledger.period
 
-    def __add__(self, other: "Increment") -> "Increment":
-        if not self._addable(other):
-            return NotImplemented
-        return Increment(self.plan, self.counts + other.counts, self.ledger + other.ledger)
-
     def spent(self) -> tuple[Spent, ...]:
         """Return the earlier releases on which a plan drawn from these counts depends."""
         return self.ledger.as_spent(self.plan.detector, self.ledger.shares[0].release)
-
-    @classmethod
-    def from_file(cls, content: files.Content) -> "Increment":
-        """Build the increment in a file; raise `PlanError` if it has none."""
-        ledger = Ledger.from_dict(content.said("increment", {"ledger": object})["ledger"])
-        plan, seal = Plan.from_file(content), seal_of(content)
-        return cls(plan, content.array("counts"), ledger, seal)
 
 
 def decoded(increments: Sequence[Increment], window: int | None = None) -> Release:
@@ -164,7 +142,6 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
 
 
 def _check_sites(one: Increment, following: Ledger) -> None:
-    """Raise unless the senders of one increment, and the sites that begin, sent the next."""
     mine = {share.release for share in one.ledger.shares}
     shares = {share.release: (share.scale, following.pool_of(share)) for share in following.shares}
     for share in one.ledger.shares:
@@ -274,8 +251,15 @@ class Periods(Displayed):
         """Return the total cost of all periods, as stated in the increment of one."""
         plan, terms = self.plan, self.terms
         unit = terms.sensitivity(plan.family.n_histograms, horizon=plan.horizon)
-        about = terms.mechanism, unit, terms.delta, (self.share,), plan.behind
-        return Ledger(*about, accounting=GAUSSIAN, period=period)
+        return Ledger(
+            mechanism=terms.mechanism,
+            sensitivity=unit,
+            delta=terms.delta,
+            shares=(self.share,),
+            behind_plan=plan.behind,
+            accounting=GAUSSIAN,
+            period=period,
+        )
 
     def release(self, sketch: Sketch, period: int | None = None) -> Increment:
         """Return the increment that leaves the site for a period.
@@ -423,7 +407,6 @@ def _opened(
     start: int | None,
     after: Sequence[Release],
 ) -> Periods:
-    """Read the periods, or create them."""
     if not path.exists():
         if terms is None:
             raise UsageError(f"there is no {path} yet: give epsilon, for all periods, to create it")
@@ -452,6 +435,5 @@ def _opened(
 
 
 def _held(periods: Periods, sketch: Sketch) -> int:
-    """Return the last period with exactly the counts of a sketch; 0 if there is none."""
     found = np.flatnonzero((periods.counts == sketch.counts).all(axis=1))
     return int(found[-1]) + 1 if len(found) and sketch.counts.any() else 0

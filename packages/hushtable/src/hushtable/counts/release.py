@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.counts.base import Counts, Noised, seal_of
+from hushtable.counts import rounds
+from hushtable.counts.base import Counts, Noised
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose, purpose_of
@@ -27,7 +28,7 @@ from hushtable.privacy.budget import (
     split_history,
 )
 from hushtable.privacy.layout import span
-from hushtable.privacy.ledger import Ledger, Share, check_parts
+from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity, named
 
 
@@ -63,26 +64,15 @@ class Release(Noised):
 
     kind: ClassVar[str] = "release"
     noun: ClassVar[str] = "a release"
-    adds: ClassVar[bool] = True
-
-    plan: Plan
-    counts: NDArray[np.int64]
-    ledger: Ledger
-    seal: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.ledger.sensitivity.tables != self.plan.family.n_histograms:
-            raise PlanError("the ledger counts other tables than those of the plan")
-        if self.ledger.behind_plan != self.plan.behind:
-            raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
         horizon = self.ledger.sensitivity.horizon
         if horizon != self.plan.horizon or (horizon is not None and self.ledger.window is None):
             raise PlanError(
                 "the plan is for releases by period: what a single period released cannot score "
                 "rows; decode those of all periods, with hushtable.decoded"
             )
-        check_parts(self.ledger)
 
     @cached_property
     def release_id(self) -> str:  # type: ignore[override] # computed once, never assigned
@@ -92,11 +82,6 @@ class Release(Noised):
     def spent(self) -> tuple[Spent, ...]:
         """Return the earlier releases on which a plan drawn from these counts depends."""
         return self.ledger.as_spent(self.plan.detector, self.release_id)
-
-    def __add__(self, other: "Release") -> "Release":
-        if not self._addable(other):
-            return NotImplemented
-        return Release(self.plan, self.counts + other.counts, self.ledger + other.ledger)
 
     def release(self, *_: Any, **__: Any) -> "Release":
         """Refuse, because it is a release already."""
@@ -141,8 +126,8 @@ class Release(Noised):
     def relations(self, marginals: "Release") -> Schema:
         """Return the schema whose columns are compared with what the others predict.
 
-        For a release under `Plan.relations`. The schema records the cost, so that every release
-        under it counts it.
+        For a release under `hushtable.counts.rounds.relations`. The schema records the cost, so
+        that every release under it counts it.
 
         Parameters
         ----------
@@ -160,9 +145,9 @@ class Release(Noised):
         if plan.purpose is not Purpose.RELATIONS:
             raise UsageError(
                 f"a release of a {plan.detector!r} plan has no relations: sketch and release "
-                "under Plan.relations(marginals)"
+                "under hushtable.counts.rounds.relations(marginals)"
             )
-        needed = type(plan).relations(marginals)
+        needed = rounds.relations(marginals)
         if needed.plan_id != plan.plan_id:
             raise PlanError(
                 "the plan of these counts was made from other marginals: " + needed.difference(plan)
@@ -170,13 +155,6 @@ class Release(Noised):
         profile = profile_of(marginals)
         found = relations_of_pairs(plan.schema, self.counts, self.ledger.noise_sd, profile)
         return replace(plan.schema, paid=self.spent(), relations=found)
-
-    @classmethod
-    def from_file(cls, content: files.Content) -> "Release":
-        """Build the release in a file; raise `PlanError` if it has none."""
-        ledger = Ledger.from_dict(content.said("release", {"ledger": object})["ledger"])
-        plan, seal = Plan.from_file(content), seal_of(content)
-        return cls(plan, content.array("counts"), ledger, seal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,11 +277,15 @@ def release_counts(
     check_adjacency(plan.detector, terms.adjacency)
     sensitivity = terms.sensitivity(plan.family.n_histograms, counts.sampled)
     scale = _scale(terms, plan, sensitivity, before)
-    part = Share(secrets.token_hex(32), scale, mechanisms.library(), earlier)
     # The ledger checks the terms, before any noise is drawn.
-    accounting = GAUSSIAN if named(terms.mechanism).gaussian else ZCDP
-    about = terms.mechanism, sensitivity, terms.delta, (part,), plan.behind
-    ledger = Ledger(*about, accounting=accounting)
+    ledger = Ledger(
+        mechanism=terms.mechanism,
+        sensitivity=sensitivity,
+        delta=terms.delta,
+        shares=(Share(secrets.token_hex(32), scale, mechanisms.library(), earlier),),
+        behind_plan=plan.behind,
+        accounting=GAUSSIAN if named(terms.mechanism).gaussian else ZCDP,
+    )
     noised = mechanisms.add_noise(counts.counts, terms.mechanism, scale, progress=progress)
     return Release(plan, noised, ledger)
 

@@ -1,146 +1,38 @@
 """The sketch: counts of rows under a plan, and their algebra."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from queue import SimpleQueue
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files, progress
-from hushtable.arguments import generator, whole
+from hushtable.arguments import generator
 from hushtable.counts.base import Counts, check_coupled, coupling_words
+from hushtable.counts.counter import Counter
 from hushtable.counts.release import Release, check_plan, release_counts
-from hushtable.data.encoding import Codes, Encoder, naming_places
 from hushtable.data.persons import PersonRows, PersonsCounted
-from hushtable.data.readers import Batch, Reader, Unasked, no_rows, taken
+from hushtable.data.readers import Unasked, no_rows
 from hushtable.data.typed import open_rows
-from hushtable.data.weights import Numbered, Weights, count_rows, numbered, whole_weights
+from hushtable.data.weights import count_rows, whole_weights
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS, Adjacency, named
-from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
-
-Ints = NDArray[np.int64]
 
 
-class Counter:
-    """Counts rows under a plan, with an accumulator for each thread; these are added at the end.
-
-    Under a plan of the second pass, only dense rows are counted. With ``persons``, which names the
-    column, only the chosen rows of each person are counted.
-    """
-
-    def __init__(self, plan: Plan, persons: PersonRows | None = None) -> None:
-        self._plan, self._persons = plan, persons
-        self._encoder = Encoder(plan.schema)
-        self._idle: SimpleQueue[tuple[Ints, Ints]] = SimpleQueue()
-        self._rows: list[int] = []
-        self._sample: Ints | None = None
-        self._gate = plan.dense_rows()
-        self._loop = None if self._gate else plan.family.counting_numbers()
-
-    def draw_samples(self, n_rows: int, max_samples: int, rng: "np.random.Generator") -> None:
-        """Draw the rows of each table: ``max_samples`` of ``n_rows``, without replacement."""
-        size, tables = min(whole("max_samples", max_samples), n_rows), self._plan.family.n_tables
-        # (row, table) pairs as row * tables + table: in sorted order, they are read in order.
-        pairs = [rng.choice(n_rows, size, replace=False) * tables + t for t in range(tables)]
-        self._sample = np.sort(np.concatenate(pairs))
-
-    def count(
-        self, reader: Reader, weights: Weights | None, n_jobs: int | None
-    ) -> tuple[Ints, Ints]:
-        """Count every row, or the sample; return counts (n_cells,) and tally (n_features, 2)."""
-        stored = self._encoder.takes_stored and self._plan.family.takes_stored
-        sources = numbered(reader, weights, stored=stored)
-        threads = self._threads(n_jobs, reader)
-        for _ in range(threads):
-            self._idle.put(self._nothing())
-        with naming_places(reader):
-            for_each(self._add, sources, threads)
-        if self._persons is not None:
-            for codes in self._persons.chosen():
-                self._add_codes(codes, None)
-        counts, tally = self._idle.get()
-        while not self._idle.empty():
-            some_counts, some_tally = self._idle.get()
-            counts += some_counts
-            tally += some_tally
-        return counts, tally
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows read so far, without those of weight zero."""
-        return sum(self._rows)
-
-    def _threads(self, n_jobs: int | None, reader: Reader) -> int:
-        if self._sample is not None and not reader.files:
-            # Few rows of a batch in memory are counted, so that most of the work is Python's.
-            return n_threads(n_jobs, len(self._sample) // self._plan.family.n_tables)
-        return n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
-
-    def _nothing(self) -> tuple[Ints, Ints]:
-        cells, features = self._plan.family.n_cells, len(self._plan.schema)
-        return np.zeros(cells, np.int64), np.zeros((features, 2), np.int64)
-
-    def _add(self, item: Numbered) -> None:
-        start, batch, weights = item
-        self._rows.append(len(batch))
-        if self._sample is not None:
-            self._add_sample(start, batch, self._sample)
-            return
-        if self._persons is not None:
-            ids = batch[:, -1] if isinstance(batch, np.ndarray) else batch.columns[-1]
-            self._persons.add(self._encoder.encode(batch, start), ids, start)
-            return
-        if weights is None and self._loop is not None:
-            with self._accumulator() as (counts, tally):
-                if self._encoder.scan(batch, start, self._loop, counts, tally):
-                    return
-        self._add_codes(self._encoder.encode(batch, start), weights)
-
-    def _add_codes(self, codes: Codes, weights: Weights | None) -> None:
-        if self._gate is not None:
-            dense = self._gate(codes)
-            weights = dense.astype(np.int64) if weights is None else weights * dense
-        with self._accumulator() as (counts, tally):
-            tally += codes.tally
-            self._plan.family.count(codes, counts, weights)
-
-    def _add_sample(self, start: int, batch: Batch, sample: Ints) -> None:
-        tables = self._plan.family.n_tables
-        first, last = np.searchsorted(sample, [start * tables, (start + len(batch)) * tables])
-        rows, table = np.divmod(sample[first:last] - start * tables, tables)
-        # Only rows that at least one table samples are encoded.
-        used, place = np.unique(rows, return_inverse=True)
-        codes = self._encoder.encode(taken(batch, used), start)
-        with self._accumulator() as (counts, tally):
-            tally += codes.tally
-            self._plan.family.count_pairs(codes, place, table, counts)
-
-    @contextlib.contextmanager
-    def _accumulator(self) -> Iterator[tuple[Ints, Ints]]:
-        own = self._idle.get()
-        try:
-            yield own
-        finally:
-            self._idle.put(own)
-
-
-def count_persons(
+def _of_persons(
     plan: Plan,
     X: Any,
     rows: PersonRows,
     n_jobs: int | None,
     *,
     allow_empty: bool,
-    attended: bool = True,
-) -> tuple[Ints, Ints]:
-    """Count the rows that ``rows`` chooses of each person; see `Counter.count`."""
+    attended: bool,
+) -> "Sketch":
+    """Count the rows that ``rows`` chooses of each person; see `Sketch.from_data`."""
     if rows.column in plan.schema.names:
         raise UsageError(
             f"column {rows.column!r} identifies persons, but the plan counts it as a feature: "
@@ -155,10 +47,21 @@ def count_persons(
                 f"{reader.source} has no column names, so it has no column {rows.column!r}: give "
                 "a frame or a table"
             )
-        found = Counter(plan, rows).count(reader, None, n_jobs)
+        counts, tally = Counter(plan, rows).count(reader, None, n_jobs)
     if not allow_empty and not rows.counted.n_rows:
         raise no_rows(reader)
-    return found
+    return Sketch(
+        plan,
+        counts,
+        tally,
+        rows_per_person=rows.most,
+        persons=rows.counted,
+        unread=_words(rows.unasked),
+    )
+
+
+def _words(unasked: Unasked | None) -> tuple[str, ...]:
+    return () if unasked is None else unasked.words
 
 
 def count_here(
@@ -176,37 +79,25 @@ def count_here(
     coupled = coupling_words(plan, reader, None)
     counter = Counter(plan)
     if max_samples is not None:
-        reader = _drawn(counter, reader, max_samples, sample_weight, random_state)
+        if sample_weight is not None:
+            raise UsageError("sample_weight needs all rows in every table: leave max_samples out")
+        rng, reader = generator(random_state), reader.repeatable()
+        counter.draw_samples(count_rows(reader), max_samples, rng)
     weights = whole_weights(sample_weight, reader, allow_empty=allow_empty)
     counts, tally = counter.count(reader, weights, n_jobs)
     if not allow_empty and not counter.n_rows:
         raise no_rows(reader)
     largest = 1 if weights is None else int(weights.max(initial=1))
-    sampled, seeded = max_samples is not None, random_state is not None
-    fresh = sampled and not seeded
-    return Sketch(plan, counts, tally, sampled, largest, fresh, coupled=coupled)
-
-
-def most_together(a: "Sketch", b: "Sketch") -> int | None:
-    """Return how many rows of a person a sum has at most; a person in both has the rows of both.
-
-    It depends on how the parts were counted, not on rows: the noise is scaled by it, and its scale
-    is public. A sketch that counted no rows keeps its bound; `Sketch.zero` has a bound of 0.
-    """
-    one, other = a.rows_per_person, b.rows_per_person
-    return None if one is None or other is None else one + other
-
-
-def check_tables(plan: Plan, counts: Ints) -> None:
-    """Raise `PlanError` if the tables of a sketch hold different numbers of rows, or too many."""
-    rows = np.add.reduceat(counts, plan.family.offsets[:-1], dtype=np.float64)
-    if plan.purpose is Purpose.VERDICTS:  # the first histogram counts rows, the others have signs
-        rows[0] = counts[1] - counts[0]
-    if abs(rows).max() > 2**52 or (rows != rows[0]).any() or plan.rows_counted(counts) < 0:
-        raise PlanError(
-            f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
-            "same rows in each, at most 2^52"
-        )
+    sampled = max_samples is not None
+    return Sketch(
+        plan,
+        counts,
+        tally,
+        sampled=sampled,
+        largest_weight=largest,
+        fresh_samples=sampled and random_state is None,
+        coupled=coupled,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +172,14 @@ class Sketch(Counts):
         for name, array in (("counts", self.counts), ("tally", self.tally)):
             if len(array) and array.min() < 0 and not (signed and name == "counts"):
                 raise PlanError(f"sketch: {name} holds a negative number")
-        check_tables(self.plan, self.counts)
+        rows = np.add.reduceat(self.counts, self.plan.family.offsets[:-1], dtype=np.float64)
+        if signed:  # the first histogram counts rows, the others have signs
+            rows[0] = self.counts[1] - self.counts[0]
+        if abs(rows).max() > 2**52 or (rows != rows[0]).any() or self.n_rows < 0:
+            raise PlanError(
+                f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
+                "same rows in each, at most 2^52"
+            )
 
     @classmethod
     def zero(cls, plan: Plan) -> "Sketch":
@@ -367,22 +265,21 @@ class Sketch(Counts):
             if max_samples is not None or sample_weight is not None:
                 raise UsageError("person= counts whole rows: drop sample_weight and max_samples")
             rows = PersonRows(person, rows_per_person, key, plan.plan_id, known)
-            asks = {"allow_empty": allow_empty, "attended": attended}
-            counts, tally = count_persons(plan, X, rows, n_jobs, **asks)
-            found = cls(plan, counts, tally, rows_per_person=rows.most, persons=rows.counted)
-            return found._noted(rows.unasked)
+            return _of_persons(plan, X, rows, n_jobs, allow_empty=allow_empty, attended=attended)
         if rows_per_person != 1 or key is not None or known is not None:
             raise UsageError("rows_per_person=, key= and known= need person=: name the column")
         reader = open_rows(X, plan.schema, attended=attended)
         check_coupled(plan, reader, None)
-        found = count_here(
-            plan, reader, sample_weight=sample_weight, max_samples=max_samples,
-            random_state=random_state, n_jobs=n_jobs, allow_empty=allow_empty,
-        )  # fmt: skip
-        return found._noted(reader.unasked)
-
-    def _noted(self, unasked: Unasked | None) -> "Sketch":
-        return self if unasked is None else replace(self, unread=unasked.words)
+        sketch = count_here(
+            plan,
+            reader,
+            sample_weight=sample_weight,
+            max_samples=max_samples,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            allow_empty=allow_empty,
+        )
+        return replace(sketch, unread=_words(reader.unasked))
 
     @property
     def n_rows(self) -> int:
@@ -477,8 +374,14 @@ class Sketch(Counts):
         most = rows_per_person
         if most is None:
             most = 1 if isinstance(epsilon, ReleaseTerms) else self.rows_per_person or 1
-        named = {"rows_per_person": most, "share": share, "mechanism": mechanism}
-        terms = ReleaseTerms.given(epsilon, delta=delta, adjacency=adjacency, **named)
+        terms = ReleaseTerms.given(
+            epsilon,
+            delta=delta,
+            adjacency=adjacency,
+            rows_per_person=most,
+            share=share,
+            mechanism=mechanism,
+        )
         check_plan(self.plan)
         check_counts(self, terms.mechanism, terms.rows_per_person)
         return release_counts(self, terms, after, progress)
@@ -488,15 +391,18 @@ class Sketch(Counts):
     def __add__(self, other: "Sketch") -> "Sketch":
         if not self._addable(other):
             return NotImplemented
+        one, two = self.rows_per_person, other.rows_per_person
         return Sketch(
             self.plan,
             self.counts + other.counts,
             self.tally + other.tally,
-            self.sampled or other.sampled,
-            max(self.largest_weight, other.largest_weight),
-            not (self.seeded or other.seeded),
-            most_together(self, other),
-            self.coupled or other.coupled,
+            sampled=self.sampled or other.sampled,
+            largest_weight=max(self.largest_weight, other.largest_weight),
+            fresh_samples=not (self.seeded or other.seeded),
+            # A person in both has the rows of both. The sum depends on how the parts were counted,
+            # not on rows: the noise is scaled by it, and its scale is public.
+            rows_per_person=None if one is None or two is None else one + two,
+            coupled=self.coupled or other.coupled,
         )
 
     def __sub__(self, other: "Sketch") -> "Sketch":
@@ -559,8 +465,16 @@ class Sketch(Counts):
         for name, value, least in numbers:
             if (value is not None or name in said) and (type(value) is not int or value < least):
                 raise PlanError(f"{name}={value!r}: needs a whole number, {least} or more")
-        about = said["sampled"], weight, fresh, most, said.get("coupled", "")
-        return cls(Plan.from_file(content), counts, tally, *about)
+        return cls(
+            Plan.from_file(content),
+            counts,
+            tally,
+            sampled=said["sampled"],
+            largest_weight=weight,
+            fresh_samples=fresh,
+            rows_per_person=most,
+            coupled=said.get("coupled", ""),
+        )
 
     def outside(self) -> dict[str, int]:
         """Return, for each feature that has some, how many rows were outside the plan."""
@@ -598,12 +512,3 @@ def check_counts(sketch: Sketch, mechanism: str, rows_per_person: int) -> None:
             f"{rows_per_person}: give rows_per_person={most} or more, or count fewer (of sketches "
             "that were added, a person in several has the rows of each: sketch all rows at once)"
         )
-
-
-def _drawn(counter: Counter, reader: Reader, size: int, weights: Any, random_state: Any) -> Reader:
-    """Draw the samples of each table; return the rows to which a second pass applies."""
-    if weights is not None:
-        raise UsageError("sample_weight needs all rows in every table: leave max_samples out")
-    reader, source = reader.repeatable(), generator(random_state)
-    counter.draw_samples(count_rows(reader), size, source)
-    return reader

@@ -42,7 +42,8 @@ class Verdicts(Counts):
     subtracted again.
 
     They are exact counts of few rows, from which the rows can be reconstructed: keep them like the
-    rows themselves. Only a release under ``Plan.verdicts`` may leave a site.
+    rows themselves. Only a release under a plan of `hushtable.counts.rounds.verdicts` may leave a
+    site.
 
     Attributes
     ----------
@@ -177,12 +178,12 @@ class Verdicts(Counts):
         return int(both.min())
 
     def signed(self, plan: Plan) -> Sketch:
-        """Return the sketch of these verdicts under the model's ``Plan.verdicts``, to release."""
+        """Return the sketch of these verdicts under a model's plan of verdicts, to release."""
         family = plan.family
         if not isinstance(family, Labelled) or not family.model.same(self.plan.family):
             raise PlanError(
-                f"{self.noun} can be released only under Plan.verdicts of its own model: this plan "
-                "belongs to another"
+                f"{self.noun} can be released only under the plan of verdicts of its own model: "
+                "this plan belongs to another"
             )
         tally = np.zeros((len(plan.schema), 2), np.int64)
         totals = np.array([self.n_fine, self.n_outliers])
@@ -270,7 +271,7 @@ class LearnedModel(Counts):
     model : Sketch, Release or LocalModel
         The counts.
     verdicts : Verdicts, Release or LocalModel
-        Exact verdicts under the model's plan, or those of all sites under ``Plan.verdicts``.
+        Exact verdicts under the model's plan, or those of all sites under a plan of verdicts.
 
     Raises
     ------
@@ -304,12 +305,12 @@ class LearnedModel(Counts):
         elif not isinstance(family, Labelled) or self.verdicts.ledger is None:
             raise UsageError(
                 f"{self.verdicts.noun} of a {given.detector!r} plan: needs verdicts, exact ones or "
-                "a release under Plan.verdicts of the model"
+                "a release under the plan of verdicts of the model"
             )
         elif not family.model.same(plan.family):
             raise PlanError(
                 "these verdicts were released under other hash functions than the model's: count "
-                "them again under Plan.verdicts of this model"
+                "them again under the plan of verdicts of this model"
             )
 
         for name in ("plan", "counts", "ledger", "sampled", "tally", "seal"):
@@ -366,7 +367,6 @@ class LearnedModel(Counts):
         return spread_of(of_model, self._share(), self.plan.family.offsets)
 
     def _share(self) -> NDArray[np.float64]:
-        """Return the share of all counted rows in each cell; none is below 0."""
         first, offsets = self.plan.first_counts, self.plan.family.offsets
         rows = np.maximum(self.counts if first is None else first, 0).astype(np.float64)
         each = np.maximum(np.add.reduceat(rows, offsets[:-1]), 1.0)
@@ -376,34 +376,36 @@ class LearnedModel(Counts):
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
         """Return the part of a file for the model and the verdicts: manifest entries, arrays."""
-        said, arrays = self.model.entries()
-        given, found = self.verdicts, {"counts": self.verdicts.counts}
-        told: dict[str, Any] = {}
+        of_model, arrays = self.model.entries()
+        given, entry = self.verdicts, dict[str, Any]()
         if isinstance(given, Verdicts):
-            found = {"outliers": given.outliers, "fine": given.fine}
-            told = {"coupled": given.coupled} if given.coupled else {}
+            counts = {"outliers": given.outliers, "fine": given.fine}
+            if given.coupled:
+                entry["coupled"] = given.coupled
         else:
             assert given.ledger is not None
+            counts = {"counts": given.counts}
             # Its hash functions are those of the model.
-            told = {"plan": given.plan.to_dict(), "ledger": given.ledger.to_dict()}
-            told |= {"own": given.own} if isinstance(given, LocalModel) else {}
-        named = {f"{_OF}{name}": array for name, array in found.items()}
-        return said | {"verdicts": told}, arrays | named
+            entry = {"plan": given.plan.to_dict(), "ledger": given.ledger.to_dict()}
+            if isinstance(given, LocalModel):
+                entry["own"] = given.own
+        named = {f"{_OF}{name}": array for name, array in counts.items()}
+        return of_model | {"verdicts": entry}, arrays | named
 
     @classmethod
     def from_file(cls, content: files.Content) -> "LearnedModel":
         """Build the model in a file, and its verdicts; raise `PlanError` if they do not fit."""
         model = model_from_file(content)
-        told = content.said("verdicts", {"verdicts": dict})["verdicts"]
-        if "plan" not in told:
-            coupled = entries(told, "verdicts", {}, {"coupled": str}).get("coupled", "")
+        entry = content.said("verdicts", {"verdicts": dict})["verdicts"]
+        if "plan" not in entry:
+            coupled = entries(entry, "verdicts", {}, {"coupled": str}).get("coupled", "")
             outliers, fine = (content.array(f"{_OF}{name}") for name in ("outliers", "fine"))
             return cls(model, Verdicts(model.plan.first_pass(), outliers, fine, coupled))
-        said = entries(told, "verdicts", {"plan": dict, "ledger": object}, {"own": str})
-        plan = Plan.from_content(said["plan"], model.plan.family.arrays())
-        counts, ledger = content.array(f"{_OF}counts"), Ledger.from_dict(said["ledger"])
-        if "own" in said:
-            return cls(model, LocalModel(plan, counts, ledger, said["own"]))
+        entries(entry, "verdicts", {"plan": dict, "ledger": object}, {"own": str})
+        plan = Plan.from_content(entry["plan"], model.plan.family.arrays())
+        counts, ledger = content.array(f"{_OF}counts"), Ledger.from_dict(entry["ledger"])
+        if "own" in entry:
+            return cls(model, LocalModel(plan, counts, ledger, entry["own"]))
         return cls(model, Release(plan, counts, ledger))
 
 

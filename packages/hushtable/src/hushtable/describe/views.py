@@ -146,7 +146,7 @@ def _pictures(row: ReviewRow) -> list[str]:
 
 
 def _verdicts(verdicts: Verdicts) -> View:
-    says = "Keep them like the rows; only a release under Plan.verdicts may leave."
+    says = "Keep them like the rows; only a release under a plan of verdicts may leave."
     made = _exact("exact counts of few rows, from which the rows can be read", verdicts, says)
     figures = {"Outliers": f"{verdicts.n_outliers:,}", "Fine": f"{verdicts.n_fine:,}"}
     return made._replace(figures=figures | dict(made.figures))

@@ -536,7 +536,7 @@ class TableDetector(FittedTables, ABC):
         ----------
         verdicts : Verdicts, Release or LocalModel
             Exact verdicts under the plan of this model, which are added; or a merged release or
-            local model under its ``Plan.verdicts``, which replaces all other verdicts.
+            local model under its plan of verdicts, which replaces all other verdicts.
 
         Raises
         ------

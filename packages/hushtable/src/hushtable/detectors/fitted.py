@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.arguments import fill_docs
+from hushtable.counts import rounds
 from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.sketch import count_here
 from hushtable.data.history import values_behind
@@ -269,7 +270,7 @@ class FittedTables(_Base):
         Parameters
         ----------
         X : array, data frame, Arrow object or path; or Sketch or Release
-            Rows; or merged counts under ``Plan.ranks``, which represent the rows of all sites:
+            Rows; or merged counts under a plan of ranks, which represent the rows of all sites:
             the threshold is then the same at every site.
         contamination : float in (0, 0.5], or int
             Share of the rows, or the largest number of rows (rows of equal scores are flagged
@@ -318,7 +319,7 @@ class FittedTables(_Base):
         Parameters
         ----------
         X : array, data frame, Arrow object or path; or Sketch or Release
-            Rows; or merged counts under ``Plan.ranks``, which represent the rows of all sites.
+            Rows; or merged counts under a plan of ranks, which represent the rows of all sites.
             `save` does not include them: save such counts separately.
         """
         check_fitted(self)
@@ -326,7 +327,7 @@ class FittedTables(_Base):
         if counts is None:
             if not self.sketch_.adds:
                 raise UsageError(f"{self.sketch_.noun} has no ranks: use the released model")
-            counts = count_here(Plan.ranks(self._scorer.sketch), X, n_jobs=self.n_jobs)
+            counts = count_here(rounds.ranks(self._scorer.sketch), X, n_jobs=self.n_jobs)
         self._ranks = Ranks(counts, self._scorer)
         return self
 
@@ -376,7 +377,7 @@ class FittedTables(_Base):
         if not hasattr(self, "_ranks"):
             raise UsageError(
                 "there are no rows to rank among yet: call set_ranks first, with rows or "
-                "with merged counts under Plan.ranks"
+                "with merged counts under a plan of ranks"
             )
         if not return_interval:
             return self._ranks.of(self._scores(X))

@@ -98,7 +98,7 @@ class HushTable(TableDetector):
         finds rows that break the relations between columns, and explains them: "x 31.8, where by
         y and z it would be 3.2". Only linear relations are found; columns without any are used as
         they are. Not for releases, because the relations are read off the rows: see
-        `Plan.relations`.
+        `hushtable.counts.rounds.relations`.
     max_rows : int, optional
         The largest number of rows that `fit` counts: if there are more, it divides them into that
         many equal parts and counts a random row of each. With 131,072, ROC-AUC is within a point

@@ -1,8 +1,9 @@
 """Kernels that were compiled when the wheel was built, so that nothing has to be compiled to run.
 
-The folder ``built`` has an object for each level of processor for which `_build` compiled. Its
-name contains the digest of the kernels' sources, so another version's object is never loaded.
-llvmlite loads it, like Numba loads its cached code, and ctypes calls it.
+The folder ``built`` has an object for each level of processor for which ``build_kernels.py`` of the
+source distribution compiled. Its name contains the digest of the kernels' sources, so another
+version's object is never loaded. llvmlite loads it, like Numba loads its cached code, and ctypes
+calls it.
 """
 
 import ctypes
@@ -59,14 +60,6 @@ def levels_here() -> tuple[str, ...]:
 def path_of(level: str) -> Path:
     """Return the path of the kernels of these sources for a level: its SHA-256, the object."""
     return FOLDER / f"{level}-{digest()}.o"
-
-
-def write(level: str, code: bytes) -> None:
-    """Write the kernels for a level, and remove those of other sources."""
-    FOLDER.mkdir(exist_ok=True)
-    for old in FOLDER.glob(f"{level}-*.o"):
-        old.unlink()
-    path_of(level).write_bytes(hashlib.sha256(code).digest() + code)
 
 
 def _read(level: str) -> bytes:

@@ -8,7 +8,7 @@ import importlib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hushtable import kernels, plugins
 from hushtable.arguments import whole
-from hushtable.data.schema import Feature, Schema
+from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans import families
 from hushtable.plans.families import (
@@ -30,6 +30,7 @@ from hushtable.plans.families import (
     own_cells,
 )
 from hushtable.plans.families import register as register_family
+from hushtable.plans.families.random_feature import draw_functions, draw_lsh_itables
 from hushtable.plans.profile import (
     FIRST,
     FOR_NOVELTY,
@@ -38,9 +39,7 @@ from hushtable.plans.profile import (
     REFINED,
     Marginals,
     Profile,
-    own_side,
     stratified,
-    usual_codes,
 )
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.layout import (
@@ -102,7 +101,7 @@ class Draw:
     family: type[HashFamily]
     score: ScoreRule
     #: Takes a schema, a generator and, by name, the draw's parameters; returns the family. None if
-    #: a method of `Plan` makes the plan instead.
+    #: a method of `Plan`, or a function of `hushtable.counts.rounds`, makes the plan instead.
     function: Callable[..., HashFamily] | None = None
     #: The class that fits such a plan, as MODULE:NAME; files contain its name.
     estimator: str = ""
@@ -215,96 +214,6 @@ def purpose_of(detector: str, family: HashFamily | None = None) -> Purpose:
 Floats = NDArray[np.float64]
 
 
-def random_feature(
-    schema: Schema,
-    rng: "np.random.Generator",
-    depth: NDArray[np.uint8],
-    feature: NDArray[np.int64],
-    position: Floats,
-    max_cells: int,
-    profile: Profile | None = None,
-    margin: int = 0,
-    own_sides: int = 10,
-) -> RandomFeature:
-    """Turn cuts into codes; draw the sides of missing values and the sets of categories.
-
-    In ``own_sides`` of ten tables, a missing value is on a side of its own, and in the others on
-    that of the usual value: the one that the schema gives, the ``profile``'s median or most
-    frequent category, or the middle of the range. It is on that of the usual value in all tables if
-    the schema gives one, and in none if a fifth of the rows lack the feature. If the profile has
-    places of a feature's categories, half of the hash functions on it cut them as if they were
-    numbers, at ``position``; an unseen category is above all of them.
-    """
-    # A cut lies between two levels: P(h(x) = h(q)) is 1 - |x - q| / range (equation 1), exactly
-    # in levels.
-    cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
-    missing = (rng.random(len(feature)) < 0.5).astype(np.uint8)
-    table = np.repeat(np.arange(len(depth)), depth)
-    own = own_side(schema, profile, table, feature, own_sides)
-    code = usual_codes(schema, profile)[feature]
-    as_usual = (code > 0) & ~own
-    missing[as_usual] = (cut <= code)[as_usual]
-    subsets = []
-    categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
-    cut[categorical] = 0
-    for h in np.flatnonzero(categorical):
-        where = None if profile is None else profile.places.get(int(feature[h]))
-        one = schema.features[feature[h]]
-        if where is not None and rng.random() < 0.5:
-            sides = np.concatenate([[missing[h]], where >= position[h], [1]]).astype(np.uint8)
-        else:
-            drawn = _arc if one.cyclic and len(one.categories) > 1 else _subset
-            sides = drawn(len(one.categories), int(missing[h]), rng)
-        if not own[h]:
-            usual = _usual_category(one, int(feature[h]), int(table[h]), profile)
-            missing[h] = sides[0] = sides[1 + usual]
-        subsets.append(sides)
-    return RandomFeature(
-        schema=schema,
-        depth=depth,
-        feature=feature.astype(np.uint16),
-        cut=cut.astype(np.uint16),
-        missing=missing,
-        subsets=np.concatenate(subsets) if subsets else np.empty(0, np.uint8),
-        max_cells=max_cells,
-        margin=margin,
-        own_sides=own_sides,
-    )
-
-
-def _usual_category(feature: Feature, j: int, table: int, profile: Profile | None) -> int:
-    """Return the number of the category that a missing value of feature j counts as in a table.
-
-    If the most frequent one is unknown, the tables take them in turn.
-    """
-    if isinstance(feature.usual, str):
-        return feature.categories.index(feature.usual)
-    in_turn = table // 10 % max(1, len(feature.categories))
-    return in_turn if profile is None else profile.frequent.get(j, in_turn)
-
-
-def _subset(n_categories: int, missing: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
-    """Sides of missing, each category, and unseen; both sides get one of two or more categories."""
-    sides = (rng.random(n_categories + 2) < 0.5).astype(np.uint8)
-    sides[0] = missing
-    known = sides[1:-1]
-    if n_categories > 1 and known.min() == known.max():
-        # All are on one side: move one of them, drawn at random, to the other.
-        one = min(int(rng.random() * n_categories), n_categories - 1)
-        known[one] = 1 - known[one]
-    return sides
-
-
-def _arc(n_categories: int, missing: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
-    """Sides of missing, each category, and unseen: half of a circle that starts at any category.
-
-    P(h(x) = h(q)) is 1 - 2 d / n for d steps between two of n categories: equation 1 on a circle.
-    """
-    start, unseen = (int(rng.random() * n) for n in (n_categories, 2))
-    around = (np.arange(n_categories) - start) % n_categories
-    return np.concatenate([[missing], around < n_categories // 2, [unseen]]).astype(np.uint8)
-
-
 #: Distance beyond its range, in ranges, at which a number takes half of what its row can lose; and
 #: what is added to it, divided by the rows counted: the fewer rows were counted, the further new
 #: rows exceed their range. Measured: see the docs.
@@ -339,7 +248,7 @@ def draw_hushtable(
     ones. Noise in the marginals is removed first, and the remaining weights are shrunk towards
     their mean. The margin is larger if fewer rows were counted.
 
-    Missing values have sides of their own in ``own_sides`` of ten tables: see `random_feature`.
+    Missing values have sides of their own in ``own_sides`` of ten tables: see `draw_functions`.
 
     Without ``tails``, and under noise, weights are log(1 + kurtosis), a quarter of the cuts follow
     the quantiles, and none follow the tails.
@@ -367,7 +276,8 @@ def draw_hushtable(
     own_sides = whole("own_sides", own_sides, 0, 10)
     if context is None:
         weights = profile.weights
-        return _refined(schema, rng, depth, profile, weights, cells, own_sides, margin)
+        tables = _refined(schema, rng, depth, profile, weights, cells, own_sides)
+        return replace(tables, margin=margin)
     if novelty:
         raise UsageError("context= and novelty=True cannot be combined: leave one out")
     inside = context_columns(schema, context)
@@ -387,12 +297,19 @@ def _refined(
     weights: Floats,
     cells: int,
     own_sides: int,
-    margin: int = 0,
 ) -> RandomFeature:
-    """Draw tables of the given depths, stratified over features and cuts."""
     feature, cut = stratified(weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
-    return random_feature(schema, rng, depth, feature, position, cells, profile, margin, own_sides)
+    return draw_functions(
+        schema,
+        rng,
+        depth,
+        feature,
+        position,
+        max_cells=cells,
+        profile=profile,
+        own_sides=own_sides,
+    )
 
 
 #: Cells of a drawn context, and its depths: from log2 of the cells minus 3 to that plus 4.
@@ -446,40 +363,6 @@ def _drawn_context(
     low, high = max(1, int(bits) - SHALLOWER), min(32, int(bits) + DEEPER)
     depth = (low + np.floor(rng.random(m) * (high - low + 1))).clip(low, high).astype(np.uint8)
     return _refined(schema, rng, depth, profile, profile.weights_of(inside), contexts, OWN_SIDES)
-
-
-def draw_lsh_itables(
-    schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, max_samples: int = 1000
-) -> RandomFeature:
-    """Draw like the paper: uniform features, uniform cuts, the depths of section 3.3.
-
-    For each table, f ~ U(1/sqrt(s), 1 - 1/sqrt(s)) and l ~ U(1 + 0.5 log_b(s), log_b(s)) with
-    b = max(2, 1/f) and s = ``max_samples``, rounded to nearest (mean 6.2 at s = 1000). Features
-    are drawn with replacement; there are 2**l cells in a table.
-    """
-    m = whole("n_tables", n_tables, 1, 10_000)
-    # At s = 65,536 a table may have 2**16 cells, which is the maximum.
-    s = whole("max_samples", max_samples, 1, 1 << 16)
-    _, depth = papers_depths(rng, m, s)
-    functions = int(depth.sum())
-    feature = np.minimum((rng.random(functions) * len(schema)).astype(np.int64), len(schema) - 1)
-    return random_feature(schema, rng, depth, feature, rng.random(functions), 1 << 16)
-
-
-def papers_depths(
-    rng: "np.random.Generator", tables: int, s: int
-) -> tuple[Floats, NDArray[np.uint8]]:
-    """Draw f ~ U(1/sqrt(s), 1 - 1/sqrt(s)) and l ~ U(1 + 0.5 log_b(s), log_b(s)), b = max(2, 1/f).
-
-    l is rounded to nearest, and at least 1.
-    """
-    edge = 1.0 / math.sqrt(s)
-    f = edge + rng.random(tables) * max(0.0, 1.0 - 2.0 * edge)
-    longest = np.log(s) / np.log(np.maximum(2.0, 1.0 / f))
-    shortest = 1.0 + 0.5 * longest
-    # Below s = 16 the interval's ends may be in reverse order; they still bound the depth.
-    depth = np.rint(shortest + rng.random(tables) * (longest - shortest))
-    return f, np.maximum(depth, 1).astype(np.uint8)
 
 
 __all__ = [

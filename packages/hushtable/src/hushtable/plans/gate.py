@@ -1,11 +1,8 @@
 """The gate of the second pass: which rows are dense enough to be counted again."""
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.data.encoding import Codes
 from hushtable.plans.families import HashFamily, ScoreHistogram
 from hushtable.plans.score_rule import ScoreRule, logs
 from hushtable.privacy.layout import onto_simplex
@@ -23,25 +20,6 @@ _UNIT = 2**20
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-#: A function from the codes of n rows to whether the second pass counts each (n,).
-Gate = Callable[[Codes], NDArray[np.bool_]]
-
-
-def gate_values(first: Ints) -> Floats:
-    """Return log2(C1 + 1) of every cell, where C1 are the counts of all rows."""
-    return logs(first, 1.0)
-
-
-def mean_threshold(first: Ints, n_rows: int) -> int:
-    """Return the mean over all rows of the sum of their cells' `gate_values`, in 2**-20 bits.
-
-    It follows from the counts of the first pass alone, in whole numbers, and is rounded up.
-    """
-    # Python's integers: c * v needs more than 64 bits for large counts.
-    units = (gate_values(first) * _UNIT).astype(np.int64)
-    used = np.flatnonzero(first)
-    total = sum(int(c) * int(v) for c, v in zip(first[used], units[used], strict=True))
-    return -(-total // n_rows)
 
 
 def otsu_cell(counts: Ints | Floats) -> int:
@@ -69,26 +47,20 @@ def noised_otsu_cell(counts: Ints, n_rows: int) -> int:
     return otsu_cell(onto_simplex(counts.astype(np.float64), float(max(1, n_rows))))
 
 
-def gate_histogram(family: HashFamily, first: Ints) -> ScoreHistogram:
-    """Return the histogram of rows' mean `gate_values`, by which the gate is found.
+def gate_histogram(
+    family: HashFamily, rule: ScoreRule, first: Ints, noise_sd: float
+) -> ScoreHistogram:
+    """Return the histogram of rows' densities, by which the gate after counts of all rows is found.
 
-    The mean is over half of the tables, which chooses as well in half of the time.
+    The density is the mean of log2(C1 + 1), where C1 are exact counts, over half of the tables,
+    which chooses as well in half of the time; under noise, it is the score by the plan's rule.
     """
+    if noise_sd > 0.0:
+        return score_histogram(family, rule.noisy_values(first, noise_sd), PRIVATE_GATE_BINS)
     half = family.part((family.n_tables + 1) // 2)
-    return score_histogram(half, gate_values(first[: half.n_cells]), GATE_BINS)
+    return score_histogram(half, logs(first[: half.n_cells], 1.0), GATE_BINS)
 
 
 def score_histogram(family: HashFamily, values: Floats, bins: int) -> ScoreHistogram:
     """Return the histogram of rows' mean ``values`` (n_cells,), in 2**-20 bits."""
     return ScoreHistogram(family.schema, family, np.rint(values * _UNIT).astype(np.int64), bins)
-
-
-def gate_by_mean(family: HashFamily, first: Ints, n_rows: int) -> Gate:
-    """Return the gate of version 0.1: the mean over all rows."""
-    sums, threshold = family.summing(gate_values(first)), mean_threshold(first, n_rows) / _UNIT
-    return lambda codes: sums(codes) >= threshold
-
-
-def gate_by_cell(histogram: ScoreHistogram, cell: int) -> Gate:
-    """Return the gate that lets rows pass from a cell of the histogram on."""
-    return lambda codes: histogram.cells_of(codes) >= cell

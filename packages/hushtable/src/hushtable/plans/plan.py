@@ -1,6 +1,7 @@
 """The plan: schema, drawn hash functions and score rule. Immutable, identified by its content."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -11,44 +12,19 @@ import rfc8785
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.arguments import entries, generator, whole
+from hushtable.arguments import entries, generator
+from hushtable.data.encoding import Codes
 from hushtable.data.schema import Schema
 from hushtable.display import Displayed
 from hushtable.errors import NO_HIDDEN, PlanError, PrivacyError, UsageError
-from hushtable.plans.draws import DRAWS, NOVELTY, Draw, Purpose, draw_of, purpose_of
-from hushtable.plans.families import (
-    Contextual,
-    EquiWidth,
-    HashFamily,
-    Labelled,
-    ScoreHistogram,
-    family_from_content,
-    labelled,
-)
-from hushtable.plans.gate import (
-    GATE_BINS,
-    PRIVATE_GATE_BINS,
-    PRIVATE_RANK_BINS,
-    RANK_BINS,
-    SECOND_PASS,
-    Gate,
-    gate_by_cell,
-    gate_by_mean,
-    gate_histogram,
-    noised_otsu_cell,
-    otsu_cell,
-    score_histogram,
-)
+from hushtable.plans.draws import DRAWS, Draw, Purpose, draw_of, purpose_of
+from hushtable.plans.families import Contextual, EquiWidth, HashFamily, family_from_content
+from hushtable.plans.gate import GATE_BINS, PRIVATE_GATE_BINS, gate_histogram
 from hushtable.plans.profile import MARGINAL_BINS, Marginals
-from hushtable.plans.relations import pairs_of_columns, profile_of
 from hushtable.plans.score_rule import ScoreRule
-from hushtable.plans.verdicts import check_enough, check_takes_verdicts
 from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import Spent
-from hushtable.privacy.layout import (
-    Design,
-)
-from hushtable.privacy.ledger import Ledger
+from hushtable.privacy.layout import Design
 
 
 class PlanCounts(Protocol):
@@ -59,14 +35,9 @@ class PlanCounts(Protocol):
     @property
     def counts(self) -> NDArray[np.int64]: ...  # noqa: D102
     @property
-    def ledger(self) -> Ledger | None: ...  # noqa: D102
-    @property
     def noise_sd(self) -> float: ...  # noqa: D102
     @property
     def may_leave(self) -> bool: ...  # noqa: D102
-
-    def cell_scores(self) -> NDArray[np.float64]:
-        """Return the score of every cell (n_cells,), in the unit of the plan's score rule."""
 
     def spent(self) -> tuple[Spent, ...]:
         """Return the earlier releases on which a plan drawn from these counts depends."""
@@ -80,7 +51,8 @@ _OPTIONAL = {"behind": list, "design": dict, "gate_cell": int, "first_noise_sd":
 class Plan(Displayed):
     """The plan that all sites share: the hash functions, and how counts become scores.
 
-    Make one with `Plan.draw` or `Plan.marginals`. Two sketches add only if their plans have
+    Make one with `Plan.draw` or `Plan.marginals`, and from counts with the functions of
+    `hushtable.counts.rounds`. Two sketches add only if their plans have
     the same `plan_id`; such plans are equal.
 
     Attributes
@@ -102,7 +74,7 @@ class Plan(Displayed):
         In a plan of the second pass: the merged counts of the first pass.
     gate_cell : int or None
         In a plan of the second pass: the cell of the gate's histogram from which on a row counts;
-        None for the mean, as in version 0.1.
+        None in a plan of version 0.1, which scores rows, but counts no more of them.
     first_noise_sd : float or None
         In a plan of the second pass that follows from releases: the standard deviation of the
         noise on ``first_counts``.
@@ -162,7 +134,6 @@ class Plan(Displayed):
         object.__setattr__(self, "first_counts", first)
 
     def _check_noised(self, noise_sd: float) -> None:
-        """Raise `PlanError` unless a second pass can follow from releases of a first and a gate."""
         if self.gate_cell is None or not 1e-6 <= noise_sd < np.inf:  # like ledgers' scales
             raise PlanError(
                 f"first_noise_sd={noise_sd!r}: needs counts of a first pass, a gate, and a number "
@@ -269,7 +240,7 @@ class Plan(Displayed):
             Releases that will be added, each with the full noise; 1 if the sites share the noise.
         passes : {1, 2}, default=1
             With ``epsilon``: 2 leaves budget for a gate and a second pass. The first pass then
-            takes half of what the marginals leave (see `gate` and `second_pass`). Exact counts
+            takes half of what the marginals leave (see `hushtable.counts.rounds`). Exact counts
             need no budget for them.
         horizon : Horizon or int, optional
             With ``epsilon``: the periods in which rows arrive, or their number, with one total
@@ -317,7 +288,6 @@ class Plan(Displayed):
     def _checked_marginals(
         cls, chosen: Draw, schema: Schema, counts: PlanCounts, design: Design | None
     ) -> Marginals:
-        """Return the marginals for a draw; raise an error if it cannot or must not use them."""
         if "marginals" not in chosen.parameters:
             raise UsageError(f"detector {chosen.name!r} takes no marginals: leave them out")
         source = counts.plan
@@ -404,97 +374,6 @@ class Plan(Displayed):
         return cls._histograms(schema, design.range_bins(len(schema)), "ranges", design)
 
     @classmethod
-    def relations(cls, marginals: PlanCounts) -> Self:
-        """Make the plan of an optional round after the marginals, for relations between columns.
-
-        For each pair of columns of numbers there is a table of four cells: whether each value is
-        at least its column's median, according to the marginals. `Release.relations` of the merged
-        counts returns the schema with columns that are compared with what the others predict. The
-        round takes three tenths of the budget.
-
-        Parameters
-        ----------
-        marginals : Sketch or Release
-            Merged counts under `marginals`. The cost of a `Release` counts in every release under
-            the plan. With a `Sketch`, nothing can be released under the plan.
-
-        Raises
-        ------
-        PlanError
-            If the counts are not marginals.
-        UsageError
-            If there are fewer than 2 columns of numbers that vary, or more than 100.
-        """
-        family = pairs_of_columns(marginals.plan.schema, profile_of(marginals))
-        return cls._after(marginals, "relations", family, exact=not marginals.may_leave)
-
-    @classmethod
-    def ranks(cls, model: PlanCounts) -> Self:
-        """Make the plan of an optional last round, which gives rows ranks: a histogram of scores.
-
-        A row counts in the cell of the score that the model gives it. With the sum over the sites,
-        `hushtable.scores.scorer.Ranks` ranks a row among the rows of all sites.
-
-        Parameters
-        ----------
-        model : Sketch or Release
-            The merged counts that score rows. The cost of a `Release` counts in every release
-            under the plan. With a `Sketch`, the plan holds its exact scores: it is as private as
-            the sketch, and nothing can be released under it.
-
-        Raises
-        ------
-        UsageError
-            If the counts are of histograms that do not score.
-        """
-        plan = model.plan
-        if not plan.purpose.scores_rows:
-            raise UsageError(
-                f"counts of a {plan.detector!r} plan do not score rows: ranks need a detector's "
-                "counts"
-            )
-        bins = RANK_BINS if model.ledger is None else PRIVATE_RANK_BINS
-        family = score_histogram(plan.family, model.cell_scores(), bins)
-        return cls._after(model, "ranks", family, exact=not model.may_leave)
-
-    @classmethod
-    def verdicts(cls, model: PlanCounts, expected: int) -> Self:
-        """Make the plan of a round in which sites learn from each other's verdicts.
-
-        Rows with a column ``"verdict"`` count with its sign; `learn_from` takes the release.
-
-        Parameters
-        ----------
-        model : Sketch or Release
-            Counts that score rows. The cost of a `Release` counts in every release under the
-            plan.
-        expected : int
-            Public guess of the verdicts of all sites together; noise drowns fewer than 100.
-
-        Raises
-        ------
-        UsageError, PrivacyError
-            If verdicts cannot change these scores, or noise would drown so few verdicts.
-        """
-        check_enough(whole("expected", expected))
-        tables = model.plan.first_pass()
-        check_takes_verdicts(tables.detector, tables.score, tables.family)
-        return cls._after(model, "verdicts", Labelled(labelled(tables.schema), tables.family))
-
-    @classmethod
-    def _after(cls, model: PlanCounts, name: str, family: HashFamily, exact: bool = False) -> Self:
-        """Return a plan that follows from counts; ``exact`` means that it reveals exact ones."""
-        plan = model.plan
-        return cls(
-            family.schema,
-            family,
-            DRAWS[name].score,
-            name,
-            data_dependent=plan.data_dependent or exact,
-            behind=model.spent(),
-        )
-
-    @classmethod
     def _histograms(cls, schema: Schema, bins: int, name: str, design: Design | None) -> Self:
         return cls(
             schema, EquiWidth(schema, bins), DRAWS[name].score, name,
@@ -503,107 +382,6 @@ class Plan(Displayed):
 
     # --- the second pass --------------------------------------------------------------------------
 
-    @classmethod
-    def gate(cls, first: PlanCounts) -> Self:
-        """Make the plan of the round between two passes: a histogram of rows' densities.
-
-        A row counts in the cell of its mean log2(C1 + 1) over half of the tables, where C1 are the
-        counts of the first pass; or, if they were released, in the cell of its score. The merged
-        counts of all sites determine which rows the second pass counts: see `second_pass`.
-
-        Parameters
-        ----------
-        first : Sketch or Release
-            Merged counts of all rows. The cost of a `Release` counts in every release under the
-            plan. With a `Sketch`, nothing can be released under the plan.
-
-        Raises
-        ------
-        UsageError, PlanError
-            If no second pass can follow: the counts do not score, contain no rows, are already
-            from a second pass, or belong to a plan for novelty detection.
-        PrivacyError
-            If they are a local model.
-        """
-        _check_first(first)
-        plan, private = first.plan, first.ledger is not None
-        histogram = _gate_histogram(plan, first.counts, first.noise_sd)
-        made = cls._after(first, "gate", histogram, exact=not private)
-        return replace(made, design=plan.design) if private else made
-
-    def second_pass(self, first: PlanCounts, gate: PlanCounts | None = None) -> Self:
-        """Return the plan that counts again, but only the rows in dense regions.
-
-        Isolated rows are left out of its counts, so that they do not hide each other; a row is
-        scored by the counts of both passes.
-
-        Parameters
-        ----------
-        first : Sketch or Release
-            Merged counts of all rows under this plan.
-        gate : Sketch or Release, optional
-            Merged counts under ``Plan.gate(first)``: exact if the first ones are, otherwise
-            released. Otsu's method divides them into two classes; rows of the denser one are
-            counted. Without a gate, rows are counted if their mean log2(C1 + 1) is at least the
-            mean over all rows, as in version 0.1; the counts must then be exact.
-
-        Returns
-        -------
-        Plan
-            The plan has the same tables. If it is drawn from releases, their cost counts in every
-            release under it.
-
-        Raises
-        ------
-        PlanError
-            If the first counts, or the gate's, are of another plan.
-        UsageError, PrivacyError
-            As in `gate`; or if only one of the two was released.
-        """
-        if first.plan.plan_id != self.plan_id:
-            raise PlanError(f"the first pass has another plan: {self.difference(first.plan)}")
-        _check_first(first)
-        if gate is None:
-            if first.ledger is not None:
-                raise UsageError(
-                    "a second pass without a gate needs exact counts of the first, not a release: "
-                    "count and release under Plan.gate of it first"
-                )
-            return replace(self, first_counts=first.counts, data_dependent=True)
-        needed = type(self).gate(first)
-        if gate.plan.plan_id != needed.plan_id:
-            raise PlanError(
-                "the gate was counted under another plan than Plan.gate of these first counts: "
-                + needed.difference(gate.plan)
-            )
-        if first.ledger is not None:
-            return self._gated_by_releases(first, gate)
-        if gate.ledger is not None:
-            raise UsageError("the gate's counts have noise, the first ones do not: give exact ones")
-        if not gate.counts.any():
-            raise UsageError("no rows were counted for the gate: add the sites' counts first")
-        return self.gated(first.counts, otsu_cell(gate.counts))
-
-    def gated(self, first: NDArray[np.int64], cell: int) -> Self:
-        """Return the plan of the second pass, given exact counts and a cell of the gate."""
-        score = SECOND_PASS if self.score.name == SECOND_PASS.name else self.score
-        return replace(self, first_counts=first, gate_cell=cell, score=score, data_dependent=True)
-
-    def _gated_by_releases(self, first: PlanCounts, gate: PlanCounts) -> Self:
-        if not gate.may_leave:
-            raise PrivacyError(
-                "the first counts are a release, and the gate's are exact, on which the second "
-                "pass must not depend: release them too, sketch.release(epsilon=...)"
-            )
-        plan = replace(
-            self,
-            first_counts=first.counts,
-            first_noise_sd=first.noise_sd,
-            gate_cell=0,
-            behind=tuple({one.release: one for one in gate.spent()}.values()),
-        )
-        return replace(plan, gate_cell=noised_otsu_cell(gate.counts, plan.first_rows))
-
     def first_pass(self) -> Self:
         """Return the plan that counts all rows and precedes this second pass."""
         if self.first_counts is None:
@@ -611,14 +389,20 @@ class Plan(Displayed):
         score = self.score if self.gate_cell is None else DRAWS[self.detector].score
         return replace(self, first_counts=None, first_noise_sd=None, gate_cell=None, score=score)
 
-    def dense_rows(self) -> Gate | None:
-        """Return a function that selects the rows this pass counts; None selects all rows."""
-        if self.first_counts is None:
+    def dense_rows(self) -> Callable[[Codes], NDArray[np.bool_]] | None:
+        """Return a function from codes to the rows that this pass counts; None selects all rows."""
+        first, cell = self.first_counts, self.gate_cell
+        if first is None:
             return None
-        if self.gate_cell is None:
-            return gate_by_mean(self.family, self.first_counts, self.first_rows)
-        histogram = _gate_histogram(self, self.first_counts, self.first_noise_sd or 0.0)
-        return gate_by_cell(histogram, self.gate_cell)
+        if cell is None:
+            raise PlanError(
+                "this plan is from version 0.1, and counts rows by their mean density, which this "
+                "version no longer does: score with its model as it is; to count more rows, fit "
+                "again, or draw a new plan"
+            )
+        noise_sd = self.first_noise_sd or 0.0
+        histogram = gate_histogram(self.family, self.score, first, noise_sd)
+        return lambda codes: histogram.cells_of(codes) >= cell
 
     def cell_scores(self, counts: NDArray[np.int64], noise_sd: float = 0.0) -> NDArray[np.float64]:
         """Return the score of every cell, in bits, given the merged counts.
@@ -649,7 +433,6 @@ class Plan(Displayed):
         return self.score.words(two_passes=first)
 
     def _values(self, counts: NDArray[np.int64], noise_sd: float) -> NDArray[np.float64]:
-        """Return the score of every cell from one vector of counts."""
         n_rows = self.rows_counted(counts)
         if noise_sd == 0.0 and n_rows == 0:
             raise UsageError("no rows were counted: add sketches of data before scoring")
@@ -746,36 +529,3 @@ class Plan(Displayed):
         if not parts and self.plan_id != other.plan_id:
             parts.append("same schema and settings, but different hash functions were drawn")
         return "; ".join(parts) or "nothing"
-
-
-def _gate_histogram(plan: Plan, first: NDArray[np.int64], noise_sd: float) -> ScoreHistogram:
-    """Return the histogram by which the gate after these counts of all rows is found."""
-    if noise_sd == 0.0:
-        return gate_histogram(plan.family, first)
-    return score_histogram(plan.family, plan.score.noisy_values(first, noise_sd), PRIVATE_GATE_BINS)
-
-
-def _check_first(first: PlanCounts) -> None:
-    """Raise an error if a second pass cannot follow these counts."""
-    plan = first.plan
-    if first.ledger is not None and not first.may_leave:
-        raise PrivacyError(
-            "a local model holds exact counts of its site, on which no shared plan may depend: "
-            "give the release that it was made from"
-        )
-    if plan.first_counts is not None:
-        raise UsageError("this plan is for a second pass already: a third gains nothing")
-    if plan.horizon is not None:
-        raise UsageError(
-            f"a second pass cannot follow a plan for {plan.horizon.periods} periods: it would "
-            "count the rows of all of them again, and their budget is spent"
-        )
-    if not plan.purpose.scores_rows:
-        raise UsageError(f"counts of a {plan.detector!r} plan do not score rows: no second pass")
-    if plan.score == NOVELTY:
-        raise UsageError(
-            "this plan is for novelty detection: its rows are clean, and a second pass would leave "
-            "some of them out, which loses accuracy"
-        )
-    if first.ledger is None and plan.rows_counted(first.counts) == 0:
-        raise PlanError("the first pass counted no rows: add the sites' counts first")

@@ -98,64 +98,44 @@ class Profile:
 
     def _read(self, schema: Schema, marginals: Marginals) -> None:
         varying = self.weights > 0.0
-        offsets, noise_sd = marginals.offsets, marginals.noise_sd
+        counts, offsets, noise_sd = marginals
         # All histograms count all rows: together they give the best estimate of the number.
-        n_rows = self.n_rows = max(1.0, float(marginals.counts.sum()) / len(schema))
-        self.lacking = marginals.counts[offsets[1:] - 1] / n_rows
-        bins = 0
-        at_once = self._read_numbers(schema, marginals) if noise_sd == 0.0 else frozenset()
-        for j, feature in enumerate(schema.features):
-            if j in at_once:
-                continue
-            present = marginals.counts[offsets[j] : offsets[j + 1] - 1].astype(np.float64)
+        n_rows = self.n_rows = max(1.0, float(counts.sum()) / len(schema))
+        self.lacking = counts[offsets[1:] - 1] / n_rows
+        numeric = np.array([feature.kind == "numeric" for feature in schema.features])
+        for j in np.flatnonzero(~numeric).tolist():
+            present = counts[offsets[j] : offsets[j + 1] - 1].astype(np.float64)
             if noise_sd > 0.0:
                 present = onto_simplex(present, n_rows)
-            numeric = feature.kind == "numeric"
-            if numeric:
-                bins = len(present)
-            if numeric and present.sum() > 0:
-                steps = np.concatenate([[0.0], np.cumsum(present)]) / present.sum()
-                self._cumulative[j] = steps
-                if present.max() > self._by.full * present.sum():
-                    self._tailed.append(j)
-            listed = present[:-1]  # without unseen categories
-            if not numeric and listed.any():
-                self.frequent[j] = int(listed.argmax())
-            if self._by.rarity and not numeric and len(listed) and np.ptp(listed) > 0.0:
-                rarity = -np.log2(np.maximum(listed, 1.0))
-                self.places[j] = (rarity - rarity.min()) / max(np.ptp(rarity), 1e-9)
-            if self._by.added is None:
-                continue
-            # Spread rows of one bin over its width, so that noise does not make them a point.
-            narrowest = 1.0 / 12.0 if numeric and noise_sd > 0.0 else 0.0
-            kurtosis = _kurtosis(present, categorical=not numeric, narrowest=narrowest)
-            self.weights[j] *= math.log(self._by.added + kurtosis)
-            if feature.cyclic:
-                self.weights[j] *= max(_EVEN, min(1.0, _unevenness(listed)))
+            self._read_categories(j, schema.features[j], present)
+        which = np.flatnonzero(numeric)
+        bins = int(offsets[which[0] + 1] - offsets[which[0]]) - 1 if len(which) else 0
+        for at in range(0, len(which), _AT_ONCE):
+            some = which[at : at + _AT_ONCE]
+            present = counts[offsets[some, np.newaxis] + np.arange(bins)].astype(np.float64)
+            if noise_sd > 0.0:
+                present = np.array([onto_simplex(histogram, n_rows) for histogram in present])
+            # Rows of one bin are spread over its width, so that noise does not make them a point.
+            self._read_numbers(some, present, narrowest=1.0 / 12.0 if noise_sd > 0.0 else 0.0)
         if noise_sd > 0.0 and varying.any() and self._by.added is not None:
             mean = self.weights[varying].mean()
             trust = 1.0 / (1.0 + (0.1 * bins * noise_sd / n_rows) ** 2)
             drawn = mean + trust * (self.weights[varying] - mean)
             self.weights[varying] = np.maximum(1e-6, drawn)
 
-    def _read_numbers(self, schema: Schema, marginals: Marginals) -> frozenset[int]:
-        """Read the exact histograms of all numeric features at once; return which these are.
+    def _read_categories(self, j: int, feature: Feature, present: Floats) -> None:
+        listed = present[:-1]  # without unseen categories
+        if listed.any():
+            self.frequent[j] = int(listed.argmax())
+        if self._by.rarity and len(listed) and np.ptp(listed) > 0.0:
+            rarity = -np.log2(np.maximum(listed, 1.0))
+            self.places[j] = (rarity - rarity.min()) / max(np.ptp(rarity), 1e-9)
+        if self._by.added is not None:
+            self.weights[j] *= math.log(self._by.added + _kurtosis_of_categories(present))
+            if feature.cyclic:
+                self.weights[j] *= max(_EVEN, min(1.0, _unevenness(listed)))
 
-        Gives bit-identical results to `_read` for each of them, but faster if there are many.
-        """
-        numeric = np.array([feature.kind == "numeric" for feature in schema.features])
-        which, offsets = np.flatnonzero(numeric), marginals.offsets
-        if not len(which):
-            return frozenset()
-        bins = int(offsets[which[0] + 1] - offsets[which[0]]) - 1
-        for at in range(0, len(which), _AT_ONCE):
-            some = which[at : at + _AT_ONCE]
-            cells = offsets[some, np.newaxis] + np.arange(bins)
-            self._read_some(some, marginals.counts[cells].astype(np.float64))
-        return frozenset(which.tolist())
-
-    def _read_some(self, which: NDArray[np.int64], present: Floats) -> None:
-        """Read the histograms (k, bins) of some numeric features (k,)."""
+    def _read_numbers(self, which: NDArray[np.int64], present: Floats, narrowest: float) -> None:
         total = present.sum(axis=1, keepdims=True)
         some = total[:, 0] > 0.0
         steps = np.zeros((len(which), present.shape[1] + 1))
@@ -166,7 +146,8 @@ class Profile:
         self._tailed += which[some & full].tolist()
         if self._by.added is not None:
             mass = np.divide(present, total, out=present, where=total > 0.0)
-            self.weights[which] *= [math.log(self._by.added + one) for one in _kurtoses(mass)]
+            kurtoses = _kurtoses(mass, narrowest)
+            self.weights[which] *= [math.log(self._by.added + one) for one in kurtoses]
 
     def weights_of(self, columns: NDArray[np.bool_]) -> Floats:
         """Return the weights of some columns, or equal weights if these are all constant."""
@@ -221,7 +202,7 @@ class Profile:
         known[list(self._cumulative)] = True
         mine = np.flatnonzero(known[feature])
         if len(mine):
-            used, row = _different(feature[mine])
+            used, row = np.unique(feature[mine], return_inverse=True)
             steps = np.array([self._cumulative[j] for j in used.tolist()])
             edges = np.linspace(0.0, 1.0, steps.shape[1])
             z = self._by.quantiles * steps + (1.0 - self._by.quantiles) * edges
@@ -232,7 +213,7 @@ class Profile:
 
     def _tail_positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
         """Find, by bisection, where z of a feature with tails reaches each cut."""
-        used, row = _different(feature)
+        used, row = np.unique(feature, return_inverse=True)
         steps = np.array([self._cumulative[j] for j in used.tolist()])
         bins = steps.shape[1] - 1
         low, width = np.zeros(len(cut)), 1.0
@@ -273,7 +254,6 @@ def usual_codes(schema: Schema, profile: Profile | None) -> Floats:
 
 
 def _declared(schema: Schema) -> NDArray[np.bool_]:
-    """Return for which features (d,) the schema says that a missing value is a usual one."""
     return np.array([one.neutral or one.usual is not None for one in schema.features])
 
 
@@ -323,18 +303,12 @@ def stratified(
 
 
 def stable_order(numbers: Floats) -> NDArray[np.int64]:
-    """Return ``np.argsort(numbers, kind="stable")`` (n,), faster if all of them differ."""
+    """Return ``np.argsort(numbers, kind="stable")`` (n,), in a tenth of the time if all differ."""
     order = np.argsort(numbers)
     rising = numbers[order]
     if (rising[1:] > rising[:-1]).all():
         return order
     return np.argsort(numbers, kind="stable")
-
-
-def _different(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return ``np.unique(numbers, return_inverse=True)`` of small numbers from 0, unsorted."""
-    there = np.bincount(numbers) > 0
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
 
 
 def _interpolated(x: Floats, z: Floats, row: NDArray[np.int64], edges: Floats) -> Floats:
@@ -361,11 +335,15 @@ def _tail(F: Floats) -> Floats:
     return np.asarray(np.where(F < 0.5, place, 1.0 - place), np.float64)
 
 
-def _kurtoses(mass: Floats) -> list[float]:
-    """Return the `_kurtosis` of numeric histograms (k, b) of shares; 1 where there are none."""
+def _kurtoses(mass: Floats, narrowest: float) -> list[float]:
+    """Return the fourth standardised moment, at least 1, of numeric histograms (k, b) of shares.
+
+    It is 1 where there are no rows. ``narrowest`` is the smallest variance used, in squares of a
+    bin's width.
+    """
     place = np.arange(mass.shape[1], dtype=np.float64)
     deviation = place - (mass * place).sum(axis=1, keepdims=True)
-    variance = (mass * deviation**2).sum(axis=1)
+    variance = np.maximum(narrowest, (mass * deviation**2).sum(axis=1))
     # Powers are slow, and most cells of a sparse column are empty.
     full = np.flatnonzero(mass)
     fourths = np.zeros(mass.size)
@@ -376,23 +354,19 @@ def _kurtoses(mass: Floats) -> list[float]:
     return [max(1.0, f / v**2) if s else 1.0 for f, v, s in moments]
 
 
-def _kurtosis(present: Floats, *, categorical: bool, narrowest: float = 0.0) -> float:
-    """Fourth standardised moment of a histogram, at least 1.
+def _kurtosis_of_categories(present: Floats) -> float:
+    """Return the fourth standardised moment, at least 1, of the categories' information content.
 
-    Categories have no places on a line: their places are their information content,
-    log2(N / count), so that a feature with rare categories has a similar weight to one with far
-    tails. ``narrowest`` is the smallest variance used, in squares of a bin's width.
+    Categories have no places on a line: their places are log2(N / count), so that a feature with
+    rare categories has a similar weight to one with far tails.
     """
     total = present.sum()
     if total == 0:
         return 1.0
     mass = present / total
-    if categorical:
-        place = -np.log2(mass, out=np.zeros_like(mass), where=mass > 0)
-    else:
-        place = np.arange(len(present), dtype=np.float64)
+    place = -np.log2(mass, out=np.zeros_like(mass), where=mass > 0)
     deviation = place - (mass * place).sum()
-    variance = max(narrowest, float((mass * deviation**2).sum()))
+    variance = float((mass * deviation**2).sum())
     if variance <= 0.0:
         return 1.0
     return max(1.0, float((mass * deviation**4).sum()) / variance**2)

@@ -1,16 +1,21 @@
-"""From counts to scores: one value per cell; a row's score is the mean over the tables.
+"""From counts to scores (Algorithm 2 of the paper): a value per cell, and its mean over the tables.
+
+`ScoreRule` gives the value of a cell, `Scoring` the scores of rows, which `hushtable.scores.Scorer`
+reads and encodes.
 
 Values are rounded to multiples of 2**-20, so that their sums are exact in float64 in any order:
 scores are bit-identical on every code path, thread count and platform.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arguments import entries
+from hushtable.arguments import Stored, always
+from hushtable.data.encoding import Codes
 from hushtable.errors import PlanError
 from hushtable.language import _
 
@@ -22,9 +27,10 @@ _SMOOTHED = {
 }
 
 Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
-def exact(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def exact(values: Floats) -> Floats:
     """Return the values rounded to multiples of 2**-20."""
     units = values * _UNIT
     np.rint(units, out=units)
@@ -32,7 +38,7 @@ def exact(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return units
 
 
-def logs(counts: Counts, added: float) -> NDArray[np.float64]:
+def logs(counts: Counts, added: float) -> Floats:
     """Return ``exact(np.log2(counts + added))`` of few different counts by table lookup."""
     most = int(counts.max(initial=0))
     if most < len(counts) // 2 and counts.min(initial=0) >= 0:
@@ -41,7 +47,7 @@ def logs(counts: Counts, added: float) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreRule:
+class ScoreRule(Stored):
     """How the count c of a cell becomes a score (low = abnormal), in bits.
 
     ``count``: c itself, in rows instead of bits (ACE). ``log2``: log2(max(c, 1)) (paper,
@@ -50,8 +56,10 @@ class ScoreRule:
     ``context_log2`` takes shares instead of counts: see `values_in_context`.
     """
 
+    stored_as: ClassVar[str] = "a plan's score"
+
     name: Literal["count", "log2", "smoothed_log2", "pseudocount_log2", "context_log2"]
-    smoothing: float = 0.0
+    smoothing: float = always(0.0)
 
     def __post_init__(self) -> None:
         if self.name not in _SMOOTHED:
@@ -89,7 +97,7 @@ class ScoreRule:
             "lower by at most one bit."
         )
 
-    def values(self, counts: Counts, n_rows: int) -> NDArray[np.float64]:
+    def values(self, counts: Counts, n_rows: int) -> Floats:
         """Return the score of every cell; ``n_rows`` is the number of rows counted."""
         if self.name == "count":
             return counts.astype(np.float64)
@@ -98,9 +106,7 @@ class ScoreRule:
         rows = n_rows if self.name == "smoothed_log2" else 1
         return logs(counts, self.smoothing * rows)
 
-    def values_in_context(
-        self, p: NDArray[np.float64], q: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def values_in_context(self, p: Floats, q: Floats) -> Floats:
         """Return the score of every cell, given its share p in its context and q in all rows.
 
         log2(p / s + 1) + log2((1 / s + 1) / (q / s + 1)) / 2, where s is the smoothing: log2(p + s)
@@ -111,7 +117,7 @@ class ScoreRule:
         s = self.smoothing
         return exact(np.log2(p / s + 1.0) + np.log2((1.0 / s + 1.0) / (q / s + 1.0)) / 2.0)
 
-    def noisy_values(self, counts: Counts, noise_sd: float) -> NDArray[np.float64]:
+    def noisy_values(self, counts: Counts, noise_sd: float) -> Floats:
         """Return the score of every cell from noisy counts, by a replacement of this rule.
 
         ``count`` and ``log2``, the paper's, stay as they are: c and log2(max(c, 1)).
@@ -123,7 +129,7 @@ class ScoreRule:
             return self.values(counts, 0)
         return exact(np.arcsinh(counts / (2.0 * noise_sd)) / np.log(2.0))
 
-    def noisy_slopes(self, counts: Counts, noise_sd: float) -> NDArray[np.float64]:
+    def noisy_slopes(self, counts: Counts, noise_sd: float) -> Floats:
         """Return the derivative of `noisy_values` by the count."""
         if self.name == "count":
             return np.ones(len(counts))
@@ -133,18 +139,62 @@ class ScoreRule:
             slopes = 1.0 / np.hypot(counts, 2.0 * noise_sd)
         return np.asarray(slopes / np.log(2.0), np.float64)
 
-    def two_pass_values(self, first: Counts, second: Counts, n_rows: int) -> NDArray[np.float64]:
+    def two_pass_values(self, first: Counts, second: Counts, n_rows: int) -> Floats:
         """Return log2(C2 + 1) plus this rule's score of C1, for a plan of the second pass."""
         found = logs(second, 1.0)
         found += self.values(first, n_rows)
         return found
 
-    @classmethod
-    def from_dict(cls, content: Any) -> "ScoreRule":
-        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        said = entries(content, "a plan's score", {"name": str, "smoothing": float})
-        return cls(said["name"], float(said["smoothing"]))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the form stored in JSON."""
-        return {"name": self.name, "smoothing": self.smoothing}
+#: A function from the codes of n rows to n sums.
+Summing = Callable[[Codes], Floats]
+
+
+class Scoring:
+    """From the codes of n rows to their scores (n,): means of their cells' values over the tables.
+
+    A row beyond the ranges loses a share p of its distance to one unit below the lowest score that
+    cells can give: p = e**2 / (margin**2 + e**2), where e is the sum over its features of
+    `Codes.outside`'s ``beyond``. If the ranges were widened by a random amount, which is less than
+    e ranges with probability p, this is the probability that the row stays outside. Without a
+    margin it loses nothing.
+
+    ``summed`` returns the sums of cells' values, ``least`` is the lowest sum, and ``margin`` is in
+    ranges.
+    """
+
+    def __init__(self, summed: Summing, n_tables: int, least: float, margin: float) -> None:
+        self._sum, self._n_tables, self._margin = summed, n_tables, margin
+        self._depth = least / n_tables - 1.0
+
+    def __call__(self, codes: Codes) -> Floats:
+        """Return the scores (n,)."""
+        scores = self.clipped(codes)
+        return scores - self.lost(codes, scores) if self._loses(codes) else scores
+
+    def clipped(self, codes: Codes) -> Floats:
+        """Return the scores (n,) as if numbers beyond their range were at its end."""
+        return self._sum(codes) / self._n_tables
+
+    def share_kept(self, codes: Codes) -> Floats:
+        """Return the share (n,) that each row keeps of its distance from below; 1 inside."""
+        if not self._loses(codes):
+            return np.ones(codes.n_rows)
+        return self._kept_and_lost(codes)[0]
+
+    def lost(self, codes: Codes, clipped: Floats) -> Floats:
+        """Return what each row (n,) loses for being beyond, given the scores from `clipped`."""
+        if not self._loses(codes):
+            return np.zeros(codes.n_rows)
+        return self._kept_and_lost(codes)[1] * (clipped - self._depth)
+
+    def _kept_and_lost(self, codes: Codes) -> tuple[Floats, Floats]:
+        """Return 1 - p and p of each row (n,), each computed without the other's rounding."""
+        beyond = codes.outside.totals(codes.n_rows)
+        # Do not square a distance: it may be 1e300.
+        near, far = self._margin / (self._margin + beyond), beyond / (self._margin + beyond)
+        whole = near * near + far * far
+        return near * near / whole, far * far / whole
+
+    def _loses(self, codes: Codes) -> bool:
+        return self._margin > 0.0 and len(codes.outside) > 0

@@ -20,13 +20,13 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arguments import entries, translate_errors, whole
-from hushtable.errors import PlanError, UsageError
+from hushtable.arguments import Stored, whole
+from hushtable.errors import UsageError
 
 #: Largest error of a cost from adding up in floating point; caps allow for this much.
 _FLOATING = 1e-9
@@ -162,7 +162,6 @@ def rho_bound(epsilon: float, spread: float, delta: float) -> float:
 
 
 def _fits(epsilon: float, rho: float, spread: float, delta: float) -> bool:
-    """Return whether the bound on delta at epsilon is at most delta."""
     variance = 2.0 * rho + spread
     if delta < _LEAST_DELTA or not 0.0 < variance < 1e3 or not epsilon < 600.0:
         return False
@@ -174,7 +173,6 @@ def _fits(epsilon: float, rho: float, spread: float, delta: float) -> bool:
 
 
 def _upper_tail(x: float) -> float:
-    """Return the probability that a standard normal number is above x."""
     return 0.5 * math.erfc(x / math.sqrt(2.0))
 
 
@@ -185,7 +183,7 @@ _UNIT = 32
 
 
 @dataclass(frozen=True)
-class Horizon:
+class Horizon(Stored):
     """How the counts of periods are mixed, and for how many periods.
 
     Attributes
@@ -207,6 +205,8 @@ class Horizon:
     >>> round(year.variance(12), 2)  # of the sum of twelve months, relative to one release
     3.43
     """
+
+    stored_as: ClassVar[str] = "a horizon"
 
     factor: tuple[int, ...]
     participations: int = 1
@@ -333,17 +333,10 @@ class Horizon:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the horizon in the form stored in JSON."""
-        more = (
-            {}
-            if self.participations == 1
-            else {"participations": self.participations, "apart": self.apart}
-        )
-        return {"factor": list(self.factor), **more}
-
-    @classmethod
-    def from_dict(cls, content: Any) -> "Horizon":
-        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        optional = {"participations": int, "apart": int}
-        said = dict(entries(content, "a horizon", {"factor": list[int]}, optional))
-        with translate_errors(PlanError, "horizon"):
-            return cls(tuple(said.pop("factor")), **said)
+        if self.participations == 1:
+            return {"factor": list(self.factor)}
+        return {
+            "factor": list(self.factor),
+            "participations": self.participations,
+            "apart": self.apart,
+        }

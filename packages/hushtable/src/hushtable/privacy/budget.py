@@ -184,11 +184,17 @@ class Spent:
         rows, adjacency = content["rows_per_person"], content["adjacency"]
         with translate_errors(PlanError, "an earlier release"):
             tables = Sensitivity(content.get("tables", 1), adjacency, rows).tables
-        cost = Cost(float(content["rho"]), float(pure))
-        release, what = content["release"], content["what"]
-        horizon = Horizon.from_dict(content["horizon"]) if "horizon" in content else None
-        about = release, what, cost, adjacency, rows
-        return cls(*about, pool, tuple(parts), tables, horizon)
+        return cls(
+            release=content["release"],
+            what=content["what"],
+            cost=Cost(float(content["rho"]), float(pure)),
+            adjacency=adjacency,
+            rows_per_person=rows,
+            pool=pool,
+            parts=tuple(parts),
+            tables=tables,
+            horizon=Horizon.from_dict(content["horizon"]) if "horizon" in content else None,
+        )
 
 
 def split_history(
@@ -441,7 +447,6 @@ def part_scale(scale: float, parts: int) -> float:
 
 
 def _rounded_up(x: float) -> float:
-    """Round up to six significant digits."""
     unit = 10.0 ** (math.floor(math.log10(x)) - 5)
     return float(f"{math.ceil(x / unit) * unit:.6g}")
 

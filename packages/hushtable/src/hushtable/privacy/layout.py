@@ -13,13 +13,13 @@ post-processing: it costs no privacy.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arguments import entries, translate_errors, whole
-from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.arguments import Stored, always, whole
+from hushtable.errors import PrivacyError, UsageError
 from hushtable.language import _, numerals
 from hushtable.privacy.accounting import Horizon, epsilon_from_rho, rho_from_epsilon, rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_epsilon, check_public_delta
@@ -165,7 +165,6 @@ class Expectation:
 
 
 def _points(gain: float, spread: float) -> str:
-    """Write a gain in ROC-AUC in points of 100, with the deviation of single rounds."""
     if gain < 0.0005:
         return _("almost nothing")
     return _(
@@ -208,7 +207,7 @@ _SECOND_PASS = 2000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class Design(Stored):
     """The public numbers for which a private plan is laid out, and what follows from them.
 
     Attributes
@@ -234,10 +233,12 @@ class Design:
     (200, 0.01)
     """
 
+    stored_as: ClassVar[str] = "a private plan's design"
+
     epsilon: float
     delta: float
     expected_rows: int
-    sites: int = 1
+    sites: int = always(1)
     passes: int = 1
     horizon: Horizon | None = None
 
@@ -246,8 +247,8 @@ class Design:
             raise UsageError(f"passes={self.passes!r}: needs 1 or 2")
         check_epsilon(self.epsilon)
         for name in ("expected_rows", "sites"):
-            whole(name, getattr(self, name))
-        check_public_delta(self.delta, int(self.expected_rows))
+            object.__setattr__(self, name, whole(name, getattr(self, name)))
+        check_public_delta(self.delta, self.expected_rows)
 
     @classmethod
     def given(
@@ -459,7 +460,6 @@ class Design:
         ]
 
     def _help_words(self) -> list[str]:
-        """Describe what would help, and to which noise this applies."""
         said = []
         if self.expectation().lacking > 1.0:
             ways = self._ways(self.helps()) or "more rows, more sites or a larger epsilon"
@@ -475,34 +475,14 @@ class Design:
             f"With masks, sites share one noise, and the loss is {about(masked.loss)} points.",
         ]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the design in the form stored in JSON."""
-        return {
-            "epsilon": self.epsilon, "delta": self.delta,
-            "expected_rows": int(self.expected_rows), "sites": int(self.sites),
-            **({"passes": 2} if self.passes == 2 else {}),
-            **({} if self.horizon is None else {"horizon": self.horizon.to_dict()}),
-        }  # fmt: skip
-
-    @classmethod
-    def from_dict(cls, content: Any) -> "Design":
-        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        kinds = dict.fromkeys(("epsilon", "delta", "expected_rows", "sites"), object)
-        entries(content, "a private plan's design", kinds, {"passes": int, "horizon": dict})
-        horizon = content.get("horizon")
-        with translate_errors(PlanError, "design"):
-            horizon = None if horizon is None else Horizon.from_dict(horizon)
-            return cls(**content | {"horizon": horizon})
-
 
 def _check_exact(expected_rows: int | None, passes: int, horizon: object) -> None:
-    """Raise `UsageError` if a plan for exact counts gets arguments that only noise needs."""
     if expected_rows is not None:
         raise UsageError("expected_rows is used to lay out a private plan: give epsilon with it")
     if passes != 1:
         raise UsageError(
             f"passes={passes!r} divides the budget of a private plan: give epsilon with it "
-            "(exact counts need nothing for a second pass: Plan.gate of them)"
+            "(exact counts need nothing for a second pass: hushtable.counts.rounds)"
         )
     if horizon is not None:
         raise UsageError(

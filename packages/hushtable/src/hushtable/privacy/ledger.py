@@ -4,9 +4,9 @@ import hashlib
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from hushtable.arguments import entries, translate_errors
+from hushtable.arguments import Stored, always, entries, translate_errors
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting
@@ -18,7 +18,7 @@ _SCALES = (1e-6, MAX_SCALE)
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Share(Stored):
     """One site's entry in a ledger: its noise, and the site's earlier releases.
 
     Attributes
@@ -46,46 +46,29 @@ class Share:
     45.3
     """
 
+    stored_as: ClassVar[str] = "ledger: each share"
+
     release: str
     scale: float
     library: str
-    earlier: tuple[Spent, ...] = ()
+    earlier: tuple[Spent, ...] = always(())
     apart: tuple[str, ...] = ()
     pool: "Pool | None" = None
     start: int = 1
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the share in the form stored in JSON."""
-        return {
-            "release": self.release,
-            "scale": self.scale,
-            "library": self.library,
-            "earlier": [spent.to_dict() for spent in self.earlier],
-            **({"apart": list(self.apart)} if self.apart else {}),
-            **({} if self.pool is None else {"pool": self.pool.to_dict()}),
-            **({} if self.start == 1 else {"start": self.start}),
-        }
-
     @classmethod
     def from_dict(cls, content: Any) -> "Share":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        kinds = {"release": str, "scale": object, "library": str, "earlier": list[object]}
-        optional = {"apart": list[str], "pool": object, "start": int}
-        entries(content, "ledger: each share", kinds, optional)
-        scale, apart = content["scale"], content.get("apart", ())
-        if type(scale) not in (int, float) or not _SCALES[0] <= scale <= _SCALES[1]:
-            raise PlanError(f"ledger: scale {scale!r} is not a scale of noise")
-        start = content.get("start", 1)
-        if start < 1:
-            raise PlanError(f"ledger: a share begins with period {start}: needs 1 or more")
-        earlier = tuple(Spent.from_dict(entry) for entry in content["earlier"])
-        pool = Pool.from_dict(content["pool"]) if "pool" in content else None
-        about = content["release"], float(scale), content["library"], earlier, tuple(apart)
-        return cls(*about, pool, start)
+        share = super(Share, cls).from_dict(content)
+        if not _SCALES[0] <= share.scale <= _SCALES[1]:
+            raise PlanError(f"ledger: scale {share.scale!r} is not a scale of noise")
+        if share.start < 1:
+            raise PlanError(f"ledger: a share begins with period {share.start}: needs 1 or more")
+        return share
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Stored):
     """A round whose sites share the noise: each adds a part, and only the sum is ever visible.
 
     A site knows its own part, and may pass it on. The bound therefore counts on fewer parts than
@@ -109,6 +92,8 @@ class Pool:
     3
     """
 
+    stored_as: ClassVar[str] = "ledger: a pool"
+
     round: str
     least: int
     counted: int
@@ -131,17 +116,6 @@ class Pool:
     def colluders(self) -> int:
         """Sites besides the reader that may pass on their noise without breaking the bound, c."""
         return self.least - 1 - self.counted - self.opened
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the pool in the form stored in JSON."""
-        said = {"round": self.round, "least": self.least, "counted": self.counted}
-        return said | {"opened": self.opened} if self.opened else said
-
-    @classmethod
-    def from_dict(cls, content: Any) -> "Pool":
-        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        kinds = {"round": str, "least": int, "counted": int}
-        return cls(**entries(content, "ledger: a pool", kinds, {"opened": int}))
 
 
 @dataclass(frozen=True)
@@ -177,8 +151,13 @@ class Ledger(Displayed):
     --------
     >>> from hushtable.privacy import Ledger, Sensitivity, Share
     >>> share = Share("5f3c", scale=42.3, library="opendp 0.14.2")
-    >>> terms = "discrete-gaussian", Sensitivity(100), 1e-6
-    >>> ledger = Ledger(*terms, (share,), accounting="gaussian")
+    >>> ledger = Ledger(
+    ...     mechanism="discrete-gaussian",
+    ...     sensitivity=Sensitivity(100),
+    ...     delta=1e-6,
+    ...     shares=(share,),
+    ...     accounting="gaussian",
+    ... )
     >>> f"{ledger.epsilon:.1f} at one site, noise of {ledger.noise_sd:.1f} on each count"
     '1.0 at one site, noise of 42.3 on each count'
     """
@@ -219,7 +198,6 @@ class Ledger(Displayed):
             check_pure(self.cost, self.delta)
 
     def _check_period(self) -> None:
-        """Raise if the period is not one of the horizon's, or if such noise cannot be decoded."""
         horizon = self.sensitivity.horizon
         if horizon is None:
             if self.period is not None or self.window is not None:
@@ -245,7 +223,6 @@ class Ledger(Displayed):
         return [spent for share in self.shares for spent in share.earlier]
 
     def _check_ids(self) -> None:
-        """Raise `PrivacyError` if a release is counted twice, or a named one is missing."""
         ids = [share.release for share in self.shares]
         if not ids or len(set(ids)) < len(ids):
             twice = next((i for i in ids if ids.count(i) > 1), "")
@@ -361,13 +338,20 @@ class Ledger(Displayed):
         itself; with one site, it includes them.
         """
         earlier = self.shares[0].earlier if len(self.shares) == 1 else ()
-        adjacency, rows = self.sensitivity.adjacency, self.sensitivity.rows_per_person
-        parts = tuple(sorted(share.release for share in self.shares))
         # Releases before 0.2 keep their names, so that plans drawn from them stay the same.
         tables = self.sensitivity.tables if self.accounting == GAUSSIAN else 1
         pool = " ".join(sorted(pool.round for pool in self.pools)) or None
-        about = release, what, self.own, adjacency, rows, pool, parts, tables
-        spent = Spent(*about, self.sensitivity.horizon)
+        spent = Spent(
+            release=release,
+            what=what,
+            cost=self.own,
+            adjacency=self.sensitivity.adjacency,
+            rows_per_person=self.sensitivity.rows_per_person,
+            pool=pool,
+            parts=tuple(sorted(share.release for share in self.shares)),
+            tables=tables,
+            horizon=self.sensitivity.horizon,
+        )
         return (*self.behind_plan, *earlier, spent)
 
     # --- algebra ----------------------------------------------------------------------------
@@ -387,6 +371,7 @@ class Ledger(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger with its totals in the form stored in JSON."""
+        horizon = self.sensitivity.horizon
         return {
             "mechanism": self.mechanism,
             "adjacency": self.sensitivity.adjacency,
@@ -399,18 +384,13 @@ class Ledger(Displayed):
             "behind_plan": [spent.to_dict() for spent in self.behind_plan],
             **({} if self.pool is None else {"pool": self.pool.to_dict()}),
             **({} if self.accounting == ZCDP else {"accounting": self.accounting}),
-            **self._of_horizon(),
+            **({} if horizon is None else {"horizon": horizon.to_dict(), "period": self.period}),
+            **({} if self.window is None else {"window": self.window}),
             "noise_sd": self.noise_sd,
             "rho": self.rho,
             "epsilon": self.epsilon,
             "delta": self.delta,
         }
-
-    def _of_horizon(self) -> dict[str, Any]:
-        if (horizon := self.sensitivity.horizon) is None:
-            return {}
-        window = {} if self.window is None else {"window": self.window}
-        return {"horizon": horizon.to_dict(), "period": self.period, **window}
 
     @classmethod
     def from_dict(cls, content: Any) -> "Ledger":

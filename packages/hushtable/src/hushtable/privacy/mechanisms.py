@@ -79,7 +79,6 @@ class Sensitivity:
 
     @property
     def _cells(self) -> int:
-        """Cells of one table that change."""
         return 2 if self.sampled or self.adjacency == "replace-one" else 1
 
     @property

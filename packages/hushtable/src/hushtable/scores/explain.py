@@ -111,9 +111,8 @@ class Explainer:
 
     def __init__(self, scorer: Scorer) -> None:
         self.scorer, self._schema = scorer, scorer.plan.schema
-        family = scorer.plan.family
-        self._gains = family.gaining(scorer.values, rare_below(scorer))
-        can_gain = self._gains.features
+        self._family, can_gain = scorer.plan.family, scorer.plan.family.can_gain
+        self._limits = rare_below(scorer)
         sharing = can_gain if can_gain.any() else np.ones_like(can_gain)
         self.equal = self._of_columns(sharing / sharing.sum())
         self._ones = np.ones(len(self.equal))
@@ -209,7 +208,7 @@ class Explainer:
     def _explain(self, item: Numbered) -> Explained:
         start, rows, _ = item
         codes = self.scorer.encode(item)
-        totals, shares = self._gains(codes)
+        totals, shares = self._family.gains(codes, self.scorer.values, self._limits)
         shares = self._of_columns(shares)
         n_tables = self.scorer.plan.family.n_tables
         scores = totals / n_tables

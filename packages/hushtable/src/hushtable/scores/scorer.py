@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files, progress
+from hushtable.counts import rounds
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import LearnedModel
@@ -21,9 +22,8 @@ from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, numbered
 from hushtable.errors import PlanError, UsageError
-from hushtable.plans.families import Contextual, ScoreHistogram, Summing
-from hushtable.plans.plan import Plan
-from hushtable.plans.score_rule import exact
+from hushtable.plans.families import Contextual, ScoreHistogram
+from hushtable.plans.score_rule import Summing, exact
 from hushtable.threads import for_each, map_in_order, n_threads
 
 if TYPE_CHECKING:
@@ -451,7 +451,7 @@ class Ranks:
     Parameters
     ----------
     counts : Sketch or Release
-        Merged counts under ``Plan.ranks`` of the model.
+        Merged counts under `hushtable.counts.rounds.ranks` of the model.
     scorer : Scorer
         Scorer of the model.
 
@@ -471,12 +471,13 @@ class Ranks:
     Examples
     --------
     >>> import numpy as np
-    >>> from hushtable import HushTable, Plan, Sketch
+    >>> from hushtable import HushTable, Sketch
+    >>> from hushtable.counts import rounds
     >>> from hushtable.scores import Ranks, Scorer
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
     >>> model = HushTable(random_state=0).fit(X).sketch_
     >>> scorer = Scorer(model)
-    >>> ranks = Ranks(Sketch.from_data(Plan.ranks(model), X), scorer)
+    >>> ranks = Ranks(Sketch.from_data(rounds.ranks(model), X), scorer)
     >>> bool(ranks.of(scorer.score(X)).max() == 1.0)
     True
     """
@@ -486,7 +487,7 @@ class Ranks:
         if not counts.adds or not isinstance(family, ScoreHistogram):
             raise PlanError(
                 f"these are counts of a {counts.plan.detector!r} plan: ranks need counts under "
-                "Plan.ranks(model), merged from all sites"
+                "hushtable.counts.rounds.ranks(model), merged from all sites"
             )
         model = scorer.sketch
         if not model.adds:
@@ -494,9 +495,9 @@ class Ranks:
                 "a local model scores a site's own rows by its exact counts, which no other site "
                 "has: ranks need the released model"
             )
-        if counts.plan.plan_id != Plan.ranks(model).plan_id:
+        if counts.plan.plan_id != rounds.ranks(model).plan_id:
             raise PlanError(
-                "these ranks belong to another model: count again under Plan.ranks of this one"
+                "these ranks belong to another model: count again under the ranks of this one"
             )
         self._family = family
         running = np.cumsum(counts.counts).astype(np.float64)

@@ -17,7 +17,6 @@ from hushtable.plans.families.family import (
     FAMILIES,
     MAX_CELLS,
     HashFamily,
-    Summing,
     drawn,
     family_from_content,
     register,
@@ -37,7 +36,7 @@ from hushtable.plans.families.random_feature import RandomFeature
 
 __all__ = [
     "FAMILIES", "FINE", "MAX_CELLS", "OUTLIER", "TOTALS", "VERDICT", "WEIGHT", "Contextual",
-    "EquiWidth", "HashFamily", "Labelled", "RandomFeature", "ScoreHistogram", "Summing",
+    "EquiWidth", "HashFamily", "Labelled", "RandomFeature", "ScoreHistogram",
     "context_columns", "drawn", "family_from_content", "labelled", "only_one_value", "own_cells",
     "register", "whole_number",
 ]  # fmt: skip

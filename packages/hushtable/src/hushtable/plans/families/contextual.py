@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import found_name
-from hushtable.data.schema import Feature, Schema
+from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families.family import (
     MAX_CELLS,
     Concatenated,
     Floats,
-    Gaining,
     Ints,
     drawn,
     register,
@@ -114,7 +113,11 @@ class Contextual(Concatenated):
             )
         if self.own:
             feature = self.schema.features[self.own - 1] if self.own <= self.n_features else None
-            if feature is None or not _has_cells(feature, self.contexts):
+            if (
+                feature is None
+                or feature.kind != "categorical"
+                or len(feature.categories) + 2 != self.contexts
+            ):
                 raise PlanError(
                     f"own={self.own}: is not a categorical feature with {self.contexts - 2} values"
                 )
@@ -286,19 +289,24 @@ class Contextual(Concatenated):
         of_context = np.repeat(of_pairs.sum(axis=2), self.cells)
         return np.asarray(of_context, np.int64)
 
-    def gaining(self, values: Floats, limits: Floats) -> Gaining:
-        return _GainInContext(self, values, limits)
+    @property
+    def can_gain(self) -> NDArray[np.bool_]:
+        return self.behaviour.can_gain
+
+    def gains(self, codes: Codes, values: Floats, limits: Floats) -> tuple[Floats, Floats]:
+        totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
+        functions = *self._functions(codes), self._place, self.behaviour.reachable
+        kernels.gain_random_feature(codes.codes, *functions, values, limits, gains, totals)
+        return totals, gains
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         return *self._functions(codes), self._place
 
     @property
     def _place(self) -> tuple[int, int, int, int]:
-        """(own, shared, width, size), by the kernels' names."""
         return self.own - 1, self.shared, self.cells, self.size
 
     def _functions(self, codes: Codes) -> tuple[Any, Any]:
-        """Return the hash functions of behaviour and context for the kernels and these rows."""
         which = codes.some_missing
         if which not in self._laid_out:
             context = None if self.context is None else _folding(self.context.functions(codes))
@@ -316,28 +324,3 @@ def _folding(functions: tuple[Any, ...]) -> tuple[Any, ...]:
     if folded is None:
         folded = np.zeros(len(offsets) - 1, np.uint8)
     return first, rows, cuts, subset_at, subsets, folded, offsets
-
-
-def _has_cells(feature: Feature, contexts: int) -> bool:
-    return feature.kind == "categorical" and len(feature.categories) + 2 == contexts
-
-
-@dataclass(frozen=True)
-class _GainInContext:
-    """The gains of rows by a change of one feature of their behaviour: see `HashFamily.gaining`."""
-
-    family: Contextual
-    values: Floats
-    limits: Floats
-
-    @cached_property
-    def features(self) -> NDArray[np.bool_]:
-        return self.family.behaviour.can_gain
-
-    def __call__(self, codes: Codes) -> tuple[Floats, Floats]:
-        family = self.family
-        totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
-        behaviour, context = family._functions(codes)
-        rest = family.behaviour.reachable, self.values, self.limits, gains, totals
-        kernels.gain_random_feature(codes.codes, behaviour, context, family._place, *rest)
-        return totals, gains

@@ -1,10 +1,9 @@
 """The base of all hash families: the arrays they declare, and how they count and score rows."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache, cached_property, partial
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -14,11 +13,10 @@ from hushtable.data.encoding import Codes, NumbersLoop
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
 from hushtable.files import Arrays
+from hushtable.plans.score_rule import Scoring, Summing
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-#: A function from the codes of n rows to n sums.
-Summing = Callable[[Codes], Floats]
 #: Cells that one table may have: a cell is numbered in 16 bits.
 MAX_CELLS = 1 << 16
 
@@ -64,63 +62,6 @@ def bounded(name: str, array: NDArray[Any], below: int | None, low: int | None =
     if array.size and not low <= int(array.min()) <= int(array.max()) < below:
         raise PlanError(f"hash functions: {name} must be from {low} to {below - 1}")
     return array
-
-
-class Scoring:
-    """From the codes of n rows to their scores (n,): means of their cells' values over the tables.
-
-    A row beyond the ranges loses a share p of its distance to one unit below the lowest score that
-    cells can give: p = e**2 / (margin**2 + e**2), where e is the sum over its features of
-    `Codes.outside`'s ``beyond``. If the ranges were widened by a random amount, which is less than
-    e ranges with probability p, this is the probability that the row stays outside. Without a
-    margin it loses nothing.
-    """
-
-    def __init__(self, family: "HashFamily", values: Floats) -> None:
-        self._sum, self._n_tables = family.summing(values), family.n_tables
-        self._margin = family.margin / kernels.LEVELS
-        self._depth = family.least(values) / family.n_tables - 1.0
-
-    def __call__(self, codes: Codes) -> Floats:
-        scores = self.clipped(codes)
-        return scores - self.lost(codes, scores) if self._loses(codes) else scores
-
-    def clipped(self, codes: Codes) -> Floats:
-        """Return the scores (n,) as if numbers beyond their range were at its end."""
-        return self._sum(codes) / self._n_tables
-
-    def share_kept(self, codes: Codes) -> Floats:
-        """Return the share (n,) that each row keeps of its distance from below; 1 inside."""
-        if not self._loses(codes):
-            return np.ones(codes.n_rows)
-        return self._kept_and_lost(codes)[0]
-
-    def lost(self, codes: Codes, clipped: Floats) -> Floats:
-        """Return what each row (n,) loses for being beyond, given the scores from `clipped`."""
-        if not self._loses(codes):
-            return np.zeros(codes.n_rows)
-        return self._kept_and_lost(codes)[1] * (clipped - self._depth)
-
-    def _kept_and_lost(self, codes: Codes) -> tuple[Floats, Floats]:
-        """Return 1 - p and p of each row (n,), each computed without the other's rounding."""
-        beyond = codes.outside.totals(codes.n_rows)
-        # Do not square a distance: it may be 1e300.
-        near, far = self._margin / (self._margin + beyond), beyond / (self._margin + beyond)
-        whole = near * near + far * far
-        return near * near / whole, far * far / whole
-
-    def _loses(self, codes: Codes) -> bool:
-        return self._margin > 0.0 and len(codes.outside) > 0
-
-
-class Gaining(Protocol):
-    """From the codes of n rows to their sums (n,) and gains (n, d): see `HashFamily.gaining`."""
-
-    @property
-    def features(self) -> NDArray[np.bool_]:
-        """Features (d,) by which a row can gain."""
-
-    def __call__(self, codes: Codes) -> tuple[Floats, Floats]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,22 +246,32 @@ class HashFamily(ABC):
         """Return `sum` of these values, for successive batches of codes."""
         return partial(self.sum, values=values)
 
-    def scoring(self, values: Floats) -> "Scoring":
+    def scoring(self, values: Floats) -> Scoring:
         """Return the scores by these values, for successive batches of codes."""
-        return Scoring(self, values)
+        margin = self.margin / kernels.LEVELS
+        return Scoring(self.summing(values), self.n_tables, self.least(values), margin)
 
-    def gaining(self, values: Floats, limits: Floats) -> Gaining:
-        """Return `sum` of these values, with what rows would gain by a change of one feature.
+    @property
+    def can_gain(self) -> NDArray[np.bool_]:
+        """Features (d,) by which a row can gain: see `gains`."""
+        raise _no_gains(self.name)
+
+    def gains(self, codes: Codes, values: Floats, limits: Floats) -> tuple[Floats, Floats]:
+        """Return `sum` (n,), and what rows would gain by a change of one feature (n, d).
 
         A row's gain by a feature is the sum, over the tables, of the rise in its value there if
         this feature took the best possible value and all others stayed. A table adds gains only to
-        rows whose value in it is below its limit; ``limits`` (n_tables,). Raises `UsageError` if a
-        row's cell does not show which feature put it there.
+        rows whose value in it is below its limit; ``limits`` (n_tables,). Like `can_gain`, it
+        raises `UsageError` if a row's cell does not show which feature put it there.
         """
-        raise UsageError(
-            f"{self.name} tables do not show which feature makes a row rare: explanations need "
-            "HushTable or LSHiTables"
-        )
+        raise _no_gains(self.name)
+
+
+def _no_gains(name: str) -> UsageError:
+    return UsageError(
+        f"{name} tables do not show which feature makes a row rare: explanations need HushTable "
+        "or LSHiTables"
+    )
 
 
 class KernelFamily(HashFamily):
@@ -395,5 +346,4 @@ class Concatenated(KernelFamily):
 
     @cached_property
     def _first(self) -> NDArray[np.int64]:
-        """First hash function of each table, and the end of the last."""
         return np.concatenate([[0], np.cumsum(self.depth, dtype=np.int64)])

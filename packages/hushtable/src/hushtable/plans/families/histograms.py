@@ -20,12 +20,12 @@ from hushtable.plans.families.family import (
     HashFamily,
     Ints,
     KernelFamily,
-    Scoring,
     drawn,
     family_from_content,
     register,
     whole_number,
 )
+from hushtable.plans.score_rule import Scoring
 
 #: From this many columns on, counting numbers without storing codes is faster.
 _FEWEST = 16
@@ -62,7 +62,6 @@ class EquiWidth(KernelFamily):
 
     @cached_property
     def _widths(self) -> NDArray[np.int64]:
-        """Number of codes in each cell of a feature."""
         width = kernels.LEVELS // self.bins
         return np.array([width if f.kind == "numeric" else 1 for f in self.schema.features])
 
@@ -78,7 +77,6 @@ class EquiWidth(KernelFamily):
         np.add.at(counts, cells, 1 if of_stored is None else of_stored)
 
     def _cells(self, codes: NDArray[np.uint16], features: Any) -> Ints:
-        """Return the cells of codes of these features, among the cells of all."""
         cells = (codes.astype(np.int64) - 1) // self._widths[features]
         missing = self.offsets[1:][features] - 1
         found = np.where(codes == MISSING_LOW, missing, self.offsets[:-1][features] + cells)
@@ -104,9 +102,43 @@ _UNIT = 2.0**-20
 _LARGEST = 1 << 52
 
 
+@dataclass(frozen=True, eq=False)
+class OfModel(HashFamily):
+    """A family that counts with the tables of a detector, its ``model``."""
+
+    of_model: ClassVar[bool] = True
+
+    model: HashFamily = field()
+
+    def _check(self) -> None:
+        super()._check()
+        if self.model.of_model:
+            raise PlanError(f"{self.name} needs a detector's tables, not {self.model.name}")
+
+    def parameters(self) -> dict[str, Any]:
+        model = {"name": self.model.name, **self.model.parameters()}
+        return {**super().parameters(), "model": model}
+
+    @classmethod
+    def model_from_content(cls, content: Any, arrays: Arrays, schema: Schema) -> HashFamily:
+        """Build the model; raise `PlanError` if its content or its arrays are wrong."""
+        parameters = dict(content)
+        name = parameters.pop("name", None)
+        if name == cls.name:  # checked before it is read, at any depth of nesting
+            raise PlanError(f"{cls.name} needs a detector's tables, not {name} again")
+        return family_from_content(name, parameters, arrays, schema)
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        described = super().json_schema()
+        described["required"].append("model")
+        described["properties"]["model"] = {"$ref": "#/$defs/tables"}
+        return described
+
+
 @register
 @dataclass(frozen=True, eq=False)
-class ScoreHistogram(HashFamily):
+class ScoreHistogram(OfModel):
     """One histogram of scores: the hash function is a model.
 
     ``model`` is the model's tables, ``value`` the score of each of their cells, in 2**-20 of the
@@ -115,16 +147,12 @@ class ScoreHistogram(HashFamily):
     """
 
     name: ClassVar[str] = "ScoreHistogram"
-    of_model: ClassVar[bool] = True
 
-    model: HashFamily = field()
     value: Ints = drawn(np.int64, "n_model_cells")
     bins: int = whole_number(2, MAX_CELLS)
 
     def _check(self) -> None:
         super()._check()
-        if self.model.of_model:
-            raise PlanError(f"{self.name} needs a detector's tables, not {self.model.name}")
         bound = _LARGEST // self.model.n_histograms
         if self.value.max() > bound or self.value.min() < -bound:
             raise PlanError("scores of cells are too large for exact sums")
@@ -163,10 +191,6 @@ class ScoreHistogram(HashFamily):
     def _scoring(self) -> Scoring:
         return self.model.scoring(np.asarray(self.value * _UNIT, np.float64))
 
-    def parameters(self) -> dict[str, Any]:
-        model = {"name": self.model.name, **self.model.parameters()}
-        return {**super().parameters(), "model": model}
-
     def arrays(self) -> Arrays:
         of_model = {f"model.{name}": array for name, array in self.model.arrays().items()}
         return {**super().arrays(), **of_model}
@@ -174,24 +198,13 @@ class ScoreHistogram(HashFamily):
     @classmethod
     def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
         content = entries(parameters, "a histogram of scores", {"bins": int, "model": dict})
-        model = dict(content["model"])
-        name = model.pop("name", None)
-        if name == cls.name:  # checked before it is read, at any depth of nesting
-            raise PlanError(f"{cls.name} needs a detector's tables, not {name} again")
         theirs = {k.removeprefix("model."): a for k, a in arrays.items() if k.startswith("model.")}
         if "value" not in arrays or len(theirs) + 1 != len(arrays):
             raise PlanError(
                 "a histogram of scores needs values, the arrays of its model and no others"
             )
-        tables = family_from_content(name, model, theirs, schema)
+        tables = cls.model_from_content(content["model"], theirs, schema)
         return cls(schema, tables, arrays["value"], content["bins"])
-
-    @classmethod
-    def json_schema(cls) -> dict[str, Any]:
-        found = super().json_schema()
-        found["required"].append("model")
-        found["properties"]["model"] = {"$ref": "#/$defs/tables"}
-        return found
 
     def cells(self, scores: Floats) -> Ints:
         """Return the cell (n,) of each score (n,): the model's scores, means over its tables."""
@@ -223,7 +236,7 @@ TOTALS = 2
 
 @register
 @dataclass(frozen=True, eq=False)
-class Labelled(HashFamily):
+class Labelled(OfModel):
     """The tables of a model, in whose cells an outlier counts 1 and a fine row counts -1.
 
     Values are summed with the same signs. The last feature of the schema is the verdict. Before
@@ -232,14 +245,9 @@ class Labelled(HashFamily):
     """
 
     name: ClassVar[str] = "Labelled"
-    of_model: ClassVar[bool] = True
-
-    model: HashFamily = field()
 
     def _check(self) -> None:
         super()._check()
-        if self.model.of_model:
-            raise PlanError(f"{self.name} needs a detector's tables, not {self.model.name}")
         if self.schema.features != labelled(self.model.schema).features:
             raise PlanError(f"tables of verdicts need the model's features, then {VERDICT!r}")
 
@@ -247,29 +255,14 @@ class Labelled(HashFamily):
     def offsets(self) -> Ints:
         return np.append(0, self.model.offsets + TOTALS)
 
-    def parameters(self) -> dict[str, Any]:
-        model = {"name": self.model.name, **self.model.parameters()}
-        return {**super().parameters(), "model": model}
-
     def arrays(self) -> Arrays:
         return self.model.arrays()
 
     @classmethod
     def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
         content = entries(parameters, "tables of verdicts", {"model": dict})
-        model = dict(content["model"])
-        name = model.pop("name", None)
-        if name == cls.name:  # checked before it is read, at any depth of nesting
-            raise PlanError(f"{cls.name} needs a detector's tables, not {name} again")
-        tables = family_from_content(name, model, arrays, unlabelled(schema))
-        return cls(schema, tables)
-
-    @classmethod
-    def json_schema(cls) -> dict[str, Any]:
-        found = super().json_schema()
-        found["required"].append("model")
-        found["properties"]["model"] = {"$ref": "#/$defs/tables"}
-        return found
+        of_model = replace(schema, features=schema.features[:-1])
+        return cls(schema, cls.model_from_content(content["model"], arrays, of_model))
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         outlier = self._outliers(codes)
@@ -312,8 +305,3 @@ def labelled(schema: Schema) -> Schema:
         )
     verdict = Feature.categorical(VERDICT, (FINE, OUTLIER))
     return replace(schema, features=(*schema.features, verdict))
-
-
-def unlabelled(schema: Schema) -> Schema:
-    """Return the schema of the model's features: all except the last."""
-    return replace(schema, features=schema.features[:-1])

@@ -1,4 +1,4 @@
-"""How tables and hash functions are laid out for the kernels: joined, and by ranks of codes."""
+"""How tables and hash functions are laid out for the kernels: joined, by ranks, and for gains."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable import kernels
 from hushtable.data.encoding import Codes
+from hushtable.data.schema import Feature
 from hushtable.plans.families.family import Ints
 
 #: Bits of a joined table: its values, 16 kB, fit in the first-level cache. Measured: see the docs.
@@ -215,3 +216,85 @@ def _ranks(cuts: Ints) -> NDArray[np.int8]:
     """Return for each code how many of the cuts, which are sorted, are at or below it."""
     ranks = np.arange(_LOWEST, _LOWEST + len(cuts) + 1, dtype=np.int8)
     return np.repeat(ranks, np.diff(cuts, prepend=0, append=1 << 16))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the kernels process the tables: the functions for rows without and with missing values.
+
+    ``feature`` has the feature of each; ``ranked`` the functions on ranks, built when needed.
+    """
+
+    tables: JoinedTables
+    feature: NDArray[np.uint16]
+    functions: tuple[tuple[Any, ...], tuple[Any, ...]]
+    ranked: dict[bool, Ranked | None]
+
+    def arguments(self, codes: Codes) -> tuple[Any, ...]:
+        """Return the first arguments of the kernels for these rows; few rows use no ranks."""
+        which = codes.some_missing
+        functions = self.functions[which]
+        if codes.n_rows >= RANKED_ROWS and which not in self.ranked:
+            self.ranked[which] = None  # until it is set, other threads compare codes
+            self.ranked[which] = Ranked.of(self.feature, functions)
+        ranked = self.ranked.get(which) if codes.n_rows >= JOINED_ROWS else None
+        return ranked.arguments(codes) if ranked else (codes.codes, functions)
+
+
+def reachable(
+    features: tuple[Feature, ...],
+    depth: NDArray[np.uint8],
+    feature: NDArray[np.uint16],
+    cut: NDArray[np.uint16],
+    sides: list[NDArray[np.uint8]],
+) -> tuple[Any, ...]:
+    """Lay out, for `hushtable.kernels.gain_random_feature`, the effects of changing one value.
+
+    Cuts at 3 and at 5 answer 00, 10 or 11, never 01: only cells that some value reaches are
+    compared. Values are never changed to missing or unseen. Arguments are the schema's features,
+    arrays of a RandomFeature family, and for each hash function the sides of the K categories, none
+    on a numeric feature. Returns (groups, feature, bits, at, patterns).
+    """
+    groups, of_group, bits, at, patterns = [0], [], [], [0], []
+    end = 0
+    for length in depth.tolist():
+        begin, end = end, end + length
+        in_table = feature[begin:end]
+        for j in np.unique(in_table).tolist():
+            functions = np.flatnonzero(in_table == j)
+            place = (1 << (length - 1 - functions)).astype(np.uint32)
+            found = _patterns(features[j], begin + functions, place, cut, sides)
+            if len(found) == 0:
+                continue
+            of_group.append(j)
+            bits.append(place.sum())
+            # By far the most common case is one function with two sides, which flips.
+            patterns.append(found if len(functions) > 1 or len(found) < 2 else found[:0])
+            at.append(at[-1] + len(patterns[-1]))
+        groups.append(len(of_group))
+    return (
+        np.array(groups),
+        np.array(of_group, np.int64),
+        np.array(bits, np.uint32),
+        np.array(at),
+        np.concatenate([np.empty(0, np.uint32), *patterns]),
+    )
+
+
+def _patterns(
+    feature: Feature,
+    functions: NDArray[np.int64],
+    place: NDArray[np.uint32],
+    cut: NDArray[np.uint16],
+    sides: list[NDArray[np.uint8]],
+) -> NDArray[np.uint32]:
+    """Return the different bits that the feature's values give to these functions of a table."""
+    if feature.kind == "categorical":
+        high = np.array([sides[h] for h in functions], bool)
+    else:
+        cuts = cut[functions]
+        # Code 1 is below every cut; a constant feature has no other code.
+        codes = np.array([1]) if feature.constant else np.append(cuts, 1)
+        high = codes >= cuts[:, np.newaxis]
+    found: NDArray[np.uint32] = np.unique(place @ high.astype(np.uint32)).astype(np.uint32)
+    return found

@@ -1,5 +1,10 @@
-"""Random-feature LSH."""
+"""Random-feature LSH, the hash family of the paper, and how the paper draws its functions.
 
+`RandomFeature` is the family (Definition 3), `draw_lsh_itables` draws it as in section 3.3. Rows
+are inserted by `hushtable.counts.counter`, and scored by `hushtable.plans.score_rule`.
+"""
+
+import math
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import kernels
+from hushtable.arguments import whole
 from hushtable.data.encoding import Codes, StoredCodes
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError
@@ -17,9 +23,7 @@ from hushtable.plans.families.family import (
     MAX_CELLS,
     Concatenated,
     Floats,
-    Gaining,
     Ints,
-    Summing,
     bounded,
     drawn,
     register,
@@ -27,11 +31,13 @@ from hushtable.plans.families.family import (
 )
 from hushtable.plans.families.layouts import (
     JOINED_ROWS,
-    RANKED_ROWS,
     JoinedTables,
-    Ranked,
-    ends,
+    Layout,
+    reachable,
 )
+from hushtable.plans.families.sparse import SparseTables, fold
+from hushtable.plans.profile import Profile, own_side, usual_codes
+from hushtable.plans.score_rule import Summing
 
 #: Most hash functions that one table may concatenate: their bits are one 32-bit code.
 MAX_DEPTH = 32
@@ -123,21 +129,21 @@ class RandomFeature(Concatenated):
         return np.concatenate([[0], np.cumsum(cells)])
 
     @cached_property
-    def _apart(self) -> "_Layout":
+    def _apart(self) -> Layout:
         return self._laid_out(JoinedTables.apart(self.depth, self.offsets))
 
     @cached_property
-    def _joined(self) -> "_Layout":
+    def _joined(self) -> Layout:
         # Mixed codes cannot be joined.
         lay = JoinedTables.packed if self._folded is None else JoinedTables.apart
         return self._laid_out(lay(self.depth, self.offsets))
 
-    def _laid_out(self, tables: JoinedTables) -> "_Layout":
+    def _laid_out(self, tables: JoinedTables) -> Layout:
         chosen = tables.functions
         cuts, subset_at = self.cut[chosen], self.subset_at[chosen]
         rest = cuts, subset_at, self.subsets, self._folded, tables.offsets
         complete, missing = ((tables.first, rows[chosen], *rest) for rows in self._rows)
-        return _Layout(tables, self.feature[chosen], (complete, missing), {})
+        return Layout(tables, self.feature[chosen], (complete, missing), {})
 
     @cached_property
     def _rows(self) -> tuple[Ints, Ints]:
@@ -156,11 +162,11 @@ class RandomFeature(Concatenated):
 
     @cached_property
     def reachable(self) -> tuple[Any, ...]:
-        """Return the possible effects of changing one value; see `_reachable`."""
+        """Return the possible effects of changing one value; see `layouts.reachable`."""
         starts = np.maximum(0, self.subset_at)
         sizes = np.maximum(0, self.subset_sizes - 2)  # without missing and unseen
         sides = [self.subsets[a + 1 : a + 1 + k] for a, k in zip(starts, sizes, strict=True)]
-        return _reachable(self.schema.features, self.depth, self.feature, self.cut, sides)
+        return reachable(self.schema.features, self.depth, self.feature, self.cut, sides)
 
     @cached_property
     def _folded(self) -> NDArray[np.uint8] | None:
@@ -193,17 +199,25 @@ class RandomFeature(Concatenated):
     def sum(self, codes: Codes, values: Floats) -> Floats:
         if isinstance(codes, StoredCodes):
             return self._sparse.sum(codes, values)
-        return super().sum(codes, values)
+        if codes.n_rows > FEW_ROWS:
+            return super().sum(codes, values)
+        totals = np.empty(codes.n_rows)
+        kernels.sum_few_random_feature(codes.codes, self.functions(codes), values, totals)
+        return totals
 
     def summing(self, values: Floats) -> Summing:
-        return _Sum(self, values)
+        return _JoinedSum(self, values)
 
     @cached_property
-    def _sparse(self) -> "_Sparse":
-        return _Sparse.of(self)
+    def _sparse(self) -> SparseTables:
+        depth, feature = self.depth.astype(np.int64), self.feature.astype(np.int64)
+        return SparseTables(depth, feature, self.cut, self.missing, self.offsets, self.max_cells)
 
-    def gaining(self, values: Floats, limits: Floats) -> Gaining:
-        return _Gain(self, values, limits)
+    def gains(self, codes: Codes, values: Floats, limits: Floats) -> tuple[Floats, Floats]:
+        totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
+        functions = self.functions(codes), None, None, self.reachable
+        kernels.gain_random_feature(codes.codes, *functions, values, limits, gains, totals)
+        return totals, gains
 
     def functions(self, codes: Codes) -> Any:
         """Return the hash functions of each separate table, for the kernels and these rows."""
@@ -219,12 +233,7 @@ class RandomFeature(Concatenated):
 
     def cells_of(self, codes: Ints, depth: int) -> Ints:
         """Return the cells, within a table of this depth, of the codes of concatenated answers."""
-        if 1 << depth <= self.max_cells:
-            return codes
-        h = codes.astype(np.uint32)  # like the kernels, which mix one code at a time
-        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-            h = (h ^ (h >> np.uint32(shift))) * np.uint32(factor)
-        return np.asarray((h ^ (h >> np.uint32(16))) & np.uint32(self.max_cells - 1), np.int64)
+        return fold(codes, depth, self.max_cells)
 
     @cached_property
     def can_gain(self) -> NDArray[np.bool_]:
@@ -237,219 +246,152 @@ class RandomFeature(Concatenated):
 
 
 @dataclass(frozen=True)
-class _Layout:
-    """How the kernels process the tables: the functions for rows without and with missing values.
-
-    ``feature`` has the feature of each; ``ranked`` the functions on ranks, built when needed.
-    """
-
-    tables: JoinedTables
-    feature: NDArray[np.uint16]
-    functions: tuple[tuple[Any, ...], tuple[Any, ...]]
-    ranked: dict[bool, Ranked | None]
-
-    def arguments(self, codes: Codes) -> tuple[Any, ...]:
-        """Return the first arguments of the kernels for these rows; few rows use no ranks."""
-        which = codes.some_missing
-        functions = self.functions[which]
-        if codes.n_rows >= RANKED_ROWS and which not in self.ranked:
-            self.ranked[which] = None  # until it is set, other threads compare codes
-            self.ranked[which] = Ranked.of(self.feature, functions)
-        ranked = self.ranked.get(which) if codes.n_rows >= JOINED_ROWS else None
-        return ranked.arguments(codes) if ranked else (codes.codes, functions)
-
-
-@dataclass(frozen=True)
-class _Sparse:
-    """The functions by feature, for rows with mostly values of 0.0.
-
-    The cells of such a row differ from those of a row of zeros in few tables: only where a stored
-    value changes an answer. The functions on feature j are ``functions[first[j]:first[j + 1]]``.
-    ``table`` and ``bit`` have the table of each function, and the position of its answer there.
-    """
-
-    family: RandomFeature
-    functions: Ints
-    first: Ints
-    table: Ints
-    bit: Ints
-
-    @classmethod
-    def of(cls, family: RandomFeature) -> "_Sparse":
-        """Lay out the functions of a family whose features are all numbers."""
-        sizes = family.depth.astype(np.int64)
-        table = np.repeat(np.arange(len(sizes)), sizes)
-        feature = family.feature.astype(np.int64)
-        bit = np.int64(1) << (ends(sizes)[1:][table] - 1 - np.arange(len(table)))
-        first = ends(np.bincount(feature, minlength=family.n_features))
-        return cls(family, np.argsort(feature, kind="stable"), first, table, bit)
-
-    def _bits(self, codes: StoredCodes) -> tuple[Ints, Ints]:
-        """Return the answers (n_tables,) of a row of zeros, and the differing bits (n, n_tables).
-
-        The second array is stored row by row.
-        """
-        family, m = self.family, len(self.family.depth)
-        of_zeros = codes.zeros[family.feature] >= family.cut
-        zero = np.bincount(self.table, self.bit * of_zeros, m).astype(np.int64)
-        times = np.diff(self.first)[codes.features]
-        ends = np.cumsum(times)
-        value = np.repeat(np.arange(len(times)), times)
-        at = np.arange(len(value)) - np.repeat(ends - times, times)
-        h = self.functions[self.first[codes.features[value]] + at]
-        code = codes.stored[value]
-        side = code >= family.cut[h]
-        if codes.some_missing:
-            side = np.where(code == kernels.MISSING_LOW, family.missing[h] == 1, side)
-        changed = side != of_zeros[h]
-        h, row = h[changed], codes.rows[value[changed]]
-        # Each function differs at most once, so the sum of its bits is their exclusive or.
-        differ = np.bincount(row * m + self.table[h], self.bit[h], codes.n_rows * m)
-        return zero, differ.astype(np.int64)
-
-    def _cells(self, bits: Ints, tables: Ints) -> Ints:
-        """Return the cells, among those of all tables, of concatenated answers."""
-        family, cells = self.family, bits
-        if family._folded is not None:
-            folded = family._folded[tables] == 1
-            cells = np.where(folded, family.cells_of(bits, MAX_DEPTH), bits)
-        return family.offsets[tables] + cells
-
-    def _changed(self, codes: StoredCodes) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return the cells of zeros (n_tables,), and the rows, tables and cells that differ."""
-        zero, differ = self._bits(codes)
-        at = np.flatnonzero(differ)
-        row, table = np.divmod(at, len(zero))
-        cells = self._cells(zero[table] ^ differ[at], table)
-        return self._cells(zero, np.arange(len(zero))), row, table, cells
-
-    def count(self, codes: StoredCodes, counts: Ints, weights: Ints | None) -> None:
-        """Count like `HashFamily.count`."""
-        zero, row, table, cells = self._changed(codes)
-        times = None if weights is None else weights[row]
-        n_rows = codes.n_rows if weights is None else int(weights.sum())
-        counts[zero] += n_rows - np.bincount(table, times, len(zero)).astype(np.int64)
-        counts += np.bincount(cells, times, len(counts)).astype(np.int64)
-
-    def count_pairs(self, codes: StoredCodes, rows: Ints, tables: Ints, counts: Ints) -> None:
-        """Count like `HashFamily.count_pairs`."""
-        zero, differ = self._bits(codes)
-        bits = zero[tables] ^ differ[rows * len(zero) + tables]
-        counts += np.bincount(self._cells(bits, tables), minlength=len(counts))
-
-    def sum(self, codes: StoredCodes, values: Floats) -> Floats:
-        """Sum like `HashFamily.sum`, bit-identically, because sums of values are exact."""
-        zero, row, table, cells = self._changed(codes)
-        more = values[cells] - values[zero][table]
-        return np.asarray(values[zero].sum() + np.bincount(row, more, codes.n_rows), np.float64)
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """`RandomFeature.sum` of the same values, with joined tables if a batch is large enough."""
+class _JoinedSum:
+    """`RandomFeature.sum` of the same values, by joined tables if a batch is large enough."""
 
     family: RandomFeature
     values: Floats
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            "family": self.family,
-            "values": self.values,
-        }  # the joined values are computed from these
+    def __getstate__(self) -> dict[str, Any]:  # the joined values are computed from these
+        return {"family": self.family, "values": self.values}
 
     @cached_property
     def _joined_values(self) -> Floats:
         return self.family._joined.tables.values(self.values)
 
     def __call__(self, codes: Codes) -> Floats:
-        if isinstance(codes, StoredCodes):
+        if isinstance(codes, StoredCodes) or codes.n_rows < JOINED_ROWS:
             return self.family.sum(codes, self.values)
         totals = np.empty(codes.n_rows)
-        if codes.n_rows <= FEW_ROWS:
-            arguments = self.family._apart.arguments(codes)
-            kernels.sum_few_random_feature(*arguments, self.values, totals)
-            return totals
-        if codes.n_rows < JOINED_ROWS:
-            return self.family.sum(codes, self.values)
         arguments = self.family._joined.arguments(codes)
         kernels.sum_random_feature(*arguments, self._joined_values, totals)
         return totals
 
 
-@dataclass(frozen=True)
-class _Gain:
-    """The gains of rows by a change of one feature: see `HashFamily.gaining`."""
-
-    family: RandomFeature
-    values: Floats
-    limits: Floats
-
-    @property
-    def features(self) -> NDArray[np.bool_]:
-        return self.family.can_gain
-
-    def __call__(self, codes: Codes) -> tuple[Floats, Floats]:
-        totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
-        functions = self.family.functions(codes)
-        rest = self.family.reachable, self.values, self.limits, gains, totals
-        kernels.gain_random_feature(codes.codes, functions, None, None, *rest)
-        return totals, gains
+# --- the draw of the paper ------------------------------------------------------------------------
 
 
-def _reachable(
-    features: tuple[Feature, ...],
-    depth: NDArray[np.uint8],
-    feature: NDArray[np.uint16],
-    cut: NDArray[np.uint16],
-    sides: list[NDArray[np.uint8]],
-) -> tuple[Any, ...]:
-    """Lay out, for `hushtable.kernels.gain_random_feature`, the effects of changing one value.
+def draw_lsh_itables(
+    schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, max_samples: int = 1000
+) -> RandomFeature:
+    """Draw like the paper: uniform features, uniform cuts, the depths of section 3.3.
 
-    Cuts at 3 and at 5 answer 00, 10 or 11, never 01: only cells that some value reaches are
-    compared. Values are never changed to missing or unseen. Arguments are the schema's features,
-    arrays of a RandomFeature family, and for each hash function the sides of the K categories, none
-    on a numeric feature. Returns (groups, feature, bits, at, patterns).
+    For each table, f ~ U(1/sqrt(s), 1 - 1/sqrt(s)) and l ~ U(1 + 0.5 log_b(s), log_b(s)) with
+    b = max(2, 1/f) and s = ``max_samples``, rounded to nearest (mean 6.2 at s = 1000). Features
+    are drawn with replacement; there are 2**l cells in a table.
     """
-    groups, of_group, bits, at, patterns = [0], [], [], [0], []
-    end = 0
-    for length in depth.tolist():
-        begin, end = end, end + length
-        in_table = feature[begin:end]
-        for j in np.unique(in_table).tolist():
-            functions = np.flatnonzero(in_table == j)
-            place = (1 << (length - 1 - functions)).astype(np.uint32)
-            found = _patterns(features[j], begin + functions, place, cut, sides)
-            if len(found) == 0:
-                continue
-            of_group.append(j)
-            bits.append(place.sum())
-            # By far the most common case is one function with two sides, which flips.
-            patterns.append(found if len(functions) > 1 or len(found) < 2 else found[:0])
-            at.append(at[-1] + len(patterns[-1]))
-        groups.append(len(of_group))
-    return (
-        np.array(groups),
-        np.array(of_group, np.int64),
-        np.array(bits, np.uint32),
-        np.array(at),
-        np.concatenate([np.empty(0, np.uint32), *patterns]),
+    m = whole("n_tables", n_tables, 1, 10_000)
+    # At s = 65,536 a table may have 2**16 cells, which is the maximum.
+    s = whole("max_samples", max_samples, 1, 1 << 16)
+    _, depth = papers_depths(rng, m, s)
+    functions = int(depth.sum())
+    feature = np.minimum((rng.random(functions) * len(schema)).astype(np.int64), len(schema) - 1)
+    position = rng.random(functions)
+    return draw_functions(schema, rng, depth, feature, position, max_cells=MAX_CELLS)
+
+
+def papers_depths(
+    rng: "np.random.Generator", tables: int, s: int
+) -> tuple[Floats, NDArray[np.uint8]]:
+    """Draw f ~ U(1/sqrt(s), 1 - 1/sqrt(s)) and l ~ U(1 + 0.5 log_b(s), log_b(s)), b = max(2, 1/f).
+
+    l is rounded to nearest, and at least 1.
+    """
+    edge = 1.0 / math.sqrt(s)
+    f = edge + rng.random(tables) * max(0.0, 1.0 - 2.0 * edge)
+    longest = np.log(s) / np.log(np.maximum(2.0, 1.0 / f))
+    shortest = 1.0 + 0.5 * longest
+    # Below s = 16 the interval's ends may be in reverse order; they still bound the depth.
+    depth = np.rint(shortest + rng.random(tables) * (longest - shortest))
+    return f, np.maximum(depth, 1).astype(np.uint8)
+
+
+def draw_functions(
+    schema: Schema,
+    rng: "np.random.Generator",
+    depth: NDArray[np.uint8],
+    feature: Ints,
+    position: Floats,
+    *,
+    max_cells: int,
+    profile: Profile | None = None,
+    own_sides: int = 10,
+) -> RandomFeature:
+    """Return tables whose functions cut these features at these positions of their ranges.
+
+    It turns cuts into codes, and draws the sides of missing values and the sets of categories.
+
+    In ``own_sides`` of ten tables, a missing value is on a side of its own, and in the others on
+    that of the usual value: the one that the schema gives, the ``profile``'s median or most
+    frequent category, or the middle of the range. It is on that of the usual value in all tables if
+    the schema gives one, and in none if a fifth of the rows lack the feature. If the profile has
+    places of a feature's categories, half of the hash functions on it cut them as if they were
+    numbers, at ``position``; an unseen category is above all of them.
+    """
+    # A cut lies between two levels: P(h(x) = h(q)) is 1 - |x - q| / range (equation 1), exactly
+    # in levels.
+    cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
+    missing = (rng.random(len(feature)) < 0.5).astype(np.uint8)
+    table = np.repeat(np.arange(len(depth)), depth)
+    own = own_side(schema, profile, table, feature, own_sides)
+    code = usual_codes(schema, profile)[feature]
+    as_usual = (code > 0) & ~own
+    missing[as_usual] = (cut <= code)[as_usual]
+    subsets = []
+    categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
+    cut[categorical] = 0
+    for h in np.flatnonzero(categorical):
+        where = None if profile is None else profile.places.get(int(feature[h]))
+        one = schema.features[feature[h]]
+        if where is not None and rng.random() < 0.5:
+            sides = np.concatenate([[missing[h]], where >= position[h], [1]]).astype(np.uint8)
+        else:
+            drawn = _arc if one.cyclic and len(one.categories) > 1 else _subset
+            sides = drawn(len(one.categories), int(missing[h]), rng)
+        if not own[h]:
+            usual = _usual_category(one, int(feature[h]), int(table[h]), profile)
+            missing[h] = sides[0] = sides[1 + usual]
+        subsets.append(sides)
+    return RandomFeature(
+        schema=schema,
+        depth=depth,
+        feature=feature.astype(np.uint16),
+        cut=cut.astype(np.uint16),
+        missing=missing,
+        subsets=np.concatenate(subsets) if subsets else np.empty(0, np.uint8),
+        max_cells=max_cells,
+        own_sides=own_sides,
     )
 
 
-def _patterns(
-    feature: Feature,
-    functions: NDArray[np.int64],
-    place: NDArray[np.uint32],
-    cut: NDArray[np.uint16],
-    sides: list[NDArray[np.uint8]],
-) -> NDArray[np.uint32]:
-    """Return the different bits that the feature's values give to these functions of a table."""
-    if feature.kind == "categorical":
-        high = np.array([sides[h] for h in functions], bool)
-    else:
-        cuts = cut[functions]
-        # Code 1 is below every cut; a constant feature has no other code.
-        codes = np.array([1]) if feature.constant else np.append(cuts, 1)
-        high = codes >= cuts[:, np.newaxis]
-    found: NDArray[np.uint32] = np.unique(place @ high.astype(np.uint32)).astype(np.uint32)
-    return found
+def _usual_category(feature: Feature, j: int, table: int, profile: Profile | None) -> int:
+    """Return the number of the category that a missing value of feature j counts as in a table.
+
+    If the most frequent one is unknown, the tables take them in turn.
+    """
+    if isinstance(feature.usual, str):
+        return feature.categories.index(feature.usual)
+    in_turn = table // 10 % max(1, len(feature.categories))
+    return in_turn if profile is None else profile.frequent.get(j, in_turn)
+
+
+def _subset(n_categories: int, missing: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
+    """Sides of missing, each category, and unseen; both sides get one of two or more categories."""
+    sides = (rng.random(n_categories + 2) < 0.5).astype(np.uint8)
+    sides[0] = missing
+    known = sides[1:-1]
+    if n_categories > 1 and known.min() == known.max():
+        # All are on one side: move one of them, drawn at random, to the other.
+        one = min(int(rng.random() * n_categories), n_categories - 1)
+        known[one] = 1 - known[one]
+    return sides
+
+
+def _arc(n_categories: int, missing: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
+    """Sides of missing, each category, and unseen: half of a circle that starts at any category.
+
+    P(h(x) = h(q)) is 1 - 2 d / n for d steps between two of n categories: equation 1 on a circle.
+    """
+    start, unseen = (int(rng.random() * n) for n in (n_categories, 2))
+    around = (np.arange(n_categories) - start) % n_categories
+    return np.concatenate([[missing], around < n_categories // 2, [unseen]]).astype(np.uint8)

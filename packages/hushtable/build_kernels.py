@@ -1,10 +1,13 @@
-"""Compiles the kernels ahead of time: ``python -m hushtable.kernels._build [LEVEL ...]``.
+"""Compiles the kernels ahead of time: ``python packages/hushtable/build_kernels.py [LEVEL ...]``.
+
+`hatch_build.py` calls it for a wheel, and ``make kernels`` for the sources.
 
 Numba is the compiler, but the result does not need it. The build runs once for each level of
 processor, as if on such a processor, so the result is bit-identical to what it would compile there.
 Without a level, it builds for those that these sources have no object for.
 """
 
+import hashlib
 import os
 import re
 import subprocess
@@ -17,7 +20,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from hushtable import kernels
-from hushtable.kernels._built import levels_here, path_of, write
+from hushtable.kernels._built import FOLDER, levels_here, path_of
 
 _INTS, _FLOATS, _CODES = "int64[::1]", "float64[::1]", "uint16[:, ::1]"
 _WEIGHED = f"{_INTS}, {_INTS}"  # weights, counts
@@ -165,7 +168,15 @@ def build(level: str) -> None:
     asked = {f.name for f in module.functions if f.is_declaration and "llvm." not in f.name}
     if asked - _OF_LIBC:
         raise RuntimeError(f"{level}: requests {sorted(asked - _OF_LIBC)}, which nothing provides")
-    write(level, target.emit_object(module))
+    _write(level, target.emit_object(module))
+
+
+def _write(level: str, code: bytes) -> None:
+    """Write the kernels for a level, and remove those of other sources."""
+    FOLDER.mkdir(exist_ok=True)
+    for old in FOLDER.glob(f"{level}-*.o"):
+        old.unlink()
+    path_of(level).write_bytes(hashlib.sha256(code).digest() + code)
 
 
 def _linked() -> Any:
@@ -235,7 +246,7 @@ def main(levels: list[str]) -> None:
     if len(levels) == 1:
         build(levels[0])
         return
-    command = [sys.executable, "-m", "hushtable.kernels._build"]
+    command = [sys.executable, __file__]
     running = [subprocess.Popen([*command, level]) for level in levels]
     codes = [process.wait() for process in running]
     if any(codes):
