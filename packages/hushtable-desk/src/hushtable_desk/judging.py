@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -49,12 +48,6 @@ class ReasonView:
     reason: Reason
     picture: Markup
     share: int
-
-    @property
-    def has_side(self) -> bool:
-        """Whether its value is high or low, so that a rule can apply to the other side."""
-        phrase = self.reason.phrase
-        return phrase is not None and phrase.direction in ("high", "low")
 
 
 @dataclass(frozen=True)
@@ -255,27 +248,20 @@ class JudgedRows:
         with self.lock:
             return self.logged.undo(who)
 
-    def rule(self, number: int, kind: str, column: str = "") -> dict[str, Any]:
-        """Write a "known", "only", or "ignore" rule made from a row, and score all rows with it."""
+    def add_known(self, number: int) -> dict[str, str]:
+        """Write the rule that a row is known, and score all rows with it."""
         with self.lock:
             self._check_unchanged()
             row = self.review.of_row(number)
-            if kind == "known" and not self.logged.id_:
+            if not self.logged.id_:
                 raise UsageError(
                     _("rows have no identifier: choose a column for “%(setting)s” on the "
                               "page of the table, and score again",
                               setting=_("Rows are named by"))
                 )  # fmt: skip
-            if kind == "known":
-                said = self.logged.add_known(row)
-            elif kind == "only":
-                said = self.logged.add_only(row, column)
-            elif kind == "ignore":
-                said = self.logged.add_ignored(row, column)
-            else:
-                raise UsageError(f"rule {kind!r}: needs known, only, or ignore")
+            rule = self.logged.add_known(row)
             self._listing = None
-            return said
+            return rule
 
     @property
     def last(self) -> list[tuple[Answer, str]]:

@@ -41,7 +41,6 @@ u undo       n TEXT    a note, with the next answer
 l list       ten low rows that differ from each other, for a team
 r rescan     score all rows again; otherwise, only the lowest are
 k known      do not list this row again: a rule next to the model
-i ignore     ignore values on this side of the first column (or i NAME): a rule
 q quit       the same command continues from here"""
 _PROMPT = "o outlier, f fine, s skip, u undo, n note, l list, q quit, ? help > "
 #: Number of columns to show of a row, reasons first, and of rows in a list.
@@ -101,8 +100,16 @@ class Session:
             self._review.rescan()
             print(f"Scored {self._review.n_rows:,} rows in {time.perf_counter() - start:.1f} s.")
             return self._next()
-        elif key in ("k", "i"):
-            return self._rule(row, key, rest.strip())
+        elif key == "k":
+            rule = self._judged.add_known(row)
+            said = ", ".join(f"{name} = {value}" for name, value in rule.items())
+            print(f"Added to {self._judged.rules}: {said}.")
+            return self._next()
+        elif key == "i":
+            raise UsageError(
+                "i, a rule for values that do not matter, no longer exists: answer f (fine), which "
+                "the model learns"
+            )
         elif key == "q":
             self._quit = True
         else:
@@ -114,15 +121,6 @@ class Session:
         self._note = ""
         self._looked += 1
         return self._next() if self._looked < self._n else None
-
-    def _rule(self, row: ReviewRow, key: str, column: str) -> ReviewRow | None:
-        """Add a rule of the data owner, and score all rows by it."""
-        if key == "k":
-            said = self._judged.add_known(row)
-        else:
-            said = self._judged.add_only(row, column or next(iter(row.values)))
-        print(f"Added to {self._judged.rules}: {', '.join(f'{k} = {v}' for k, v in said.items())}.")
-        return self._next()
 
     def _undo(self, row: ReviewRow) -> ReviewRow | None:
         if (gone := self._judged.undo()) is None:

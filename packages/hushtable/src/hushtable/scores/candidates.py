@@ -44,9 +44,7 @@ class Candidates:
     rows : ndarray or pyarrow.RecordBatch
         The features, and the columns to keep.
     codes : Codes
-        The features, encoded for scoring, with the rules of the rows' owner applied.
-    plain : Codes
-        The features, encoded without rules.
+        The features, encoded for scoring.
     n_rows : int
         Number of all rows that were read.
     """
@@ -54,16 +52,12 @@ class Candidates:
     numbers: Ints
     rows: Batch
     codes: Codes
-    plain: Codes
     n_rows: int
 
     @classmethod
     def of(cls, scorer: Scorer, numbers: Ints, rows: Batch, n_rows: int) -> "Candidates":
         """Encode some of the rows that were read."""
-        codes = plain = scorer.encode((0, rows, None))
-        if scorer.rules is not None:
-            plain = scorer.by_rules(None).encode((0, rows, None))
-        return cls(numbers, rows, codes, plain, n_rows)
+        return cls(numbers, rows, scorer.encode((0, rows, None)), n_rows)
 
     def row(self, k: int) -> Batch:
         """Return the k-th row as a batch of its own."""
@@ -71,7 +65,7 @@ class Candidates:
 
     def check(self, k: int) -> str:
         """Return a check value of the k-th row under the plan, which differs for other rows."""
-        values = self.plain.codes[: len(self.plain.tally), k]
+        values = self.codes.codes[: len(self.codes.tally), k]
         return hashlib.sha256(values.tobytes()).hexdigest()[:16]
 
     def place(self, number: int) -> int | None:

@@ -285,13 +285,10 @@ class RowDetails:
 
 
 def far_outside(scorer: Scorer, usual: Usual | None, rows: Batch) -> Floats:
-    """Return how far outside everything a number of each row (n,) is: see `Usual.far`.
-
-    Values that the owner's rules ignore are not.
-    """
+    """Return how far outside everything a number of each row (n,) is: see `Usual.far`."""
     if usual is None:
         return np.zeros(len(rows))
-    return usual.far(scorer.plan.schema.features, scorer.ruled(rows, 0))
+    return usual.far(scorer.plan.schema.features, rows)
 
 
 def _features(rows: Batch, n: int) -> Batch:

@@ -251,7 +251,7 @@ class Review:
             raise UsageError(
                 f"row {number} is not among those kept: choose a row that the review shows"
             )
-        codes = self._found.plain.codes[: len(self._spans)]
+        codes = self._found.codes.codes[: len(self._spans)]
         away = np.abs(codes.astype(np.float32) - codes[:, [place]]) / self._spans[:, np.newaxis]
         np.minimum(away, 1.0, out=away)
         far = away.sum(axis=0)

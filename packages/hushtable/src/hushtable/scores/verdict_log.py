@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 from hushtable.data.options import notes
 from hushtable.data.spreadsheets import harmless, original
 from hushtable.errors import DataError, FileError, UsageError, explain
 from hushtable.scores.candidates import ReviewRow
 from hushtable.scores.review import ANSWERS, Answer, Review
-from hushtable.scores.rules import Rules, add_rule
+from hushtable.scores.rules import add_known
 from hushtable.scores.usual import Usual
 
 #: Columns; ``check`` is a check value of the row's values under the plan.
@@ -267,36 +267,8 @@ class LoggedReview:
         """Stop listing a row; return the rule, which is written to the file."""
         if not self.id_:
             raise UsageError("a known row needs --id NAME, the column that names rows")
-        return self._add("known", {self.id_: row.kept[self.id_]})
-
-    def add_only(self, row: ReviewRow, column: str) -> dict[str, Any]:
-        """Ignore values on this row's side of a column; return the rule written to the file."""
-        phrase = row.values.get(column)
-        if phrase is None or phrase.direction not in ("high", "low"):
-            raise UsageError(f"{column}: needs a column whose value is high or low here")
-        other = "low" if phrase.direction == "high" else "high"
-        return self._add("column", {"name": column, "only": other})
-
-    def add_ignored(self, row: ReviewRow, column: str) -> dict[str, Any]:
-        """Ignore values of a column up to this row's; return the rule written to the file."""
-        at = next((j for j, one in enumerate(row.features) if one.name == column), None)
-        middle = None
-        if at is not None and self._usual is not None and (usual := self._usual[at]) is not None:
-            middle = usual.middle
-        phrase = row.values.get(column)
-        if middle is None or phrase is None or not isinstance(phrase.value, int | float):
-            raise UsageError(f"{column}: needs a column of numbers with a usual range")
-        beyond = max(middle[0] - phrase.value, phrase.value - middle[2])
-        if beyond <= 0.0:
-            raise UsageError(
-                f"{column}: {phrase.text} is within the usual range: needs a value beyond it"
-            )
-        return self._add("column", {"name": column, "ignore_within": float(beyond)})
-
-    def _add(self, kind: Literal["column", "known"], rule: dict[str, Any]) -> dict[str, Any]:
         if self.rules is None:
             raise UsageError("rules are kept next to a model on this machine: copy it")
-        schema = self.review.scorer.plan.schema
-        add_rule(self.rules, kind, rule, schema, self._usual)
-        self.review.use(Rules.read(self.rules, schema, self._usual))
-        return rule
+        schema, text = self.review.scorer.plan.schema, row.kept[self.id_]
+        self.review.use(add_known(self.rules, self.id_, text, schema, self._usual))
+        return {self.id_: text}
