@@ -185,7 +185,7 @@ def test_reasons_say_what_verdicts_moved(detector, rows):
     review = review_of(detector, rows[FEATURES])
     for row in (*range(10), *range(30, 40)):
         review.answer(review.of_row(row), OUTLIER if row < 30 else FINE)
-    like = {number: review.of_row(number).detail for number in (*range(10, 30), *range(40, 60))}
+    like = {number: review.of_row(number) for number in (*range(10, 30), *range(40, 60))}
     assert sum("confirmed as outliers" in one.likeness for k, one in like.items() if k < 30) > 2
     assert sum("judged fine" in one.likeness for k, one in like.items() if k >= 30) > 2
     before = detector.score_samples(rows[FEATURES])

@@ -25,9 +25,9 @@ from hushtable.errors import DataError, UsageError
 from hushtable.scores.details import RowDetails, Scored
 from hushtable.scores.distributions import Frequencies
 from hushtable.scores.files import STAMP, ScoreFile, score_files_of
+from hushtable.scores.finding import Finding
 from hushtable.scores.outliers import (
     Lowest,
-    LowRow,
     explained_rows,
 )
 from hushtable.scores.reasons import Reasons
@@ -193,7 +193,7 @@ class Summary:
         self._lowest = Lowest(SHOWN, source)
 
     @property
-    def lowest(self) -> list[LowRow]:
+    def lowest(self) -> list[Finding]:
         """The rows with the lowest scores, the lowest first."""
         return self._lowest.rows
 

@@ -4,7 +4,7 @@ import contextlib
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any
@@ -18,15 +18,9 @@ from hushtable.data.readers import Batch, Reader, no_rows
 from hushtable.data.schema import DATE, SINCE, Feature
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext, numerals
-from hushtable.scores.details import (
-    FAR_FIRST,
-    IMPOSSIBLE_FIRST,
-    Detail,
-    RowDetails,
-    Scored,
-    explained,
-)
+from hushtable.scores.details import RowDetails, Scored, explained
 from hushtable.scores.distributions import Frequencies
+from hushtable.scores.finding import Finding
 from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons, RowReasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import (
@@ -39,33 +33,10 @@ from hushtable.scores.typical import (
 from hushtable.scores.usual import COUNTED, SCORED, PassingSample, Usual
 
 
-@dataclass(frozen=True, order=True)
-class LowRow:
-    """One of the rows with the lowest scores."""
-
-    score: float
-    #: File of the row; empty if there is only one file.
-    file: str
-    #: Number of the row in the file, from 0.
-    row: int
-    detail: Detail = field(default_factory=Detail, compare=False)
-
-    def facts(self) -> dict[str, Any]:
-        """Return the row in machine-readable form."""
-        place = {"file": self.file} if self.file else {}
-        return {**place, "row": self.row, "score": self.score, **self.detail.facts()}
-
-    @property
-    def key(self) -> float:
-        """The key that orders the list: see `Scored.keys`."""
-        key = self.score - FAR_FIRST * self.detail.far
-        return key - IMPOSSIBLE_FIRST * bool(self.detail.rule)
-
-
 class Lowest:
     """Keeps the rows with the lowest scores; of equal scores, those of the earlier file and row.
 
-    Rows with a value far outside everything come before all others: see `Scored.keys`.
+    Rows with a value far outside everything come before all others: see `Finding.key`.
     """
 
     def __init__(self, most: int, file: str = "") -> None:
@@ -75,14 +46,14 @@ class Lowest:
         #: Of these, rows that were not judged, and rows that are known by the owner's rules.
         self.n_unjudged = self.n_known = 0
         #: The lowest first.
-        self.rows: list[LowRow] = []
+        self.rows: list[Finding] = []
 
     def add(self, batch: Scored, start: int) -> None:
         """Add the next batch; ``start`` is the number of its first row."""
         # Of equal scores, the one that was added first is the earlier.
         before, bar = self.rows, self._bar
         self.merge(
-            LowRow(float(batch.scores[i]), self.file, start + i, batch.detail(k))
+            batch.finding(k, start + i, self.file)
             for k, i in enumerate(batch.lowest.tolist())
             if batch.keys[i] < bar
         )
@@ -103,7 +74,7 @@ class Lowest:
             return sum(row.score < score for row in self.rows) + self._ties
         return sum(row.score <= score for row in self.rows)
 
-    def merge(self, rows: Iterable[LowRow]) -> None:
+    def merge(self, rows: Iterable[Finding]) -> None:
         """Add rows that were found elsewhere."""
         self.rows = heapq.nsmallest(
             self.most, [*self.rows, *rows], key=lambda one: (one.key, one.file, one.row)
@@ -138,7 +109,7 @@ class Outliers:
 
     Attributes
     ----------
-    rows : list of LowRow
+    rows : list of Finding
         With standard errors, reasons and kept columns.
     severities : list of float
         100 times one minus the share of rows that are as rare or rarer.
@@ -154,7 +125,7 @@ class Outliers:
         What a difference between two scores means.
     """
 
-    rows: list[LowRow]
+    rows: list[Finding]
     severities: list[float]
     among: str
     keep: tuple[str, ...]
@@ -176,26 +147,20 @@ class Outliers:
         """Return a row's severity, rounded down: 100 would mean that no row is as rare."""
         return rounded_down(self.severities[k])
 
-    def reasons(self, row: LowRow) -> list[Reason]:
-        """Return the reasons of a row, with their values."""
-        return row.detail.reasons or []
-
-    def sentence(self, row: LowRow) -> str:
+    def sentence(self, row: Finding) -> str:
         """Return a row's reasons in words."""
-        words = [row.detail.rule] if row.detail.rule else []
-        words += [reason.words for reason in self.reasons(row)]
-        words += [one.remark for one in self.lone if (one.file, one.row) == (row.file, row.row)]
-        words += [said for said in (row.detail.likeness, row.detail.context) if said]
-        return "; ".join(words) or _("no column stands out")
+        return row.sentence(
+            [one.remark for one in self.lone if (one.file, one.row) == (row.file, row.row)]
+        )
 
-    def repair(self, row: LowRow) -> str:
+    def repair(self, row: Finding) -> str:
         """Return in words which columns to repair so that a row is not listed, and the effect."""
-        return repair_words(row.detail.why, self.usual, row.score)
+        return repair_words(row.why, self.usual, row.score)
 
     @cached_property
     def incidents(self) -> list["Incident"]:
         """Groups of rows with the same strongest reason, that of the lowest row first."""
-        return find_incidents([self.reasons(row) for row in self.rows])
+        return find_incidents([row.reasons for row in self.rows])
 
     def notes(self, model: str) -> dict[str, str]:
         """Return notes for a reader of the rows, by headings; ``model`` is the model's name."""
@@ -252,11 +217,11 @@ class Outliers:
         if any(row.file for row in self.rows):
             columns["file"] = texts_column([row.file for row in self.rows])
         columns["row"] = _numbers([row.row for row in self.rows], np.int64)
-        for k, name in enumerate(self.keep):
-            columns[name] = _joined([row.detail.kept[k] for row in self.rows])
+        for name in self.keep:
+            columns[name] = _joined([row.kept_values[name] for row in self.rows])
         columns["severity"] = _numbers(self.severities, np.float64)
         columns["score"] = _numbers([row.score for row in self.rows], np.float64)
-        columns["error"] = _numbers([row.detail.error for row in self.rows], np.float64)
+        columns["error"] = _numbers([row.error for row in self.rows], np.float64)
         columns["outside"] = texts_column([outside(row) for row in self.rows])
         if self.explained:
             columns |= self._reason_columns()
@@ -265,7 +230,7 @@ class Outliers:
     def _reason_columns(self) -> dict[str, pa.Array]:
         columns = {}
         for k in range(TOP):
-            found = [reason_facts(self.reasons(row), k) for row in self.rows]
+            found = [reason_facts(row.reasons, k) for row in self.rows]
             names = (f"reason_{k + 1}", f"value_{k + 1}", f"usual_{k + 1}", f"direction_{k + 1}")
             for name, values in zip(names, zip(*found, strict=True), strict=True):
                 columns[name] = texts_column(values)
@@ -318,13 +283,12 @@ def rounded_down(severity: float) -> str:
     return f"{int(100.0 * severity + 1e-6) / 100:.2f}"
 
 
-def explained_rows(rows: Sequence[LowRow], n: int, reasons: Reasons | None) -> list[LowRow]:
+def explained_rows(rows: Sequence[Finding], n: int, reasons: Reasons | None) -> list[Finding]:
     """Return the n lowest of some rows with their reasons; the next row ends the list."""
     listed, bar = list(rows[:n]), rows[n].key if len(rows) > n else None
     if reasons is None:
         return listed
-    details = explained([row.detail for row in listed], reasons, bar)
-    return [replace(row, detail=detail) for row, detail in zip(listed, details, strict=True)]
+    return explained(listed, reasons, bar)
 
 
 @dataclass(frozen=True)
@@ -341,10 +305,6 @@ class Incident:
 
     rows: list[int]
     words: str
-
-    def facts(self) -> dict[str, Any]:
-        """Return the incident in machine-readable form."""
-        return {"ranks": [k + 1 for k in self.rows], "words": self.words}
 
 
 def find_incidents(reasons: Sequence[Sequence[Reason]]) -> list[Incident]:
@@ -395,9 +355,9 @@ def reason_facts(reasons: Sequence[Reason], k: int) -> tuple[str | None, ...]:
     return reasons[k].feature, phrase.text, phrase.usual, phrase.direction
 
 
-def outside(row: LowRow) -> str:
+def outside(row: Finding) -> str:
     """Return the names of the columns in which a row is outside the plan."""
-    return ", ".join(getattr(row.detail, "outside", None) or ())
+    return ", ".join(row.outside)
 
 
 def reasons_of(scorer: Scorer, usual: Usual | None) -> Reasons | None:
@@ -505,14 +465,22 @@ class Search:
         severities = np.round(100.0 * (1.0 - shares), 10).tolist()
         scorer, explained = self._details.scorer, self._reasons is not None
         meaning = scorer.plan.score_words(scorer.sketch.noise_sd)
-        seen = lowest.n_rows, meaning, lowest.n_unjudged, lowest.n_known
-        features = scorer.plan.schema.of_rows.features
-        lone = [one for signs in self._signs.values() for one in signs.found()]
         return Outliers(
-            rows, severities, among, self._keep, explained, *seen, usual, features, lone
+            rows=rows,
+            severities=severities,
+            among=among,
+            keep=self._keep,
+            explained=explained,
+            n_rows=lowest.n_rows,
+            meaning=meaning,
+            n_unjudged=lowest.n_unjudged,
+            n_known=lowest.n_known,
+            usual=usual,
+            features=scorer.plan.schema.of_rows.features,
+            lone=[one for signs in self._signs.values() for one in signs.found()],
         )
 
-    def _explained(self, rows: list[LowRow]) -> tuple[list[LowRow], Usual | None]:
+    def _explained(self, rows: list[Finding]) -> tuple[list[Finding], Usual | None]:
         """Return the rows to list with their reasons, and what is usual for their values."""
         if self._reasons is None:
             return list(rows[: self._n]), None

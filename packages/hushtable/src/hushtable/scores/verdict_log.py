@@ -9,22 +9,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from hushtable.data.options import notes
 from hushtable.data.spreadsheets import harmless, original
-from hushtable.errors import DataError, FileError, UsageError, explain
-from hushtable.scores.candidates import ReviewRow
-from hushtable.scores.review import ANSWERS, Answer, Review
-from hushtable.scores.rules import add_known
-from hushtable.scores.usual import Usual
+from hushtable.errors import DataError, FileError, explain
+from hushtable.lazy import exports, removed
+from hushtable.scores.review import ANSWERS, UNDO, Answer
 
 #: Columns; ``check`` is a check value of the row's values under the plan.
 COLUMNS = ("when", "who", "row", "id", "verdict", "note", "score", "plan_id", "check")
-UNDO = "undo"
+removed(
+    {f"{__name__}.LoggedReview": "give log=, id_=, and rules= to hushtable.scores.review.Review"}
+)
+__getattr__ = exports(__name__, {})[0]
 _HEAD = f"{','.join(COLUMNS)}\n"
 #: Length of a plan's id and of a check, in letters.
 _PLAN_ID, _CHECK = 64, 16
+
+removed({f"{__name__}.LoggedReview": "call Review(..., log=log) of hushtable.scores.review"})
+__getattr__ = exports(__name__, {})[0]
 
 
 class VerdictLog:
@@ -199,76 +203,3 @@ def _lock(file: BinaryIO, path: Path) -> None:
             f"{path}: another hushtable review or desk uses this log: wait until it has ended, or "
             "give another --log (hushtable learn takes several)"
         ) from None
-
-
-class LoggedReview:
-    """A review whose answers are in a log, and whose rules are next to the model.
-
-    An answer is on disk before it counts. The terminal and the desk are two interfaces to it.
-
-    Parameters
-    ----------
-    review : Review
-    log : VerdictLog
-        Must be held: see `VerdictLog.held`.
-    id_ : str or None
-        The kept column by which the log names rows.
-    rules : path or None
-        The file of the owner's rules; None if a model has none next to it.
-    usual : Usual or None
-        What the model knows about usual values.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from hushtable import HushTable
-    >>> from hushtable.scores import Scorer
-    >>> from hushtable.scores.review import Review
-    >>> from hushtable.scores.verdict_log import LoggedReview, VerdictLog
-    >>> X = np.random.default_rng(0).normal(size=(500, 3))
-    >>> X[7, 2] = 9.0
-    >>> scorer = Scorer(HushTable(random_state=0).fit(X).sketch_)
-    >>> log = VerdictLog(Path("rows.verdicts.csv"), scorer.plan.first_pass().plan_id, "Ada")
-    >>> with log.held():
-    ...     judged = LoggedReview(Review(scorer, scorer.open(X)), log)
-    ...     judged.answer(judged.review.next(), "outlier")
-    >>> judged.review.answers[0].row
-    7
-    """
-
-    def __init__(
-        self,
-        review: Review,
-        log: VerdictLog,
-        id_: str | None = None,
-        rules: Path | None = None,
-        usual: Usual | None = None,
-    ) -> None:
-        self.review, self.log, self.id_, self.rules = review, log, id_, rules
-        self._usual = None if usual is None else usual.values
-
-    def answer(self, row: ReviewRow, verdict: str, note: str = "", who: str = "") -> None:
-        """Record an answer to a row: "outlier", "fine" or "skip"."""
-        self.review.check(row, verdict)
-        answer = Answer(row.row, verdict, note, row.check, who)
-        answer = self.log.add(answer, row.kept.get(self.id_ or "", ""), row.score)
-        self.review.take(answer)
-
-    def undo(self, who: str = "") -> Answer | None:
-        """Take back the last answer, and return it; None if there is none."""
-        if not self.review.answers:
-            return None
-        gone = self.review.answers[-1]
-        self.log.add(Answer(gone.row, UNDO, check=gone.check, who=who))
-        return self.review.undo()
-
-    def add_known(self, row: ReviewRow) -> dict[str, Any]:
-        """Stop listing a row; return the rule, which is written to the file."""
-        if not self.id_:
-            raise UsageError("a known row needs --id NAME, the column that names rows")
-        if self.rules is None:
-            raise UsageError("rules are kept next to a model on this machine: copy it")
-        schema, text = self.review.scorer.plan.schema, row.kept[self.id_]
-        self.review.use(add_known(self.rules, self.id_, text, schema, self._usual))
-        return {self.id_: text}
