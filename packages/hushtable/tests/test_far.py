@@ -10,11 +10,10 @@ import pytest
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
 from hushtable.data.readers import as_reader
-from hushtable.scores.distributions import Frequencies
 from hushtable.scores.outliers import find_outliers
 from hushtable.scores.review import Review
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import MOST
+from hushtable.scores.usual import MOST, Frequencies
 
 FAR = 143
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.errors import FileError, PlanError
 from hushtable.scores.details import RowDetails, lowest_rows
-from hushtable.scores.distributions import Frequencies
 from hushtable.scores.explain import Explainer
 from hushtable.scores.finding import Finding
 from hushtable.scores.outliers import Lowest, explained_rows
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer
+from hushtable.scores.usual import Frequencies
 
 SCHEMA = Schema([Feature.numeric(name, low=-9, high=9, unit="mm") for name in "abcd"])
 

@@ -17,9 +17,11 @@ from hushtable import (
 )
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, UsageError
-from hushtable.scores.review import FINE, MOST, OUTLIER, SKIP, Answer, Review
+from hushtable.plans.families import FINE, OUTLIER
+from hushtable.scores.review import MOST, Review
 from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.verdict_log import SKIP, Answer
 
 N = 600
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.report.rows import RowsToShow, score_rows
-from hushtable.scores.distributions import Frequencies
 from hushtable.scores.outliers import find_outliers
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import RARE, UsualValues, describe_cell, describe_value, direction
+from hushtable.scores.usual import Frequencies
 
 AGE = Feature.numeric("age", low=0, high=100)
 WARD = Feature.categorical("ward", [*"abcd"])

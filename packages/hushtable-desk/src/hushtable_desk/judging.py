@@ -21,9 +21,9 @@ from hushtable.plans.plan import Plan
 from hushtable.scores.finding import Finding
 from hushtable.scores.models import OpenedModel, open_model
 from hushtable.scores.reasons import Reason
-from hushtable.scores.review import MOST, Answer, Review
+from hushtable.scores.review import MOST, Review
 from hushtable.scores.rules import rules_path
-from hushtable.scores.verdict_log import VerdictLog, plan_of_log
+from hushtable.scores.verdict_log import Answer, VerdictLog, plan_of_log
 from hushtable_desk.folder import LOG, Folder
 from hushtable_desk.language import _
 from hushtable_desk.listing import Listing

@@ -12,7 +12,7 @@ from hushtable.language import N_, WORDS, numerals
 from hushtable.scores.finding import Finding, as_text
 from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reason
-from hushtable.scores.review import Answer
+from hushtable.scores.verdict_log import Answer
 
 #: Kinds of reasons, each with its sign and its name in English.
 KINDS = {

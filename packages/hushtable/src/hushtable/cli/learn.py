@@ -13,7 +13,6 @@ from hushtable.cli.options import Output, argument, flag, option
 from hushtable.cli.output import Target, count, listed
 from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.rows import READS, Reads, Rows
-from hushtable.cli.score import open_model
 from hushtable.counts.base import coupling_words
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import Verdicts
@@ -30,9 +29,10 @@ from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.plans.plan import Plan
 from hushtable.plans.verdicts import check_takes_verdicts
 from hushtable.scores.candidates import named_candidates
-from hushtable.scores.review import SKIP, apart
+from hushtable.scores.models import open_model
+from hushtable.scores.review import apart
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.verdict_log import answers_in, is_log
+from hushtable.scores.verdict_log import SKIP, answers_in, is_log
 
 _SAID = {OUTLIER: 1, "1": 1, "1.0": 1, FINE: 0, "0": 0, "0.0": 0}
 #: Number of names in a message.

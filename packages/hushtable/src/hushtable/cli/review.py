@@ -24,16 +24,17 @@ from hushtable.cli.result import (
     show,
 )
 from hushtable.cli.rows import READS, Reads
-from hushtable.cli.score import open_model
 from hushtable.data.readers import paths
 from hushtable.detectors.load import learned_detector
 from hushtable.errors import UsageError
 from hushtable.far import is_url
+from hushtable.plans.families import FINE, OUTLIER
 from hushtable.scores.finding import Finding
+from hushtable.scores.models import open_model
 from hushtable.scores.outliers import rounded_down
-from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
+from hushtable.scores.review import Review
 from hushtable.scores.rules import rules_path
-from hushtable.scores.verdict_log import VerdictLog
+from hushtable.scores.verdict_log import SKIP, VerdictLog
 
 _KEYS = {"o": OUTLIER, "f": FINE, "s": SKIP}
 _HELP = """\

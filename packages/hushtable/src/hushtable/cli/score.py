@@ -31,8 +31,7 @@ from hushtable.errors import DataError, UsageError
 from hushtable.files import command_of
 from hushtable.language import ENGLISH, speaking
 from hushtable.report.lists import LISTS
-from hushtable.scores import models
-from hushtable.scores.models import OpenedModel
+from hushtable.scores.models import OpenedModel, open_model
 from hushtable.scores.outliers import (
     Outliers,
     find_outliers,
@@ -389,14 +388,3 @@ def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, .
         yield row
     if none:
         raise DataError(f"{source} has no rows: there is nothing to score")
-
-
-def open_model(path: Path, id_: str | None) -> OpenedModel:
-    """Read a model that scores; refuse one that uses the identifier as a feature."""
-    model = models.open_model(path)
-    if id_ in model.scorer.plan.schema.names:
-        raise UsageError(
-            f"--id {id_}: the model uses this column as a feature: fit without it (--drop), or "
-            "give it as --keep"
-        )
-    return model

@@ -23,7 +23,6 @@ from hushtable.data.columns import as_column, texts_column
 from hushtable.data.readers import Reader, one_after_other
 from hushtable.errors import DataError, UsageError
 from hushtable.scores.details import RowDetails, Scored
-from hushtable.scores.distributions import Frequencies
 from hushtable.scores.files import STAMP, ScoreFile, score_files_of
 from hushtable.scores.finding import Finding
 from hushtable.scores.outliers import (
@@ -32,7 +31,7 @@ from hushtable.scores.outliers import (
 )
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.scores.usual import Usual
+from hushtable.scores.usual import Frequencies, Usual
 from hushtable.threads import for_each, n_threads
 
 

@@ -31,11 +31,13 @@ from hushtable.detectors.estimator import check_fitted, suggesting
 from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
 from hushtable.display import html
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError, in_python
+from hushtable.plans.families import FINE, OUTLIER
 from hushtable.plans.plan import Plan
 from hushtable.scores.finding import Finding
-from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
+from hushtable.scores.review import Review
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
+from hushtable.scores.verdict_log import SKIP
 from hushtable.streams import outside_beyond, outside_words
 
 #: Up to this many numeric values are encoded once, not in each pass: they take little memory.

@@ -19,7 +19,6 @@ from hushtable.data.schema import DATE, SINCE, Feature
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext, numerals
 from hushtable.scores.details import RowDetails, Scored, explained
-from hushtable.scores.distributions import Frequencies
 from hushtable.scores.finding import Finding
 from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons, RowReasons
 from hushtable.scores.scorer import Ranks, Scorer
@@ -30,7 +29,7 @@ from hushtable.scores.typical import (
     and_words,
     numbers_of,
 )
-from hushtable.scores.usual import COUNTED, SCORED, PassingSample, Usual
+from hushtable.scores.usual import COUNTED, SCORED, Frequencies, PassingSample, Usual
 
 
 class Lowest:

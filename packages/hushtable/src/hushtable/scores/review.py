@@ -1,10 +1,9 @@
 """A review: a person judges the rows with the lowest scores, and each verdict changes the rest."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from hushtable.data.labels import fold, fold_texts
 from hushtable.data.readers import Batch, Reader, no_rows, taken
 from hushtable.data.schema import Feature
 from hushtable.errors import DataError, UsageError
+from hushtable.plans.families import OUTLIER
 from hushtable.plans.verdicts import check_takes_verdicts
 from hushtable.scores.candidates import (
     Candidates,
@@ -34,19 +34,12 @@ from hushtable.scores.reasons import Reasons, RowPhrases
 from hushtable.scores.rules import add_known
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import SCORED, Usual
-
-if TYPE_CHECKING:
-    from hushtable.scores.verdict_log import VerdictLog
+from hushtable.scores.verdict_log import ANSWERS, SKIP, UNDO, Answer, VerdictLog
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-#: Verdicts, and the answer that is not a verdict.
-OUTLIER, FINE, SKIP = "outlier", "fine", "skip"
-ANSWERS = (OUTLIER, FINE, SKIP)
-#: In a log: the last answer to the row was taken back.
-UNDO = "undo"
 #: Number of lowest rows that a verdict scores again; the others wait for `Review.rescan`.
 MOST = 20_000
 #: Number of rows whose shares show what verdicts changed.
@@ -59,22 +52,6 @@ _ABOUT = 0.1
 UNLIKE = 0.25
 #: Rows of a list are chosen among this many times as many lowest rows.
 _AMONG = 100
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Someone's answer to a row.
-
-    ``check`` is a check value of the row's values under the plan, which differs for other rows.
-    ``who`` answered, and ``when`` (UTC, ISO 8601), are as recorded in the log, if they are.
-    """
-
-    row: int
-    verdict: str
-    note: str = ""
-    check: str = ""
-    who: str = ""
-    when: str = ""
 
 
 class Review:
@@ -147,7 +124,7 @@ class Review:
         answers: Sequence[Answer] = (),
         most: int = MOST,
         n_jobs: int | None = None,
-        log: "VerdictLog | None" = None,
+        log: VerdictLog | None = None,
         id_: str | None = None,
         rules: Path | None = None,
     ) -> None:

@@ -21,7 +21,7 @@ from hushtable.data.readers import Batch
 from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_words, value_words
 from hushtable.errors import PlanError
 from hushtable.language import N_, _, numerals
-from hushtable.scores.far import far_limits, limits, spread
+from hushtable.scores.limits import far_limits, limits, spread
 
 #: The quantiles stored for a numeric feature. Model files have had these since protocol 1,
 #: and all words follow them: a number below the first is low, one above the last is high.

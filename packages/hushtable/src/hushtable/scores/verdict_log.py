@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -15,8 +15,13 @@ from hushtable.data.options import notes
 from hushtable.data.spreadsheets import harmless, original
 from hushtable.errors import DataError, FileError, explain
 from hushtable.lazy import exports, removed
-from hushtable.scores.review import ANSWERS, UNDO, Answer
+from hushtable.plans.families import FINE, OUTLIER
 
+#: An answer that is not a verdict, and all answers.
+SKIP = "skip"
+ANSWERS = (OUTLIER, FINE, SKIP)
+#: In a log: the last answer to the row was taken back.
+UNDO = "undo"
 #: Columns; ``check`` is a check value of the row's values under the plan.
 COLUMNS = ("when", "who", "row", "id", "verdict", "note", "score", "plan_id", "check")
 removed(
@@ -29,6 +34,22 @@ _PLAN_ID, _CHECK = 64, 16
 
 removed({f"{__name__}.LoggedReview": "call Review(..., log=log) of hushtable.scores.review"})
 __getattr__ = exports(__name__, {})[0]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Someone's answer to a row.
+
+    ``check`` is a check value of the row's values under the plan, which differs for other rows.
+    ``who`` answered, and ``when`` (UTC, ISO 8601), are as recorded in the log, if they are.
+    """
+
+    row: int
+    verdict: str
+    note: str = ""
+    check: str = ""
+    who: str = ""
+    when: str = ""
 
 
 class VerdictLog:
@@ -51,8 +72,7 @@ class VerdictLog:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from hushtable.scores.review import Answer
-    >>> from hushtable.scores.verdict_log import VerdictLog
+    >>> from hushtable.scores.verdict_log import Answer, VerdictLog
     >>> log = VerdictLog(Path("rows.csv.verdicts.csv"), "0" * 64, "Ada")
     >>> with log.held():
     ...     _ = log.add(Answer(17, "outlier", check="0" * 16))
