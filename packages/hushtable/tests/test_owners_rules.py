@@ -345,7 +345,7 @@ REFUSED = {
     "nan": (of("z", "impossible = [nan]"), "nan: needs a finite number"),
     "a number beyond Python": (
         of("z", f"impossible_above = 1{'0' * 5000}"),
-        "not TOML: Exceeds the limit",
+        "not TOML in UTF-8: Exceeds the limit",
     ),
     "a number of dates": (
         of("admitted", "impossible_below = 2020"),
@@ -385,15 +385,15 @@ REFUSED = {
     "a name with a dot": ("[[known]]\na.b = 17", 'a: write a name with dots in quotes: "a....'),
     "no TOML": (
         "[[column]]\nname = z",
-        "not TOML: Invalid value (at line 2, column 8): correct it",
+        "not TOML in UTF-8: Invalid value (at line 2, column 8): correct it",
     ),
     "a key twice": (
         "[[known]]\nz = 1\nz = 2",
-        "not TOML: Cannot overwrite a value (at end of document",
+        "not TOML in UTF-8: Cannot overwrite a value (at end of document",
     ),
     "not UTF-8": (
         b"[[known]]\norder = 1\n# caf\xe9\n",
-        "line 3 is not UTF-8: save the file as UTF-8",
+        "not TOML in UTF-8: 'utf-8' codec can't decode byte 0xe9 in position",
     ),
     "nested": ("a = " + "[" * 100_000, "nested too deeply: needs [[column]] and [[known]]"),
 }
@@ -551,7 +551,7 @@ def test_a_row_that_is_known_is_not_added_again(tmp_path, first):
 @pytest.mark.parametrize(
     ("before", "words"),
     [
-        ("[[column]]\nname = z\n", "not TOML: Invalid value (at line 2"),
+        ("[[column]]\nname = z\n", "not TOML in UTF-8: Invalid value (at line 2"),
         ("[known]\norder = 1\n", "'known': needs double brackets: [[known]]"),
         ("[[column]]\nname = 'q'\nimpossible = [1]\n", "no column 'q'"),
     ],

@@ -125,7 +125,7 @@ def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most
             kept.add(scored(scores, lowest_rows(scores, most)), n_rows)
             every += [(score, name, n_rows + i) for i, score in enumerate(scores.tolist())]
             n_rows += len(scores)
-        total.merge(kept.rows)
+        total.merge(kept)
     assert [(row.score, row.file, row.row) for row in total.rows] == sorted(every)[:most]
     scores = np.array([score for score, *_ in every])
     expected = np.argsort(scores, kind="stable")[:most]

@@ -288,7 +288,6 @@ class JudgedRows:
 
 
 def _log_of(folder: Folder, name: str, model_name: str, plan: Plan) -> Path:
-    """Return the log of a table, or a separate log for the model if that has another plan."""
     log = folder.file(f"{name}{LOG}")
     if plan_of_log(log) in (None, plan.first_pass().plan_id):
         return log
@@ -301,7 +300,6 @@ def _log_of(folder: Folder, name: str, model_name: str, plan: Plan) -> Path:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return values that change when a file changes."""
     try:
         found = path.stat()
     except OSError as error:

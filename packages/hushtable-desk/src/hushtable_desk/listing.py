@@ -198,7 +198,6 @@ class Listing:
         )  # fmt: skip
 
     def _kind(self, row: Finding, first: Reason | None) -> str:
-        """Return the kind of a row's reason, which is one of `KINDS`."""
         if row.rule:
             return "rule"
         if row.far:
@@ -213,7 +212,6 @@ class Listing:
         return "value" if self._odd_anywhere(j, first) else "context"
 
     def _odd_anywhere(self, j: int, first: Reason) -> bool:
-        """Return whether a value is unusual among all rows, and not only in its context."""
         usual = None if self.found.usual is None else self.found.usual.values[j]
         if usual is None or not self._context:
             return True

@@ -117,7 +117,6 @@ class VerdictReader:
         return self._of_numbers(path, said, checks)
 
     def _of_keys(self, path: Path, keys: list[str | None], verdicts: list[int]) -> Verdicts:
-        """Count the rows that a file names."""
         said: dict[str, int] = {}
         both: list[str] = []
         for at, (key, verdict) in enumerate(zip(keys, verdicts, strict=True)):
@@ -159,7 +158,6 @@ class VerdictReader:
     def _of_numbers(
         self, path: Path, said: dict[str, int], checks: dict[str, str] | None = None
     ) -> Verdicts:
-        """Count rows by their numbers; ``checks`` identify the rows of a log."""
         assert self.rows is not None
         by_number = verdicts_by_number(path, list(said), list(said.values()))
         reader = self.rows.open(self.plan.schema)
@@ -312,7 +310,6 @@ def verdicts_by_number(path: Path, keys: list[str | None], y: list[int]) -> dict
 
 
 def _released(paths: list[Path]) -> Any:
-    """Return the release or local model of verdicts among the files; None if there is none."""
     for path in paths:
         if path.suffix == ".hush":
             content = files.read(path).expect("verdicts", "release", "local")
@@ -322,7 +319,6 @@ def _released(paths: list[Path]) -> Any:
 
 
 def _learn_shared(model: Path, shared: Any, target: Target, output: Path) -> CommandResult:
-    """Write the model that learned from a release of all sites' verdicts."""
     target.save(learned_detector(model, shared))
     facts = {"command": "learn", "model": str(output), **learned(shared)}
     facts |= {"epsilon": shared.ledger.epsilon, "plan_id": shared.plan_id}
@@ -336,7 +332,6 @@ def _learn_shared(model: Path, shared: Any, target: Target, output: Path) -> Com
 
 
 def _check_options(rows: str | None, id_: str | None, *, forget: bool, only: bool) -> None:
-    """Refuse options that do not go together."""
     if id_ is not None and rows is None:
         raise UsageError("--id identifies rows of --rows: give both")
     if forget and only:

@@ -58,7 +58,6 @@ def _typed(prompt: str) -> str:
 
 
 def _talk(review: Review, n: int, log: Path) -> None:
-    """Show rows and take n answers, until input ends or no row is left."""
     if last := len(review.last()):
         again = f" {review.n_known} of them are in the model." if review.n_known else ""
         print(f"Continuing from {log}: {count(last, 'answer')}.{again}")
@@ -96,7 +95,6 @@ def _talk(review: Review, n: int, log: Path) -> None:
 
 
 def _answered_row(review: Review, row: Finding, typed: str) -> Finding:
-    """Return the row to which an answer refers: by its number in a list, or the row on display."""
     key, _, number = typed.partition(" ")
     if not number:
         return row
@@ -106,7 +104,6 @@ def _answered_row(review: Review, row: Finding, typed: str) -> Finding:
 
 
 def _sort_again(review: Review, row: Finding, key: str) -> None:
-    """Score all rows again, after adding a known row if the key is for that."""
     if key == "k":
         rule = review.add_known(row)
         words = ", ".join(f"{name} = {text}" for name, text in rule.items())
@@ -118,7 +115,6 @@ def _sort_again(review: Review, row: Finding, key: str) -> None:
 
 
 def _print_about(review: Review, key: str) -> None:
-    """Print what is not about the next row: a list, or help."""
     if key == "u":
         print("There is no answer to undo.")
     elif key == "i":
@@ -137,7 +133,6 @@ def _print_about(review: Review, key: str) -> None:
 
 
 def _shown_next(review: Review) -> Finding | None:
-    """Print the next row to judge, and return it; None if no row is left."""
     row = review.next()
     if row is None:
         print("No row is left to review.")
@@ -235,7 +230,6 @@ def review(
 
 
 def _log_of(data: str, log: Path | None) -> Path:
-    """Return the path of the log."""
     if data == "-":
         raise UsageError(
             "rows cannot come from standard input, which takes the answers: give a file"

@@ -24,7 +24,6 @@ from hushtable.data.readers import Reader, one_after_other
 from hushtable.errors import DataError, UsageError
 from hushtable.scores.details import RowDetails, Scored
 from hushtable.scores.files import STAMP, ScoreFile, score_files_of
-from hushtable.scores.finding import Finding
 from hushtable.scores.outliers import (
     Lowest,
     explained_rows,
@@ -185,16 +184,10 @@ class Summary:
     """
 
     def __init__(self, n_features: int, offset: float, source: str = "") -> None:
-        self.offset = offset
-        self.n_rows = 0
-        self.n_outliers = 0
+        self.offset, self.n_outliers = offset, 0
         self.tally = np.zeros((n_features, 2), np.int64)
-        self._lowest = Lowest(SHOWN, source)
-
-    @property
-    def lowest(self) -> list[Finding]:
-        """The rows with the lowest scores, the lowest first."""
-        return self._lowest.rows
+        #: The rows with the lowest scores, and the number of rows.
+        self.lowest = Lowest(SHOWN, source)
 
     def rows(self, batches: Iterable[tuple[Scored, Sequence[Any]]]) -> Iterator[tuple[Any, ...]]:
         """Yield (number of the first row, scores, outliers, more columns) of each batch."""
@@ -204,32 +197,19 @@ class Summary:
                 outliers = batch.ruled.flagged(outliers)
             self.n_outliers += 0 if outliers is None else int(outliers.sum())
             self.tally += batch.tally
-            self._lowest.add(batch, self.n_rows)
-            yield self.n_rows, batch.scores, outliers, *columns
-            self.n_rows += len(batch.scores)
-
-    @property
-    def n_unjudged(self) -> int:
-        """Rows that were not judged."""
-        return self._lowest.n_unjudged
-
-    @property
-    def n_known(self) -> int:
-        """Rows that are known by the owner's rules."""
-        return self._lowest.n_known
+            start = self.lowest.n_rows
+            self.lowest.add(batch, start)
+            yield start, batch.scores, outliers, *columns
 
     def merge(self, other: "Summary") -> None:
         """Add the summary of another file's scores."""
-        self.n_rows += other.n_rows
         self.n_outliers += other.n_outliers
         self.tally += other.tally
-        self._lowest.merge(other.lowest)
-        self._lowest.n_unjudged += other.n_unjudged
-        self._lowest.n_known += other.n_known
+        self.lowest.merge(other.lowest)
 
     def explain(self, reasons: Reasons | None) -> None:
         """Find the reasons of the lowest rows, if the options request any."""
-        self._lowest.rows = explained_rows(self.lowest, SHOWN, reasons)
+        self.lowest.rows = explained_rows(self.lowest.rows, SHOWN, reasons)
 
 
 def score_files(

@@ -176,7 +176,6 @@ class RowDetails:
 
     @cached_property
     def _dates(self) -> set[str]:
-        """The names of the features that are points in time."""
         return {f.name for f in self.scorer.plan.schema.features if f.unit == DATE}
 
     @property

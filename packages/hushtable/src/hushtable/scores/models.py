@@ -77,7 +77,6 @@ def scoring(content: Content, counts: Counts) -> OpenedModel:
 
 
 def _check_scores(path: str | os.PathLike[str], counts: Counts) -> None:
-    """Raise `FileError` if counts do not score rows."""
     plan = counts.plan
     if plan.purpose.refines:
         raise FileError(

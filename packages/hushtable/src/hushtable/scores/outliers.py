@@ -51,7 +51,7 @@ class Lowest:
         """Add the next batch; ``start`` is the number of its first row."""
         # Of equal scores, the one that was added first is the earlier.
         before, bar = self.rows, self._bar
-        self.merge(
+        self._keep(
             batch.finding(k, start + i, self.file)
             for k, i in enumerate(batch.lowest.tolist())
             if batch.keys[i] < bar
@@ -73,8 +73,14 @@ class Lowest:
             return sum(row.score < score for row in self.rows) + self._ties
         return sum(row.score <= score for row in self.rows)
 
-    def merge(self, rows: Iterable[Finding]) -> None:
-        """Add rows that were found elsewhere."""
+    def merge(self, other: "Lowest") -> None:
+        """Add the rows of another file."""
+        self._keep(other.rows)
+        self.n_rows += other.n_rows
+        self.n_unjudged += other.n_unjudged
+        self.n_known += other.n_known
+
+    def _keep(self, rows: Iterable[Finding]) -> None:
         self.rows = heapq.nsmallest(
             self.most, [*self.rows, *rows], key=lambda one: (one.key, one.file, one.row)
         )
@@ -490,7 +496,6 @@ class Search:
         return explained_rows(rows, self._n, self._reasons.beside(usual)), usual
 
     def _of_all(self, usual: Usual | None) -> Usual | None:
-        """Return what is usual among the rows of all sites, if the list has their marginals."""
         return usual if self._frequencies is None else self._frequencies.beside(usual)
 
     @property

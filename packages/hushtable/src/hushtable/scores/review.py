@@ -176,13 +176,11 @@ class Review:
 
     @property
     def _columns(self) -> list[str]:
-        """Columns of the rows after the features: those to keep, and those of rules."""
         rules = self.scorer.rules
         return list(dict.fromkeys([*self._keep, *(rules.columns if rules else ())]))
 
     @cached_property
     def _model_scoring(self) -> Callable[[Codes], Floats]:
-        """The model's scorer, without verdicts."""
         return self.scorer.plan.family.scoring(self._model.cell_scores())
 
     def _score(self) -> None:
@@ -283,7 +281,6 @@ class Review:
         return spans
 
     def _at(self, k: int) -> Finding:
-        """Return the k-th candidate with reasons and values."""
         rows, number, score = self._found.row(k), int(self._found.numbers[k]), self.scores[k]
         [finding] = explained(self._findings(rows), self._reasons, None)
         features, phrases = self.features, RowPhrases(self.scorer.plan, self._usual)
@@ -457,7 +454,6 @@ class Review:
             self._relearn()
 
     def _counted(self, answer: Answer) -> Verdicts:
-        """Return the counts of one verdict."""
         y = np.array([int(answer.verdict == OUTLIER)])
         codes = self._codes[answer.row]
         return Verdicts.of_codes(self.scorer.plan, codes, y, self._coupled)

@@ -287,13 +287,10 @@ def _parsed(text: bytes, source: str) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text.decode("utf-8-sig"))  # an editor's byte order mark is not text
-    except UnicodeDecodeError as error:
-        line = text[: error.start].count(b"\n") + 1
-        raise UsageError(f"{source}: line {line} is not UTF-8: save the file as UTF-8") from None
     except RecursionError:
         raise UsageError(f"{source}: nested too deeply: needs [[column]] and [[known]]") from None
-    except ValueError as error:  # a number that is too long raises one, too
-        raise UsageError(f"{source}: not TOML: {error}: correct it there") from None
+    except ValueError as error:  # for another encoding, and a number that is too long, too
+        raise UsageError(f"{source}: not TOML in UTF-8: {error}: correct it there") from None
 
 
 @dataclass(frozen=True)
@@ -392,7 +389,6 @@ def _way_without(key: str, value: object, feature: Feature, usual: UsualValues |
 
 
 def _known_value(name: str, feature: Feature | None, value: object, where: str) -> KnownValue:
-    """Return what a row must have in a column to be known; ``feature`` is None behind these."""
     if isinstance(value, dict):
         raise UsageError(f'{where}: {name}: write a name with dots in quotes: "{name}...." = 1')
     where = f"{where}: {name} ="
@@ -402,7 +398,6 @@ def _known_value(name: str, feature: Feature | None, value: object, where: str) 
 
 
 def _near(name: str, names: Sequence[str]) -> str:
-    """Return words that suggest which of some names may be meant."""
     folded = {one.casefold(): one for one in names}
     if close := difflib.get_close_matches(name.casefold(), folded, n=1):
         return f"did you mean {folded[close[0]]!r}?"
@@ -410,7 +405,6 @@ def _near(name: str, names: Sequence[str]) -> str:
 
 
 def _number(feature: Feature, value: object, where: str) -> float:
-    """Return a value of a numeric feature in the model's form; raise `UsageError` otherwise."""
     needed = "a finite number"
     if feature.unit == DATE:
         needed = "a date, such as 2026-01-31"
@@ -440,7 +434,6 @@ def _seconds(value: object) -> float | None:
 
 
 def _text(value: object, where: str) -> str:
-    """Return a value as the text that a column of categories, or another column, holds for it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | date):
@@ -458,7 +451,6 @@ def _column(batch: Batch, j: int) -> Any:
 
 
 def _behind(batch: Batch, name: str) -> pa.Array:
-    """Return a column that is not a feature."""
     if not isinstance(batch, np.ndarray):
         names = [fold(other) for other in batch.schema.names]
         if fold(name) in names:
@@ -476,7 +468,6 @@ def _numbers(column: Any, feature: Feature) -> NDArray[Any]:
 
 
 def _like(values: Sequence[float | str], numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return values in the precision of the numbers with which they are compared."""
     with np.errstate(over="ignore"):
         return np.array(values, numbers.dtype if numbers.dtype.kind == "f" else np.float64)
 

@@ -198,7 +198,6 @@ class Usual:
 
 
 def _charted(values: Sequence[UsualValues]) -> list[int]:
-    """Return the features of many numbers."""
     return [j for j, one in enumerate(values) if one.middle is not None and not one.shares]
 
 
@@ -389,7 +388,6 @@ class PassingSample:
             yield batch
 
     def _thin(self) -> None:
-        """Keep every second row."""
         self._step, first, kept = 2 * self._step, 0, []
         for n, batch in self._batches:
             rows = np.arange(first % 2, n, 2)
@@ -413,7 +411,6 @@ def _values(
     times: Ints,
     ends: Callable[[int], tuple[float, float]] | None = None,
 ) -> tuple[UsualValues, ...]:
-    """Return the usual values of each feature in batches whose rows represent ``times`` rows."""
     return tuple(
         UsualValues.of(feature, j, batches, times, None if ends is None else ends(j))
         for j, feature in enumerate(features)
@@ -426,7 +423,6 @@ def _bars(
     batches: Sequence[Batch],
     times: Ints,
 ) -> dict[int, Ints]:
-    """Return the rows in equal parts of the range of each feature of many numbers."""
     found = {}
     for j in _charted(values):
         feature = features[j]
@@ -518,6 +514,5 @@ class Frequencies:
 
 
 def _edges(feature: Feature, n_cells: int, first: int, last: int) -> tuple[float, float]:
-    """Return the outer edges of two of the cells into which a range is divided."""
     width = (feature.high - feature.low) / n_cells
     return feature.low + first * width, min(feature.low + (last + 1) * width, feature.high)

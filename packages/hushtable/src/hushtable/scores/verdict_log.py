@@ -191,7 +191,6 @@ def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
 
 
 def _fields(line: str) -> tuple[Answer, str] | None:
-    """Return the answer in a line, and its plan's id; None if the line is not complete."""
     try:
         (fields,) = csv.reader([line.rstrip("\r")], strict=True)
     except (csv.Error, ValueError):
@@ -206,7 +205,6 @@ def _fields(line: str) -> tuple[Answer, str] | None:
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
-    """Keep other processes out until the file is closed."""
     try:
         if sys.platform == "win32":
             import msvcrt
