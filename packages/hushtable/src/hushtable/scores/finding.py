@@ -1,4 +1,4 @@
-"""A finding: what is known of one unusual row."""
+"""A finding: the facts about one unusual row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ IMPOSSIBLE_FIRST = 2.0 * FARTHEST * FAR_FIRST
 
 @dataclass(frozen=True)
 class Finding(Displayed):
-    """What is known of one unusual row: lists, pages, and reviews put it into words.
+    """Facts about one unusual row, which lists, pages, and reviews put into words.
 
     What was not requested is None or empty.
 
