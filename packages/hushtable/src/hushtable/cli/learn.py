@@ -13,7 +13,7 @@ from hushtable.cli.options import Output, argument, flag, option
 from hushtable.cli.output import Target, count, listed
 from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.rows import READS, Reads, Rows
-from hushtable.counts.base import coupling_words
+from hushtable.counts.base import Counts, coupling_words
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.labels import fold
@@ -309,23 +309,26 @@ def verdicts_by_number(path: Path, keys: list[str | None], y: list[int]) -> dict
     return said
 
 
-def _released(paths: list[Path]) -> Any:
+def _released(paths: list[Path]) -> Counts | None:
     for path in paths:
         if path.suffix == ".hush":
             content = files.read(path).expect("verdicts", "release", "local")
             if content.kind != Verdicts.kind:
-                return content.build(counts_from_file)
+                counts: Counts = content.build(counts_from_file)
+                return counts
     return None
 
 
-def _learn_shared(model: Path, shared: Any, target: Target, output: Path) -> CommandResult:
+def _learn_shared(model: Path, shared: Counts, target: Target, output: Path) -> CommandResult:
     target.save(learned_detector(model, shared))
+    ledger = shared.ledger
+    assert ledger is not None  # that of a release
     facts = {"command": "learn", "model": str(output), **learned(shared)}
-    facts |= {"epsilon": shared.ledger.epsilon, "plan_id": shared.plan_id}
+    facts |= {"epsilon": ledger.epsilon, "plan_id": shared.plan_id}
 
     def blocks() -> Iterator[Block]:
         yield f"Learned {verdicts_words(shared)} of all sites.\n"
-        yield Paragraph(describe_ledger(shared.ledger))
+        yield Paragraph(describe_ledger(ledger))
         yield f"\nWrote {target}. Keep it where the model may be."
 
     return CommandResult(facts, blocks())

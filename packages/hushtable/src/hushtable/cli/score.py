@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from hushtable.cli.counts import HUSHTABLE, draw_spelled, standing
 from hushtable.cli.options import Data, Language, Threads, flag, option
@@ -41,6 +41,7 @@ from hushtable.scores.outliers import (
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Usual
 
+T = TypeVar("T")
 #: Columns of --explain.
 _REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))
 
@@ -373,7 +374,7 @@ def _is_folder(output: Path) -> bool:
     )
 
 
-def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, ...]]:
+def _some(rows: Iterator[T], source: str) -> Iterator[T]:
     """Pass rows on; raise `DataError` if there are none, before an empty file is written."""
     none = True
     for row in rows:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -82,7 +82,7 @@ class Threshold:
             return ranks.threshold(self.share)
         return of_model
 
-    def offset_of_rows(self, scorer: Scorer, reader: Any, threads: int) -> float:
+    def offset_of_rows(self, scorer: Scorer, reader: Reader, threads: int) -> float:
         """Return the score below which a row is an outlier; holds 8 bytes a row."""
         batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=threads))
         if not batches:
@@ -98,6 +98,7 @@ class Threshold:
         return float(np.partition(scores, self.count)[self.count])
 
 
+T = TypeVar("T")
 #: Lowest scores that are listed.
 SHOWN = 5
 
@@ -157,7 +158,9 @@ class ScoreColumns:
         """Columns that are read after the features."""
         return self._details.columns
 
-    def batches(self, reader: Any, n_jobs: int | None = None) -> Iterator[tuple[Scored, Any]]:
+    def batches(
+        self, reader: Reader, n_jobs: int | None = None
+    ) -> Iterator[tuple[Scored, list[pa.Array]]]:
         """Yield each batch of rows with its columns, a list of arrays, in order."""
         return self._details.batches(reader, lambda one: (one, self._columns(one)), n_jobs=n_jobs)
 
@@ -189,7 +192,7 @@ class Summary:
         #: The rows with the lowest scores, and the number of rows.
         self.lowest = Lowest(SHOWN, source)
 
-    def rows(self, batches: Iterable[tuple[Scored, Sequence[Any]]]) -> Iterator[tuple[Any, ...]]:
+    def rows(self, batches: Iterable[tuple[Scored, list[pa.Array]]]) -> Iterator[tuple[Any, ...]]:
         """Yield (number of the first row, scores, outliers, more columns) of each batch."""
         for batch, columns in batches:
             outliers = None if math.isnan(self.offset) else batch.scores < self.offset
@@ -253,7 +256,7 @@ class _Stopped(Exception):
     """Raised to stop scoring this file, because another file failed."""
 
 
-def _until(stopped: threading.Event, rows: Iterator[Any]) -> Iterator[Any]:
+def _until(stopped: threading.Event, rows: Iterator[T]) -> Iterator[T]:
     for row in rows:
         if stopped.is_set():
             raise _Stopped

@@ -218,7 +218,7 @@ class Outliers:
         usual, and the direction, followed by all of them in words, the repair, and the number of
         the incident.
         """
-        columns: dict[str, Any] = {"rank": _numbers(range(1, len(self.rows) + 1), np.int64)}
+        columns: dict[str, pa.Array] = {"rank": _numbers(range(1, len(self.rows) + 1), np.int64)}
         if any(row.file for row in self.rows):
             columns["file"] = texts_column([row.file for row in self.rows])
         columns["row"] = _numbers([row.row for row in self.rows], np.int64)
@@ -525,7 +525,7 @@ def find_outliers(
     return search.found()
 
 
-def check_number(n: Any) -> None:
+def check_number(n: object) -> None:
     """Raise `UsageError` unless n is a number of rows to list."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise UsageError(f"n={n!r}: needs the number of rows to list, 1 or more")
