@@ -19,7 +19,7 @@ from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.details import lowest_rows
 from hushtable.scores.finding import Finding
-from hushtable.scores.outliers import AMONG, LISTED, Lowest, find_outliers
+from hushtable.scores.outliers import AMONG, LISTED, Lowest, Search
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import UsualValues, describe_cell
 from hushtable.scores.usual import FEW, MOST, Sample
@@ -385,7 +385,7 @@ def test_counts_alone_list_outliers(people):
     reader = as_reader(people)
     plan = HushTable(random_state=0).fit(people).plan_
     counts = Sketch.from_data(Plan.draw(plan.schema, random_state=1), people)
-    found = find_outliers(Scorer(counts), reader, 3)
+    found = Search(Scorer(counts), 3).find(reader)
     assert found.among == "the rows that were scored here"
     assert [found.severity(k) for k in range(3)] == ["99.75", "99.50", "99.25"]
     assert found.table()["row"].to_pylist()[0] in (7, 9, 11)

@@ -34,7 +34,7 @@ from hushtable.report.lists import LISTS
 from hushtable.scores.models import OpenedModel, open_model
 from hushtable.scores.outliers import (
     Outliers,
-    find_outliers,
+    Search,
     known_words,
     unjudged_words,
 )
@@ -245,19 +245,17 @@ def _find_top(
     scorer: Scorer, details: ScoreColumns, usual: Usual | None, rows: Rows, top: int
 ) -> tuple[Outliers, str]:
     reader = rows.open(scorer.plan.schema, details.columns)
+    search = Search(
+        scorer,
+        top,
+        keep=details.keep,
+        usual=usual,
+        ranks=details.ranks,
+        frequencies=details.frequencies,
+        only_counted=details.only_counted,
+    )
     with watched(reader) as watch:
-        found = find_outliers(
-            scorer,
-            watch.reader,
-            top,
-            keep=details.keep,
-            usual=usual,
-            ranks=details.ranks,
-            frequencies=details.frequencies,
-            only_counted=details.only_counted,
-            n_jobs=rows.threads,
-        )
-    return found, reader.source
+        return search.find(watch.reader, n_jobs=rows.threads), reader.source
 
 
 def _score_all(

@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -441,6 +440,18 @@ class Search:
             start += len(batch.scores)
         self._lowest = lowest
 
+    def find(self, reader: Reader, *, n_jobs: int | None = None) -> Outliers:
+        """Search all files of a reader; return the lowest of the rows.
+
+        Raises `DataError` if there are no rows.
+        """
+        several = len(reader.parts) > 1
+        for part in reader.parts:
+            self.add(part, part.source if several else "", n_jobs=n_jobs)
+        if not self.n_rows:
+            raise no_rows(reader)
+        return self.found()
+
     def _read(self, reader: Reader, file: str) -> Iterator[Batch]:
         """Read rows, and look for the only negative number or zero of each column."""
         start, features = 0, self._details.scorer.plan.schema.features
@@ -507,22 +518,6 @@ class Search:
     def n_rows(self) -> int:
         """Number of rows searched."""
         return self._lowest.n_rows
-
-
-def find_outliers(
-    scorer: Scorer, reader: Reader, n: int, *, n_jobs: int | None = None, **known: Any
-) -> Outliers:
-    """Find the n rows with the lowest scores in one pass, and describe each.
-
-    ``reader`` has the plan's features as columns, and those to keep; ``known`` is the argument of
-    `Search`. Raises `DataError` if there are no rows.
-    """
-    search, several = Search(scorer, n, **known), len(reader.parts) > 1
-    for part in reader.parts:
-        search.add(part, part.source if several else "", n_jobs=n_jobs)
-    if not search.n_rows:
-        raise no_rows(reader)
-    return search.found()
 
 
 def check_number(n: object) -> None:
