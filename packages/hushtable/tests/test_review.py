@@ -398,9 +398,6 @@ def test_rows_far_outside_everything_and_impossible_ones_come_first(rows):
     review = Review(scorer.by_rules(rules), scorer.open(X), usual=usual)
     assert review.next().row == 401
     assert 400 not in [row.row for row in review.lowest(N).rows]
-    plain.use(rules)
-    assert plain.next().row == 401
-    assert [row.row for row in plain.lowest(5).rows] == [row.row for row in review.lowest(5).rows]
 
 
 def test_a_list_of_a_review_is_that_of_the_detector(detector, rows):
@@ -458,3 +455,8 @@ def test_the_curve_is_that_of_the_verdicts(detector, rows):
     assert [bits for _, bits in moved] == sorted((bits for _, bits in moved), reverse=True)
     review.undo()
     assert len(review.curve()[0]) == 40
+
+
+def test_the_class_with_a_log_is_refused_with_what_replaces_it():
+    with pytest.raises(ImportError, match=r"LoggedReview was removed: call Review\(..., log=log\)"):
+        from hushtable.scores.verdict_log import LoggedReview  # noqa: F401
