@@ -99,12 +99,11 @@ class Rules:
 
     def __init__(
         self,
-        features: Sequence[Feature],
+        features: Mapping[str, Feature],
         impossible: "Sequence[_Impossible]",
         known: Sequence[frozenset[KnownValue]],
     ) -> None:
-        self._features = {feature.name: feature for feature in features}
-        self._places = {name: j for j, name in enumerate(self._features)}
+        self._features, self._names = features, list(features)
         self._impossible, self._known = impossible, frozenset(known)
         #: The columns that known rows have to match, with the values of each such row.
         self._alike: dict[tuple[tuple[str, bool], ...], list[list[KnownValue]]] = {}
@@ -141,32 +140,31 @@ class Rules:
                 raise UsageError(f"{source}: {key!r}: needs [[column]] and [[known]], nothing else")
             if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
                 raise UsageError(f"{source}: {key!r}: needs double brackets: [[{key}]]")
-        features = schema.of_rows.features
-        places = {feature.name: j for j, feature in enumerate(features)}
+        features = {feature.name: feature for feature in schema.of_rows.features}
+        typical = dict(zip(features, usual or (), strict=False))  # without differences
         impossible = []
         for i, block in enumerate(content.get("column", ()), start=1):
             where = f"{source}: [[column]] {i}"
             if not isinstance(block.get("name"), str):
                 raise UsageError(f'{where}: needs the name of its column: name = "..."')
-            if (name := found_name(block["name"], places)) not in places:
-                words = f"{_near(name, [*places])}{near_names([name], [*places])}"
+            if (name := found_name(block["name"], features)) not in features:
+                words = f"{_near(name, [*features])}{near_names([name], [*features])}"
                 raise UsageError(f"{where}: no column {name!r}: {words}")
-            feature, j = features[places[name]], places[name]
-            known = None if usual is None else usual[j]
-            impossible.append(_Impossible.of(feature, j, block, known, f"{where}, {name!r}"))
+            where = f"{where}, {name!r}"
+            impossible.append(_Impossible.of(features[name], block, typical.get(name), where))
         rows = []
         for i, block in enumerate(content.get("known", ()), start=1):
             where = f"{source}: [[known]] {i}"
             if not block:
                 raise UsageError(f"{where}: needs at least one column, such as order = 17")
-            named = {found_name(name, places): value for name, value in block.items()}
+            named = {found_name(name, features): value for name, value in block.items()}
             rows.append(
                 frozenset(
-                    _known_value(name, features[places[name]] if name in places else None, x, where)
-                    for name, x in named.items()
+                    _known_value(name, features.get(name), value, where)
+                    for name, value in named.items()
                 )
             )
-        return cls(features, sorted(impossible, key=lambda rule: rule.place), rows)
+        return cls(features, impossible, rows)
 
     @property
     def columns(self) -> list[str]:
@@ -179,14 +177,16 @@ class Rules:
 
         Use rows as they were read.
         """
-        first = np.full(len(batch), -1, np.int64)
+        none = len(self._names)
+        first = np.full(len(batch), none)
         for rule in self._impossible:
-            first[rule.of_column(_column(batch, rule.place)) & (first < 0)] = rule.place
-        return first
+            j = self._names.index(rule.feature.name)
+            first[rule.of_column(_column(batch, j)) & (first > j)] = j
+        return np.where(first == none, -1, first)
 
     def words(self, j: int, text: str) -> str:
         """Return words about an impossible value of feature j, whose written form is ``text``."""
-        what = with_name([*self._features.values()][j], text)
+        what = with_name(self._features[self._names[j]], text)
         return _("%(what)s: impossible by your rules", what=what)
 
     def known(self, batch: Batch) -> Bools:
@@ -221,7 +221,7 @@ class Rules:
                 patterns = _SPELLED_DATES
             texts = _texts_of(needed)
             return _spelled(_behind(batch, name), patterns), _spelled(texts, patterns)
-        column = _column(batch, self._places[name])
+        column = _column(batch, self._names.index(name))
         if feature.kind == "categorical":
             return _texts(column, name), _texts_of(needed)
         numbers = _numbers(column, feature)
@@ -295,10 +295,9 @@ def _parsed(text: bytes, source: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Impossible:
-    """Values of the feature at a place that are impossible."""
+    """Values of a feature that are impossible."""
 
     feature: Feature
-    place: int
     values: list[float | str]
     below: float
     above: float
@@ -307,7 +306,6 @@ class _Impossible:
     def of(
         cls,
         feature: Feature,
-        place: int,
         block: Mapping[str, Any],
         usual: UsualValues | None,
         where: str,
@@ -339,7 +337,7 @@ class _Impossible:
                     f"{where}: {share:.0%} of the counted rows would be impossible: correct the "
                     "rule, or the rows and the model"
                 )
-            return cls(feature, place, [*texts], -math.inf, math.inf)
+            return cls(feature, [*texts], -math.inf, math.inf)
         numbers = [_number(feature, value, here) for value in listed]
         below, above = (
             _number(feature, block[key], f"{where}: {key}") if key in block else unbounded
@@ -356,7 +354,7 @@ class _Impossible:
                 f"{where}: {value_words(feature, median)}, the median of the counted rows, would "
                 "be impossible: correct the rule, or the rows and the model"
             )
-        return cls(feature, place, [*numbers], below, above)
+        return cls(feature, [*numbers], below, above)
 
     def of_column(self, column: Any) -> Bools:
         """Return which values (n,) of a column are impossible."""
