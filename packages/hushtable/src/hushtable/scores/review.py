@@ -326,8 +326,8 @@ class Review:
             places = np.argsort(batch.lowest).tolist()
             return [batch.finding(k, row) for row, k in enumerate(places)]
 
-        [findings] = replace(self._details, most=len(rows)).batches(self._reader_of(rows), in_order)
-        return findings
+        details = replace(self._details, most=len(rows))
+        return [one for some in details.batches(self._reader_of(rows), in_order) for one in some]
 
     def _reader_of(self, rows: Batch) -> Reader:
         schema = self.scorer.plan.schema

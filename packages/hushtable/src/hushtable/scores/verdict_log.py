@@ -24,16 +24,12 @@ ANSWERS = (OUTLIER, FINE, SKIP)
 UNDO = "undo"
 #: Columns; ``check`` is a check value of the row's values under the plan.
 COLUMNS = ("when", "who", "row", "id", "verdict", "note", "score", "plan_id", "check")
-removed(
-    {f"{__name__}.LoggedReview": "give log=, id_=, and rules= to hushtable.scores.review.Review"}
-)
-__getattr__ = exports(__name__, {})[0]
 _HEAD = f"{','.join(COLUMNS)}\n"
 #: Length of a plan's id and of a check, in letters.
 _PLAN_ID, _CHECK = 64, 16
 
 removed({f"{__name__}.LoggedReview": "call Review(..., log=log) of hushtable.scores.review"})
-__getattr__ = exports(__name__, {})[0]
+__getattr__, _ = exports(__name__, {})  # refuses what was removed
 
 
 @dataclass(frozen=True)
