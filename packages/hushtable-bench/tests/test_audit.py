@@ -28,7 +28,7 @@ from hushtable_bench.systems.audit import (
     audit_noise,
     audit_replay,
 )
-from hushtable_bench.systems.bounds import Finding
+from hushtable_bench.systems.bounds import Outcome
 
 # --- planted mistakes -----------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ MISTAKES = (
 
 def audit_all(
     mistake: Mistake, *, draws: int, trials: int, tables: int = 25, confidence: float = 0.95
-) -> Iterator[Finding]:
+) -> Iterator[Outcome]:
     """Run all audits on a release, each with the given confidence.
 
     ``draws`` is the number of draws for the likelihood ratio, ``trials`` the number of trials for
@@ -513,7 +513,7 @@ def test_the_gaussian_curve_agrees_with_the_accountant():
 
 
 def test_words_say_the_verdict():
-    finding = Finding("attack", 1.0, 1e-6, 3.456, 0.95, 100)
+    finding = Outcome("attack", 1.0, 1e-6, 3.456, 0.95, 100)
     assert finding.words() == (
         "attack: epsilon is at least 3.46 (95% confidence, 100 trials); the claim of 1 is rejected"
     )

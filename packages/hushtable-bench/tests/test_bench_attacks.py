@@ -9,7 +9,7 @@ from hushtable import Plan, Sketch
 from hushtable.cli import main
 from hushtable_bench import attacks
 from hushtable_bench.data import LabelledSet
-from hushtable_bench.systems.bounds import Finding
+from hushtable_bench.systems.bounds import Outcome
 
 #: A correct release fails a test at this confidence once in ten million runs.
 SURE = 1 - 1e-7
@@ -106,7 +106,7 @@ def test_solving_agrees_with_the_formula(labelled):
 
 def test_targets_judge_what_was_found():
     def outcome(name, epsilon, bound, auc):
-        finding = Finding("a", epsilon or 0.0, 1e-6, bound, 0.999, 600, 0.0, auc)
+        finding = Outcome("a", epsilon or 0.0, 1e-6, bound, 0.999, 600, 0.0, auc)
         return attacks.AttackOutcome(name, epsilon, finding)
 
     found = [

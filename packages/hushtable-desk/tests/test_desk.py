@@ -230,7 +230,6 @@ def test_a_row_has_values_reasons_pictures_and_those_alike(client, at):
     page = client.get(f"{at}/rows/0").text
     assert '<h1 data-number="0">P000' in page
     assert "<svg" in page
-    assert "Only low pulse matters" in page
     assert "Most similar" in page
     part = client.get(f"{at}/rows/0", headers={"X-Part": "row"}).text
     assert "<html" not in part
@@ -267,24 +266,12 @@ def test_verdicts_notes_undo_and_changing_ones_mind(client, at, folder):
     assert "needs one of outlier, fine, skip" in wrong.json()["error"]
 
 
-def test_rules_are_made_from_a_row(client, at, folder):
-    """A known row, one side of a column, and values up to one."""
-    client.write(f"{at}/rows/0/rule", kind="known")
+def test_a_known_row_is_a_rule(client, at, folder):
+    assert client.write(f"{at}/rows/0/known").status_code == 200
     listed = [line.name for line in client.desk.table(at[3:]).judging.listing.lines]
     assert "P000" not in listed
     assert "P002" in listed[:6]
-    client.write(f"{at}/rows/2/rule", kind="only", column="pulse")  # 20 is low
-    listed = [line.name for line in client.desk.table(at[3:]).judging.listing.lines]
-    assert "P002" not in listed[:20]
-    client.write(f"{at}/rows/5/rule", kind="ignore", column="weight")
-    listed = [line.name for line in client.desk.table(at[3:]).judging.listing.lines]
-    assert "P005" not in listed[:20]
-    text = (folder / "patients.rules.toml").read_text()
-    assert 'id = "P000"' in text
-    assert 'only = "high"' in text
-    assert "ignore_within" in text
-    for kind, column in [("only", "ward"), ("ignore", "ward"), ("odd", ""), ("only", "nothing")]:
-        assert client.write(f"{at}/rows/3/rule", kind=kind, column=column).status_code == 400
+    assert '"id" = "P000"' in (folder / "patients.rules.toml").read_text()
 
 
 def test_the_next_row_is_the_next_of_those_chosen(client, at):

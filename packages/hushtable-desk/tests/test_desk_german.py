@@ -72,7 +72,7 @@ def test_what_cannot_be_done_is_said_in_german(client):
     client.write(f"{at}/say", name="id_", value="")
     client.fit("labor.csv")
     assert "kein Urteil" in client.write(f"{at}/undo").json()["error"]
-    known = client.write(f"{at}/rows/1/rule", kind="known").json()["error"]
+    known = client.write(f"{at}/rows/1/known").json()["error"]
     assert "„Zeilen benannt nach“" in known
     assert "--id" not in known
 

@@ -212,9 +212,9 @@ def test_details_name_the_columns(X):
     rows = np.concatenate([X[:20], rows_beyond(X)[3:4]])
     [found] = RowDetails(Scorer(one_pass(X)), most=1).batches(rows, lambda batch: batch)
     assert found.lowest.tolist() == [20]
-    [name] = found.detail(0).outside
+    [name] = found.finding(0, 0).outside
     assert found.outside.to_pylist() == [None] * 20 + [name]
-    assert found.detail(0).facts()["outside"] == [name]
+    assert found.finding(0, 0).facts()["outside"] == [name]
 
 
 # --- plans ----------------------------------------------------------------------------------------

@@ -10,11 +10,10 @@ import pytest
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
 from hushtable.data.readers import as_reader
-from hushtable.scores.distributions import Frequencies
-from hushtable.scores.outliers import find_outliers
+from hushtable.scores.outliers import Search
 from hushtable.scores.review import Review
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import MOST
+from hushtable.scores.usual import MOST, Frequencies
 
 FAR = 143
 
@@ -172,7 +171,7 @@ SCHEMA = Schema([
 
 def list_of(model, rows, marginals):
     frequencies = None if marginals is None else Frequencies(marginals, "marginals")
-    found = find_outliers(Scorer(model), as_reader(rows), 3, frequencies=frequencies)
+    found = Search(Scorer(model), 3, frequencies=frequencies).find(as_reader(rows))
     return [row.row for row in found.rows]
 
 

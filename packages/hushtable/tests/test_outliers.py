@@ -2,6 +2,7 @@
 
 import datetime
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,8 +17,9 @@ from hushtable.data.readers import as_reader
 from hushtable.data.schema import number_words
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.scores.details import Detail, Scored, lowest_rows
-from hushtable.scores.outliers import AMONG, LISTED, Lowest, find_outliers
+from hushtable.scores.details import lowest_rows
+from hushtable.scores.finding import Finding
+from hushtable.scores.outliers import AMONG, LISTED, Lowest, Search
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import UsualValues, describe_cell
 from hushtable.scores.usual import FEW, MOST, Sample
@@ -219,15 +221,20 @@ def test_the_most_frequent_of_many_categories_is_not_rare():
     assert "rare" not in found.loc[0, "words"]
 
 
+def scored(scores, lowest):
+    """Return a batch of rows about which only the scores are known."""
+    return SimpleNamespace(
+        scores=scores, keys=scores, lowest=lowest, ruled=None,
+        finding=lambda k, row, file: Finding(row, float(scores[lowest[k]]), file),
+    )  # fmt: skip
+
+
 def test_ties_count_as_rare_over_batches_and_files():
     lowest, every = Lowest(3), []
     batches = [[5.0, 4.0], [4.0, 4.0, 9.0], [1.0, 4.0], [2.0, 2.0, 2.0, 2.0], [2.0], [7.0]]
     for scores in batches:
         few = lowest_rows(np.array(scores), 3)
-        scored = Scored(
-            *(np.array(scores), None, np.array(scores), few, None, [], None), lambda k: Detail()
-        )
-        lowest.add(scored, len(every))
+        lowest.add(scored(np.array(scores), few), len(every))
         every += scores
         for row in lowest.rows:
             assert lowest.as_rare(row.score) == sum(s <= row.score for s in every)
@@ -378,7 +385,7 @@ def test_counts_alone_list_outliers(people):
     reader = as_reader(people)
     plan = HushTable(random_state=0).fit(people).plan_
     counts = Sketch.from_data(Plan.draw(plan.schema, random_state=1), people)
-    found = find_outliers(Scorer(counts), reader, 3)
+    found = Search(Scorer(counts), 3).find(reader)
     assert found.among == "the rows that were scored here"
     assert [found.severity(k) for k in range(3)] == ["99.75", "99.50", "99.25"]
     assert found.table()["row"].to_pylist()[0] in (7, 9, 11)

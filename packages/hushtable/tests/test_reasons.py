@@ -1,5 +1,7 @@
 """The lowest rows and their reasons, from rows in memory as from files, with and without values."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -10,12 +12,13 @@ from hypothesis import strategies as st
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.counts import rounds
 from hushtable.errors import FileError, PlanError
-from hushtable.scores.details import Detail, RowDetails, Scored, lowest_rows
-from hushtable.scores.distributions import Frequencies
+from hushtable.scores.details import RowDetails, lowest_rows
 from hushtable.scores.explain import Explainer
+from hushtable.scores.finding import Finding
 from hushtable.scores.outliers import Lowest, explained_rows
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer
+from hushtable.scores.usual import Frequencies
 
 SCHEMA = Schema([Feature.numeric(name, low=-9, high=9, unit="mm") for name in "abcd"])
 
@@ -46,30 +49,26 @@ def test_they_are_the_explainers(scorer, X):
         assert one.score == scores[first]
         strongest = sorted(shares[first])[::-1][:3]
         worth_a_word = [share for share in strongest if share >= 0.1 * strongest[0]]
-        assert [r.share for r in one.detail.reasons] == worth_a_word
-        assert one.detail.reasons == found[0].detail.reasons
+        assert [r.share for r in one.reasons] == worth_a_word
+        assert one.reasons == found[0].reasons
 
 
 def test_the_same_of_arrays_and_of_arrow(scorer, X):
     table = pa.table(dict(zip("abcd", X.T, strict=True)))
     of_array, of_table = lowest(scorer, X), lowest(scorer, table)
     assert of_array == of_table
-    assert [row.detail.facts() for row in of_array[1]] == [
-        row.detail.facts() for row in of_table[1]
-    ]
+    assert [row.facts() for row in of_array[1]] == [row.facts() for row in of_table[1]]
 
 
 def test_values_only_where_they_are_wanted(scorer, X):
     (row,) = lowest(scorer, X, n=1)[1]
-    j = "abcd".index(row.detail.reasons[0].feature)
+    j = "abcd".index(row.reasons[0].feature)
     value = f"{'abcd'[j]} {X[row.row, j]:.6g} mm"
-    assert row.detail.reasons[0].words == f"{value}, in a range of -9 to 9"
+    assert row.reasons[0].words == f"{value}, in a range of -9 to 9"
     (bare,) = lowest(scorer, X, n=1, values=False)[1]
-    assert [reason.words for reason in bare.detail.reasons] == [
-        r.feature for r in row.detail.reasons
-    ]
+    assert [reason.words for reason in bare.reasons] == [r.feature for r in row.reasons]
     odd = np.where(np.arange(4) == 2, np.nan, X[:1])
-    missing = [r.words for r in lowest(scorer, odd)[1][0].detail.reasons if r.feature == "c"]
+    missing = [r.words for r in lowest(scorer, odd)[1][0].reasons if r.feature == "c"]
     assert missing == ["c is missing"]
 
 
@@ -104,6 +103,14 @@ def test_marginals_are_checked(scorer, X):
     assert marginals.beside(None).among == "the rows of all sites"
 
 
+def scored(scores, lowest):
+    """Return a batch of rows about which only the scores are known."""
+    return SimpleNamespace(
+        scores=scores, keys=scores, lowest=lowest, ruled=None,
+        finding=lambda k, row, file: Finding(row, float(scores[lowest[k]]), file),
+    )  # fmt: skip
+
+
 @given(
     st.lists(st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.0]), max_size=9), max_size=6),
     st.integers(0, 7),
@@ -115,17 +122,11 @@ def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most
     for name, own in files.items():
         kept, n_rows = Lowest(most, name), 0
         for scores in map(np.array, own):
-            few = lowest_rows(scores.astype(float), most)
-            kept.add(
-                Scored(
-                    *(scores.astype(float), None, scores.astype(float), few, None, [], None),
-                    lambda k: Detail(),
-                ),
-                n_rows,
-            )
+            scores = scores.astype(float)
+            kept.add(scored(scores, lowest_rows(scores, most)), n_rows)
             every += [(score, name, n_rows + i) for i, score in enumerate(scores.tolist())]
             n_rows += len(scores)
-        total.merge(kept.rows)
+        total.merge(kept)
     assert [(row.score, row.file, row.row) for row in total.rows] == sorted(every)[:most]
     scores = np.array([score for score, *_ in every])
     expected = np.argsort(scores, kind="stable")[:most]
@@ -141,8 +142,8 @@ def test_what_is_found_of_a_row_is_what_is_found_of_all(scorer, X):
     np.testing.assert_array_equal(batch.ranks, expected)
     assert batch.lowest.tolist() == np.argsort(scores, kind="stable")[:7].tolist()
     for k, i in enumerate(batch.lowest):
-        found = batch.detail(k)
-        assert (found.error, found.ranks, found.reasons) == (errors[i], [*expected[i]], None)
+        found = batch.finding(k, i)
+        assert (found.error, found.ranks, found.why) == (errors[i], [*expected[i]], None)
 
 
 # --- reasons that convince ------------------------------------------------------------------------

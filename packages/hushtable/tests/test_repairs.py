@@ -38,7 +38,7 @@ def test_a_repair_is_what_scores_say(orders, options):
     bar = detector._lowest(orders, 16).rows[15].score
     names = list(orders)
     for row in found.rows:
-        why, here = row.detail.why, orders.iloc[[row.row]].copy()
+        why, here = row.why, orders.iloc[[row.row]].copy()
         among = orders
         if options.get("context"):
             among = orders[orders["country"] == here["country"].item()]
@@ -57,7 +57,7 @@ def test_a_repair_is_what_scores_say(orders, options):
             gain = detector.score_samples(alone)[0] - row.score
             assert reason.share == pytest.approx(max(gain, 0.0), abs=1e-9)
             assert reason.feature in names
-    assert sum(row.detail.why.enough for row in found.rows) >= 13
+    assert sum(row.why.enough for row in found.rows) >= 13
 
 
 def test_the_repair_is_in_table_page_and_json(orders):
@@ -70,7 +70,7 @@ def test_the_repair_is_in_table_page_and_json(orders):
     assert f"{repairs[0][0].upper()}{repairs[0][1:]}." in top_page(found, "m.hush", "o.csv", "bits")
     facts = json.loads(json.dumps(found.rows[0].facts()))
     assert facts["repaired"] == {
-        "columns": ["amount"], "score": found.rows[0].detail.why.score, "enough": True,
+        "columns": ["amount"], "score": found.rows[0].why.score, "enough": True,
     }  # fmt: skip
     assert facts["far"]
 
@@ -86,7 +86,7 @@ def test_rows_alike_are_one_incident(orders):
     words = {one.words.split(", ")[0]: len(one.rows) for one in incidents}
     assert words["amount high"] >= 5
     for rows in (one.rows for one in incidents):
-        assert len({found.reasons(found.rows[k])[0].feature for k in rows}) == 1
+        assert len({found.rows[k].reasons[0].feature for k in rows}) == 1
 
 
 def test_a_row_that_no_single_repair_helps_names_what_stands_out():
@@ -99,7 +99,7 @@ def test_a_row_that_no_single_repair_helps_names_what_stands_out():
     detector = HushTable(random_state=0).fit(births)
     found = detector._lowest(births, 60)
     for row in found.rows:
-        reasons = found.reasons(row)
+        reasons = row.reasons
         assert reasons or ((births == births.iloc[row.row]).mean() >= 0.1).all()
         assert all(one.partner or one.phrase.stands_out for one in reasons)
 

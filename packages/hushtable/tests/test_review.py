@@ -17,9 +17,11 @@ from hushtable import (
 )
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, UsageError
-from hushtable.scores.review import FINE, MOST, OUTLIER, SKIP, Answer, Review
+from hushtable.plans.families import FINE, OUTLIER
+from hushtable.scores.review import MOST, Review
 from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.verdict_log import SKIP, Answer
 
 N = 600
 
@@ -185,7 +187,7 @@ def test_reasons_say_what_verdicts_moved(detector, rows):
     review = review_of(detector, rows[FEATURES])
     for row in (*range(10), *range(30, 40)):
         review.answer(review.of_row(row), OUTLIER if row < 30 else FINE)
-    like = {number: review.of_row(number).detail for number in (*range(10, 30), *range(40, 60))}
+    like = {number: review.of_row(number) for number in (*range(10, 30), *range(40, 60))}
     assert sum("confirmed as outliers" in one.likeness for k, one in like.items() if k < 30) > 2
     assert sum("judged fine" in one.likeness for k, one in like.items() if k >= 30) > 2
     before = detector.score_samples(rows[FEATURES])
@@ -396,9 +398,6 @@ def test_rows_far_outside_everything_and_impossible_ones_come_first(rows):
     review = Review(scorer.by_rules(rules), scorer.open(X), usual=usual)
     assert review.next().row == 401
     assert 400 not in [row.row for row in review.lowest(N).rows]
-    plain.use(rules)
-    assert plain.next().row == 401
-    assert [row.row for row in plain.lowest(5).rows] == [row.row for row in review.lowest(5).rows]
 
 
 def test_a_list_of_a_review_is_that_of_the_detector(detector, rows):
@@ -456,3 +455,8 @@ def test_the_curve_is_that_of_the_verdicts(detector, rows):
     assert [bits for _, bits in moved] == sorted((bits for _, bits in moved), reverse=True)
     review.undo()
     assert len(review.curve()[0]) == 40
+
+
+def test_the_class_with_a_log_is_refused_with_what_replaces_it():
+    with pytest.raises(ImportError, match=r"LoggedReview was removed: call Review\(..., log=log\)"):
+        from hushtable.scores.verdict_log import LoggedReview  # noqa: F401

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.report.rows import RowsToShow, score_rows
-from hushtable.scores.distributions import Frequencies
-from hushtable.scores.outliers import find_outliers
+from hushtable.scores.outliers import Search
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import RARE, UsualValues, describe_cell, describe_value, direction
+from hushtable.scores.usual import Frequencies
 
 AGE = Feature.numeric("age", low=0, high=100)
 WARD = Feature.categorical("ward", [*"abcd"])
@@ -62,7 +62,7 @@ def test_a_report_without_a_memory_compares_with_the_rows_that_it_scores():
     scorer = Scorer(Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=20), rows))
     report = score_rows(scorer, np.nan, as_reader(rows), shown=RowsToShow(9, values=True))
     assert report.lowest.among == "the rows that were scored here"
-    listed = find_outliers(scorer, as_reader(rows), 9)
+    listed = Search(scorer, 9).find(as_reader(rows))
     assert [listed.sentence(row) for row in listed.rows] == [
         "; ".join(f"{one.feature}{one.beside}" for one in why.named)
         for why in report.lowest.reasons

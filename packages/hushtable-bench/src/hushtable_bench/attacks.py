@@ -19,7 +19,7 @@ from hushtable.privacy.mechanisms import Sensitivity
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.results import Page, Promise, ResultTable, judged
 from hushtable_bench.systems.audit import audit_canaries, audit_neighbours
-from hushtable_bench.systems.bounds import Finding, area, canary_bound, judge, most_area, most_true
+from hushtable_bench.systems.bounds import Outcome, area, canary_bound, judge, most_area, most_true
 
 DELTA = 1e-6
 #: Confidence of each bound: with thirty bounds, at most 3% of runs reject a correct release.
@@ -90,7 +90,7 @@ def _beyond(counts: Ints, pair: dict[bool, Sketch]) -> float:
 # --- one release ----------------------------------------------------------------------------------
 
 
-def neighbours(scene: Scene, epsilon: float | None, trials: int) -> Finding:
+def neighbours(scene: Scene, epsilon: float | None, trials: int) -> Outcome:
     """Release rows with a row and without it, all the way from the rows."""
     plan = scene.plan()
     return audit_neighbours(
@@ -99,7 +99,7 @@ def neighbours(scene: Scene, epsilon: float | None, trials: int) -> Finding:
     )  # fmt: skip
 
 
-def canaries(scene: Scene, epsilon: float | None, trials: int) -> Finding:
+def canaries(scene: Scene, epsilon: float | None, trials: int) -> Outcome:
     """Guess which of 1,000 random rows are in a single release of 100 deep tables."""
     plan = Plan.draw(scene.data.schema(), random_state=0)
     return audit_canaries(
@@ -157,13 +157,13 @@ def sum_minus_own(scene: Scene, epsilon: float | None) -> Trial:
 # --- all of them ----------------------------------------------------------------------------------
 
 #: Takes a scene, the total epsilon (None: no noise), and how often to play each case.
-Attack = Callable[[Scene, float | None, int], Finding]
+Attack = Callable[[Scene, float | None, int], Outcome]
 
 
 def _played(prepare: Callable[[Scene, float | None], Trial]) -> Attack:
     """Return the attack that plays each case so many times, and compares."""
 
-    def attack(scene: Scene, epsilon: float | None, trials: int) -> Finding:
+    def attack(scene: Scene, epsilon: float | None, trials: int) -> Outcome:
         trial = prepare(scene, epsilon)
         absent, present = (np.array([trial(case) for _ in range(trials)]) for case in (False, True))
         return judge(
@@ -191,7 +191,7 @@ class AttackOutcome:
 
     attack: str
     epsilon: float | None
-    finding: Finding
+    finding: Outcome
 
     @property
     def most(self) -> float:

@@ -29,7 +29,7 @@ from hushtable.privacy.budget import MAX_EPSILON, calibrated_scale, part_scale
 from hushtable.privacy.mechanisms import Cost, Sensitivity, add_noise
 from hushtable_bench.results import Page, Promise, ResultTable, judged
 from hushtable_bench.systems.audit import apart, audit_neighbours
-from hushtable_bench.systems.bounds import Finding
+from hushtable_bench.systems.bounds import Outcome
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
@@ -154,7 +154,7 @@ class Case:
     def audit(
         self, folder: Path, *, confidence: float = CONFIDENCE, effort: float = 1.0,
         publish: Publish | None = None,
-    ) -> Finding:  # fmt: skip
+    ) -> Outcome:  # fmt: skip
         """Audit the case; ``effort`` is the share of the releases to make, above 0."""
         rows, instead = self.rows(), None
         if self.replaced:
@@ -269,7 +269,7 @@ def n_audits(quick: bool = False) -> int:
     return len(CASES) + (0 if quick else len(MISTAKES))
 
 
-def audits(quick: bool = False) -> Iterator[tuple[str, Finding]]:
+def audits(quick: bool = False) -> Iterator[tuple[str, Outcome]]:
     """Audit every case of the unchanged package; unless ``quick``, also with planted mistakes."""
     with TemporaryDirectory() as folder:
         for name, case in CASES.items():
@@ -280,7 +280,7 @@ def audits(quick: bool = False) -> Iterator[tuple[str, Finding]]:
             yield mistake, found
 
 
-def page(found: Sequence[tuple[str, Finding]]) -> Page:
+def page(found: Sequence[tuple[str, Outcome]]) -> Page:
     """Lay out the bounds on epsilon beside the claims."""
     rows = []
     for name, finding in found:
@@ -295,7 +295,7 @@ def page(found: Sequence[tuple[str, Finding]]) -> Page:
     return [f"\n{how}\n", ResultTable(header, rows)]
 
 
-def targets(found: Sequence[tuple[str, Finding]]) -> list[Promise]:
+def targets(found: Sequence[tuple[str, Outcome]]) -> list[Promise]:
     """Require that the package passes, and that every planted mistake is found."""
     return [
         Promise(

@@ -18,7 +18,7 @@ from hushtable.errors import DataError
 from hushtable.files import replacing
 
 if TYPE_CHECKING:  # it takes SciPy a second to load
-    from hushtable_bench.systems.bounds import Finding
+    from hushtable_bench.systems.bounds import Outcome
 
 #: One figure of one run, by the names of the columns.
 Row = dict[str, Any]
@@ -186,7 +186,7 @@ def spread(values: ArrayLike, form: str = ".1f") -> str:
     return f"{found.mean():{form}} ± {found.std():{form}}" if found.size else "-"
 
 
-def judged(finding: "Finding") -> tuple[str, str, str]:
+def judged(finding: "Outcome") -> tuple[str, str, str]:
     """Write a finding's bound on epsilon, the bound if the noise is Gaussian, and the verdict."""
     gaussian = "" if finding.gaussian_bound is None else f"{finding.gaussian_bound:.2f}"
     return f"{finding.lower_bound:.2f}", gaussian, "rejected" if finding.rejects else "stands"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -19,12 +18,12 @@ from hushtable.errors import DataError, UsageError, explain
 from hushtable.files import remove_leftovers
 from hushtable.language import N_, numerals, spoken
 from hushtable.plans.plan import Plan
-from hushtable.scores.candidates import ReviewRow
+from hushtable.scores.finding import Finding
 from hushtable.scores.models import OpenedModel, open_model
 from hushtable.scores.reasons import Reason
-from hushtable.scores.review import MOST, Answer, Review
+from hushtable.scores.review import MOST, Review
 from hushtable.scores.rules import rules_path
-from hushtable.scores.verdict_log import LoggedReview, VerdictLog, plan_of_log
+from hushtable.scores.verdict_log import Answer, VerdictLog, plan_of_log
 from hushtable_desk.folder import LOG, Folder
 from hushtable_desk.language import _
 from hushtable_desk.listing import Listing
@@ -50,12 +49,6 @@ class ReasonView:
     picture: Markup
     share: int
 
-    @property
-    def has_side(self) -> bool:
-        """Whether its value is high or low, so that a rule can apply to the other side."""
-        phrase = self.reason.phrase
-        return phrase is not None and phrase.direction in ("high", "low")
-
 
 @dataclass(frozen=True)
 class AlikeView:
@@ -71,7 +64,7 @@ class AlikeView:
 class RowView:
     """A row for the page."""
 
-    row: ReviewRow
+    row: Finding
     name: str
     reasons: list[ReasonView]
     answer: Answer | None
@@ -91,22 +84,22 @@ class JudgedRows:
     ----------
     model_name : str
         Name of the model's file.
-    logged : LoggedReview
+    review : Review
         The review, which `hushtable review` can continue.
     """
 
     def __init__(
-        self, path: Path, model_name: str, model: OpenedModel, logged: LoggedReview,
+        self, path: Path, model_name: str, model: OpenedModel, review: Review,
         held: contextlib.ExitStack, said: Sequence[str], options: RowOptions,
     ) -> None:  # fmt: skip
-        self.path, self.model_name, self.model, self.logged = path, model_name, model, logged
+        self.path, self.model_name, self.model, self.review = path, model_name, model, review
         self.lock = threading.RLock()
         #: Sentences on the rows and the model, for the reader of the page.
         self.said = list(said)
         self._held, self._stamp, self.options = held, _stamp(path), options
         self._n = LISTED
         #: The last row that was viewed, as it was displayed.
-        self._shown: ReviewRow | None = None
+        self._shown: Finding | None = None
         #: In the language that it was made in.
         self._listing: Listing | None = None
         self._language = ""
@@ -134,21 +127,15 @@ class JudgedRows:
         with contextlib.ExitStack() as stack:
             stack.enter_context(log.held())
             review = Review(
-                model.scorer, watched(reader), keep=kept, usual=model.usual, answers=log.answers,
+                model.scorer, watched(reader), keep=kept, usual=model.usual,
                 most=int(np.clip(_MOST_VALUES // len(schema), LISTED + 1, MOST)), n_jobs=-1,
+                log=log, id_=id_ if id_ in kept else None, rules=rules_path(model_path),
             )  # fmt: skip
-            id_ = id_ if id_ in kept else None
-            logged = LoggedReview(review, log, id_, rules_path(model_path), model.usual)
-            return cls(path, model_name, model, logged, stack.pop_all(), notes, options)
+            return cls(path, model_name, model, review, stack.pop_all(), notes, options)
 
     def close(self) -> None:
         """Release the log."""
         self._held.close()
-
-    @property
-    def review(self) -> Review:
-        """The review itself."""
-        return self.logged.review
 
     # --- the list ---------------------------------------------------------------------------------
 
@@ -160,7 +147,7 @@ class JudgedRows:
                 self._language = spoken()
                 found = self.review.lowest(self._n)
                 context = self.model.scorer.plan.context
-                self._listing = Listing(found, self.review.last, self.logged.id_, context)
+                self._listing = Listing(found, self.review.last, self.review.id_, context)
             return self._listing
 
     def sort(self, n: int | None = None) -> None:
@@ -189,7 +176,7 @@ class JudgedRows:
         """Return a row for its page; raise `UsageError` if it is not among the kept rows."""
         with self.lock:
             row = self._shown = self.review.of_row(number)
-            reasons = row.detail.reasons or []
+            reasons = row.reasons
             total = sum(reason.share for reason in reasons) or 1.0
             last = self.review.last()
             alike = [
@@ -210,7 +197,7 @@ class JudgedRows:
 
     def name_of(self, number: int) -> str:
         """Return the name of a row: its identifier or its number."""
-        id_ = self.logged.id_
+        id_ = self.review.id_
         text = self.review.kept(number).get(id_, "") if id_ else ""
         return text or numerals(f"{number:,}")
 
@@ -237,8 +224,8 @@ class JudgedRows:
     def find(self, text: str, most: int = 20) -> list[tuple[int, str]]:
         """Return numbers and names of the kept rows whose name holds a text."""
         with self.lock:
-            found = self.review.named(self.logged.id_, text.strip(), most)
-            return found if self.logged.id_ else [(k, self.name_of(k)) for k, _number in found]
+            found = self.review.named(self.review.id_, text.strip(), most)
+            return found if self.review.id_ else [(k, self.name_of(k)) for k, _number in found]
 
     # --- verdicts ---------------------------------------------------------------------------------
 
@@ -248,34 +235,27 @@ class JudgedRows:
             self._check_unchanged()
             seen = self._shown is not None and self._shown.row == number
             row = self._shown if seen and self._shown else self.review.of_row(number)
-            self.logged.answer(row, verdict, note, who)
+            self.review.answer(row, verdict, note, who)
 
     def undo(self, who: str = "") -> Answer | None:
         """Take the last verdict back."""
         with self.lock:
-            return self.logged.undo(who)
+            return self.review.undo(who)
 
-    def rule(self, number: int, kind: str, column: str = "") -> dict[str, Any]:
-        """Write a "known", "only", or "ignore" rule made from a row, and score all rows with it."""
+    def add_known(self, number: int) -> dict[str, str]:
+        """Write the rule that a row is known, and score all rows with it."""
         with self.lock:
             self._check_unchanged()
             row = self.review.of_row(number)
-            if kind == "known" and not self.logged.id_:
+            if not self.review.id_:
                 raise UsageError(
                     _("rows have no identifier: choose a column for “%(setting)s” on the "
                               "page of the table, and score again",
                               setting=_("Rows are named by"))
                 )  # fmt: skip
-            if kind == "known":
-                said = self.logged.add_known(row)
-            elif kind == "only":
-                said = self.logged.add_only(row, column)
-            elif kind == "ignore":
-                said = self.logged.add_ignored(row, column)
-            else:
-                raise UsageError(f"rule {kind!r}: needs known, only, or ignore")
+            rule = self.review.add_known(row)
             self._listing = None
-            return said
+            return rule
 
     @property
     def last(self) -> list[tuple[Answer, str]]:
@@ -308,7 +288,6 @@ class JudgedRows:
 
 
 def _log_of(folder: Folder, name: str, model_name: str, plan: Plan) -> Path:
-    """Return the log of a table, or a separate log for the model if that has another plan."""
     log = folder.file(f"{name}{LOG}")
     if plan_of_log(log) in (None, plan.first_pass().plan_id):
         return log
@@ -321,7 +300,6 @@ def _log_of(folder: Folder, name: str, model_name: str, plan: Plan) -> Path:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return values that change when a file changes."""
     try:
         found = path.stat()
     except OSError as error:

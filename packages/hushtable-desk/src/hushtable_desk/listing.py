@@ -5,14 +5,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pyarrow as pa
 
 from hushtable.language import N_, WORDS, numerals
-from hushtable.scores.outliers import LowRow, Outliers
+from hushtable.scores.finding import Finding, as_text
+from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reason
-from hushtable.scores.review import Answer
+from hushtable.scores.verdict_log import Answer
 
 #: Kinds of reasons, each with its sign and its name in English.
 KINDS = {
@@ -45,7 +45,7 @@ class Line:
     """A row of the list."""
 
     rank: int
-    row: LowRow
+    row: Finding
     number: int
     name: str
     severity: float
@@ -170,7 +170,7 @@ class Listing:
         context: Sequence[str],
     ) -> None:
         self.found, self._last = found, last
-        self._id = found.keep.index(id_) if id_ in found.keep else None
+        self._id = id_ if id_ in found.keep else None
         self._context = list(context)
         self._incident = {k: n for n, one in enumerate(found.incidents, 1) for k in one.rows}
         #: Verdicts, and the lines with them: a page needs the lines once for each facet.
@@ -185,23 +185,22 @@ class Listing:
             self._made = last, [self._line(k, row, last.get(row.row)) for k, row in rows]
         return self._made[1]
 
-    def _line(self, k: int, row: LowRow, answer: Answer | None) -> Line:
-        reasons = self.found.reasons(row)
+    def _line(self, k: int, row: Finding, answer: Answer | None) -> Line:
+        reasons = row.reasons
         first = reasons[0] if reasons else None
         number = self._incident.get(k, 0)
         return Line(
             k + 1, row, row.row, self._name(row), self.found.severities[k],
-            self._kind(row, first), row.detail.rule or (first.words if first else ""),
+            self._kind(row, first), row.rule or (first.words if first else ""),
             first.within if first else "", number,
             len(self.found.incidents[number - 1].rows) if number else 0,
             WORDS.say(" and ").join(first.columns) if first else "", answer,
         )  # fmt: skip
 
-    def _kind(self, row: LowRow, first: Reason | None) -> str:
-        """Return the kind of a row's reason, which is one of `KINDS`."""
-        if row.detail.rule:
+    def _kind(self, row: Finding, first: Reason | None) -> str:
+        if row.rule:
             return "rule"
-        if row.detail.far:
+        if row.far:
             return "far"
         if first is None or not first.kind:
             return "none"
@@ -213,7 +212,6 @@ class Listing:
         return "value" if self._odd_anywhere(j, first) else "context"
 
     def _odd_anywhere(self, j: int, first: Reason) -> bool:
-        """Return whether a value is unusual among all rows, and not only in its context."""
         usual = None if self.found.usual is None else self.found.usual.values[j]
         if usual is None or not self._context:
             return True
@@ -223,8 +221,8 @@ class Listing:
             return usual.missing < _RARE
         return usual.share(self.found.features[j], first.value) < _RARE
 
-    def _name(self, row: LowRow) -> str:
-        text = "" if self._id is None else _text(row.detail.kept[self._id])
+    def _name(self, row: Finding) -> str:
+        text = "" if self._id is None else as_text(row.kept_values[self._id])
         return text or numerals(f"{row.row:,}")
 
     def rarity(self, line: Line) -> float:
@@ -275,8 +273,3 @@ class Listing:
             "severities": [line.severity for line in lines],
         }
         return JudgedOutliers(**own, answers=dict(self._last()))
-
-
-def _text(value: pa.Array) -> str:
-    text: Any = value.cast(pa.string())[0].as_py()
-    return "" if text is None else str(text)

@@ -52,7 +52,7 @@ def routes() -> list[BaseRoute]:
         Route(f"{at}/rows", rows_page),
         Route(f"{at}/rows/{{number:int}}", rows_page),
         Route(f"{at}/rows/{{number:int}}/verdict", write(verdict), methods=["POST"]),
-        Route(f"{at}/rows/{{number:int}}/rule", write(rule), methods=["POST"]),
+        Route(f"{at}/rows/{{number:int}}/known", write(known), methods=["POST"]),
         Route(f"{at}/undo", write(undo), methods=["POST"]),
         Route(f"{at}/sort", write(sort), methods=["POST"]),
         Route(f"{at}/find", write(find), methods=["POST"]),
@@ -276,11 +276,10 @@ def undo(request: Request, said: dict[str, Any]) -> dict[str, Any]:
     return _next(request, judging, gone.row) | {"undone": gone.row}
 
 
-def rule(request: Request, said: dict[str, Any]) -> dict[str, Any]:
-    """Make a rule from a row, and show the next row."""
+def known(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+    """Add a row to those that are known, and show the next row."""
     judging = table_of(request).judging
-    number = request.path_params["number"]
-    judging.rule(number, str(said.get("kind")), str(said.get("column", "")))
+    judging.add_known(request.path_params["number"])
     return {"number": judging.next(None, None)}
 
 

@@ -34,8 +34,7 @@ from hushtable.language import N_
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import FADING, HALF_ROWS
-from hushtable.scores.distributions import Frequencies
-from hushtable.scores.usual import ELSEWHERE, Usual
+from hushtable.scores.usual import ELSEWHERE, Frequencies, Usual
 from hushtable_federation.columns import ColumnDifferences, column_differences
 from hushtable_federation.language import _
 

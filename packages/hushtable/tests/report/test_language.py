@@ -26,7 +26,7 @@ from hushtable.language import (
 from hushtable.report.content import Subject, gather, sites_of_parts
 from hushtable.report.lists import LISTS
 from hushtable.report.page import _reason, page
-from hushtable.scores.outliers import find_outliers
+from hushtable.scores.outliers import Search
 from hushtable.scores.reasons import Reason
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import ValuePhrase
@@ -95,7 +95,7 @@ def test_a_page_is_english_unless_chosen(sketch, X, score_them, monkeypatch):
 def test_a_german_list_has_no_english(sketch, X, tmp_path):
     rows = pa.table(dict(zip(sketch.plan.schema.names, X.T, strict=True)))
     with speaking("de"):
-        found = find_outliers(Scorer(sketch), as_reader(rows), 5)
+        found = Search(Scorer(sketch), 5).find(as_reader(rows))
         with (tmp_path / "top.html").open("wb") as file:
             LISTS[".html"](file, found, "a.hush", "rows.csv", "bits")
     html = (tmp_path / "top.html").read_text("utf-8")
@@ -108,7 +108,7 @@ def test_a_german_sheet_keeps_the_names_of_its_columns(sketch, X, tmp_path):
     calamine = pytest.importorskip("python_calamine")
     rows = pa.table(dict(zip(sketch.plan.schema.names, X.T, strict=True)))
     with speaking("de"):
-        found = find_outliers(Scorer(sketch), as_reader(rows), 5)
+        found = Search(Scorer(sketch), 5).find(as_reader(rows))
         with (tmp_path / "top.xlsx").open("wb") as file:
             LISTS[".xlsx"](file, found, "a.hush", "rows.csv", "bits")
     book = calamine.CalamineWorkbook.from_path(tmp_path / "top.xlsx")

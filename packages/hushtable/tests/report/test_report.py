@@ -86,7 +86,7 @@ def test_reasons_repair_the_row(of_rows, sketch, X):
     usual = np.nanquantile(X, 0.5, axis=0, method="inverted_cdf")
     typical = Explainer(scorer).typical
     for (line, reasoned), row in zip(lowest.lines, lowest.found, strict=True):
-        i, why = int(line[0]), row.detail.why
+        i, why = int(line[0]), row.why
         assert reasoned.shortfall == pytest.approx(typical - scores[i])
         repaired = X[[i]].copy()
         for name in why.repaired:

@@ -8,7 +8,7 @@ import chromium
 from hushtable import HushTable
 from hushtable.data.readers import as_reader
 from hushtable.report.page import top_page
-from hushtable.scores.outliers import find_outliers
+from hushtable.scores.outliers import Search
 from hushtable.scores.scorer import Scorer
 
 
@@ -20,7 +20,7 @@ def test_cards_on_a_phone_and_on_a_desk(dark, rng, tmp_path):
     rows["ward"] = np.repeat(["a ward with a long name, and more", "x" * 80, "south"], 100)
     detector = HushTable(random_state=0).fit(rows)
     scorer, usual = Scorer(detector.sketch_), detector._usual_values()
-    found = find_outliers(scorer, as_reader(rows), 20, keep=("ward",), usual=usual)
+    found = Search(scorer, 20, keep=("ward",), usual=usual).find(as_reader(rows))
     path = tmp_path / "top.html"
     path.write_text(top_page(found, "m.hush", "rows.csv", "bits"))
     with chromium.Chromium(tmp_path / "profile") as browser:

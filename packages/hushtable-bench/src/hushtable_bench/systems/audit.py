@@ -21,9 +21,9 @@ from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.mechanisms import DEFAULT, add_noise, named
 from hushtable_bench.systems.bounds import (
     Claim,
-    Finding,
     Floats,
     Ints,
+    Outcome,
     Residuals,
     area,
     canary_bound,
@@ -44,7 +44,7 @@ def audit_neighbours(
     copies: int = 1,
     trials: int = 1000,
     **claim: float,
-) -> Finding:
+) -> Outcome:
     """Detect rows from releases of data with them and without them, end to end.
 
     Like `audit_noise`, but through everything that a site runs: reading, hashing, counting,
@@ -199,7 +199,7 @@ def audit_noise(
     tables: int,
     draws: int = 30_000,
     **claim: float,
-) -> Finding:
+) -> Outcome:
     """Detect a row by the likelihood ratio of its m cells, through the real sampler.
 
     The adversary knows all other rows, so that only the m cells of the row in question depend on
@@ -250,7 +250,7 @@ def audit_canaries(
     canaries: int = 1000,
     random_state: "int | np.random.Generator | None" = None,
     **claim: float,
-) -> Finding:
+) -> Outcome:
     """Guess, from one release, which of many canary rows are in it.
 
     Canary rows are drawn on the plan's ranges and categories; a coin decides for each whether it is
@@ -321,7 +321,7 @@ def audit_replay(
     *,
     trials: int = 200,
     **claim: float,
-) -> Finding:
+) -> Outcome:
     """Detect a row by repeating what the site did, with and without it, and comparing the results.
 
     This finds problems that no statistic of the noise finds: a plan that depends on the data (the
@@ -359,7 +359,7 @@ def audit_periods(
     copies: int = 1,
     trials: int = 20,
     **claim: float,
-) -> Finding:
+) -> Outcome:
     """Detect persons from the increments of all periods, with their rows and without them.
 
     Like `audit_neighbours`, for a plan with a horizon. A person's rows of one period are in the

@@ -154,13 +154,13 @@ class Claim:
         """Probability with which a bound may be wrong."""
         return 1.0 - self.confidence
 
-    def finding(self, audit: str, bound: float, trials: int, **more: float | None) -> "Finding":
+    def finding(self, audit: str, bound: float, trials: int, **more: float | None) -> "Outcome":
         """Return the finding of an audit about this claim."""
-        return Finding(audit, self.epsilon, self.delta, bound, self.confidence, trials, **more)
+        return Outcome(audit, self.epsilon, self.delta, bound, self.confidence, trials, **more)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Outcome:
     """Result of an audit.
 
     Epsilon is at least ``lower_bound``, with probability ``confidence`` over the audit's own
@@ -222,7 +222,7 @@ def judge(
     *,
     middle: float | None = None,
     **claim: float,
-) -> Finding:
+) -> Outcome:
     """Bound epsilon by statistics that are higher if a row is in the data.
 
     ``statistics`` holds, for each statistic of the attacker, its values (trials,) without the row
@@ -257,7 +257,7 @@ def judge_ratios(
     mechanism: str,
     added: Ints,
     **claim: float,
-) -> Finding:
+) -> Outcome:
     """Evaluate log likelihood ratios, together with those that an ideal mechanism would give.
 
     ``added`` is the contribution of one person to each of the cells that change.

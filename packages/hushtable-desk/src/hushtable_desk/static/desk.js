@@ -255,10 +255,10 @@ async function undo() {
   place(said.number, said.html);
 }
 
-async function rule(kind, column = "") {
+async function known() {
   const number = current();
   if (number === null) return;
-  const said = await send(`${table}/rows/${number}/rule`, {kind, column});
+  const said = await send(`${table}/rows/${number}/known`, {});
   if (said) location.href = `${table}/rows${said.number === null ? "" : `/${said.number}`}${main.dataset.search}`;
 }
 
@@ -292,7 +292,7 @@ if (section) {
     const button = event.target.closest("button, a");
     if (!button) return;
     if (button.dataset.verdict) judge(button.dataset.verdict);
-    else if (button.dataset.rule) rule(button.dataset.rule, button.dataset.column);
+    else if (button.dataset.known !== undefined) known();
     else if (button.id === "undo") undo();
     else if (button.id === "sort") sort(false);
     else if (button.id === "more") sort(true);
@@ -329,10 +329,9 @@ if (section) {
   });
   const keys = {
     o: () => judge("outlier"), f: () => judge("fine"), s: () => judge("skip"), u: undo,
-    n: () => find("#note").focus(), r: () => sort(false), k: () => rule("known"),
-    i: () => find("[data-rule=only]", section)?.click(), "?": () => find("#keys").showModal(),
-    "/": () => find("#find input").focus(), ArrowDown: () => step(1), ArrowUp: () => step(-1),
-    j: () => step(1),
+    n: () => find("#note").focus(), r: () => sort(false), k: known,
+    "?": () => find("#keys").showModal(), "/": () => find("#find input").focus(),
+    ArrowDown: () => step(1), ArrowUp: () => step(-1), j: () => step(1),
   };
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, select, textarea, dialog, summary");

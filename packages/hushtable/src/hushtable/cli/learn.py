@@ -13,8 +13,7 @@ from hushtable.cli.options import Output, argument, flag, option
 from hushtable.cli.output import Target, count, listed
 from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.rows import READS, Reads, Rows
-from hushtable.cli.score import open_model
-from hushtable.counts.base import coupling_words
+from hushtable.counts.base import Counts, coupling_words
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.labels import fold
@@ -30,9 +29,10 @@ from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.plans.plan import Plan
 from hushtable.plans.verdicts import check_takes_verdicts
 from hushtable.scores.candidates import named_candidates
-from hushtable.scores.review import SKIP, apart
+from hushtable.scores.models import open_model
+from hushtable.scores.review import apart
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.verdict_log import answers_in, is_log
+from hushtable.scores.verdict_log import SKIP, answers_in, is_log
 
 _SAID = {OUTLIER: 1, "1": 1, "1.0": 1, FINE: 0, "0": 0, "0.0": 0}
 #: Number of names in a message.
@@ -117,7 +117,6 @@ class VerdictReader:
         return self._of_numbers(path, said, checks)
 
     def _of_keys(self, path: Path, keys: list[str | None], verdicts: list[int]) -> Verdicts:
-        """Count the rows that a file names."""
         said: dict[str, int] = {}
         both: list[str] = []
         for at, (key, verdict) in enumerate(zip(keys, verdicts, strict=True)):
@@ -159,7 +158,6 @@ class VerdictReader:
     def _of_numbers(
         self, path: Path, said: dict[str, int], checks: dict[str, str] | None = None
     ) -> Verdicts:
-        """Count rows by their numbers; ``checks`` identify the rows of a log."""
         assert self.rows is not None
         by_number = verdicts_by_number(path, list(said), list(said.values()))
         reader = self.rows.open(self.plan.schema)
@@ -311,32 +309,32 @@ def verdicts_by_number(path: Path, keys: list[str | None], y: list[int]) -> dict
     return said
 
 
-def _released(paths: list[Path]) -> Any:
-    """Return the release or local model of verdicts among the files; None if there is none."""
+def _released(paths: list[Path]) -> Counts | None:
     for path in paths:
         if path.suffix == ".hush":
             content = files.read(path).expect("verdicts", "release", "local")
             if content.kind != Verdicts.kind:
-                return content.build(counts_from_file)
+                counts: Counts = content.build(counts_from_file)
+                return counts
     return None
 
 
-def _learn_shared(model: Path, shared: Any, target: Target, output: Path) -> CommandResult:
-    """Write the model that learned from a release of all sites' verdicts."""
+def _learn_shared(model: Path, shared: Counts, target: Target, output: Path) -> CommandResult:
     target.save(learned_detector(model, shared))
+    ledger = shared.ledger
+    assert ledger is not None  # that of a release
     facts = {"command": "learn", "model": str(output), **learned(shared)}
-    facts |= {"epsilon": shared.ledger.epsilon, "plan_id": shared.plan_id}
+    facts |= {"epsilon": ledger.epsilon, "plan_id": shared.plan_id}
 
     def blocks() -> Iterator[Block]:
         yield f"Learned {verdicts_words(shared)} of all sites.\n"
-        yield Paragraph(describe_ledger(shared.ledger))
+        yield Paragraph(describe_ledger(ledger))
         yield f"\nWrote {target}. Keep it where the model may be."
 
     return CommandResult(facts, blocks())
 
 
 def _check_options(rows: str | None, id_: str | None, *, forget: bool, only: bool) -> None:
-    """Refuse options that do not go together."""
     if id_ is not None and rows is None:
         raise UsageError("--id identifies rows of --rows: give both")
     if forget and only:

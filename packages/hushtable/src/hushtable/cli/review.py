@@ -24,15 +24,17 @@ from hushtable.cli.result import (
     show,
 )
 from hushtable.cli.rows import READS, Reads
-from hushtable.cli.score import open_model
 from hushtable.data.readers import paths
 from hushtable.detectors.load import learned_detector
 from hushtable.errors import UsageError
 from hushtable.far import is_url
-from hushtable.scores.candidates import ReviewRow
-from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
+from hushtable.plans.families import FINE, OUTLIER
+from hushtable.scores.finding import Finding
+from hushtable.scores.models import open_model
+from hushtable.scores.outliers import rounded_down
+from hushtable.scores.review import Review
 from hushtable.scores.rules import rules_path
-from hushtable.scores.verdict_log import LoggedReview, VerdictLog
+from hushtable.scores.verdict_log import SKIP, VerdictLog
 
 _KEYS = {"o": OUTLIER, "f": FINE, "s": SKIP}
 _HELP = """\
@@ -41,7 +43,6 @@ u undo       n TEXT    a note, with the next answer
 l list       ten low rows that differ from each other, for a team
 r rescan     score all rows again; otherwise, only the lowest are
 k known      do not list this row again: a rule next to the model
-i ignore     ignore values on this side of the first column (or i NAME): a rule
 q quit       the same command continues from here"""
 _PROMPT = "o outlier, f fine, s skip, u undo, n note, l list, q quit, ? help > "
 #: Number of columns to show of a row, reasons first, and of rows in a list.
@@ -56,120 +57,103 @@ def _typed(prompt: str) -> str:
     return said
 
 
-class Session:
-    """Asks for answers to rows, and learns each at once; ``n`` is the number of rows to review."""
+def _talk(review: Review, n: int, log: Path) -> None:
+    if last := len(review.last()):
+        again = f" {review.n_known} of them are in the model." if review.n_known else ""
+        print(f"Continuing from {log}: {count(last, 'answer')}.{again}")
+    print(f"Scored {count(review.n_rows, 'row')}. Answer o, f or s and Enter; ? shows help.")
+    answered, note = 0, ""
+    row = _shown_next(review)
+    while row is not None and answered < n:
+        try:
+            typed = _typed(_PROMPT).strip()
+        except EOFError:
+            print()
+            return
+        key, _, rest = typed.partition(" ")
+        if key == "q":
+            return
+        try:
+            if key in _KEYS:
+                review.answer(_answered_row(review, row, typed), _KEYS[key], note)
+                answered, note = answered + 1, ""
+                row = _shown_next(review) if answered < n else None
+            elif key == "n":
+                note = rest.strip()
+                noted = f"Will be noted with the next answer: {shown(note)}"
+                print(noted if note else "No note.")
+            elif key == "u" and (gone := review.undo()) is not None:
+                print(f"Undone: row {gone.row} was {gone.verdict}.")
+                answered, row = max(0, answered - 1), _shown_next(review)
+            elif key in ("r", "k"):
+                _sort_again(review, row, key)
+                row = _shown_next(review)
+            else:
+                _print_about(review, key)
+        except UsageError as error:
+            print(f"{error}")
 
-    def __init__(self, judged: LoggedReview, n: int) -> None:
-        self._judged, self._review, self._id, self._n = judged, judged.review, judged.id_, n
-        self._looked, self._note = 0, ""
-        self._quit = False
 
-    def run(self) -> None:
-        """Show rows and take answers until there are enough, input ends, or no row is left."""
-        row = self._next()
-        while row is not None and self._looked < self._n and not self._quit:
-            try:
-                said = _typed(_PROMPT).strip()
-            except EOFError:
-                print()
-                return
-            try:
-                row = self._take(said, row)
-            except UsageError as error:
-                print(f"{error}")
-
-    def _take(self, said: str, row: ReviewRow) -> ReviewRow | None:
-        """Do what was typed; return the next row to review."""
-        key, _, rest = said.partition(" ")
-        if (verdict := _KEYS.get(key)) is not None:
-            if rest and not rest.strip().isdecimal():
-                raise UsageError(
-                    f"{said}: type {key} alone, or with the number of a row in the list"
-                )
-            return self._answer(self._review.of_row(int(rest)) if rest else row, verdict)
-        if key == "u":
-            return self._undo(row)
-        if key == "n":
-            self._note = rest.strip()
-            print(
-                f"Will be noted with the next answer: {shown(self._note)}" if rest else "No note."
-            )
-        elif key == "l":
-            self._list()
-        elif key == "r":
-            start = time.perf_counter()
-            self._review.rescan()
-            print(f"Scored {self._review.n_rows:,} rows in {time.perf_counter() - start:.1f} s.")
-            return self._next()
-        elif key in ("k", "i"):
-            return self._rule(row, key, rest.strip())
-        elif key == "q":
-            self._quit = True
-        else:
-            print(_HELP)
+def _answered_row(review: Review, row: Finding, typed: str) -> Finding:
+    key, _, number = typed.partition(" ")
+    if not number:
         return row
+    if not number.strip().isdecimal():
+        raise UsageError(f"{typed}: type {key} alone, or with the number of a row in the list")
+    return review.of_row(int(number))
 
-    def _answer(self, row: ReviewRow, verdict: str) -> ReviewRow | None:
-        self._judged.answer(row, verdict, self._note)
-        self._note = ""
-        self._looked += 1
-        return self._next() if self._looked < self._n else None
 
-    def _rule(self, row: ReviewRow, key: str, column: str) -> ReviewRow | None:
-        """Add a rule of the data owner, and score all rows by it."""
-        if key == "k":
-            said = self._judged.add_known(row)
-        else:
-            said = self._judged.add_only(row, column or next(iter(row.values)))
-        print(f"Added to {self._judged.rules}: {', '.join(f'{k} = {v}' for k, v in said.items())}.")
-        return self._next()
+def _sort_again(review: Review, row: Finding, key: str) -> None:
+    if key == "k":
+        rule = review.add_known(row)
+        words = ", ".join(f"{name} = {text}" for name, text in rule.items())
+        print(f"Added to {review.rules}: {words}.")
+    else:
+        start = time.perf_counter()
+        review.rescan()
+        print(f"Scored {review.n_rows:,} rows in {time.perf_counter() - start:.1f} s.")
 
-    def _undo(self, row: ReviewRow) -> ReviewRow | None:
-        if (gone := self._judged.undo()) is None:
-            print("There is no answer to undo.")
-            return row
-        self._looked = max(0, self._looked - 1)
-        print(f"Undone: row {gone.row} was {gone.verdict}.")
-        return self._next()
 
-    def _next(self) -> ReviewRow | None:
-        row = self._review.next()
-        if row is None:
-            print("No row is left to review.")
-        else:
-            self._print(row)
-        return row
-
-    def _print(self, row: ReviewRow) -> None:
-        found = self._review.found()
+def _print_about(review: Review, key: str) -> None:
+    if key == "u":
+        print("There is no answer to undo.")
+    elif key == "i":
         print(
-            f"\nRow {row.row}, score {row.score:.4f}, severity {_down(row.severity)}. So far "
-            f"{count(found['outliers'], 'outlier')} in {found['looked_at']:,} reviewed rows.\n"
+            "i, a rule for values that do not matter, no longer exists: answer f (fine), which the "
+            "model learns"
         )
-        lines = [[shown(name), shown(value), "", ""] for name, value in row.kept.items()]
-        values = [(name, one) for name, one in row.values.items() if name not in row.kept]
-        lines += [
-            [shown(name), shown(one.text), shown(one.usual), one.direction]
-            for name, one in values[: _MOST - len(lines)]
-        ]
-        show(TextTable(["column", "value", "usual", ""], lines, left=4))
-        if (more := len(row.kept) + len(values) - len(lines)) > 0:
-            print(f"... and {count(more, 'column')} more")
+    elif key == "l":
         print()
-        print(textwrap.fill(f"Why: {shown(row.words)}.", 80))
-
-    def _list(self) -> None:
-        rows = self._review.list_of(_LISTED)
-        print()
-        for row in rows:
-            name = f" ({shown(row.kept[self._id])})" if self._id else ""
+        for row in review.list_of(_LISTED):
+            name = f" ({shown(row.kept[review.id_])})" if review.id_ else ""
             show(Paragraph([f"Row {row.row}{name}, {row.score:.4f}: {shown(row.words)}."]))
         print("\nAnswer by row number (o 17, f 17), or continue with the row above.")
+    else:
+        print(_HELP)
 
 
-def _down(severity: float) -> str:
-    """Return a severity, rounded down, because 100 would mean that no row is as rare."""
-    return f"{int(100.0 * severity + 1e-6) / 100:.2f}"
+def _shown_next(review: Review) -> Finding | None:
+    row = review.next()
+    if row is None:
+        print("No row is left to review.")
+        return None
+    found = review.found()
+    print(
+        f"\nRow {row.row}, score {row.score:.4f}, severity {rounded_down(row.severity)}. So far "
+        f"{count(found['outliers'], 'outlier')} in {found['looked_at']:,} reviewed rows.\n"
+    )
+    lines = [[shown(name), shown(text), "", ""] for name, text in row.kept.items()]
+    values = [(name, phrase) for name, phrase in row.values.items() if name not in row.kept]
+    lines += [
+        [shown(name), shown(phrase.text), shown(phrase.usual), phrase.direction]
+        for name, phrase in values[: _MOST - len(lines)]
+    ]
+    show(TextTable(["column", "value", "usual", ""], lines, left=4))
+    if (more := len(row.kept) + len(values) - len(lines)) > 0:
+        print(f"... and {count(more, 'column')} more")
+    print()
+    print(textwrap.fill(f"Why: {shown(row.words)}.", 80))
+    return row
 
 
 _Log = Annotated[
@@ -228,11 +212,14 @@ def review(
         written.append(str(path))
         with watched(reader) as watch:
             found = Review(
-                scorer, watch.reader, keep=kept, usual=usual, answers=asked.answers, n_jobs=threads
-            )
+                scorer, watch.reader, keep=kept, usual=usual, n_jobs=threads, log=asked, id_=id_,
+                rules=None if is_url(str(model)) else rules_path(model),
+            )  # fmt: skip
         try:
-            rules = None if is_url(str(model)) else rules_path(model)
-            _talk(LoggedReview(found, asked, id_, rules, usual), n)
+            # Where machines read stdout, everything else goes to stderr.
+            aside = contextlib.redirect_stdout(sys.stderr)
+            with aside if for_machines() else contextlib.nullcontext():
+                _talk(found, n, path)
         finally:
             if target is not None:
                 target.save(learned_detector(model, found.verdicts))
@@ -243,7 +230,6 @@ def review(
 
 
 def _log_of(data: str, log: Path | None) -> Path:
-    """Return the path of the log."""
     if data == "-":
         raise UsageError(
             "rows cannot come from standard input, which takes the answers: give a file"
@@ -265,17 +251,6 @@ def _account() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # for an account without a name
         return ""
-
-
-def _talk(judged: LoggedReview, n: int) -> None:
-    """Take answers; where machines read stdout, print everything else to stderr."""
-    review = judged.review
-    with contextlib.redirect_stdout(sys.stderr) if for_machines() else contextlib.nullcontext():
-        if last := len(review.last()):
-            again = f" {review.n_known} of them are in the model." if review.n_known else ""
-            print(f"Continuing from {judged.log.path}: {count(last, 'answer')}.{again}")
-        print(f"Scored {count(review.n_rows, 'row')}. Answer o, f or s and Enter; ? shows help.")
-        Session(judged, n).run()
 
 
 def _blocks(facts: dict[str, Any], path: Path, target: Target | None) -> Iterator[Block]:

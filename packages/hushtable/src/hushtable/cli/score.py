@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from hushtable.cli.counts import HUSHTABLE, draw_spelled, standing
 from hushtable.cli.options import Data, Language, Threads, flag, option
@@ -31,17 +31,17 @@ from hushtable.errors import DataError, UsageError
 from hushtable.files import command_of
 from hushtable.language import ENGLISH, speaking
 from hushtable.report.lists import LISTS
-from hushtable.scores import models
-from hushtable.scores.models import OpenedModel
+from hushtable.scores.models import OpenedModel, open_model
 from hushtable.scores.outliers import (
     Outliers,
-    find_outliers,
+    Search,
     known_words,
     unjudged_words,
 )
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Usual
 
+T = TypeVar("T")
 #: Columns of --explain.
 _REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))
 
@@ -176,7 +176,6 @@ def _check_without_model(
     marginals: Path | None,
     only_counted: bool,
 ) -> None:
-    """Refuse options that need a model, and rows that cannot be read again to be scored."""
     given = {"--ranks": ranks, "--marginals": marginals, "--only-counted": only_counted}
     if names := [name for name, one in given.items() if one]:
         raise UsageError(f"{names[0]} needs --model: fit a model first (hushtable fit)")
@@ -195,7 +194,6 @@ def _check_without_model(
 def _opened(
     model: Path | None, data: str, reads: RowOptions, id_: str | None, threads: int
 ) -> tuple[OpenedModel, dict[str, Any]]:
-    """Read the model, or fit one to the rows themselves; also return facts about it."""
     if model is not None:
         found = open_model(model, id_)
         return found, {"signed_by": signed_by(found.scorer.sketch)}
@@ -224,7 +222,6 @@ def _target(
     top: int | None,
     kept: list[str],
 ) -> Target | OutputFolder:
-    """Return where to write; refuse outputs that the options cannot write there."""
     if top is not None:
         if line.drawn:
             raise UsageError(
@@ -247,21 +244,18 @@ def _target(
 def _find_top(
     scorer: Scorer, details: ScoreColumns, usual: Usual | None, rows: Rows, top: int
 ) -> tuple[Outliers, str]:
-    """Find the lowest rows; also return where they come from, without a URL's password."""
     reader = rows.open(scorer.plan.schema, details.columns)
+    search = Search(
+        scorer,
+        top,
+        keep=details.keep,
+        usual=usual,
+        ranks=details.ranks,
+        frequencies=details.frequencies,
+        only_counted=details.only_counted,
+    )
     with watched(reader) as watch:
-        found = find_outliers(
-            scorer,
-            watch.reader,
-            top,
-            keep=details.keep,
-            usual=usual,
-            ranks=details.ranks,
-            frequencies=details.frequencies,
-            only_counted=details.only_counted,
-            n_jobs=rows.threads,
-        )
-    return found, reader.source
+        return search.find(watch.reader, n_jobs=rows.threads), reader.source
 
 
 def _score_all(
@@ -272,7 +266,6 @@ def _score_all(
     rows: Rows,
     target: Target | OutputFolder,
 ) -> tuple[Summary, dict[str, int]]:
-    """Score all rows into a file or a folder; return how many files had scores before, too."""
     done = {}
     if isinstance(target, OutputFolder):
         offset = line.offset(offset, details.ranks)
@@ -291,7 +284,6 @@ def _score_file(
     rows: Rows,
     target: Target,
 ) -> Summary:
-    """Score the rows into one file."""
     schema = scorer.plan.schema
     reader = rows.open(schema, details.columns)
     if line.reads_all_rows:
@@ -312,12 +304,12 @@ def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, Any]:
     return {
         "command": "score",
         "scores": str(output),
-        "rows": summary.n_rows,
+        "rows": summary.lowest.n_rows,
         "outliers": None if unknown else summary.n_outliers,
-        **({"unjudged": summary.n_unjudged} if summary.n_unjudged else {}),
-        **({"known": summary.n_known} if summary.n_known else {}),
+        **({"unjudged": summary.lowest.n_unjudged} if summary.lowest.n_unjudged else {}),
+        **({"known": summary.lowest.n_known} if summary.lowest.n_known else {}),
         "offset": None if unknown else summary.offset,
-        "lowest": [row.facts() for row in summary.lowest],
+        "lowest": [row.facts() for row in summary.lowest.rows],
         "tally": tally(scorer.plan.schema, summary.tally),
     }
 
@@ -331,17 +323,17 @@ def _blocks(
 ) -> Iterator[Block]:
     if files_kept:
         yield f"Already scored, and left as they are: {files_kept:,} files."
-    if summary.n_rows == 0:
+    if summary.lowest.n_rows == 0:
         yield f"There are no other rows to score. {target.path} holds all scores."
         return
-    yield f"Scored {summary.n_rows:,} rows."
-    if summary.n_unjudged:
-        yield Paragraph([unjudged_words(summary.n_unjudged)])
-    if summary.n_known:
-        yield Paragraph([known_words(summary.n_known)])
-    yield from tally_blocks(scorer.plan.schema, summary.tally, summary.n_rows)
-    if summary.lowest:
-        yield from lowest_blocks(summary.lowest)
+    yield f"Scored {summary.lowest.n_rows:,} rows."
+    if summary.lowest.n_unjudged:
+        yield Paragraph([unjudged_words(summary.lowest.n_unjudged)])
+    if summary.lowest.n_known:
+        yield Paragraph([known_words(summary.lowest.n_known)])
+    yield from tally_blocks(scorer.plan.schema, summary.tally, summary.lowest.n_rows)
+    if summary.lowest.rows:
+        yield from lowest_blocks(summary.lowest.rows)
         yield ""
         yield Paragraph([_outlier_words(summary, scorer.plan.score.unit)])
     names = [name for name, _ in details.fields]
@@ -356,13 +348,12 @@ def _blocks(
 
 
 def _outlier_words(summary: Summary, unit: str) -> str:
-    """Report which rows the column outlier marks."""
     if math.isnan(summary.offset):
         return (
             "The released counts are too noisy to derive a threshold, and the column outlier is "
             "empty: --contamination 0.05 would mark the lowest 5% of these rows."
         )
-    share = summary.n_outliers / summary.n_rows
+    share = summary.n_outliers / summary.lowest.n_rows
     return (
         f"The column outlier marks {summary.n_outliers:,} rows ({share:.2%}), those below "
         f"{summary.offset:.4g} {unit}; --count 20 marks the 20 lowest, and --top 20 lists "
@@ -381,7 +372,7 @@ def _is_folder(output: Path) -> bool:
     )
 
 
-def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, ...]]:
+def _some(rows: Iterator[T], source: str) -> Iterator[T]:
     """Pass rows on; raise `DataError` if there are none, before an empty file is written."""
     none = True
     for row in rows:
@@ -389,14 +380,3 @@ def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, .
         yield row
     if none:
         raise DataError(f"{source} has no rows: there is nothing to score")
-
-
-def open_model(path: Path, id_: str | None) -> OpenedModel:
-    """Read a model that scores; refuse one that uses the identifier as a feature."""
-    model = models.open_model(path)
-    if id_ in model.scorer.plan.schema.names:
-        raise UsageError(
-            f"--id {id_}: the model uses this column as a feature: fit without it (--drop), or "
-            "give it as --keep"
-        )
-    return model

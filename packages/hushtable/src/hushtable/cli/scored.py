@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,16 +23,14 @@ from hushtable.data.columns import as_column, texts_column
 from hushtable.data.readers import Reader, one_after_other
 from hushtable.errors import DataError, UsageError
 from hushtable.scores.details import RowDetails, Scored
-from hushtable.scores.distributions import Frequencies
 from hushtable.scores.files import STAMP, ScoreFile, score_files_of
 from hushtable.scores.outliers import (
     Lowest,
-    LowRow,
     explained_rows,
 )
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.scores.usual import Usual
+from hushtable.scores.usual import Frequencies, Usual
 from hushtable.threads import for_each, n_threads
 
 
@@ -84,7 +82,7 @@ class Threshold:
             return ranks.threshold(self.share)
         return of_model
 
-    def offset_of_rows(self, scorer: Scorer, reader: Any, threads: int) -> float:
+    def offset_of_rows(self, scorer: Scorer, reader: Reader, threads: int) -> float:
         """Return the score below which a row is an outlier; holds 8 bytes a row."""
         batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=threads))
         if not batches:
@@ -100,6 +98,7 @@ class Threshold:
         return float(np.partition(scores, self.count)[self.count])
 
 
+T = TypeVar("T")
 #: Lowest scores that are listed.
 SHOWN = 5
 
@@ -159,7 +158,9 @@ class ScoreColumns:
         """Columns that are read after the features."""
         return self._details.columns
 
-    def batches(self, reader: Any, n_jobs: int | None = None) -> Iterator[tuple[Scored, Any]]:
+    def batches(
+        self, reader: Reader, n_jobs: int | None = None
+    ) -> Iterator[tuple[Scored, list[pa.Array]]]:
         """Yield each batch of rows with its columns, a list of arrays, in order."""
         return self._details.batches(reader, lambda one: (one, self._columns(one)), n_jobs=n_jobs)
 
@@ -186,18 +187,12 @@ class Summary:
     """
 
     def __init__(self, n_features: int, offset: float, source: str = "") -> None:
-        self.offset = offset
-        self.n_rows = 0
-        self.n_outliers = 0
+        self.offset, self.n_outliers = offset, 0
         self.tally = np.zeros((n_features, 2), np.int64)
-        self._lowest = Lowest(SHOWN, source)
+        #: The rows with the lowest scores, and the number of rows.
+        self.lowest = Lowest(SHOWN, source)
 
-    @property
-    def lowest(self) -> list[LowRow]:
-        """The rows with the lowest scores, the lowest first."""
-        return self._lowest.rows
-
-    def rows(self, batches: Iterable[tuple[Scored, Sequence[Any]]]) -> Iterator[tuple[Any, ...]]:
+    def rows(self, batches: Iterable[tuple[Scored, list[pa.Array]]]) -> Iterator[tuple[Any, ...]]:
         """Yield (number of the first row, scores, outliers, more columns) of each batch."""
         for batch, columns in batches:
             outliers = None if math.isnan(self.offset) else batch.scores < self.offset
@@ -205,32 +200,19 @@ class Summary:
                 outliers = batch.ruled.flagged(outliers)
             self.n_outliers += 0 if outliers is None else int(outliers.sum())
             self.tally += batch.tally
-            self._lowest.add(batch, self.n_rows)
-            yield self.n_rows, batch.scores, outliers, *columns
-            self.n_rows += len(batch.scores)
-
-    @property
-    def n_unjudged(self) -> int:
-        """Rows that were not judged."""
-        return self._lowest.n_unjudged
-
-    @property
-    def n_known(self) -> int:
-        """Rows that are known by the owner's rules."""
-        return self._lowest.n_known
+            start = self.lowest.n_rows
+            self.lowest.add(batch, start)
+            yield start, batch.scores, outliers, *columns
 
     def merge(self, other: "Summary") -> None:
         """Add the summary of another file's scores."""
-        self.n_rows += other.n_rows
         self.n_outliers += other.n_outliers
         self.tally += other.tally
-        self._lowest.merge(other.lowest)
-        self._lowest.n_unjudged += other.n_unjudged
-        self._lowest.n_known += other.n_known
+        self.lowest.merge(other.lowest)
 
     def explain(self, reasons: Reasons | None) -> None:
         """Find the reasons of the lowest rows, if the options request any."""
-        self._lowest.rows = explained_rows(self.lowest, SHOWN, reasons)
+        self.lowest.rows = explained_rows(self.lowest.rows, SHOWN, reasons)
 
 
 def score_files(
@@ -274,7 +256,7 @@ class _Stopped(Exception):
     """Raised to stop scoring this file, because another file failed."""
 
 
-def _until(stopped: threading.Event, rows: Iterator[Any]) -> Iterator[Any]:
+def _until(stopped: threading.Event, rows: Iterator[T]) -> Iterator[T]:
     for row in rows:
         if stopped.is_set():
             raise _Stopped

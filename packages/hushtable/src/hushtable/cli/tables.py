@@ -20,7 +20,8 @@ from hushtable.errors import UsageError
 from hushtable.files import replacing
 from hushtable.language import _
 from hushtable.report.lists import LISTS, cut_words
-from hushtable.scores.outliers import AMONG, LISTED, LowRow, Outliers, known_words, unjudged_words
+from hushtable.scores.finding import Finding
+from hushtable.scores.outliers import AMONG, LISTED, Outliers, known_words, unjudged_words
 
 
 def _parquet(file: BinaryIO, schema: pa.Schema) -> Any:
@@ -134,7 +135,7 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
         yield f"\n... and {len(found.rows) - len(rows):,} more in the file."
     yield ""
     severity = f"Severity: 100 times one minus the share of rows as rare, among {among}."
-    if any(row.detail.far for row in found.rows):
+    if any(row.far for row in found.rows):
         severity += " Rows with a value far outside all others come first."
     yield Paragraph([severity])
     if target.path.suffix == ".xlsx" and (cut := cut_words(table)):
@@ -151,7 +152,7 @@ def _ranks(rows: list[int]) -> str:
     return f"{len(rows)} rows, rank {', '.join(some)}{more}"
 
 
-def lowest_blocks(lowest: list[LowRow]) -> Iterator[Block]:
+def lowest_blocks(lowest: list[Finding]) -> Iterator[Block]:
     """Describe the rows with the lowest scores, their ranks and reasons."""
     yield "The most unusual rows, numbered from 0:\n"
     headers, left = ["row", "score"], 0
@@ -159,29 +160,29 @@ def lowest_blocks(lowest: list[LowRow]) -> Iterator[Block]:
     if lowest[0].file:
         headers, left = ["file", *headers], 1
         lines = [[shown(one.file), *line] for one, line in zip(lowest, lines, strict=True)]
-    if lowest[0].detail.ranks is not None:
+    if lowest[0].ranks is not None:
         headers += ["rank among all", "between"]
         for one, line in zip(lowest, lines, strict=True):
-            line += one.detail.rank_words
+            line += one.rank_words
     yield TextTable(headers, lines, left=left)
-    if lowest[0].detail.reasons is not None:
-        usual = any(one.detail.why.repaired for one in lowest if one.detail.why)
+    if lowest[0].why is not None:
+        usual = any(one.why.repaired for one in lowest if one.why)
         bits = "the score gains if that value alone is usual" if usual else "it lowers the score by"
         yield f"\nWhy (in brackets, the bits that {bits}):\n"
         yield Paragraph(_sentence(one) for one in lowest)
 
 
-def _sentence(row: LowRow) -> str:
+def _sentence(row: Finding) -> str:
     """Explain why a row has its score."""
     place = f"Row {row.row:,} of {shown(row.file)}" if row.file else f"Row {row.row:,}"
-    found = [f"{shown(reason.words)} ({reason.share:.2f})" for reason in row.detail.reasons or []]
-    found += [row.detail.likeness] if row.detail.likeness else []
-    crowding = f" A typical row has {row.detail.crowding}." if row.detail.crowding else ""
+    found = [f"{shown(reason.words)} ({reason.share:.2f})" for reason in row.reasons]
+    found += [row.likeness] if row.likeness else []
+    crowding = f" A typical row has {row.crowding}." if row.crowding else ""
     return f"{place}: {'; '.join(found) or 'no feature stands out'}.{crowding}"
 
 
-def _kept(row: LowRow) -> list[str]:
-    return [shown(_kept_text(one)) for one in row.detail.kept]
+def _kept(row: Finding) -> list[str]:
+    return [shown(_kept_text(one)) for one in row.kept_values.values()]
 
 
 def _kept_text(value: pa.Array) -> str:
@@ -196,8 +197,8 @@ def _kept_text(value: pa.Array) -> str:
 _ZEROS = re.compile(r"(?: 00:00:00)?(?:\.0+)?(Z?)$")
 
 
-def _score(row: LowRow) -> str:
-    error = row.detail.error
+def _score(row: Finding) -> str:
+    error = row.error
     return f"{row.score:.4f}" + ("" if error is None else f" ± {error:.4f}")
 
 

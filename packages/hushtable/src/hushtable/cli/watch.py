@@ -20,7 +20,6 @@ from hushtable.cli.output import OutputFolder, Target, count, shown
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable, as_text
 from hushtable.cli.rows import READS, Reads
-from hushtable.cli.score import open_model
 from hushtable.cli.tables import check_top, endings, write_top
 from hushtable.cli.watch_state import Files, NewRows, WatchPlace
 from hushtable.counts.sketch import Sketch, count_here
@@ -32,6 +31,7 @@ from hushtable.errors import HushTableError, UsageError
 from hushtable.files import write_bytes
 from hushtable.report.lists import LISTS
 from hushtable.scores.details import Scored
+from hushtable.scores.models import open_model
 from hushtable.scores.outliers import Search
 from hushtable.streams import Drift
 

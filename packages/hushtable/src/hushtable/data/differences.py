@@ -129,15 +129,6 @@ class Differences:
             found[:, left[0] == len(self.weights)] *= 0.0  # missing values stay missing
         return np.clip(found, -FAR, FAR, out=found)
 
-    def renewed(self, batch: Any, features: Sequence[Any], start: int = 0) -> Any:
-        """Return a batch with recomputed differences after its columns."""
-        found, n = self.of(batch, features, start), len(features)
-        if isinstance(batch, np.ndarray):
-            return np.concatenate([batch[:, :n], found.T, batch[:, n + len(found) :]], axis=1)
-        columns = list(batch.columns)
-        columns[n : n + len(found)] = map(as_column, found)
-        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
-
     def predicted(self, batch: Any, features: Sequence[Any], start: int = 0) -> Floats:
         """Return the predictions of the columns (k, n) by the context of each row of a batch."""
         left, share = self._places(batch, features, start)

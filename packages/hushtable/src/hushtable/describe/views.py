@@ -19,7 +19,7 @@ from hushtable.describe.ledger import LEDGER_HEADERS, describe_ledger, ledger_li
 from hushtable.display import View
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
-from hushtable.scores.candidates import ReviewRow
+from hushtable.scores.finding import Finding
 
 _FEATURES = ("column", "kind", "range or categories")
 
@@ -125,7 +125,7 @@ def _ledger(ledger: Ledger) -> View:
     return View("Ledger", describe_ledger(ledger), figures, LEDGER_HEADERS, rows)
 
 
-def _review_row(row: ReviewRow) -> View:
+def _review_row(row: Finding) -> View:
     says = [f"{row.words}.", "It shows values of a row: clear it before you share the notebook."]
     figures = {"Score": f"{row.score:.4f}", "Severity": f"{row.severity:.2f}"}
     figures |= {name: text for name, text in row.kept.items() if name not in row.values}
@@ -134,14 +134,14 @@ def _review_row(row: ReviewRow) -> View:
     return View(f"Row {row.row}", says, figures, headers, rows, _pictures(row))
 
 
-def _pictures(row: ReviewRow) -> list[str]:
+def _pictures(row: Finding) -> list[str]:
     """Draw the reasons of a row, if the library for markup is installed."""
     try:
         from hushtable.charts.reasons import Pictures
     except ImportError:
         return []
     draw = Pictures(row.features, row.usual).of
-    drawn = [draw(reason) for reason in row.detail.reasons or []]
+    drawn = [draw(reason) for reason in row.reasons]
     return [str(picture) for picture in drawn if picture]
 
 
@@ -162,5 +162,5 @@ def _learned(model: LearnedModel) -> View:
 VIEWS: dict[str, Callable[[Any], View]] = {
     "Schema": _schema, "Plan": _plan, "Sketch": _sketch, "LocalModel": _local,
     "Noised": release_view, "Verdicts": _verdicts, "LearnedModel": _learned, "Ledger": _ledger,
-    "Periods": _periods, "ReviewRow": _review_row,
+    "Periods": _periods, "Finding": _review_row,
 }  # fmt: skip

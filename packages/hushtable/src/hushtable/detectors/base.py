@@ -31,11 +31,13 @@ from hushtable.detectors.estimator import check_fitted, suggesting
 from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
 from hushtable.display import html
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError, in_python
+from hushtable.plans.families import FINE, OUTLIER
 from hushtable.plans.plan import Plan
-from hushtable.scores.candidates import ReviewRow
-from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
+from hushtable.scores.finding import Finding
+from hushtable.scores.review import Review
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
+from hushtable.scores.verdict_log import SKIP
 from hushtable.streams import outside_beyond, outside_words
 
 #: Up to this many numeric values are encoded once, not in each pass: they take little memory.
@@ -47,7 +49,7 @@ class DetectorReview:
 
     Attributes
     ----------
-    row : Shown or None
+    row : Finding or None
         The row to judge: ``row.row`` is its number, ``row.words`` says why it is listed, and
         ``row.to_dict()`` has its values. None if no row is left.
     """
@@ -55,45 +57,45 @@ class DetectorReview:
     def __init__(self, detector: "TableDetector", review: Review) -> None:
         self._detector, self._review = detector, review
         self._known = self._learned()
-        self.row: ReviewRow | None = review.next()
+        self.row: Finding | None = review.next()
 
-    def __iter__(self) -> Iterator[ReviewRow]:
+    def __iter__(self) -> Iterator[Finding]:
         """Yield the rows to judge; the review skips a row that the loop does not answer."""
         while (row := self.row) is not None:
             yield row
             if self.row is row:
                 self.skip()
 
-    def outlier(self, note: str = "") -> ReviewRow | None:
+    def outlier(self, note: str = "") -> Finding | None:
         """Mark the row as an outlier; return the next row."""
         return self._answer(OUTLIER, note)
 
-    def fine(self, note: str = "") -> ReviewRow | None:
+    def fine(self, note: str = "") -> Finding | None:
         """Mark the row as fine; return the next row."""
         return self._answer(FINE, note)
 
-    def skip(self) -> ReviewRow | None:
+    def skip(self) -> Finding | None:
         """Give no verdict on the row; return the next row."""
         return self._answer(SKIP)
 
-    def undo(self) -> ReviewRow | None:
+    def undo(self) -> Finding | None:
         """Take back the last answer; return the row to judge."""
         self._check()
         if self._review.undo() is None:
             raise UsageError("there is no answer to take back")
         return self._go_on()
 
-    def rescan(self) -> ReviewRow | None:
+    def rescan(self) -> Finding | None:
         """Score all rows again with all verdicts so far; return the row to judge."""
         self._review.rescan()
         self.row = self._review.next()
         return self.row
 
-    def list_of(self, n: int = 10) -> list[ReviewRow]:
+    def list_of(self, n: int = 10) -> list[Finding]:
         """Return the lowest unanswered rows that differ from each other, for a team to share."""
         return self._review.list_of(n)
 
-    def choose(self, row: ReviewRow) -> Self:
+    def choose(self, row: Finding) -> Self:
         """Choose a row, for example one from a list, as the one to answer next."""
         self.row = self._review.of_row(row.row)
         return self
@@ -115,14 +117,14 @@ class DetectorReview:
         """All verdicts that the detector has learned."""
         return self._review.verdicts
 
-    def _answer(self, verdict: str, note: str = "") -> ReviewRow | None:
+    def _answer(self, verdict: str, note: str = "") -> Finding | None:
         self._check()
         if self.row is None:
             raise UsageError("no row is left to judge: call rescan(), or review other rows")
         self._review.answer(self.row, verdict, note)
         return self._go_on()
 
-    def _go_on(self) -> ReviewRow | None:
+    def _go_on(self) -> Finding | None:
         verdicts = self._review.verdicts
         self._detector._learned(verdicts if verdicts.n_rows else None)
         self._known = self._learned()

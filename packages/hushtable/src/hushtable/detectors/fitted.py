@@ -25,7 +25,7 @@ from hushtable.detectors.estimator import check_fitted, import_sklearn, join_skl
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.explain import Explainer
-from hushtable.scores.outliers import AMONG, LISTED, Outliers, find_outliers
+from hushtable.scores.outliers import AMONG, LISTED, Outliers, Search
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.usual import Sample, Usual
@@ -539,17 +539,16 @@ class FittedTables(_Base):
         only_counted: bool = False,
     ) -> Outliers:
         """Find the n rows with the lowest scores."""
-        return find_outliers(
+        search = Search(
             self._scorer,
-            self._open(X, keep),
             n,
             keep=keep,
             usual=self._usual_values(),
             ranks=getattr(self, "_ranks", None),
             reasons=reasons,
             only_counted=only_counted,
-            n_jobs=self.n_jobs,
         )
+        return search.find(self._open(X, keep), n_jobs=self.n_jobs)
 
     def _usual_values(self) -> Usual | None:
         """Return what the model knows of the counted rows; the first call scores a sample."""

@@ -224,23 +224,23 @@ def _line(
 ) -> dict[str, Any]:
     """Return one row for the template, in texts."""
     row = found.rows[k]
-    error, beyond = row.detail.error, outside(row)
+    error, beyond = row.error, outside(row)
     repair, alike = found.repair(row), None
     if incident is not None:
         alike = {"n": len(incident.rows), "first": incident.rows[0] + 1}
     outside_of = _("outside the model: %(names)s", names=beyond) if beyond else ""
-    below = [repair, outside_of, row.detail.likeness, row.detail.context]
+    below = [repair, outside_of, row.likeness, row.context]
     return {
         "rank": k + 1,
         "file": row.file,
         "row": numerals(f"{row.row:,}"),
-        "kept": [_text(value) for value in row.detail.kept],
+        "kept": [_text(value) for value in row.kept_values.values()],
         "severity": numerals(found.severity(k)),
         "score": numerals(f"{row.score:.2f}" + ("" if error is None else f" ± {error:.2f}")),
-        "far": row.detail.far,
+        "far": row.far,
         "alike": alike,
         "below": " ".join(f"{said[0].upper()}{said[1:]}." for said in below if said),
-        "reasons": [_reason(reason, draw) for reason in found.reasons(row)],
+        "reasons": [_reason(reason, draw) for reason in row.reasons],
     }
 
 

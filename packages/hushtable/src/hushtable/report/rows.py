@@ -18,7 +18,8 @@ from hushtable.language import N_, _, ngettext, numerals
 from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
 from hushtable.scores.details import RowDetails
 from hushtable.scores.explain import Explainer
-from hushtable.scores.outliers import Lowest, LowRow, explained_rows, repair_words
+from hushtable.scores.finding import Finding
+from hushtable.scores.outliers import Lowest, explained_rows, repair_words
 from hushtable.scores.reasons import Reason, Reasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.usual import PassingSample, Usual
@@ -63,29 +64,24 @@ class ReasonedRow:
 
     @classmethod
     def of(
-        cls, row: LowRow, typical: float, usual: Usual | None, draw: Callable[[Reason], "Markup"]
+        cls, row: Finding, typical: float, usual: Usual | None, draw: Callable[[Reason], "Markup"]
     ) -> "ReasonedRow":
         """Return why one of the lowest rows has its score; ``draw`` returns a reason's picture."""
-        detail = row.detail
         named = [
             NamedFeature(
                 reason.named,
                 reason.share,
                 "" if reason.phrase is None else reason.words.removeprefix(reason.feature),
             )
-            for reason in detail.reasons or []
+            for reason in row.reasons
         ]
         return cls(
             numerals(f"{row.row:,}"),
             typical - row.score,
-            detail.crowding,
+            row.crowding,
             named,
-            repair_words(detail.why, usual, row.score),
-            [
-                (reason.feature, picture)
-                for reason in detail.reasons or []
-                if (picture := draw(reason))
-            ],
+            repair_words(row.why, usual, row.score),
+            [(reason.feature, picture) for reason in row.reasons if (picture := draw(reason))],
         )
 
     @property
@@ -98,7 +94,7 @@ class ReasonedRow:
 class LowestRows:
     """The rows with the lowest scores, lowest first."""
 
-    found: list[LowRow]  # with their standard errors and ranks where these are known
+    found: list[Finding]  # with their standard errors and ranks where these are known
     display: RankedOutliersDisplay  # their numbers, scores and standard errors
     reasons: list[ReasonedRow]  # why they have these scores; empty if the model gives no reasons
     no_reasons: str  # why it gives none
@@ -110,7 +106,7 @@ class LowestRows:
     @classmethod
     def of(
         cls,
-        found: list[LowRow],
+        found: list[Finding],
         threshold: float,
         unit: str,
         shown: RowsToShow,
@@ -127,7 +123,7 @@ class LowestRows:
 
             draw = Pictures(reasons.features, usual).of
             why = [ReasonedRow.of(row, typical, usual, draw) for row in found]
-        errors = np.array([math.nan if r.detail.error is None else r.detail.error for r in found])
+        errors = np.array([math.nan if r.error is None else r.error for r in found])
         display = RankedOutliersDisplay(
             np.array([row.row for row in found]),
             np.array([row.score for row in found]),
@@ -135,7 +131,7 @@ class LowestRows:
             unit=unit,
             errors=None if np.isnan(errors).any() else errors,
         )
-        kept = {name: [_text(row, k) for row in found] for k, name in enumerate(shown.kept)}
+        kept = {name: [_text(row, name) for row in found] for name in shown.kept}
         usual = None if reasons is None else reasons.usual
         among = _("the counted rows") if usual is None else _(usual.among)
         return cls(found, display, why, no_reasons, shown.values, among, kept, shown.id)
@@ -143,7 +139,7 @@ class LowestRows:
     @property
     def ranked(self) -> bool:
         """Whether ranks are known."""
-        return self.found[0].detail.ranks is not None
+        return self.found[0].ranks is not None
 
     @property
     def crowded(self) -> bool:
@@ -193,8 +189,8 @@ class LowestRows:
                 numerals(f"{row.row:,}"),
                 *(self.kept[name][k] for name in self._others),
                 numerals(f"{row.score:.4f}"),
-                *([] if self.display.errors is None else [numerals(f"{row.detail.error:.4f}")]),
-                *row.detail.rank_words,
+                *([] if self.display.errors is None else [numerals(f"{row.error:.4f}")]),
+                *row.rank_words,
             ]
             for k, row in enumerate(self.found)
         ]
@@ -219,9 +215,9 @@ class LowestRows:
         )
 
 
-def _text(row: LowRow, k: int) -> str:
+def _text(row: Finding, name: str) -> str:
     """Return the value of a further column of a row, as text; a dash where it is missing."""
-    value = row.detail.kept[k][0].as_py()
+    value = row.kept_values[name][0].as_py()
     # As it is in the data: no unit, and no number is shortened.
     return "\u2013" if value is None else value_words(Feature.categorical("text", ()), value)
 
@@ -443,7 +439,7 @@ def _details(
 
 def _passed(
     details: RowDetails, reader: Reader, n: int, n_jobs: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.int64], list[LowRow], Reasons | None]:
+) -> tuple[NDArray[np.float64], NDArray[np.int64], list[Finding], Reasons | None]:
     """Return all scores, the tally, the n lowest rows, and what found their reasons."""
     plan, reasons, lowest = details.scorer.plan, details.reasons, Lowest(n + 1)
     sample = PassingSample(len(plan.schema))

@@ -1,32 +1,18 @@
-"""Rows that a review may ask about: the lowest of all, each with everything known about it."""
+"""Rows that a review may ask about: the lowest of all, or those with given numbers."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch, Reader, joined, taken
-from hushtable.data.schema import Feature
 from hushtable.data.weights import Numbered
-from hushtable.display import Displayed
-from hushtable.scores.details import (
-    FAR_FIRST,
-    IMPOSSIBLE_FIRST,
-    Detail,
-    RowDetails,
-    Scored,
-    explained,
-    far_outside,
-    lowest_rows,
-)
-from hushtable.scores.reasons import Reasons, RowPhrases
+from hushtable.scores.details import far_outside, lowest_rows
+from hushtable.scores.finding import FAR_FIRST, IMPOSSIBLE_FIRST
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import ValuePhrase
 from hushtable.scores.usual import Usual
 
 Ints = NDArray[np.int64]
@@ -44,9 +30,7 @@ class Candidates:
     rows : ndarray or pyarrow.RecordBatch
         The features, and the columns to keep.
     codes : Codes
-        The features, encoded for scoring, with the rules of the rows' owner applied.
-    plain : Codes
-        The features, encoded without rules.
+        The features, encoded for scoring.
     n_rows : int
         Number of all rows that were read.
     """
@@ -54,16 +38,12 @@ class Candidates:
     numbers: Ints
     rows: Batch
     codes: Codes
-    plain: Codes
     n_rows: int
 
     @classmethod
     def of(cls, scorer: Scorer, numbers: Ints, rows: Batch, n_rows: int) -> "Candidates":
         """Encode some of the rows that were read."""
-        codes = plain = scorer.encode((0, rows, None))
-        if scorer.rules is not None:
-            plain = scorer.by_rules(None).encode((0, rows, None))
-        return cls(numbers, rows, codes, plain, n_rows)
+        return cls(numbers, rows, scorer.encode((0, rows, None)), n_rows)
 
     def row(self, k: int) -> Batch:
         """Return the k-th row as a batch of its own."""
@@ -71,7 +51,7 @@ class Candidates:
 
     def check(self, k: int) -> str:
         """Return a check value of the k-th row under the plan, which differs for other rows."""
-        values = self.plain.codes[: len(self.plain.tally), k]
+        values = self.codes.codes[: len(self.codes.tally), k]
         return hashlib.sha256(values.tobytes()).hexdigest()[:16]
 
     def place(self, number: int) -> int | None:
@@ -159,130 +139,3 @@ def named_candidates(
     )
     picked = np.concatenate(at) if at else wanted[:0]
     return Candidates.of(scorer, picked, rows, start)
-
-
-@dataclass(frozen=True)
-class ReviewRow(Displayed):
-    """A row for someone to judge.
-
-    Attributes
-    ----------
-    row : int
-        Number of the row, from 0.
-    score, severity : float
-        Score with all verdicts so far, in bits; 100 times one minus the share of rows as rare.
-    values : dict of str to ValuePhrase
-        For each feature: the value in words, and what is usual. The reasons come first.
-    kept : dict of str to str
-        For each column to keep, the value as text; empty if it is missing.
-    detail : Detail
-        Reasons, columns outside the plan, and how far verdicts moved the score.
-    check : str
-        Check value of the row's values under the plan.
-    usual : Usual or None
-        What the values are compared with.
-    features : tuple of Feature
-        The columns that reasons refer to.
-    """
-
-    row: int
-    score: float
-    severity: float
-    values: dict[str, ValuePhrase] = field(repr=False)
-    kept: dict[str, str]
-    detail: Detail = field(repr=False)
-    check: str = field(repr=False)
-    usual: Usual | None = field(default=None, repr=False)
-    features: tuple[Feature, ...] = field(default=(), repr=False)
-
-    @property
-    def words(self) -> str:
-        """Why the row scores low, in a sentence without a full stop."""
-        found = [self.detail.rule] if self.detail.rule else []
-        found += [one.words for one in self.detail.reasons or []]
-        found += [self.detail.likeness] if self.detail.likeness else []
-        return "; ".join(found) or "no column stands out"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return row, score, severity, words, and the values by column."""
-        values = {name: one.value for name, one in self.values.items()}
-        facts = {"row": self.row, "score": self.score, "severity": self.severity}
-        return facts | {"words": self.words} | self.kept | values
-
-
-class ReviewRows:
-    """Makes the rows to show from a scorer's results, with the columns to keep."""
-
-    @property
-    def usual(self) -> Usual | None:
-        """The values with which others are compared."""
-        return self.reasons.usual
-
-    def __init__(self, scorer: Scorer, usual: Usual | None, keep: Sequence[str]) -> None:
-        self._schema, self._keep = scorer.plan.schema, tuple(keep)
-        self._in_words = RowPhrases(scorer.plan, usual)
-        self.reasons = Reasons(scorer, usual=usual)
-        self._details = RowDetails(
-            scorer,
-            1,
-            errors=scorer.plan.family.n_tables > 1,
-            reasons=self.reasons,
-            usual=usual,
-            keep=self._keep,
-        )
-        names = self._schema.names
-        self._behind = tuple(name for name in self._details.columns if name not in names)
-
-    def of(self, found: Candidates, k: int, scores: NDArray[np.float64]) -> ReviewRow:
-        """Show the k-th of some rows that have these scores (n,)."""
-        row = found.row(k)
-        (detail,) = explained(self.details(row), self.reasons, None)
-        share = np.count_nonzero(scores <= scores[k]) / found.n_rows
-        return ReviewRow(
-            int(found.numbers[k]),
-            float(scores[k]),
-            round(float(100.0 * (1.0 - share)), 10),
-            self._phrases(row, detail),
-            dict(zip(self._keep, map(as_text, detail.kept), strict=True)),
-            detail,
-            found.check(k),
-            self.reasons.usual,
-            self._schema.of_rows.features,
-        )
-
-    def reader(self, rows: Batch) -> Reader:
-        """Return a reader of some rows."""
-        return Reader(
-            None if isinstance(rows, np.ndarray) else tuple(rows.schema.names),
-            len(self._schema) + len(self._behind),
-            len(rows),
-            lambda: iter((rows,)),
-            numeric=isinstance(rows, np.ndarray),
-            keep=self._behind,
-            differences=self._schema.differences,
-        )
-
-    def details(self, rows: Batch) -> list[Detail]:
-        """Return the details of some rows, without reasons yet."""
-        reader, n = self.reader(rows), len(rows)
-
-        def in_order(batch: Scored) -> list[Detail]:
-            return [batch.detail(k) for k in np.argsort(batch.lowest).tolist()]
-
-        details = replace(self._details, most=n).batches(reader, in_order)
-        return [one for some in details for one in some]
-
-    def _phrases(self, row: Any, detail: Detail) -> dict[str, ValuePhrase]:
-        """Return each feature's value in words, starting with those of the reasons."""
-        values = {
-            feature.name: self._in_words.of(row, 0, j)
-            for j, feature in enumerate(self._schema.of_rows.features)
-        }
-        first = [name for one in detail.reasons or [] for name in one.columns]
-        return {name: values[name] for name in (*first, *values)}
-
-
-def as_text(value: pa.Array) -> str:
-    """Return a value, given as an array of one, as text; empty if it is missing."""
-    text = value.cast(pa.string())[0].as_py()
-    return "" if text is None else str(text)

@@ -1,7 +1,7 @@
-"""Findings about rows besides their scores: standard errors, ranks, and reasons."""
+"""Batches of scored rows, and the findings about the lowest of them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -16,103 +16,34 @@ from hushtable.data.readers import Batch, joined, taken
 from hushtable.data.schema import DATE
 from hushtable.data.weights import Numbered
 from hushtable.errors import DataTypeError, UsageError
-from hushtable.language import _, numerals, percents
 from hushtable.scores.explain import Explained
-from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
+from hushtable.scores.finding import FAR_FIRST, IMPOSSIBLE_FIRST, Finding
+from hushtable.scores.reasons import ContextRows, Reasons, Top
 from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import cell, describe_cell
-from hushtable.scores.usual import FARTHEST, Usual
+from hushtable.scores.usual import Usual
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
-#: How far the keys of rows with a value far outside everything are below their scores, for each
-#: multiple of the limit; and those of rows with an impossible value, below all others.
-FAR_FIRST = float(1 << 20)
-IMPOSSIBLE_FIRST = 2.0 * FARTHEST * FAR_FIRST
 #: The year 9999 in milliseconds since 1970: calendars end there.
 _LAST_DATE = 253402300799999.0
 
 
 @dataclass(frozen=True)
-class Detail:
-    """Findings about one row besides its score; None if they were not requested."""
-
-    #: Standard error of the score.
-    error: float | None = None
-    #: Share of the rows of all sites that are at least as rare, and the interval that contains it.
-    ranks: list[float] | None = None
-    #: The row's values, and the share of each feature in the score (d,), from which `explained`
-    #: finds the reasons; None if they were not requested.
-    row: Any = field(default=None, repr=False)
-    shares: Floats | None = field(default=None, repr=False)
-    #: The reasons, once `explained` has found them.
-    why: RowReasons | None = None
-    #: How far outside everything a value is: see `Usual.far`; 0 if no value is.
-    far: float = 0.0
-    #: The value that is impossible by the owner's rules, in words; empty if there is none.
-    rule: str = ""
-    #: Names of the columns with a value outside the plan's range or categories.
-    outside: tuple[str, ...] = ()
-    #: How many more similar rows a typical row has than this one, in words; empty if unknown.
-    crowding: str = ""
-    #: A note that few rows of the row's context were counted, in words; empty if many were.
-    context: str = ""
-    #: For each column to keep, the row's value as an array of one.
-    kept: tuple[pa.Array, ...] = ()
-    #: Bits that verdicts on rows subtracted from the score; negative if they added some, and 0 if
-    #: it is less than the ordinary spread of scores.
-    moved: float = 0.0
-
-    @property
-    def reasons(self) -> list[Reason] | None:
-        """The reasons in their order; None if they were not requested."""
-        return None if self.why is None else self.why.reasons
-
-    @property
-    def likeness(self) -> str:
-        """The effect of verdicts on the score, in words; empty if it is small."""
-        if not self.moved:
-            return ""
-        bits = numerals(f"{abs(self.moved):.1f}")
-        if self.moved > 0.0:
-            return _("like rows that were confirmed as outliers (%(bits)s bits)", bits=bits)
-        return _("like rows that were judged fine (%(bits)s bits)", bits=bits)
-
-    @property
-    def rank_words(self) -> list[str]:
-        """The rank and its interval, for a table; empty if unknown."""
-        if self.ranks is None:
-            return []
-        own, low, high = (percents(f"{100.0 * one:.2f}") for one in self.ranks)
-        return [own, _("%(low)s and %(high)s", low=low, high=high)]
-
-    def facts(self) -> dict[str, Any]:
-        """Return ranks, reasons and columns outside the plan in machine-readable form."""
-        ranks = self.ranks
-        return {
-            **({} if ranks is None else {"rank": ranks[0], "between": ranks[1:]}),
-            **({} if self.why is None else self.why.facts()),
-            **({"outside": list(self.outside)} if self.outside else {}),
-            **({"far": True} if self.far else {}),
-            **({"rule": self.rule} if self.rule else {}),
-            **({"moved": self.moved} if self.likeness else {}),
-        }
-
-
-@dataclass(frozen=True)
 class Scored:
-    """A batch of n scored rows."""
+    """A batch of n scored rows, with what `finding` needs of the lowest.
 
-    #: (n,): low is abnormal; NaN for rows that are not judged.
+    ``tally`` (d, 2) has the numbers of missing and of outside values of each feature. ``keys`` (n,)
+    order the list: they are the ``scores`` (n,), NaN for rows that are not judged, but far below
+    all others if a value is far outside everything. ``lowest`` are the numbers in the batch of the
+    rows with the lowest keys, lowest first.
+    """
+
     scores: Floats
-    #: (d, 2): numbers of missing and of outside values of each feature.
     tally: NDArray[np.int64]
-    #: (n,): the keys that order the list: the scores, but far below all others if a value is far
-    #: outside everything.
     keys: Floats
-    #: Numbers in the batch of the rows with the lowest keys, lowest first.
     lowest: NDArray[np.int64]
     #: (n, 3): the rank of each row, and the interval that contains it.
     ranks: Floats | None
@@ -120,12 +51,58 @@ class Scored:
     top: Top
     #: (n,): names of the columns with outside values, joined by commas; null if there are none.
     outside: pa.Array
-    #: Details of rows, by their positions in ``lowest``.
-    detail: Callable[[int], Detail]
     #: The columns to keep, of all rows.
-    kept: list[pa.Array] = field(default_factory=list)
+    kept: list[pa.Array]
     #: What the owner's rules state about the rows.
-    ruled: "Ruled | None" = None
+    ruled: "Ruled | None"
+    details: "RowDetails"
+    rows: Batch
+    far: Floats
+    #: Of the lowest rows, in their order: codes, shares (k, d), features, and columns to keep.
+    codes: Codes
+    shares: Floats | None
+    features: "Batch | None"
+    kept_values: "Batch | None"
+
+    def finding(self, k: int, row: int, file: str = "") -> Finding:
+        """Return what is known of the k-th of the lowest rows, without reasons.
+
+        ``row`` is its number in the ``file``.
+        """
+        details, i = self.details, int(self.lowest[k])
+        scorer, names = details.scorer, details.scorer.plan.schema.names
+        at, score = np.array([k]), self.scores[[i]]
+        codes, kept = self.codes.take(at), {}
+        if isinstance(self.kept_values, pa.RecordBatch):
+            one = self.kept_values.slice(k, 1)
+            kept = dict(zip(details.keep, one.columns, strict=True))
+        evidence = None
+        if self.features is not None and self.shares is not None:
+            evidence = taken(self.features, at), self.shares[k]
+        contexts = details.contexts
+        return Finding(
+            row,
+            float(score[0]),
+            file,
+            error=float(scorer.errors(codes, score)[0]) if details.errors else None,
+            ranks=details.ranked(codes, score)[0].tolist() if details.ranks else None,
+            far=float(self.far[i]),
+            rule=self._rule_words(i),
+            outside=outside_words(codes, 0, names),
+            crowding="" if details.reasons is None else details.reasons.crowding(codes),
+            context="" if contexts is None else contexts.words(self.rows, i, codes),
+            moved=float(scorer.moved(codes, score)[0]),
+            kept_values=kept,
+            evidence=evidence,
+        )
+
+    def _rule_words(self, i: int) -> str:
+        scorer = self.details.scorer
+        if scorer.rules is None or self.ruled is None or self.ruled.impossible[i] < 0:
+            return ""
+        j = int(self.ruled.impossible[i])
+        phrase = describe_cell(scorer.plan.schema.features[j], cell(self.rows, j, i), None)
+        return scorer.rules.words(j, phrase.text)
 
 
 @dataclass(frozen=True)
@@ -184,7 +161,7 @@ class RowDetails:
     only_counted: bool = False
 
     def __post_init__(self) -> None:
-        if self.only_counted and self._contexts is None:
+        if self.only_counted and self.contexts is None:
             why = "its counts have noise" if self.scorer.plan.context else "it has no context"
             raise UsageError(
                 "only_counted (--only-counted) leaves out rows of contexts with few counted "
@@ -192,13 +169,13 @@ class RowDetails:
             )
 
     @cached_property
-    def _contexts(self) -> ContextRows | None:
+    def contexts(self) -> ContextRows | None:
+        """Reports how many rows of a context were counted; None if the model does not know."""
         compared = self.scorer.plan.context and not self.scorer.row_noise
         return ContextRows(self.scorer) if compared else None
 
     @cached_property
     def _dates(self) -> set[str]:
-        """The names of the features that are points in time."""
         return {f.name for f in self.scorer.plan.schema.features if f.unit == DATE}
 
     @property
@@ -223,91 +200,70 @@ class RowDetails:
 
         return reasons.explainer.batches(X, explained, n_jobs=n_jobs, keep=self.columns)
 
-    def _ranked(self, codes: Codes, scores: Floats) -> Floats:
+    def ranked(self, codes: Codes, scores: Floats) -> Floats:
         """Return the ranks (n, 3) of scores (n,): the rank, and the interval that contains it."""
         assert self.ranks is not None
         ends = self.ranks.between(scores, self.scorer.errors(codes, scores))
         return np.column_stack([self.ranks.of(scores), ends])
 
     def _scored(
-        self, rows: Any, codes: Codes, scores: Floats, shares: Floats | None = None
+        self, rows: Batch, codes: Codes, scores: Floats, shares: Floats | None = None
     ) -> Scored:
-        if self.only_counted and self._contexts is not None:
-            scores = np.where(self._contexts.few(codes), np.nan, scores)
+        if self.only_counted and self.contexts is not None:
+            scores = np.where(self.contexts.few(codes), np.nan, scores)
         far, rules = far_outside(self.scorer, self.usual, rows), self.scorer.rules
         ruled = None if rules is None else Ruled.of(rules, rows)
         keys = scores - FAR_FIRST * far if ruled is None else ruled.keys(scores - FAR_FIRST * far)
         # Only the codes of the lowest rows are kept while other batches are scored.
-        lowest = lowest_rows(keys, self.most)
-        few, names = codes.take(lowest), self.scorer.plan.schema.names
-        kept = [_plain(rows.column(name), name, name in self._dates) for name in self.keep]
-        kept_few = taken(pa.RecordBatch.from_arrays(kept, list(self.keep)), lowest) if kept else ()
-        values = None if shares is None else taken(_features(rows, len(names)), lowest)
-        shares_few = None if shares is None else shares[lowest]
-
-        def detail(k: int) -> Detail:
-            one, score = few.take(np.array([k])), scores[lowest[[k]]]
-            error = float(self.scorer.errors(one, score)[0]) if self.errors else None
-            ranks = None if self.ranks is None else self._ranked(one, score)[0].tolist()
-            return Detail(
-                error,
-                ranks,
-                None if values is None else taken(values, np.array([k])),
-                None if shares_few is None else shares_few[k],
-                None,
-                float(far[lowest[k]]),
-                self._rule_words(ruled, rows, int(lowest[k])),
-                outside_words(one, 0, names),
-                "" if self.reasons is None else self.reasons.crowding(one),
-                "" if self._contexts is None else self._contexts.words(rows, int(lowest[k]), one),
-                tuple(one.slice(k, 1) for one in kept_few),
-                float(self.scorer.moved(one, score)[0]),
-            )
-
-        ranks = self._ranked(codes, scores) if self.every_rank and self.ranks else None
-        top, words = self._top(shares), outside_column(codes, names)
-        return Scored(scores, codes.tally, keys, lowest, ranks, top, words, detail, kept, ruled)
-
-    def _top(self, shares: Floats | None) -> Top:
-        """Return the features with the largest shares of all rows, if requested."""
-        if not self.every_top or self.reasons is None or shares is None:
-            return []
-        return self.reasons.top(shares)
-
-    def _rule_words(self, ruled: "Ruled | None", rows: Any, i: int) -> str:
-        """Return words about an impossible value of row i; empty if there is none."""
-        rules = self.scorer.rules
-        if rules is None or ruled is None or ruled.impossible[i] < 0:
-            return ""
-        j = int(ruled.impossible[i])
-        phrase = describe_cell(self.scorer.plan.schema.features[j], cell(rows, j, i), None)
-        return rules.words(j, phrase.text)
+        lowest, names = lowest_rows(keys, self.most), self.scorer.plan.schema.names
+        kept, kept_values = [], None
+        if self.keep:
+            assert isinstance(rows, pa.RecordBatch)  # it has names
+            kept = [_plain(rows.column(name), name, name in self._dates) for name in self.keep]
+            kept_values = taken(pa.RecordBatch.from_arrays(kept, list(self.keep)), lowest)
+        top: Top = []
+        if self.every_top and self.reasons is not None and shares is not None:
+            top = self.reasons.top(shares)
+        return Scored(
+            scores=scores,
+            tally=codes.tally,
+            keys=keys,
+            lowest=lowest,
+            ranks=self.ranked(codes, scores) if self.every_rank and self.ranks else None,
+            top=top,
+            outside=outside_column(codes, names),
+            kept=kept,
+            ruled=ruled,
+            details=self,
+            rows=rows,
+            far=far,
+            codes=codes.take(lowest),
+            shares=None if shares is None else shares[lowest],
+            features=None if shares is None else taken(_features(rows, len(names)), lowest),
+            kept_values=kept_values,
+        )
 
 
 def far_outside(scorer: Scorer, usual: Usual | None, rows: Batch) -> Floats:
-    """Return how far outside everything a number of each row (n,) is: see `Usual.far`.
-
-    Values that the owner's rules ignore are not.
-    """
+    """Return how far outside everything a number of each row (n,) is: see `Usual.far`."""
     if usual is None:
         return np.zeros(len(rows))
-    return usual.far(scorer.plan.schema.features, scorer.ruled(rows, 0))
+    return usual.far(scorer.plan.schema.features, rows)
 
 
 def _features(rows: Batch, n: int) -> Batch:
-    """Return the first n columns of some rows."""
     return rows if isinstance(rows, np.ndarray) else rows.select(range(n))
 
 
-def explained(details: Sequence[Detail], reasons: Reasons, bar: float | None) -> list[Detail]:
-    """Return details of rows with their reasons: see `Reasons.of`."""
-    rows = [one.row for one in details if one.row is not None]
-    if not rows:
-        return list(details)
-    shares = np.stack([one.shares for one in details if one.shares is not None])
-    numeric = {one.name for one in reasons.features if one.kind == "numeric"}
-    found = reasons.of(joined(rows, numeric), shares, bar)
-    return [replace(one, why=why) for one, why in zip(details, found, strict=True)]
+def explained(findings: Sequence[Finding], reasons: Reasons, bar: float | None) -> list[Finding]:
+    """Return findings with their reasons: see `Reasons.of`."""
+    evidence = [finding.evidence for finding in findings if finding.evidence is not None]
+    if not evidence:
+        return list(findings)
+    shares = np.stack([share for _row, share in evidence])
+    numeric = {feature.name for feature in reasons.features if feature.kind == "numeric"}
+    found = reasons.of(joined([row for row, _share in evidence], numeric), shares, bar)
+    return [replace(finding, why=why) for finding, why in zip(findings, found, strict=True)]
 
 
 def _plain(column: pa.Array, name: str, dates: bool) -> pa.Array:

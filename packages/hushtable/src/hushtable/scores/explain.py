@@ -153,15 +153,7 @@ class Explainer:
         ndarray of shape (d,), float64
             Mean of abs(share), in bits; NaN if there are no rows.
         """
-
-        def add_up(batch: Explained) -> tuple[int, Floats]:
-            return len(batch.shares), np.abs(batch.shares).sum(axis=0)
-
-        n_rows, sums = 0, np.zeros(len(self.equal))
-        for rows, some in self.batches(X, add_up, n_jobs=n_jobs):
-            n_rows += rows
-            sums += some
-        return sums / n_rows if n_rows else np.full(len(sums), np.nan)
+        return self._mean_size(X, lambda item: self._explain(item).shares, n_jobs)
 
     def moved_from(self, other: "Explainer", X: Any, *, n_jobs: int | None = None) -> Floats:
         """Return the mean distance of each feature's shares from those by another model's scores.
@@ -181,9 +173,19 @@ class Explainer:
             Mean of abs(share - the other's share), in bits; NaN if there are no rows.
         """
 
+        def distance(item: Numbered) -> Floats:
+            return self._explain(item).shares - other._explain(item).shares
+
+        return self._mean_size(X, distance, n_jobs)
+
+    def _mean_size(
+        self, X: Any, values: Callable[[Numbered], Floats], n_jobs: int | None
+    ) -> Floats:
+        """Return the mean of abs(values) of each feature over all rows; memory stays flat."""
+
         def add_up(item: Numbered) -> tuple[int, Floats]:
-            distance = self._explain(item).shares - other._explain(item).shares
-            return len(distance), np.abs(distance).sum(axis=0)
+            found = values(item)
+            return len(found), np.abs(found).sum(axis=0)
 
         n_rows, sums = 0, np.zeros(len(self.equal))
         for rows, some in self.scorer.mapped(X, add_up, n_jobs):

@@ -66,7 +66,6 @@ class ScoreFile:
 
 
 def _model_of(stamp: bytes) -> str | None:
-    """Return the digest of the model in a stamp; None if hushtable did not make the stamp."""
     try:
         content = json.loads(stamp)
     except (ValueError, RecursionError):

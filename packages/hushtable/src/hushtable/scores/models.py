@@ -9,7 +9,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.data.options import notes
 from hushtable.data.texts.reading import Reading
-from hushtable.errors import FileError
+from hushtable.errors import FileError, UsageError
 from hushtable.files import Content
 from hushtable.plans.draws import Purpose
 from hushtable.scores.rules import Rules, rules_beside
@@ -28,13 +28,15 @@ class OpenedModel(NamedTuple):
     usual: Usual | None
 
 
-def open_model(path: str | os.PathLike[str]) -> OpenedModel:
+def open_model(path: str | os.PathLike[str], id_: str | None = None) -> OpenedModel:
     """Read a detector, or counts that score, and the rules of the rows' owner next to it, if any.
 
     Parameters
     ----------
     path : path
         A .hush file of a detector, sketch, release or local model.
+    id_ : str, optional
+        The column that identifies rows.
 
     Returns
     -------
@@ -43,7 +45,7 @@ def open_model(path: str | os.PathLike[str]) -> OpenedModel:
     Raises
     ------
     UsageError
-        If the rules next to it do not fit: see `Rules.read`.
+        If the rules next to it do not fit (see `Rules.read`), or if ``id_`` is a feature.
     FileError
         If it is not such a file, or if its counts do not score rows; the message states their use.
     OSError
@@ -52,6 +54,11 @@ def open_model(path: str | os.PathLike[str]) -> OpenedModel:
     content = files.read(path).expect("detector", "sketch", "release", "local")
     counts = content.build(counts_from_file)
     _check_scores(path, counts)
+    if id_ in counts.plan.schema.names:
+        raise UsageError(
+            f"--id {id_}: the model uses this column as a feature: fit without it (--drop), or "
+            "give it as --keep"
+        )
     model = scoring(content, counts)
     if (beside := rules_beside(path)) is None:
         return model
@@ -70,7 +77,6 @@ def scoring(content: Content, counts: Counts) -> OpenedModel:
 
 
 def _check_scores(path: str | os.PathLike[str], counts: Counts) -> None:
-    """Raise `FileError` if counts do not score rows."""
     plan = counts.plan
     if plan.purpose.refines:
         raise FileError(

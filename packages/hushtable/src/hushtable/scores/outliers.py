@@ -4,10 +4,9 @@ import contextlib
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +17,8 @@ from hushtable.data.readers import Batch, Reader, no_rows
 from hushtable.data.schema import DATE, SINCE, Feature
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext, numerals
-from hushtable.scores.details import (
-    FAR_FIRST,
-    IMPOSSIBLE_FIRST,
-    Detail,
-    RowDetails,
-    Scored,
-    explained,
-)
-from hushtable.scores.distributions import Frequencies
+from hushtable.scores.details import RowDetails, Scored, explained
+from hushtable.scores.finding import Finding
 from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons, RowReasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import (
@@ -36,36 +28,13 @@ from hushtable.scores.typical import (
     and_words,
     numbers_of,
 )
-from hushtable.scores.usual import COUNTED, SCORED, PassingSample, Usual
-
-
-@dataclass(frozen=True, order=True)
-class LowRow:
-    """One of the rows with the lowest scores."""
-
-    score: float
-    #: File of the row; empty if there is only one file.
-    file: str
-    #: Number of the row in the file, from 0.
-    row: int
-    detail: Detail = field(default_factory=Detail, compare=False)
-
-    def facts(self) -> dict[str, Any]:
-        """Return the row in machine-readable form."""
-        place = {"file": self.file} if self.file else {}
-        return {**place, "row": self.row, "score": self.score, **self.detail.facts()}
-
-    @property
-    def key(self) -> float:
-        """The key that orders the list: see `Scored.keys`."""
-        key = self.score - FAR_FIRST * self.detail.far
-        return key - IMPOSSIBLE_FIRST * bool(self.detail.rule)
+from hushtable.scores.usual import COUNTED, SCORED, Frequencies, PassingSample, Usual
 
 
 class Lowest:
     """Keeps the rows with the lowest scores; of equal scores, those of the earlier file and row.
 
-    Rows with a value far outside everything come before all others: see `Scored.keys`.
+    Rows with a value far outside everything come before all others: see `Finding.key`.
     """
 
     def __init__(self, most: int, file: str = "") -> None:
@@ -75,14 +44,14 @@ class Lowest:
         #: Of these, rows that were not judged, and rows that are known by the owner's rules.
         self.n_unjudged = self.n_known = 0
         #: The lowest first.
-        self.rows: list[LowRow] = []
+        self.rows: list[Finding] = []
 
     def add(self, batch: Scored, start: int) -> None:
         """Add the next batch; ``start`` is the number of its first row."""
         # Of equal scores, the one that was added first is the earlier.
         before, bar = self.rows, self._bar
-        self.merge(
-            LowRow(float(batch.scores[i]), self.file, start + i, batch.detail(k))
+        self._keep(
+            batch.finding(k, start + i, self.file)
             for k, i in enumerate(batch.lowest.tolist())
             if batch.keys[i] < bar
         )
@@ -103,8 +72,14 @@ class Lowest:
             return sum(row.score < score for row in self.rows) + self._ties
         return sum(row.score <= score for row in self.rows)
 
-    def merge(self, rows: Iterable[LowRow]) -> None:
-        """Add rows that were found elsewhere."""
+    def merge(self, other: "Lowest") -> None:
+        """Add the rows of another file."""
+        self._keep(other.rows)
+        self.n_rows += other.n_rows
+        self.n_unjudged += other.n_unjudged
+        self.n_known += other.n_known
+
+    def _keep(self, rows: Iterable[Finding]) -> None:
         self.rows = heapq.nsmallest(
             self.most, [*self.rows, *rows], key=lambda one: (one.key, one.file, one.row)
         )
@@ -138,7 +113,7 @@ class Outliers:
 
     Attributes
     ----------
-    rows : list of LowRow
+    rows : list of Finding
         With standard errors, reasons and kept columns.
     severities : list of float
         100 times one minus the share of rows that are as rare or rarer.
@@ -154,7 +129,7 @@ class Outliers:
         What a difference between two scores means.
     """
 
-    rows: list[LowRow]
+    rows: list[Finding]
     severities: list[float]
     among: str
     keep: tuple[str, ...]
@@ -176,26 +151,20 @@ class Outliers:
         """Return a row's severity, rounded down: 100 would mean that no row is as rare."""
         return rounded_down(self.severities[k])
 
-    def reasons(self, row: LowRow) -> list[Reason]:
-        """Return the reasons of a row, with their values."""
-        return row.detail.reasons or []
-
-    def sentence(self, row: LowRow) -> str:
+    def sentence(self, row: Finding) -> str:
         """Return a row's reasons in words."""
-        words = [row.detail.rule] if row.detail.rule else []
-        words += [reason.words for reason in self.reasons(row)]
-        words += [one.remark for one in self.lone if (one.file, one.row) == (row.file, row.row)]
-        words += [said for said in (row.detail.likeness, row.detail.context) if said]
-        return "; ".join(words) or _("no column stands out")
+        return row.sentence(
+            [one.remark for one in self.lone if (one.file, one.row) == (row.file, row.row)]
+        )
 
-    def repair(self, row: LowRow) -> str:
+    def repair(self, row: Finding) -> str:
         """Return in words which columns to repair so that a row is not listed, and the effect."""
-        return repair_words(row.detail.why, self.usual, row.score)
+        return repair_words(row.why, self.usual, row.score)
 
     @cached_property
     def incidents(self) -> list["Incident"]:
         """Groups of rows with the same strongest reason, that of the lowest row first."""
-        return find_incidents([self.reasons(row) for row in self.rows])
+        return find_incidents([row.reasons for row in self.rows])
 
     def notes(self, model: str) -> dict[str, str]:
         """Return notes for a reader of the rows, by headings; ``model`` is the model's name."""
@@ -248,15 +217,15 @@ class Outliers:
         usual, and the direction, followed by all of them in words, the repair, and the number of
         the incident.
         """
-        columns: dict[str, Any] = {"rank": _numbers(range(1, len(self.rows) + 1), np.int64)}
+        columns: dict[str, pa.Array] = {"rank": _numbers(range(1, len(self.rows) + 1), np.int64)}
         if any(row.file for row in self.rows):
             columns["file"] = texts_column([row.file for row in self.rows])
         columns["row"] = _numbers([row.row for row in self.rows], np.int64)
-        for k, name in enumerate(self.keep):
-            columns[name] = _joined([row.detail.kept[k] for row in self.rows])
+        for name in self.keep:
+            columns[name] = _joined([row.kept_values[name] for row in self.rows])
         columns["severity"] = _numbers(self.severities, np.float64)
         columns["score"] = _numbers([row.score for row in self.rows], np.float64)
-        columns["error"] = _numbers([row.detail.error for row in self.rows], np.float64)
+        columns["error"] = _numbers([row.error for row in self.rows], np.float64)
         columns["outside"] = texts_column([outside(row) for row in self.rows])
         if self.explained:
             columns |= self._reason_columns()
@@ -265,7 +234,7 @@ class Outliers:
     def _reason_columns(self) -> dict[str, pa.Array]:
         columns = {}
         for k in range(TOP):
-            found = [reason_facts(self.reasons(row), k) for row in self.rows]
+            found = [reason_facts(row.reasons, k) for row in self.rows]
             names = (f"reason_{k + 1}", f"value_{k + 1}", f"usual_{k + 1}", f"direction_{k + 1}")
             for name, values in zip(names, zip(*found, strict=True), strict=True):
                 columns[name] = texts_column(values)
@@ -318,13 +287,12 @@ def rounded_down(severity: float) -> str:
     return f"{int(100.0 * severity + 1e-6) / 100:.2f}"
 
 
-def explained_rows(rows: Sequence[LowRow], n: int, reasons: Reasons | None) -> list[LowRow]:
+def explained_rows(rows: Sequence[Finding], n: int, reasons: Reasons | None) -> list[Finding]:
     """Return the n lowest of some rows with their reasons; the next row ends the list."""
     listed, bar = list(rows[:n]), rows[n].key if len(rows) > n else None
     if reasons is None:
         return listed
-    details = explained([row.detail for row in listed], reasons, bar)
-    return [replace(row, detail=detail) for row, detail in zip(listed, details, strict=True)]
+    return explained(listed, reasons, bar)
 
 
 @dataclass(frozen=True)
@@ -341,10 +309,6 @@ class Incident:
 
     rows: list[int]
     words: str
-
-    def facts(self) -> dict[str, Any]:
-        """Return the incident in machine-readable form."""
-        return {"ranks": [k + 1 for k in self.rows], "words": self.words}
 
 
 def find_incidents(reasons: Sequence[Sequence[Reason]]) -> list[Incident]:
@@ -395,9 +359,9 @@ def reason_facts(reasons: Sequence[Reason], k: int) -> tuple[str | None, ...]:
     return reasons[k].feature, phrase.text, phrase.usual, phrase.direction
 
 
-def outside(row: LowRow) -> str:
+def outside(row: Finding) -> str:
     """Return the names of the columns in which a row is outside the plan."""
-    return ", ".join(getattr(row.detail, "outside", None) or ())
+    return ", ".join(row.outside)
 
 
 def reasons_of(scorer: Scorer, usual: Usual | None) -> Reasons | None:
@@ -476,6 +440,18 @@ class Search:
             start += len(batch.scores)
         self._lowest = lowest
 
+    def find(self, reader: Reader, *, n_jobs: int | None = None) -> Outliers:
+        """Search all files of a reader; return the lowest of the rows.
+
+        Raises `DataError` if there are no rows.
+        """
+        several = len(reader.parts) > 1
+        for part in reader.parts:
+            self.add(part, part.source if several else "", n_jobs=n_jobs)
+        if not self.n_rows:
+            raise no_rows(reader)
+        return self.found()
+
     def _read(self, reader: Reader, file: str) -> Iterator[Batch]:
         """Read rows, and look for the only negative number or zero of each column."""
         start, features = 0, self._details.scorer.plan.schema.features
@@ -505,14 +481,22 @@ class Search:
         severities = np.round(100.0 * (1.0 - shares), 10).tolist()
         scorer, explained = self._details.scorer, self._reasons is not None
         meaning = scorer.plan.score_words(scorer.sketch.noise_sd)
-        seen = lowest.n_rows, meaning, lowest.n_unjudged, lowest.n_known
-        features = scorer.plan.schema.of_rows.features
-        lone = [one for signs in self._signs.values() for one in signs.found()]
         return Outliers(
-            rows, severities, among, self._keep, explained, *seen, usual, features, lone
+            rows=rows,
+            severities=severities,
+            among=among,
+            keep=self._keep,
+            explained=explained,
+            n_rows=lowest.n_rows,
+            meaning=meaning,
+            n_unjudged=lowest.n_unjudged,
+            n_known=lowest.n_known,
+            usual=usual,
+            features=scorer.plan.schema.of_rows.features,
+            lone=[one for signs in self._signs.values() for one in signs.found()],
         )
 
-    def _explained(self, rows: list[LowRow]) -> tuple[list[LowRow], Usual | None]:
+    def _explained(self, rows: list[Finding]) -> tuple[list[Finding], Usual | None]:
         """Return the rows to list with their reasons, and what is usual for their values."""
         if self._reasons is None:
             return list(rows[: self._n]), None
@@ -523,7 +507,6 @@ class Search:
         return explained_rows(rows, self._n, self._reasons.beside(usual)), usual
 
     def _of_all(self, usual: Usual | None) -> Usual | None:
-        """Return what is usual among the rows of all sites, if the list has their marginals."""
         return usual if self._frequencies is None else self._frequencies.beside(usual)
 
     @property
@@ -537,23 +520,7 @@ class Search:
         return self._lowest.n_rows
 
 
-def find_outliers(
-    scorer: Scorer, reader: Reader, n: int, *, n_jobs: int | None = None, **known: Any
-) -> Outliers:
-    """Find the n rows with the lowest scores in one pass, and describe each.
-
-    ``reader`` has the plan's features as columns, and those to keep; ``known`` is the argument of
-    `Search`. Raises `DataError` if there are no rows.
-    """
-    search, several = Search(scorer, n, **known), len(reader.parts) > 1
-    for part in reader.parts:
-        search.add(part, part.source if several else "", n_jobs=n_jobs)
-    if not search.n_rows:
-        raise no_rows(reader)
-    return search.found()
-
-
-def check_number(n: Any) -> None:
+def check_number(n: object) -> None:
     """Raise `UsageError` unless n is a number of rows to list."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise UsageError(f"n={n!r}: needs the number of rows to list, 1 or more")

@@ -256,7 +256,6 @@ def _pairs(n: int) -> tuple[Ints, Ints]:
 
 
 def _counted(a: Ints, b: Ints, times: Ints) -> NDArray[Any]:
-    """Count rows in the cells of two columns; rows with a missing value are left out."""
     both = (a >= 0) & (b >= 0)
     found = np.bincount(CELLS * a[both] + b[both], times[both], CELLS * CELLS)
     return found.reshape(CELLS, CELLS)

@@ -303,7 +303,6 @@ class RowPhrases:
         return values
 
     def _beside_others(self, relations: Relations, rows: Batch, i: int, j: int) -> ValuePhrase:
-        """Return the value of column j in words, with the prediction of the other columns."""
         k, names = relations.columns.index(j), self._columns
         X = numbers_of(rows[i : i + 1], relations.columns, names)
         left = float(relations.residuals(X)[0, k])
@@ -536,7 +535,6 @@ class Reasons:
         ]
 
     def _by_share(self, row: _Row, shares: NDArray[np.float64]) -> RowReasons:
-        """Return the features with the largest shares; usual values are unknown."""
         order = np.argsort(-shares, kind="stable")[: self.n_top].tolist()
         least = max(0.0, WORTH_A_WORD * shares[order[0]])
         gains = {
@@ -571,7 +569,6 @@ class Reasons:
         return RowReasons(reasons, repaired, found.score, found.enough)
 
     def _odd(self, row: _Row, shares: NDArray[np.float64], gains: dict[int, float]) -> list[Reason]:
-        """Return the values that stand out if none of them would repair the row."""
         order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0.0]
         odd = [j for j in order[: 2 * self.n_top] if row.phrase(j).stands_out]
         odd.sort(key=lambda j: -row.distance(j))

@@ -1,9 +1,9 @@
 """A review: a person judges the rows with the lowest scores, and each verdict changes the rest."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,37 +15,31 @@ from hushtable.counts.base import Counts, coupling_words
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.encoding import Codes
 from hushtable.data.labels import fold, fold_texts
-from hushtable.data.readers import Reader, no_rows, taken
+from hushtable.data.readers import Batch, Reader, no_rows, taken
+from hushtable.data.schema import Feature
 from hushtable.errors import DataError, UsageError
+from hushtable.plans.families import OUTLIER
 from hushtable.plans.verdicts import check_takes_verdicts
 from hushtable.scores.candidates import (
     Candidates,
-    ReviewRow,
-    ReviewRows,
-    as_text,
     impossible,
     lowest_candidates,
     named_candidates,
 )
-from hushtable.scores.details import (
-    FAR_FIRST,
-    IMPOSSIBLE_FIRST,
-    explained,
-    far_outside,
-)
+from hushtable.scores.details import RowDetails, Scored, explained, far_outside
 from hushtable.scores.explain import Explainer
-from hushtable.scores.outliers import LowRow, Outliers
-from hushtable.scores.rules import Rules
+from hushtable.scores.finding import FAR_FIRST, IMPOSSIBLE_FIRST, Finding, as_text
+from hushtable.scores.outliers import Outliers
+from hushtable.scores.reasons import Reasons, RowPhrases
+from hushtable.scores.rules import add_known
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import SCORED, Usual
+from hushtable.scores.verdict_log import ANSWERS, SKIP, UNDO, Answer, VerdictLog
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-#: Verdicts, and the answer that is not a verdict.
-OUTLIER, FINE, SKIP = "outlier", "fine", "skip"
-ANSWERS = (OUTLIER, FINE, SKIP)
 #: Number of lowest rows that a verdict scores again; the others wait for `Review.rescan`.
 MOST = 20_000
 #: Number of rows whose shares show what verdicts changed.
@@ -60,29 +54,14 @@ UNLIKE = 0.25
 _AMONG = 100
 
 
-@dataclass(frozen=True)
-class Answer:
-    """Someone's answer to a row.
-
-    ``check`` is a check value of the row's values under the plan, which differs for other rows.
-    ``who`` answered, and ``when`` (UTC, ISO 8601), are as recorded in the log, if they are.
-    """
-
-    row: int
-    verdict: str
-    note: str = ""
-    check: str = ""
-    who: str = ""
-    when: str = ""
-
-
 class Review:
     """Shows rows, the lowest score first, and learns from each verdict immediately.
 
-    As in a list (`hushtable.scores.details.Scored.keys`), rows with a value that is impossible, or
-    far outside everything, come before the others. All rows are scored once. The lowest are kept
-    and scored again after each verdict; the others when `rescan` is called. The model itself does
-    not change.
+    As in a list (`Finding.key`), rows with a value that is impossible, or far outside everything,
+    come before the others. All rows are scored once. The lowest are kept and scored again after
+    each verdict; the others when `rescan` is called. The model itself does not change. With a
+    ``log``, an answer is on disk before it counts. The terminal and the desk are two interfaces to
+    a review.
 
     Parameters
     ----------
@@ -101,6 +80,13 @@ class Review:
         Number of rows to keep.
     n_jobs : int, optional
         Threads for scoring all rows.
+    log : VerdictLog, optional
+        Where answers are written, and from which the review continues. It must be held: see
+        `VerdictLog.held`.
+    id_ : str, optional
+        The kept column by which the log and the rules name rows.
+    rules : path, optional
+        The file of the owner's rules, next to the model.
 
     Raises
     ------
@@ -108,6 +94,24 @@ class Review:
         If verdicts cannot change the model's scores, or if it learned from a release of verdicts.
     DataError
         If there are no rows, or an answer belongs to another row.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from hushtable import HushTable
+    >>> from hushtable.scores import Scorer
+    >>> from hushtable.scores.review import Review
+    >>> from hushtable.scores.verdict_log import VerdictLog
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> X[7, 2] = 9.0
+    >>> scorer = Scorer(HushTable(random_state=0).fit(X).sketch_)
+    >>> log = VerdictLog(Path("rows.verdicts.csv"), scorer.plan.first_pass().plan_id, "Ada")
+    >>> with log.held():
+    ...     review = Review(scorer, scorer.open(X), log=log)
+    ...     review.answer(review.next(), "outlier")
+    >>> review.answers[0].row
+    7
     """
 
     def __init__(
@@ -120,11 +124,14 @@ class Review:
         answers: Sequence[Answer] = (),
         most: int = MOST,
         n_jobs: int | None = None,
+        log: VerdictLog | None = None,
+        id_: str | None = None,
+        rules: Path | None = None,
     ) -> None:
         check_takes_verdicts(scorer.plan.detector, scorer.plan.score, scorer.plan.family)
         self.scorer, self._reader, self._keep = scorer, reader, tuple(keep)
-        self._usual = usual
-        self._most, self._n_jobs = most, n_jobs
+        self._usual, self._most, self._n_jobs = usual, most, n_jobs
+        self.log, self.id_, self.rules = log, id_, rules
         self._model, self.before = apart(scorer.sketch)
         #: Verdicts of this review, and of the one that it continues.
         self.learned = Verdicts.zero(scorer.plan)
@@ -135,8 +142,8 @@ class Review:
         self.n_known = 0
         self._codes: dict[int, Codes] = {}
         self._bases: dict[int, float] = {}
-        if answers:
-            self._recall(answers)
+        if earlier := answers or ([] if log is None else log.answers):
+            self._recall(earlier)
         self.rescan()
 
     @property
@@ -151,19 +158,12 @@ class Review:
 
     # --- rows to judge ------------------------------------------------------------------------
 
-    def use(self, rules: Rules) -> None:
-        """Score all rows with these rules of their owner."""
-        self.scorer = self.scorer.by_rules(rules)
-        self.rescan()
-
     def rescan(self) -> None:
         """Score all rows again, with all verdicts so far, and keep the lowest."""
         if self._reader.one_shot and hasattr(self, "_found"):
             raise UsageError("these rows can be read only once: give a file, or rows in memory")
-        rules = self.scorer.rules
-        keep = list(dict.fromkeys([*self._keep, *(rules.columns if rules else ())]))
         found = lowest_candidates(
-            self.scorer, self._reader, self._most, keep, self._usual, self._n_jobs
+            self.scorer, self._reader, self._most, self._columns, self._usual, self._n_jobs
         )
         if found is None:
             raise no_rows(self._reader)
@@ -174,16 +174,20 @@ class Review:
         self._first += FAR_FIRST * far_outside(self.scorer, self._usual, found.rows)
         self._score()
 
+    @property
+    def _columns(self) -> list[str]:
+        rules = self.scorer.rules
+        return list(dict.fromkeys([*self._keep, *(rules.columns if rules else ())]))
+
     @cached_property
     def _model_scoring(self) -> Callable[[Codes], Floats]:
-        """The model's scorer, without verdicts."""
         return self.scorer.plan.family.scoring(self._model.cell_scores())
 
     def _score(self) -> None:
         self.scores = self.scorer.scoring(self._found.codes)
-        self._showing: ReviewRows | None = None
+        self._made: RowDetails | None = None
 
-    def next(self) -> ReviewRow | None:
+    def next(self) -> Finding | None:
         """Return the unanswered row with the lowest score; None if none is left."""
         number = self.next_number()
         return None if number is None else self.of_row(number)
@@ -202,10 +206,10 @@ class Review:
 
     @property
     def keys(self) -> Floats:
-        """The keys that order the kept rows (n,): see `hushtable.scores.details.Scored.keys`."""
+        """The keys that order the kept rows (n,): see `Finding.key`."""
         return self.scores - self._first
 
-    def of_row(self, number: int) -> ReviewRow:
+    def of_row(self, number: int) -> Finding:
         """Return a row by its number; raise `UsageError` if it is not among those kept."""
         place = self._found.place(number)
         if place is None:
@@ -213,14 +217,15 @@ class Review:
                 f"row {number} is not among the {len(self._found.numbers):,} lowest of "
                 f"{self.n_rows:,} rows: answer a row that the review shows or lists"
             )
-        return self.shown(place)
+        return self._at(place)
 
     def kept(self, number: int) -> dict[str, str]:
         """Return the columns to keep of a kept row, as text; empty if it is not kept."""
         place = self._found.place(number)
         if place is None or not self._keep:
             return {}
-        row: Any = self._found.row(place)
+        row = self._found.row(place)
+        assert isinstance(row, pa.RecordBatch)  # it has names
         return {name: as_text(row.column(name)) for name in self._keep}
 
     def named(self, column: str | None, text: str, most: int) -> list[tuple[int, str]]:
@@ -251,7 +256,7 @@ class Review:
             raise UsageError(
                 f"row {number} is not among those kept: choose a row that the review shows"
             )
-        codes = self._found.plain.codes[: len(self._spans)]
+        codes = self._found.codes.codes[: len(self._spans)]
         away = np.abs(codes.astype(np.float32) - codes[:, [place]]) / self._spans[:, np.newaxis]
         np.minimum(away, 1.0, out=away)
         far = away.sum(axis=0)
@@ -275,15 +280,68 @@ class Review:
                 spans[j] = max(1.0, kernels.LEVELS * share)
         return spans
 
-    def shown(self, k: int) -> ReviewRow:
-        """Return the k-th candidate with reasons and values."""
-        return self._rows.of(self._found, k, self.scores)
+    def _at(self, k: int) -> Finding:
+        rows, number, score = self._found.row(k), int(self._found.numbers[k]), self.scores[k]
+        [finding] = explained(self._findings(rows), self._reasons, None)
+        features, phrases = self.features, RowPhrases(self.scorer.plan, self._usual)
+        values = {feature.name: phrases.of(rows, 0, j) for j, feature in enumerate(features)}
+        first = [name for reason in finding.reasons for name in reason.columns]
+        share = np.count_nonzero(self.scores <= score) / self.n_rows
+        return replace(
+            finding,
+            row=number,
+            score=float(score),
+            severity=round(float(100.0 * (1.0 - share)), 10),
+            values={name: values[name] for name in (*first, *values)},
+            usual=self._usual,
+            features=features,
+        )
 
     @property
-    def _rows(self) -> ReviewRows:
-        if self._showing is None:
-            self._showing = ReviewRows(self.scorer, self._usual, self._keep)
-        return self._showing
+    def features(self) -> tuple[Feature, ...]:
+        """The columns to which reasons refer."""
+        return self.scorer.plan.schema.of_rows.features
+
+    @property
+    def _details(self) -> RowDetails:
+        if self._made is None:
+            self._made = RowDetails(
+                self.scorer,
+                errors=self.scorer.plan.family.n_tables > 1,
+                reasons=Reasons(self.scorer, usual=self._usual),
+                usual=self._usual,
+                keep=self._keep,
+            )
+        return self._made
+
+    @property
+    def _reasons(self) -> Reasons:
+        assert self._details.reasons is not None
+        return self._details.reasons
+
+    def _findings(self, rows: Batch) -> list[Finding]:
+        """Return what is known of some rows, without reasons yet; they are numbered from 0."""
+
+        def in_order(batch: Scored) -> list[Finding]:
+            places = np.argsort(batch.lowest).tolist()
+            return [batch.finding(k, row) for row, k in enumerate(places)]
+
+        details = replace(self._details, most=len(rows))
+        return [one for some in details.batches(self._reader_of(rows), in_order) for one in some]
+
+    def _reader_of(self, rows: Batch) -> Reader:
+        schema = self.scorer.plan.schema
+        names = None if isinstance(rows, np.ndarray) else tuple(rows.schema.names)
+        behind = tuple(name for name in self._columns if name not in schema.names)
+        return Reader(
+            names,
+            len(schema) + len(behind),
+            len(rows),
+            lambda: iter((rows,)),
+            numeric=names is None,
+            keep=behind,
+            differences=schema.differences,
+        )
 
     def lowest(self, n: int) -> Outliers:
         """Return the first n of the kept rows as a list, and all rows with an answer.
@@ -294,23 +352,28 @@ class Review:
         answered = np.isin(self._found.numbers[order[n:]], list(self.last()))
         chosen = np.concatenate([order[:n], order[n:][answered]])
         bar = self.keys[order[n]] if len(order) > n else None
-        details = self._rows.details(taken(self._found.rows, chosen))
-        listed = [
-            LowRow(float(self.scores[k]), "", int(self._found.numbers[k]), detail)
-            for k, detail in zip(
-                chosen.tolist(), explained(details, self._rows.reasons, bar), strict=True
+        findings = self._findings(taken(self._found.rows, chosen))
+        rows = [
+            replace(finding, row=int(self._found.numbers[k]), score=float(self.scores[k]))
+            for k, finding in zip(
+                chosen.tolist(), explained(findings, self._reasons, bar), strict=True
             )
         ]
-        rarer = np.searchsorted(np.sort(self.scores), [row.score for row in listed], "right")
-        severities = np.round(100.0 * (1.0 - rarer / self.n_rows), 10).tolist()
+        rarer = np.searchsorted(np.sort(self.scores), [row.score for row in rows], "right")
         scorer = self.scorer
         return Outliers(
-            listed, severities, SCORED, self._keep, True, self.n_rows,
-            scorer.plan.score_words(scorer.sketch.noise_sd), usual=self._rows.usual,
-            features=scorer.plan.schema.of_rows.features,
-        )  # fmt: skip
+            rows=rows,
+            severities=np.round(100.0 * (1.0 - rarer / self.n_rows), 10).tolist(),
+            among=SCORED,
+            keep=self._keep,
+            explained=True,
+            n_rows=self.n_rows,
+            meaning=scorer.plan.score_words(scorer.sketch.noise_sd),
+            usual=self._usual,
+            features=self.features,
+        )
 
-    def list_of(self, n: int = 10) -> list[ReviewRow]:
+    def list_of(self, n: int = 10) -> list[Finding]:
         """Return the lowest unanswered rows that differ from each other, for a team to share.
 
         As in a list, rows with a value that is impossible or far outside everything come first.
@@ -332,40 +395,49 @@ class Review:
             values = LearnedModel(self._model, guessed).cell_scores()
             rise = self.scorer.plan.family.scoring(values)(codes) - scores
             moved = keys + UNLIKE * rise
-        return [self.shown(int(some[k])) for k in chosen]
+        return [self._at(int(some[k])) for k in chosen]
 
     # --- answers ------------------------------------------------------------------------------
 
-    def answer(self, shown: ReviewRow, verdict: str, note: str = "") -> None:
-        """Record an answer to the row on display: "outlier", "fine" or "skip"."""
-        self.check(shown, verdict)
-        self.take(Answer(shown.row, verdict, note, shown.check))
-
-    def check(self, shown: ReviewRow, verdict: str) -> None:
-        """Raise `UsageError` if an answer to a row is not possible."""
+    def answer(self, row: Finding, verdict: str, note: str = "", who: str = "") -> None:
+        """Record an answer to one of the kept rows: "outlier", "fine" or "skip"."""
         if verdict not in ANSWERS:
             raise UsageError(f"answer {verdict!r}: needs one of {', '.join(ANSWERS)}")
-        if self._found.place(shown.row) is None:
+        place = self._found.place(row.row)
+        if place is None:
             raise UsageError(
-                f"row {shown.row} is no longer among those kept since a rescan: answer another"
+                f"row {row.row} is no longer among those kept since a rescan: answer another"
             )
-
-    def take(self, answer: Answer) -> None:
-        """Record an answer to one of the kept rows."""
-        place = self._found.place(answer.row)
-        assert place is not None  # `check` ensures this
+        answer = Answer(row.row, verdict, note, self._found.check(place), who)
+        if self.log is not None:
+            answer = self.log.add(answer, row.kept.get(self.id_ or "", ""), row.score)
         self._codes[answer.row] = self._found.codes.take(np.array([place]))
         before = self.last().get(answer.row)
         self.answers.append(answer)
         self._replace(before, answer)
 
-    def undo(self) -> Answer | None:
+    def undo(self, who: str = "") -> Answer | None:
         """Take back the last answer, and return it; None if there is none."""
         if not self.answers:
             return None
-        gone = self.answers.pop()
+        gone = self.answers[-1]
+        if self.log is not None:
+            self.log.add(Answer(gone.row, UNDO, check=gone.check, who=who))
+        self.answers.pop()
         self._replace(gone, self.last().get(gone.row))
         return gone
+
+    def add_known(self, row: Finding) -> dict[str, str]:
+        """Stop listing a row; return the rule, which is written to the file."""
+        if not self.id_:
+            raise UsageError("a known row needs --id NAME, the column that names rows")
+        if self.rules is None:
+            raise UsageError("rules are kept next to a model on this machine: copy it")
+        schema, text = self.scorer.plan.schema, row.kept[self.id_]
+        usual = None if self._usual is None else self._usual.values
+        self.scorer = self.scorer.by_rules(add_known(self.rules, self.id_, text, schema, usual))
+        self.rescan()
+        return {self.id_: text}
 
     def last(self) -> dict[int, Answer]:
         """Return the last answer to each row."""
@@ -382,7 +454,6 @@ class Review:
             self._relearn()
 
     def _counted(self, answer: Answer) -> Verdicts:
-        """Return the counts of one verdict."""
         y = np.array([int(answer.verdict == OUTLIER)])
         codes = self._codes[answer.row]
         return Verdicts.of_codes(self.scorer.plan, codes, y, self._coupled)
@@ -466,7 +537,7 @@ class Review:
             return []
         few = taken(self._found.rows, np.arange(min(_MOVED, len(self._found.rows))))
         now, before = Explainer(self.scorer), Explainer(self.scorer.with_counts(self._model))
-        bits = now.moved_from(before, self._rows.reader(few))
+        bits = now.moved_from(before, self._reader_of(few))
         names = self.scorer.plan.schema.of_rows.names
         return [(names[j], float(bits[j])) for j in np.argsort(-bits, kind="stable").tolist()]
 

@@ -1,17 +1,23 @@
-"""Rules of a table's owner: values that are impossible or irrelevant, and rows that are known.
+"""Rules of a table's owner: values that are impossible, and rows that are known.
 
 They are in a TOML file next to the model, may contain values of rows, and stay there: no model,
-count, plan or report of another site contains any part of them. A ``[[column]]`` applies to the
-values of one column, a ``[[known]]`` to rows, by some of their columns, which all have to match.
+count, plan or report of another site contains any part of them. A ``[[column]]`` states which
+values of one column are impossible, a ``[[known]]`` which rows are known, by some of their columns,
+which all have to match.
 """
 
+import difflib
+import json
+import math
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,29 +25,56 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import far
-from hushtable.data.columns import as_column, as_numbers, as_texts, filled, texts_column
+from hushtable.arguments import is_text
+from hushtable.data.columns import as_column, as_numbers, as_texts, texts_column
 from hushtable.data.labels import fold, fold_texts
-from hushtable.data.readers import Batch
-from hushtable.data.schema import DATE, Feature, Schema
+from hushtable.data.readers import Batch, found_name, near_names
+from hushtable.data.schema import DATE, SINCE, Feature, Schema, value_words
 from hushtable.errors import DataError, UsageError
 from hushtable.files import replacing
 from hushtable.language import _
-from hushtable.scores.rule_file import (
-    BOUNDS,
-    HEADER,
-    Match,
-    RuleColumns,
-    Settings,
-    block,
-    bounds,
-    checked,
-    parsed,
-)
-from hushtable.scores.typical import UsualValues, plain_type, with_name
+from hushtable.scores.typical import MAJORITY, UsualValues, with_name
 
-Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
-Floats: TypeAlias = NDArray[np.float64]
+
+#: Header of a file that `add_known` creates.
+HEADER = """\
+# Rules for this table. They stay next to the model and never leave this site.
+#
+# [[column]]                    # values of one column, with any of the lines below "name"
+# name = "creatinine"
+# impossible = [0, 999]         # numbers, texts or dates
+# impossible_below = 0.1
+# impossible_above = 40
+#
+# [[known]]                     # rows that are known: all the given columns have to match
+# order = 17
+"""
+_SETTINGS = ("impossible", "impossible_below", "impossible_above")
+_LENGTHS = {"day": 86_400.0, "hour": 3_600.0, "minute": 60.0, "second": 1.0}
+_LENGTH = re.compile(r"(\d{1,9}(?:\.\d+)?) (day|hour|minute|second)s?")
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]|$)")
+#: What the usual spellings of a point in time, and of a whole number, do not share.
+_SPELLED_DATES: tuple[tuple[str, str], ...] = (
+    (r"^(\d{4}-\d\d-\d\d)T", r"\1 "),
+    (r"^(\d{4}-\d\d-\d\d.*)(Z|\+00:00)$", r"\1"),
+    (r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\.0+$", r"\1"),
+    (r"^(\d{4}-\d\d-\d\d \d\d:\d\d):00$", r"\1"),
+    (r"^(\d{4}-\d\d-\d\d) 00:00$", r"\1"),
+)
+_SPELLED_NUMBERS: tuple[tuple[str, str], ...] = (
+    (r"^(-?\d+)\.0$", r"\1"),
+    (r"^(-?[\d.]+e-)0", r"\1"),
+)
+
+
+class KnownValue(NamedTuple):
+    """A value that a known row must have in a column: the number of a feature, or a text."""
+
+    column: str
+    #: Whether the rule states a number, which a text column may hold as 17 or 17.0.
+    number: bool
+    value: float | str
 
 
 class Rules:
@@ -65,20 +98,18 @@ class Rules:
     """
 
     def __init__(
-        self, table: RuleColumns, settings: dict[int, Settings], known: Sequence[frozenset[Match]]
+        self,
+        features: Mapping[str, Feature],
+        impossible: "Sequence[_Impossible]",
+        known: Sequence[frozenset[KnownValue]],
     ) -> None:
-        self._table, self._settings, self._rows = table, settings, frozenset(known)
-        self._impossible = {
-            j: _Impossible.of(table.features[j], said)
-            for j, said in sorted(settings.items())
-            if said.keys() & {"impossible", *BOUNDS}
-        }
-        self._limits = {
-            j: _Limits.of(said, table.middle(j))
-            for j, said in sorted(settings.items())
-            if said.keys() & {"only", "ignore_within"}
-        }
-        self._known = _KnownRows(table, known)
+        self._features, self._names = features, list(features)
+        self._impossible, self._known = impossible, frozenset(known)
+        #: The columns that known rows have to match, with the values of each such row.
+        self._alike: dict[tuple[tuple[str, bool], ...], list[list[KnownValue]]] = {}
+        for row in self._known:
+            values = sorted(row, key=lambda value: value[:2])
+            self._alike.setdefault(tuple(value[:2] for value in values), []).append(values)
 
     @classmethod
     def read(
@@ -86,35 +117,14 @@ class Rules:
         path: str | os.PathLike[str],
         schema: Schema,
         usual: Sequence[UsualValues | None] | None = None,
-        columns: Sequence[str] | None = None,
     ) -> "Rules":
-        """Read the rules for a table from a file.
+        """Read the rules for a table from a TOML file; an empty one has none.
 
-        Parameters
-        ----------
-        path : path
-            The file, in TOML. An empty file has no rules.
-        schema : Schema
-            Schema of the model.
-        usual : sequence of UsualValues, optional
-            What is usual for each feature of the schema, if the model knows (`Usual.values`).
-        columns : sequence of str, optional
-            Columns of the rows, which known rows may name; None allows any.
-
-        Returns
-        -------
-        Rules
-
-        Raises
-        ------
-        UsageError
-            If it is not such a file, or if its rules do not fit the table or each other; the
-            message names the file, the rule and what it needs.
-        OSError
-            If the file cannot be read.
+        ``schema`` is that of the model, and ``usual`` what is usual for each of its features, if
+        the model knows. Raises `UsageError` if the rules do not fit the table; the message names
+        the file, the rule and what it needs.
         """
-        content = parsed(Path(path).read_bytes(), str(path))
-        return cls.from_dict(content, schema, usual, columns, str(path))
+        return cls.from_dict(_parsed(Path(path).read_bytes(), str(path)), schema, usual, str(path))
 
     @classmethod
     def from_dict(
@@ -122,91 +132,61 @@ class Rules:
         content: Mapping[str, Any],
         schema: Schema,
         usual: Sequence[UsualValues | None] | None = None,
-        columns: Sequence[str] | None = None,
         source: str = "rules",
     ) -> "Rules":
-        """Build the rules from a file's content, as TOML reads it; ``source`` names the file.
-
-        The other parameters and the exceptions are those of `read`.
-        """
-        table = RuleColumns.of(schema, usual, columns)
-        return cls(table, *checked(content, table, source))
+        """Build the rules from a file's content, as `read` does; ``source`` names the file."""
+        for key, blocks in content.items():
+            if key not in ("column", "known"):
+                raise UsageError(f"{source}: {key!r}: needs [[column]] and [[known]], nothing else")
+            if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+                raise UsageError(f"{source}: {key!r}: needs double brackets: [[{key}]]")
+        features = {feature.name: feature for feature in schema.of_rows.features}
+        typical = dict(zip(features, usual or (), strict=False))  # without differences
+        impossible = []
+        for i, block in enumerate(content.get("column", ()), start=1):
+            where = f"{source}: [[column]] {i}"
+            if not isinstance(block.get("name"), str):
+                raise UsageError(f'{where}: needs the name of its column: name = "..."')
+            if (name := found_name(block["name"], features)) not in features:
+                words = f"{_near(name, [*features])}{near_names([name], [*features])}"
+                raise UsageError(f"{where}: no column {name!r}: {words}")
+            where = f"{where}, {name!r}"
+            impossible.append(_Impossible.of(features[name], block, typical.get(name), where))
+        rows = []
+        for i, block in enumerate(content.get("known", ()), start=1):
+            where = f"{source}: [[known]] {i}"
+            if not block:
+                raise UsageError(f"{where}: needs at least one column, such as order = 17")
+            named = {found_name(name, features): value for name, value in block.items()}
+            rows.append(
+                frozenset(
+                    _known_value(name, features.get(name), value, where)
+                    for name, value in named.items()
+                )
+            )
+        return cls(features, impossible, rows)
 
     @property
     def columns(self) -> list[str]:
         """Names of the columns, other than features, that known rows need; each once."""
-        return self._known.columns
+        names = dict.fromkeys(name for keys in self._alike for name, _number in keys)
+        return [name for name in names if name not in self._features]
 
-    def applied(self, batch: Batch, predicted: Mapping[int, Floats] | None = None) -> Batch:
-        """Return the rows for scoring, in which irrelevant values are replaced by usual ones.
-
-        With ``only``, a value on the other side of the median becomes the median; within
-        ``ignore_within`` beyond the usual range, it becomes the nearer end of that range. If the
-        context of the rows predicts values, the other side is that of the prediction, and no value
-        moves past its prediction. Missing values and infinities do not change, and neither do
-        columns after the features.
-
-        Parameters
-        ----------
-        batch : ndarray or pyarrow.RecordBatch
-            It is not modified.
-        predicted : mapping of int to ndarray of shape (n,), optional
-            Predicted values, by the numbers of features.
-
-        Returns
-        -------
-        ndarray or pyarrow.RecordBatch
-            ``batch`` itself if no value changes. Integers become floats if necessary.
-        """
-        predicted = predicted or {}
-        if isinstance(batch, np.ndarray):
-            return self._applied_to_matrix(batch, predicted)
-        before = batch.columns
-        columns = list(before)
-        for j, limits in self._limits.items():
-            values = as_numbers(columns[j], self._table.features[j].name)
-            for places, value in limits.changes(values, predicted.get(j)):
-                columns[j] = _with_value(columns[j], places, value)
-        if all(new is old for new, old in zip(columns, before, strict=True)):
-            return batch
-        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
-
-    def _applied_to_matrix(self, X: NDArray[Any], predicted: Mapping[int, Floats]) -> NDArray[Any]:
-        changed = X
-        for j, limits in self._limits.items():
-            for places, value in limits.changes(X[:, j], predicted.get(j)):
-                if changed is X:
-                    changed = X.copy() if X.dtype.kind == "f" else X.astype(np.float64)
-                changed[places, j] = value if isinstance(value, float) else value[places]
-        return changed
-
-    @staticmethod
-    def restored(ruled: Batch, batch: Batch, places: Bools) -> Batch:
-        """Return a batch as changed by `applied`, except at some places (n,), which stay."""
-        if isinstance(batch, np.ndarray) or isinstance(ruled, np.ndarray):
-            return np.where(places[:, np.newaxis], batch, ruled)
-        columns, there = list(ruled.columns), as_column(places)
-        for j, (old, new) in enumerate(zip(batch.columns, columns, strict=True)):
-            # A column that changed is not encoded as a dictionary.
-            if not (pa.types.is_dictionary(new.type) or new.equals(old)):
-                same = plain_type(old) == new.type
-                before = old.cast(new.type) if same else as_column(as_numbers(old, ""))
-                columns[j] = pc.if_else(there, before, new)
-        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
-
-    def impossible(self, batch: Batch) -> Ints:
+    def impossible(self, batch: Batch) -> NDArray[np.int64]:
         """Return the number of the first feature of each row (n,) with an impossible value, or -1.
 
-        Use rows as they were read: `applied` may have replaced impossible values.
+        Use rows as they were read.
         """
-        found = np.full(len(batch), -1, np.int64)
-        for j, one in self._impossible.items():
-            found[one.of_column(_column(batch, j)) & (found < 0)] = j
-        return found
+        none = len(self._names)
+        first = np.full(len(batch), none)
+        for rule in self._impossible:
+            j = self._names.index(rule.feature.name)
+            first[rule.of_column(_column(batch, j)) & (first > j)] = j
+        return np.where(first == none, -1, first)
 
     def words(self, j: int, text: str) -> str:
         """Return words about an impossible value of feature j, whose written form is ``text``."""
-        what = with_name(self._table.features[j], text)
+        what = with_name(self._features[self._names[j]], text)
         return _("%(what)s: impossible by your rules", what=what)
 
     def known(self, batch: Batch) -> Bools:
@@ -214,23 +194,39 @@ class Rules:
 
         A number matches an equal one of any type; a date matches its midnight. A missing value
         matches nothing. In a text column after the features, a number or date matches its usual
-        spellings: 17 is "17" or "17.0".
-
-        Parameters
-        ----------
-        batch : ndarray or pyarrow.RecordBatch
-            With `columns` after the features, found by their names.
-
-        Returns
-        -------
-        ndarray of shape (n,), bool
-
-        Raises
-        ------
-        DataError
-            If one of `columns` is missing.
+        spellings: 17 is "17" or "17.0". Raises `DataError` if one of `columns` is missing.
         """
-        return self._known.of(batch)
+        known = np.zeros(len(batch), np.bool_)
+        for keys, rows in self._alike.items():
+            names = [str(k) for k in range(len(keys))]
+            pairs = [
+                self._compared(batch, name, number, [row[k].value for row in rows])
+                for k, (name, number) in enumerate(keys)
+            ]
+            values = pa.table([values for values, _needed in pairs], names)
+            needed = pa.table([needed for _values, needed in pairs], names)
+            values = values.append_column("row", as_column(np.arange(len(batch))))
+            matching = values.join(needed, names, join_type="left semi", use_threads=False)
+            known[matching.column("row").to_numpy()] = True
+        return known
+
+    def _compared(
+        self, batch: Batch, name: str, number: bool, needed: Sequence[float | str]
+    ) -> tuple[pa.Array, pa.Array]:
+        """Return the values (n,) of a column, and those that known rows need, of the same type."""
+        feature = self._features.get(name)
+        if feature is None:
+            patterns = _SPELLED_NUMBERS if number else ()
+            if any(_ISO_DATE.match(str(text)) for text in needed):
+                patterns = _SPELLED_DATES
+            texts = _texts_of(needed)
+            return _spelled(_behind(batch, name), patterns), _spelled(texts, patterns)
+        column = _column(batch, self._names.index(name))
+        if feature.kind == "categorical":
+            return _texts(column, name), _texts_of(needed)
+        numbers = _numbers(column, feature)
+        numbers = (numbers if numbers.dtype.kind == "f" else numbers.astype(np.float64)) + 0.0
+        return as_column(numbers), as_column(_like(needed, numbers))
 
 
 def rules_path(model: str | os.PathLike[str]) -> Path:
@@ -253,67 +249,48 @@ def rules_beside(model: str | os.PathLike[str]) -> Path | None:
     return path if path.exists() else None
 
 
-def add_rule(
+def add_known(
     path: str | os.PathLike[str],
-    kind: Literal["column", "known"],
-    rule: Mapping[str, Any],
+    column: str,
+    text: str,
     schema: Schema,
     usual: Sequence[UsualValues | None] | None = None,
-    columns: Sequence[str] | None = None,
-) -> bool:
-    """Append a rule to a file, which is created if necessary; existing bytes do not change.
+) -> Rules:
+    """Add a row, known by a text of a column, to the end of a file; return all rules of the file.
 
-    Parameters
-    ----------
-    path : path
-        The file. It is either replaced as a whole or left unchanged.
-    kind : {"column", "known"}
-        What the rule applies to.
-    rule : mapping
-        Its entries, such as ``{"name": "z", "impossible": [0]}`` or ``{"order": 17}``.
-    schema, usual, columns
-        As in `Rules.read`.
-
-    Returns
-    -------
-    bool
-        Whether the file changed: it does not if it already contains the rule.
-
-    Raises
-    ------
-    UsageError
-        If the rule does not fit the table or the existing rules, or if these cannot be read.
-        Nothing is written in this case.
-    OSError
-        If the file cannot be read or written.
+    The file is created if necessary, and either replaced as a whole or left unchanged: also if it
+    contains the row, or cannot be read as by `Rules.read`.
     """
+    if not (is_text(column) and is_text(text)):
+        raise UsageError(f"{column!r} = {text!r}: a file of rules cannot contain this text")
     target = Path(os.path.realpath(path))  # a link stays a link
-    found = target.read_bytes() if target.exists() else b""
-    before = found or HEADER.encode()
-    after = before + block(kind, rule, before)
-    try:
-        content = parsed(after, str(path))
-    except UsageError:
-        Rules.from_dict(parsed(before, str(path)), schema, usual, columns, str(path))
-        raise
-    *earlier, added = content[kind]
-    if block(kind, added, before) != block(kind, rule, before):
-        raise UsageError(
-            f"{path}: {rule!r} becomes {added!r} in a TOML file: add it to the file yourself"
-        )
-    old = Rules.from_dict(content | {kind: earlier}, schema, usual, columns, str(path))
-    where = f"{path}: [[known]] {len(earlier) + 1}"
-    if kind == "known" and old._table.matches(added, where) in old._rows:
-        return False
-    new = Rules.from_dict(content, schema, usual, columns, str(path))
-    if new._settings == old._settings and new._rows == old._rows:
-        return False
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-    with replacing(target) as file:
-        file.write(after)
-    if mode is not None:
+    before = (target.read_bytes() if target.exists() else b"") or HEADER.encode()
+    entry = f"{_in_toml(column)} = {_in_toml(text)}"
+    content = _parsed(before, str(path))
+    rules = Rules.from_dict(content, schema, usual, str(path))
+    known = [*content.get("known", ()), {column: text}]
+    after = Rules.from_dict(content | {"known": known}, schema, usual, str(path))
+    if after._known != rules._known:
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
+        with replacing(target) as file:
+            file.write(before.removesuffix(b"\n") + f"\n\n[[known]]\n{entry}\n".encode())
         os.chmod(target, mode)
-    return True
+    return after
+
+
+def _in_toml(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _parsed(text: bytes, source: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text.decode("utf-8-sig"))  # an editor's byte order mark is not text
+    except RecursionError:
+        raise UsageError(f"{source}: nested too deeply: needs [[column]] and [[known]]") from None
+    except ValueError as error:  # for another encoding, and a number that is too long, too
+        raise UsageError(f"{source}: not TOML in UTF-8: {error}: correct it there") from None
 
 
 @dataclass(frozen=True)
@@ -321,77 +298,147 @@ class _Impossible:
     """Values of a feature that are impossible."""
 
     feature: Feature
-    values: NDArray[np.float64] | pa.Array
+    values: list[float | str]
     below: float
     above: float
 
     @classmethod
-    def of(cls, feature: Feature, said: Settings) -> "_Impossible":
-        found = sorted(said.get("impossible", ()))
-        values = np.array(found, float) if feature.kind == "numeric" else _texts_of(found)
-        return cls(feature, values, *bounds(said))
+    def of(
+        cls,
+        feature: Feature,
+        block: Mapping[str, Any],
+        usual: UsualValues | None,
+        where: str,
+    ) -> "_Impossible":
+        """Return what a [[column]] states; ``usual`` is what is usual for the feature."""
+        for key in block.keys() - {"name", *_SETTINGS}:
+            if key in ("only", "ignore_within"):
+                raise UsageError(f"{where}: {_way_without(key, block[key], feature, usual)}")
+            raise UsageError(f"{where}: {key} is not a setting: {_near(key, _SETTINGS)}")
+        if len(block) < 2:
+            raise UsageError(f"{where}: has no settings: needs one of {', '.join(_SETTINGS)}")
+        listed = block.get("impossible", [])
+        if not isinstance(listed, list) or ("impossible" in block and not listed):
+            raise UsageError(
+                f"{where}: impossible {listed!r:.80}: needs a list of values in brackets, such "
+                "as [0]"
+            )
+        here = f"{where}: impossible"
+        if feature.kind == "categorical":
+            if others := sorted(block.keys() - {"name", "impossible"}):
+                raise UsageError(
+                    f"{where}: {others[0]}: the column has categories, not numbers: only "
+                    "impossible = [...] fits it"
+                )
+            texts = [_text(value, here) for value in listed]
+            share = sum(usual.shares.get(text, 0.0) for text in {*texts}) if usual else 0.0
+            if share > MAJORITY:
+                raise UsageError(
+                    f"{where}: {share:.0%} of the counted rows would be impossible: correct the "
+                    "rule, or the rows and the model"
+                )
+            return cls(feature, [*texts], -math.inf, math.inf)
+        numbers = [_number(feature, value, here) for value in listed]
+        below, above = (
+            _number(feature, block[key], f"{where}: {key}") if key in block else unbounded
+            for key, unbounded in (("impossible_below", -math.inf), ("impossible_above", math.inf))
+        )
+        if below >= above:
+            ends = f"{value_words(feature, below)} and above {value_words(feature, above)}"
+            raise UsageError(
+                f"{where}: impossible below {ends}: needs the first number to be lower"
+            )
+        median = None if usual is None or usual.middle is None else usual.middle[1]
+        if median is not None and (not below <= median <= above or median in numbers):
+            raise UsageError(
+                f"{where}: {value_words(feature, median)}, the median of the counted rows, would "
+                "be impossible: correct the rule, or the rows and the model"
+            )
+        return cls(feature, [*numbers], below, above)
 
     def of_column(self, column: Any) -> Bools:
         """Return which values (n,) of a column are impossible."""
         if self.feature.kind == "categorical":
-            return np.asarray(_text_places(column, self.feature.name, self.values) >= 0)
-        numbers = _numbers(column, self.feature.name, self.feature.unit == DATE)
-        with np.errstate(over="ignore"):  # numbers are compared in the column's precision
-            found: Bools = (numbers < self.below) | (numbers > self.above)
-            if len(self.values):
-                found |= np.isin(numbers, _like(self.values, numbers))
-        return found
-
-
-@dataclass(frozen=True)
-class _Limits:
-    """Numbers of a feature that all count unchanged, and how far beyond they count as the limit."""
-
-    bottom: float = -np.inf
-    low: float = -np.inf
-    high: float = np.inf
-    top: float = np.inf
-
-    @classmethod
-    def of(cls, said: Settings, middle: tuple[float, float, float] | None) -> "_Limits":
-        assert middle is not None  # `_check_settings` ensures this
-        low, median, high = map(float, middle)
-        within, only = said.get("ignore_within"), said.get("only")
-        found = {}
-        if within is not None:
-            # 0.7 plus 0.1 is 0.8, although not in floats.
-            within += 4.0 * float(np.spacing(max(abs(low), abs(high), within)))
-            found = {"bottom": low - within, "low": low, "high": high, "top": high + within}
-        if only == "high":
-            found |= {"bottom": -np.inf, "low": median}
-        if only == "low":
-            found |= {"high": median, "top": np.inf}
-        return cls(**found)
-
-    def changes(
-        self, values: NDArray[Any], predicted: Floats | None = None
-    ) -> Iterator[tuple[Bools, float | Floats]]:
-        """Yield which values (n,) are replaced, and the replacements, if there are any."""
-        low: float | Floats = self.low
-        high: float | Floats = self.high
-        if predicted is not None:
-            low, high = self._around(values, predicted)
+            found = pc.is_in(_texts(column, self.feature.name), _texts_of(self.values))
+            return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+        numbers = _numbers(column, self.feature)
         with np.errstate(over="ignore"):
-            lower = (values < low) & (values >= self.bottom)
-            upper = (values > high) & (values <= self.top)
-        for places, value in ((lower, low), (upper, high)):
-            if places.any() and (places := places & np.isfinite(values)).any():
-                yield places, value
+            beyond: Bools = (numbers < self.below) | (numbers > self.above)
+        return beyond | np.isin(numbers, _like(self.values, numbers))
 
-    def _around(self, values: NDArray[Any], predicted: Floats) -> tuple[Floats, Floats]:
-        """Return the ends, for each value (n,), that are between it and its prediction."""
-        low = np.full(len(values), -np.inf) if self.low == -np.inf else predicted
-        high = np.full(len(values), np.inf) if self.high == np.inf else predicted
-        if np.isfinite(self.bottom):
-            low = np.minimum(self.low, np.fmax(values, predicted))
-        if np.isfinite(self.top):
-            high = np.maximum(self.high, np.fmin(values, predicted))
-        return low, high
+
+def _way_without(key: str, value: object, feature: Feature, usual: UsualValues | None) -> str:
+    """Return what to do instead of a setting of 1.0.0rc1, for values that do not matter."""
+    low, median, high = "its lower", "its median", "upper end"
+    if usual is not None and usual.middle is not None:
+        low, median, high = (value_words(feature, x) for x in usual.middle)
+    way = f"raise lower values to {median}"
+    if key == "ignore_within":
+        way = f"change values up to {value} beyond {low} to {high} to the nearer of these"
+    elif value == "low":
+        way = f"lower higher values to {median}"
+    return (
+        f"{key} is no longer read: delete this line, and {way} in the rows before they are "
+        "scored (in pandas, by clip), or answer fine to such rows in a review"
+    )
+
+
+# --- values of rules ------------------------------------------------------------------------------
+
+
+def _known_value(name: str, feature: Feature | None, value: object, where: str) -> KnownValue:
+    if isinstance(value, dict):
+        raise UsageError(f'{where}: {name}: write a name with dots in quotes: "{name}...." = 1')
+    where = f"{where}: {name} ="
+    if feature is not None and feature.kind == "numeric":
+        return KnownValue(name, True, _number(feature, value, where))
+    return KnownValue(name, type(value) in (int, float), _text(value, where))
+
+
+def _near(name: str, names: Sequence[str]) -> str:
+    folded = {one.casefold(): one for one in names}
+    if close := difflib.get_close_matches(name.casefold(), folded, n=1):
+        return f"did you mean {folded[close[0]]!r}?"
+    return f"needs one of {', '.join(map(repr, names[:10]))}{', ...' * (len(names) > 10)}"
+
+
+def _number(feature: Feature, value: object, where: str) -> float:
+    needed = "a finite number"
+    if feature.unit == DATE:
+        needed = "a date, such as 2026-01-31"
+        if (seconds := _seconds(value)) is not None:
+            return seconds
+    elif feature.unit == SINCE:
+        needed = 'a length of time, such as "30 days"'
+        if isinstance(value, str) and (length := _LENGTH.fullmatch(value)):
+            return math.log2(1.0 + float(length[1]) * _LENGTHS[length[2]])
+    elif isinstance(value, int | float) and abs(value) <= sys.float_info.max:
+        return float(value) + 0.0  # no -0.0
+    raise UsageError(f"{where} {value!r:.80}: needs {needed}, like the values of {feature.name!r}")
+
+
+def _seconds(value: object) -> float | None:
+    """Return a date, or its text in ISO 8601, as seconds since 1970-01-01 UTC; otherwise None."""
+    if isinstance(value, str) and _ISO_DATE.match(value):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if not isinstance(value, datetime):
+        return None
+    return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+
+
+def _text(value: object, where: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | date):
+        return fold(str(value))
+    if isinstance(value, int | float) and abs(value) <= sys.float_info.max:
+        return str(int(value)) if value == int(value) else repr(value)
+    raise UsageError(f"{where} {value!r:.80}: needs a text, number, date, true or false")
 
 
 # --- columns of batches ---------------------------------------------------------------------------
@@ -401,173 +448,44 @@ def _column(batch: Batch, j: int) -> Any:
     return batch[:, j] if isinstance(batch, np.ndarray) else batch.column(j)
 
 
-def _numbers(column: Any, name: str, dated: bool) -> NDArray[Any]:
+def _behind(batch: Batch, name: str) -> pa.Array:
+    if not isinstance(batch, np.ndarray):
+        names = [fold(other) for other in batch.schema.names]
+        if fold(name) in names:
+            return batch.column(names.index(fold(name)))
+    raise DataError(
+        f"the rows have no column {name!r}, which known rows have to match: add it, or remove it "
+        "from the rules"
+    )
+
+
+def _numbers(column: Any, feature: Feature) -> NDArray[Any]:
     """Return the numbers (n,) of a column; dates to the microsecond, which floats can hold."""
-    values = column if isinstance(column, np.ndarray) else as_numbers(column, name)
-    return np.round(values, 6) if dated and values.dtype == np.float64 else values
+    values = column if isinstance(column, np.ndarray) else as_numbers(column, feature.name)
+    return np.round(values, 6) if feature.unit == DATE and values.dtype == np.float64 else values
 
 
-def _like(values: NDArray[np.float64], numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return values in the precision of the numbers with which they are compared."""
-    return values.astype(numbers.dtype) if numbers.dtype.kind == "f" else values
+def _like(values: Sequence[float | str], numbers: NDArray[Any]) -> NDArray[Any]:
+    with np.errstate(over="ignore"):
+        return np.array(values, numbers.dtype if numbers.dtype.kind == "f" else np.float64)
 
 
-def _text_places(column: Any, name: str, texts: pa.Array) -> Ints:
-    """Return the place of each text (n,) of a column among some texts; -1 if it is not there."""
-    if isinstance(column, np.ndarray):
-        column = as_column(column)
-    index = pc.index_in(fold_texts(as_texts(column, name)), texts, skip_nulls=True)
-    return filled(index, -1).astype(np.int64)
+def _texts(column: Any, name: str) -> pa.Array:
+    column = as_column(column) if isinstance(column, np.ndarray) else column
+    return fold_texts(as_texts(column, name)).cast(pa.string())
 
 
-def _texts_of(texts: Iterable[str]) -> pa.Array:
-    """Return the texts in a rule in the form in which they are looked up."""
-    return texts_column([*map(fold, texts)])
+def _texts_of(values: Sequence[float | str]) -> pa.Array:
+    return texts_column([str(value) for value in values])
 
 
-def _is_time(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_date, pa.types.is_timestamp, pa.types.is_duration, pa.types.is_time)
-    return any(test(kind) for test in tests)
-
-
-def _with_value(column: pa.Array, places: Bools, value: float | Floats) -> pa.Array:
-    """Return a column of numbers with a value at some places, of the same type if possible.
-
-    If ``value`` is an array (n,), the result has floats.
-    """
-    if not isinstance(value, float):
-        return as_column(np.where(places, value, as_numbers(column, "")))
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    one = _of_type(value, column.type)
-    if one is None:
-        column, one = pc.cast(column, pa.float64(), safe=False), as_column(np.array([value]))
-    return pc.if_else(as_column(places), one[0], column)
-
-
-def _of_type(value: float, kind: pa.DataType) -> pa.Array | None:
-    """Return a number as an array of one of an Arrow type; None if the type cannot hold it."""
-    if _is_time(kind):
-        days = {pa.date32(): 1.0 / 86_400.0, pa.date64(): 1e3}
-        ticks = days.get(kind) or {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
-        whole = np.int32 if kind.bit_width == 32 else np.int64
-        return as_column(np.array([round(value * ticks)], whole)).cast(kind)
-    try:
-        one = pc.cast(as_column(np.array([value])), kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return None
-    return one if pa.types.is_floating(kind) or as_numbers(one, "")[0] == value else None
-
-
-# --- known rows -----------------------------------------------------------------------------------
-
-
-def _spellings(match: Match) -> set[str]:
-    """Return the spellings of a value in a text column."""
-    if isinstance(match.value, str):
-        return {match.value}
-    if match.kind == "number":
-        whole = float(match.value).is_integer()
-        return {match.text, f"{match.text}.0"} if whole else {match.text}
-    at = datetime(1970, 1, 1) + timedelta(seconds=match.value)
-    found = {at.isoformat(sep) for sep in " T"}
-    if not (at.second or at.microsecond):
-        found |= {at.isoformat(sep, "minutes") for sep in " T"}
-    if not (at.hour or at.minute or at.second or at.microsecond):
-        found.add(at.date().isoformat())
-    return {match.text} | found | {f"{one}Z" for one in found}
-
-
-class _Lookup:
-    """The values of one kind in one column that known rows have to match: each has a code."""
-
-    def __init__(self, matches: Sequence[Match], place: int | None) -> None:
-        self.name, self._kind = matches[0].column, matches[0].kind
-        self.place = place
-        self.codes = {v: code for code, v in enumerate(dict.fromkeys(m.value for m in matches))}
-        if self._kind != "text":
-            numbers = np.array([*self.codes], np.float64)
-            self._order = np.argsort(numbers, kind="stable")
-            self._numbers = numbers[self._order]
-        spelled = {
-            text: self.codes[m.value]
-            for m in matches
-            if self._kind == "text" or place is None
-            for text in _spellings(m)
-        }
-        self._texts, self._text_codes = _texts_of(spelled), np.array([*spelled.values()])
-
-    def of(self, batch: Batch) -> Ints:
-        """Return the code of each row (n,); -1 if it has none of the values."""
-        column = self._column(batch)
-        if self._are_numbers(column):
-            values = _numbers(column, self.name, self._kind == "date")
-            with np.errstate(over="ignore"):
-                known = _like(self._numbers, values)
-            at = np.minimum(np.searchsorted(known, values), len(known) - 1)
-            return np.where(known[at] == values, self._order[at], -1)
-        at = _text_places(column, self.name, self._texts)
-        return np.where(at >= 0, self._text_codes[at], -1)
-
-    def _column(self, batch: Batch) -> Any:
-        if self.place is not None:
-            return _column(batch, self.place)
-        if not isinstance(batch, np.ndarray):
-            names = [*map(fold, batch.schema.names)]
-            if fold(self.name) in names:
-                return batch.column(names.index(fold(self.name)))
-        raise DataError(
-            f"the rows have no column {self.name!r}, which known rows have to match: add it, or "
-            "remove it from the rules"
-        )
-
-    def _are_numbers(self, column: Any) -> bool:
-        """Whether the values of a column are compared as numbers, and not as texts."""
-        if self._kind == "text" or self.place is not None:
-            return self._kind != "text"
-        kind = plain_type(column)
-        # Whole numbers after the features may be too large for floats; their text is exact.
-        floats = pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        return floats if self._kind == "number" else _is_time(kind)
-
-
-class _KnownRows:
-    """Finds all known rows at once: rules about the same columns form one tree of codes."""
-
-    def __init__(self, table: RuleColumns, rows: Sequence[frozenset[Match]]) -> None:
-        by_column: dict[tuple[str, str], list[Match]] = {}
-        alike: dict[tuple[tuple[str, str], ...], list[list[Match]]] = {}
-        for row in rows:
-            matches = sorted(row, key=lambda m: m[:2])
-            alike.setdefault(tuple(m[:2] for m in matches), []).append(matches)
-            for m in matches:
-                by_column.setdefault(m[:2], []).append(m)
-        lookups = {key: _Lookup(some, table.places.get(key[0])) for key, some in by_column.items()}
-        self.columns = list(
-            dict.fromkeys(one.name for one in lookups.values() if one.place is None)
-        )
-        self._lookups = list(lookups.values())
-        self._trees = []
-        for keys, some in alike.items():
-            steps, nodes = [], np.zeros(len(some), np.int64)
-            for c, one in enumerate(lookups[key] for key in keys):
-                codes = np.array([one.codes[matches[c].value] for matches in some])
-                branches, nodes = np.unique(nodes * len(one.codes) + codes, return_inverse=True)
-                steps.append((one, branches))
-            self._trees.append(steps)
-
-    def of(self, batch: Batch) -> Bools:
-        """Return which rows (n,) are known."""
-        known = np.zeros(len(batch), np.bool_)
-        codes = {one: one.of(batch) for one in self._lookups}
-        for steps in self._trees:
-            rows = np.flatnonzero(codes[steps[0][0]] >= 0)
-            nodes = np.zeros(len(rows), np.int64)
-            for one, branches in steps:
-                found = codes[one][rows]
-                wanted = nodes * len(one.codes) + found
-                at = np.minimum(np.searchsorted(branches, wanted), len(branches) - 1)
-                same = (branches[at] == wanted) & (found >= 0)
-                rows, nodes = rows[same], at[same]
-            known[rows] = True
-        return known
+def _spelled(column: pa.Array, patterns: Sequence[tuple[str, str]]) -> pa.Array:
+    """Return a column as texts, in which equal numbers or points in time are spelled alike."""
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp(column.type.unit))  # in UTC
+    elif pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    texts = _texts(column, "")
+    for pattern, plain in patterns:
+        texts = pc.replace_substring_regex(texts, pattern, plain)
+    return texts

@@ -63,7 +63,7 @@ class Scorer:
         self.plan = sketch.plan
         self.values = sketch.cell_scores()
         self._encoder = Encoder(self.plan.schema)
-        #: The rules of the rows' owner: irrelevant values are scored as usual ones.
+        #: The rules of the rows' owner, which change no score: see `hushtable.scores.rules`.
         self.rules: Rules | None = None
         self.scoring = self.plan.family.scoring(self.values)
 
@@ -112,7 +112,7 @@ class Scorer:
         return other
 
     def by_rules(self, rules: "Rules | None") -> "Scorer":
-        """Return a scorer that applies the rules of the rows' owner."""
+        """Return a scorer with the rules of the rows' owner, which lists apply."""
         other = copy(self)
         other.rules = rules
         return other
@@ -146,32 +146,7 @@ class Scorer:
     def encode(self, item: Numbered) -> Codes:
         """Return the codes of a numbered batch."""
         start, batch, _ = item
-        if self.rules is not None and (ruled := self.ruled(batch, start)) is not batch:
-            batch = self._no_lower(batch, ruled, start)
         return self._encoder.encode(batch, start)
-
-    def ruled(self, batch: Batch, start: int) -> Batch:
-        """Return rows with their owner's rules applied; ``batch`` itself if no value changes."""
-        if self.rules is None:
-            return batch
-        schema = self.plan.schema
-        if (differences := schema.differences) is None:
-            return self.rules.applied(batch)
-        features = schema.of_rows.features
-        predicted = differences.predicted(batch, features, start)
-        ruled = self.rules.applied(batch, dict(zip(differences.columns, predicted, strict=True)))
-        return ruled if ruled is batch else differences.renewed(ruled, features, start)
-
-    def _no_lower(self, batch: Batch, ruled: Batch, start: int) -> Batch:
-        """Return the rows with rules applied, but unchanged if these would lower the score.
-
-        A usual value can be unusual together with the other values of its row. The scores are those
-        without verdicts, so that the result does not depend on verdicts.
-        """
-        base = self.scoring if self._unlearned is None else self._unlearned[0]
-        by_rules, plain = (base(self._encoder.encode(one, start)) for one in (ruled, batch))
-        lower = by_rules < plain
-        return self.rules.restored(ruled, batch, lower) if self.rules and lower.any() else ruled
 
     def scored(self, item: Numbered) -> tuple[Codes, Floats]:
         """Return the codes of a numbered batch, and its scores."""
@@ -196,7 +171,6 @@ class Scorer:
         ndarray of shape (n,), float64
         """
         stored = self._encoder.takes_stored and self.plan.family.takes_stored
-        stored &= self.rules is None
         return self.filled(X, lambda item: self.scored(item)[1], (), n_jobs, stored=stored)
 
     @progress.shown("Scoring")
@@ -214,7 +188,7 @@ class Scorer:
         With ``stored``, batches of sparse rows may come as `StoredRows`.
         """
         reader = self.open(X)
-        if isinstance(reader.read, PlacedRows) and self.rules is None:
+        if isinstance(reader.read, PlacedRows):
             return found((0, cast(Batch, reader.read), None))  # `encode` takes it as a batch
         if reader.n_rows is None:
             parts = list(self.mapped(reader, found, n_jobs))

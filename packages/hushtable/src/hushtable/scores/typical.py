@@ -21,7 +21,7 @@ from hushtable.data.readers import Batch
 from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_words, value_words
 from hushtable.errors import PlanError
 from hushtable.language import N_, _, numerals
-from hushtable.scores.far import far_limits, limits, spread
+from hushtable.scores.limits import far_limits, limits, spread
 
 #: The quantiles stored for a numeric feature. Model files have had these since protocol 1,
 #: and all words follow them: a number below the first is low, one above the last is high.
@@ -226,7 +226,6 @@ class UsualValues:
 
 
 def _rising(numbers: Any, n: int) -> bool:
-    """Whether these are n finite rising numbers."""
     return numbers is None or (
         len(numbers) == n
         and all(type(x) in (int, float) and math.isfinite(x) for x in numbers)
@@ -251,8 +250,6 @@ def _shares_of_few(feature: Feature, values: NDArray[np.float64], n_rows: int) -
 
 
 def _are_few(shares: dict[str, float]) -> bool:
-    """Whether shares are those of few numbers, each written by `repr`."""
-
     def is_number(text: str) -> bool:
         with contextlib.suppress(ValueError):
             return math.isfinite(float(text)) and repr(float(text)) == text
@@ -523,7 +520,6 @@ def range_text(low: float, high: float, feature: Feature, kind: pa.DataType) -> 
 
 
 def _usual_range(feature: Feature, kind: pa.DataType, usual: UsualValues | None) -> str:
-    """Return the middle 90% of the counted rows' numbers, few numbers, or the plan's range."""
     if usual is not None and usual.shares:
         most = sorted(usual.shares.items(), key=lambda one: -one[1])[:_NAMED]
         return ", ".join(

@@ -4,10 +4,11 @@ They are read off a sample of rows that are evenly spaced by number: the same sa
 batches, threads and sources. A row of weight w represents w rows.
 """
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable import kernels
+from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.readers import Batch, Reader, taken
 from hushtable.data.readers.stored import OfSparse, StoredRows
 from hushtable.data.relations import numbers_of as numbers_of_rows
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.weights import Weights
-from hushtable.errors import PlanError
+from hushtable.errors import FileError, PlanError, UsageError
 from hushtable.files import Content
 from hushtable.language import N_
+from hushtable.plans.draws import Purpose
 from hushtable.plans.families.family import EVERY_ROW_ONCE
-from hushtable.scores.far import BUT
+from hushtable.privacy.layout import onto_simplex
+from hushtable.scores.limits import BUT
 from hushtable.scores.pairs import PairCounts
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import UsualValues, numbers_of, texts_of
@@ -194,7 +198,6 @@ class Usual:
 
 
 def _charted(values: Sequence[UsualValues]) -> list[int]:
-    """Return the features of many numbers."""
     return [j for j, one in enumerate(values) if one.middle is not None and not one.shares]
 
 
@@ -385,7 +388,6 @@ class PassingSample:
             yield batch
 
     def _thin(self) -> None:
-        """Keep every second row."""
         self._step, first, kept = 2 * self._step, 0, []
         for n, batch in self._batches:
             rows = np.arange(first % 2, n, 2)
@@ -409,7 +411,6 @@ def _values(
     times: Ints,
     ends: Callable[[int], tuple[float, float]] | None = None,
 ) -> tuple[UsualValues, ...]:
-    """Return the usual values of each feature in batches whose rows represent ``times`` rows."""
     return tuple(
         UsualValues.of(feature, j, batches, times, None if ends is None else ends(j))
         for j, feature in enumerate(features)
@@ -422,7 +423,6 @@ def _bars(
     batches: Sequence[Batch],
     times: Ints,
 ) -> dict[int, Ints]:
-    """Return the rows in equal parts of the range of each feature of many numbers."""
     found = {}
     for j in _charted(values):
         feature = features[j]
@@ -454,3 +454,65 @@ def _parts_of_context(
             some = [taken(b, np.flatnonzero(i)) for b, i in zip(batches, inside, strict=True)]
             found[c] = some, times[texts == c]
     return found
+
+
+class Frequencies:
+    """Relative frequencies of values among the merged rows, feature by feature.
+
+    It needs counts under `Plan.marginals`, else it raises `FileError`, with ``name`` for the file.
+    """
+
+    def __init__(self, counts: Counts, name: str) -> None:
+        plan = counts.plan
+        if plan.purpose is not Purpose.MARGINALS:
+            raise FileError(
+                f"{name} holds counts of a {plan.detector!r} plan: --marginals takes a merged "
+                "sketch or release under hushtable plan marginals"
+            )
+        if plan.schema.relations is not None:
+            raise UsageError(
+                f"{name} counts residuals of columns with relations, not values: count under "
+                "hushtable plan marginals of a schema without relations"
+            )
+        self.features, self._name = plan.schema.features, name
+        n_rows = max(1.0, float(counts.counts.sum()) / len(self.features))
+        #: Rows at the end of a range that count as none: see `UsualValues.of_cells`.
+        self._few = (BUT + 0.5 + 5.0 * counts.noise_sd) / n_rows
+        #: For each feature, the relative frequency of each cell, with the noise smoothed out: cells
+        #: divide a range from low to high, or are categories; the last is for missing values.
+        self.cells = []
+        for first, last in itertools.pairwise(plan.family.offsets):
+            rows = counts.counts[first:last].astype(np.float64)
+            if counts.noise_sd > 0.0:
+                rows = onto_simplex(rows, n_rows)
+            self.cells.append(rows / max(1.0, rows.sum()))
+
+    @cached_property
+    def usual(self) -> list[UsualValues | None]:
+        """The usual values of each feature among the merged rows."""
+        found = (
+            UsualValues.of_cells(
+                feature, cells[:-1], partial(_edges, feature, len(cells) - 1), self._few
+            )
+            for feature, cells in zip(self.features, self.cells, strict=True)
+        )
+        missing = [float(cells[-1]) for cells in self.cells]
+        return [u and replace(u, missing=share) for u, share in zip(found, missing, strict=True)]
+
+    def check(self, features: Sequence[Feature]) -> None:
+        """Raise `PlanError` unless these are the features that were counted."""
+        if [(f.name, f.kind) for f in self.features] != [(f.name, f.kind) for f in features]:
+            raise PlanError(
+                f"{self._name}: the marginals do not belong to the model's features, in its order"
+            )
+
+    def beside(self, own: Usual | None) -> Usual:
+        """Return what is usual among the merged rows; bars and pairs come from the own rows."""
+        if own is None:
+            return Usual(None, tuple(self.usual), among=MERGED)
+        return replace(own, values=tuple(self.usual), within={}, bars_within={}, among=MERGED)
+
+
+def _edges(feature: Feature, n_cells: int, first: int, last: int) -> tuple[float, float]:
+    width = (feature.high - feature.low) / n_cells
+    return feature.low + first * width, min(feature.low + (last + 1) * width, feature.high)

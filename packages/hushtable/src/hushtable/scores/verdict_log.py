@@ -6,25 +6,46 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO
 
 from hushtable.data.options import notes
 from hushtable.data.spreadsheets import harmless, original
-from hushtable.errors import DataError, FileError, UsageError, explain
-from hushtable.scores.candidates import ReviewRow
-from hushtable.scores.review import ANSWERS, Answer, Review
-from hushtable.scores.rules import Rules, add_rule
-from hushtable.scores.usual import Usual
+from hushtable.errors import DataError, FileError, explain
+from hushtable.lazy import exports, removed
+from hushtable.plans.families import FINE, OUTLIER
 
+#: An answer that is not a verdict, and all answers.
+SKIP = "skip"
+ANSWERS = (OUTLIER, FINE, SKIP)
+#: In a log: the last answer to the row was taken back.
+UNDO = "undo"
 #: Columns; ``check`` is a check value of the row's values under the plan.
 COLUMNS = ("when", "who", "row", "id", "verdict", "note", "score", "plan_id", "check")
-UNDO = "undo"
 _HEAD = f"{','.join(COLUMNS)}\n"
 #: Length of a plan's id and of a check, in letters.
 _PLAN_ID, _CHECK = 64, 16
+
+removed({f"{__name__}.LoggedReview": "call Review(..., log=log) of hushtable.scores.review"})
+__getattr__, _ = exports(__name__, {})  # refuses what was removed
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Someone's answer to a row.
+
+    ``check`` is a check value of the row's values under the plan, which differs for other rows.
+    ``who`` answered, and ``when`` (UTC, ISO 8601), are as recorded in the log, if they are.
+    """
+
+    row: int
+    verdict: str
+    note: str = ""
+    check: str = ""
+    who: str = ""
+    when: str = ""
 
 
 class VerdictLog:
@@ -47,8 +68,7 @@ class VerdictLog:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from hushtable.scores.review import Answer
-    >>> from hushtable.scores.verdict_log import VerdictLog
+    >>> from hushtable.scores.verdict_log import Answer, VerdictLog
     >>> log = VerdictLog(Path("rows.csv.verdicts.csv"), "0" * 64, "Ada")
     >>> with log.held():
     ...     _ = log.add(Answer(17, "outlier", check="0" * 16))
@@ -167,7 +187,6 @@ def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
 
 
 def _fields(line: str) -> tuple[Answer, str] | None:
-    """Return the answer in a line, and its plan's id; None if the line is not complete."""
     try:
         (fields,) = csv.reader([line.rstrip("\r")], strict=True)
     except (csv.Error, ValueError):
@@ -182,7 +201,6 @@ def _fields(line: str) -> tuple[Answer, str] | None:
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
-    """Keep other processes out until the file is closed."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -199,104 +217,3 @@ def _lock(file: BinaryIO, path: Path) -> None:
             f"{path}: another hushtable review or desk uses this log: wait until it has ended, or "
             "give another --log (hushtable learn takes several)"
         ) from None
-
-
-class LoggedReview:
-    """A review whose answers are in a log, and whose rules are next to the model.
-
-    An answer is on disk before it counts. The terminal and the desk are two interfaces to it.
-
-    Parameters
-    ----------
-    review : Review
-    log : VerdictLog
-        Must be held: see `VerdictLog.held`.
-    id_ : str or None
-        The kept column by which the log names rows.
-    rules : path or None
-        The file of the owner's rules; None if a model has none next to it.
-    usual : Usual or None
-        What the model knows about usual values.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from hushtable import HushTable
-    >>> from hushtable.scores import Scorer
-    >>> from hushtable.scores.review import Review
-    >>> from hushtable.scores.verdict_log import LoggedReview, VerdictLog
-    >>> X = np.random.default_rng(0).normal(size=(500, 3))
-    >>> X[7, 2] = 9.0
-    >>> scorer = Scorer(HushTable(random_state=0).fit(X).sketch_)
-    >>> log = VerdictLog(Path("rows.verdicts.csv"), scorer.plan.first_pass().plan_id, "Ada")
-    >>> with log.held():
-    ...     judged = LoggedReview(Review(scorer, scorer.open(X)), log)
-    ...     judged.answer(judged.review.next(), "outlier")
-    >>> judged.review.answers[0].row
-    7
-    """
-
-    def __init__(
-        self,
-        review: Review,
-        log: VerdictLog,
-        id_: str | None = None,
-        rules: Path | None = None,
-        usual: Usual | None = None,
-    ) -> None:
-        self.review, self.log, self.id_, self.rules = review, log, id_, rules
-        self._usual = None if usual is None else usual.values
-
-    def answer(self, row: ReviewRow, verdict: str, note: str = "", who: str = "") -> None:
-        """Record an answer to a row: "outlier", "fine" or "skip"."""
-        self.review.check(row, verdict)
-        answer = Answer(row.row, verdict, note, row.check, who)
-        answer = self.log.add(answer, row.kept.get(self.id_ or "", ""), row.score)
-        self.review.take(answer)
-
-    def undo(self, who: str = "") -> Answer | None:
-        """Take back the last answer, and return it; None if there is none."""
-        if not self.review.answers:
-            return None
-        gone = self.review.answers[-1]
-        self.log.add(Answer(gone.row, UNDO, check=gone.check, who=who))
-        return self.review.undo()
-
-    def add_known(self, row: ReviewRow) -> dict[str, Any]:
-        """Stop listing a row; return the rule, which is written to the file."""
-        if not self.id_:
-            raise UsageError("a known row needs --id NAME, the column that names rows")
-        return self._add("known", {self.id_: row.kept[self.id_]})
-
-    def add_only(self, row: ReviewRow, column: str) -> dict[str, Any]:
-        """Ignore values on this row's side of a column; return the rule written to the file."""
-        phrase = row.values.get(column)
-        if phrase is None or phrase.direction not in ("high", "low"):
-            raise UsageError(f"{column}: needs a column whose value is high or low here")
-        other = "low" if phrase.direction == "high" else "high"
-        return self._add("column", {"name": column, "only": other})
-
-    def add_ignored(self, row: ReviewRow, column: str) -> dict[str, Any]:
-        """Ignore values of a column up to this row's; return the rule written to the file."""
-        at = next((j for j, one in enumerate(row.features) if one.name == column), None)
-        middle = None
-        if at is not None and self._usual is not None and (usual := self._usual[at]) is not None:
-            middle = usual.middle
-        phrase = row.values.get(column)
-        if middle is None or phrase is None or not isinstance(phrase.value, int | float):
-            raise UsageError(f"{column}: needs a column of numbers with a usual range")
-        beyond = max(middle[0] - phrase.value, phrase.value - middle[2])
-        if beyond <= 0.0:
-            raise UsageError(
-                f"{column}: {phrase.text} is within the usual range: needs a value beyond it"
-            )
-        return self._add("column", {"name": column, "ignore_within": float(beyond)})
-
-    def _add(self, kind: Literal["column", "known"], rule: dict[str, Any]) -> dict[str, Any]:
-        if self.rules is None:
-            raise UsageError("rules are kept next to a model on this machine: copy it")
-        schema = self.review.scorer.plan.schema
-        add_rule(self.rules, kind, rule, schema, self._usual)
-        self.review.use(Rules.read(self.rules, schema, self._usual))
-        return rule
