@@ -21,7 +21,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from hushtable.charts.lines import ChartLine, LineChart
 from hushtable.counts.sketch import count_here
 from hushtable.data.columns import as_numbers, is_text
 from hushtable.data.readers import Reader
@@ -34,6 +33,7 @@ from hushtable.streams import Drift
 from hushtable_desk.folder import Folder
 from hushtable_desk.judging import JudgedRows
 from hushtable_desk.language import _
+from hushtable_desk.lines import ChartLine, LineChart
 from hushtable_desk.listing import Line
 from hushtable_desk.pages import desk_of
 from hushtable_desk.tables import Table
