@@ -14,7 +14,6 @@ import pyarrow as pa
 from hushtable import files
 from hushtable.cli.learn import read_texts, read_verdicts, verdicts_by_number
 from hushtable.cli.output import Target, shown, size
-from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph, TextTable
 from hushtable.cli.rows import Rows
 from hushtable.cli.tables import SCORES, write_scores, write_table
@@ -23,6 +22,7 @@ from hushtable.data.readers import Reader, as_reader
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, numerals
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
+from hushtable.progress import watched
 from hushtable.scores.typical import percent
 from hushtable_federation.home import WORDS, HomeModel
 from hushtable_federation.language import WORDS as TEXTS

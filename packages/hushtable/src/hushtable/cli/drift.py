@@ -10,7 +10,6 @@ import numpy as np
 from hushtable import files
 from hushtable.cli.options import Threads, argument, number, option
 from hushtable.cli.output import shown
-from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import READS, Reads
 from hushtable.counts.base import Counts
@@ -21,6 +20,7 @@ from hushtable.data.texts.reading import Reading
 from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_drift
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
+from hushtable.progress import watched
 from hushtable.streams import Drift
 
 

@@ -10,7 +10,6 @@ from hushtable import files, plugins
 from hushtable.cli.counts import read_counts
 from hushtable.cli.options import Language, Threads, argument, check_contamination, flag, option
 from hushtable.cli.output import Target, listed, size
-from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult
 from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.counts.base import Counts
@@ -19,6 +18,7 @@ from hushtable.data.texts.reading import Reading
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
 from hushtable.language import ENGLISH, speaking
+from hushtable.progress import watched
 from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
 from hushtable.report.page import check_report_extra, page
 from hushtable.report.rows import RowsToShow, Scores, score_rows

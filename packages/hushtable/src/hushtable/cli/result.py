@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from hushtable import progress
 from hushtable.cli.errors import escaped, plain_stream
 from hushtable.data.options import notes
 
@@ -118,23 +119,19 @@ class CommandResult:
         return self.code
 
 
-_machines = False
-
-
 def for_machines() -> bool:
     """Return whether the running command was given ``--json``: nothing but JSON is printed."""
-    return _machines
+    return progress.for_machines
 
 
 @contextlib.contextmanager
 def machine_output(asked: bool) -> Iterator[None]:
     """Let the body write for machines, if ``--json`` was given."""
-    global _machines
-    before, _machines = _machines, asked
+    before, progress.for_machines = progress.for_machines, asked
     try:
         yield
     finally:
-        _machines = before
+        progress.for_machines = before
 
 
 @contextlib.contextmanager
