@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from hushtable.cli import progress
+from hushtable import progress
 from hushtable_bench import figures
 from places import ROOT, script
 

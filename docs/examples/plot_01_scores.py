@@ -7,15 +7,14 @@ sparse region get a low score, whether they are outside all clusters or between 
 
 - *Data*: made up here, so that the correct answer is known.
 - *How to*: :doc:`/tutorials/one-table`, :doc:`/explanation/score`.
-- *API*: :class:`hushtable.HushTable`, :class:`hushtable.plots.ScoreDisplay`,
-  :class:`hushtable.plots.RankedOutliersDisplay`.
+- *API*: :class:`hushtable.HushTable`, :class:`hushtable.plots.ScoreDisplay`.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from hushtable import HushTable
-from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
+from hushtable.plots import ScoreDisplay
 
 rng = np.random.default_rng(0)
 crowds = rng.normal((2, 2), 0.5, (600, 2)), rng.normal((7, 6), 0.8, (400, 2))
@@ -47,10 +46,13 @@ display.ax_.set_title("Scores of 1,004 rows, and the threshold", loc="left", pad
 # The figure ranks the lowest rows. The output lists how much each feature lowers the scores of the
 # four outliers.
 
-display = RankedOutliersDisplay.from_estimator(detector, X, n_rows=8)
-display.ax_.set_title(
-    "The eight lowest scores; the first four are the outliers", loc="left", pad=20
-)
+lowest = detector.outliers(X, n=8)
+figure, ax = plt.subplots()
+ax.errorbar(lowest["score"], range(8), xerr=1.96 * np.asarray(lowest["error"]), fmt="o")
+ax.set_yticks(range(8), lowest["row"])
+ax.invert_yaxis()
+ax.set(xlabel="score, bits, with 1.96 standard errors", ylabel="row")
+ax.set_title("The eight lowest scores; the first four are the outliers", loc="left")
 for row, share in zip(odd, detector.explain(odd), strict=True):
     print(row, "loses", share.round(2), "bits")
 

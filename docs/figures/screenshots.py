@@ -63,7 +63,7 @@ def main() -> None:
             browser.show(demo, 985, dark=dark)
             save(browser.picture(height=940), HERE / f"report{kind}.png")
             browser.show(orders, 390, dark=dark)
-            of_row = browser.picture(".cards tbody tr:nth-child(2)", margin=8)
+            of_row = browser.picture("#row-2", margin=8)
             save(of_row, HERE / f"report-row{kind}.png")
         card = folder / "card.html"
         mark = (ROOT / "docs" / "_static" / "logo-dark.svg").read_text("utf-8")

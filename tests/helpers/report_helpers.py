@@ -26,5 +26,10 @@ class Parsed(HTMLParser):
         if "style" not in self._open:
             self.text += " " + data
 
+    @property
+    def words(self):
+        """Return the text with single spaces."""
+        return " ".join(self.text.split())
+
     def all(self, name):
         return [attributes for tag, attributes in self.tags if tag == name]

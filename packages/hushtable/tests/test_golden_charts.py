@@ -13,9 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hushtable.charts.lines import ChartLine, LineChart
 from hushtable.charts.values import PairChart, SharesChart, ValueChart
-from report_helpers import EVIL
 
 GOLDEN = Path(__file__).parent / "golden" / "charts.html"
 
@@ -24,7 +22,6 @@ NORMAL = np.round(60 * np.exp(-(PLACES**2) / 2))
 CONTEXT = np.round(25 * np.exp(-((PLACES + 1) ** 2) / 0.2))
 HEAVY = np.round(900 / (1 + np.arange(1_020.0)) ** 1.5)
 QUANTILES = np.array([0.0, 0.3, 0.5, 0.8, 1.0, 1.4, 2.0, 9.0, 900.0])
-MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 WARDS = ["surgery", "geriatrics", "paediatrics"]
 GRADES = ["Fair", "Good", "Very good", "Premium", "Ideal"]
 LARGEST = np.finfo(float).max
@@ -49,10 +46,6 @@ def pair(counts, at, x=None, y=None, ends=(("0", "9"), ("1", "8")), **more):
     y = np.arange(counts.shape[1] + 1.0) if y is None else np.asarray(y)
     labels = more.pop("labels", ("carat 2", "price 326"))
     return PairChart(counts, x, y, at, labels, ends, words="a pair", **more)
-
-
-def line(*numbers, **more):
-    return LineChart([ChartLine("rows", list(numbers))], "rows", **more)
 
 
 def one_cell(k, n=1_020):
@@ -116,25 +109,6 @@ PICTURES = {
     "pair of nothing": pair(np.zeros((3, 3)), (1.5, 1.5)),
     "pair of all numbers": pair(
         np.eye(2), (0, 0), x=[-LARGEST, 0, LARGEST], y=[-LARGEST, 0, LARGEST]
-    ),
-    "line": line(180, 931, 404),
-    "line far from zero": line(1004.0, 1013.0, 1019.0),
-    "line of large numbers": line(24_000, 25_000),
-    "line of large numbers from zero": line(24_000, 25_000, from_zero=True),
-    "line of shares": line(0.001, 0.018, share=True),
-    "line of one point": line(5.0),
-    "line of zeros": line(0.0, 0.0, 0.0),
-    "line that is level below zero": line(-3.0, -3.0, -3.0),
-    "line of steps": line(0, 1, 1, 2, steps=True),
-    "line with a gap": LineChart(
-        [ChartLine("2025", [1, 2, 3], [0, 1, 4])], "months", labels=MONTHS
-    ),
-    "lines, one of which ends early": LineChart(
-        [ChartLine("2025", [1, 2]), ChartLine("2024", list(range(12)), marked=(3, 7))],
-        "years", labels=MONTHS, up="rows", across="months", width=640.0,
-    ),
-    "line of hostile names": LineChart(
-        [ChartLine(EVIL, [1, 2])], EVIL, labels=[EVIL, EVIL], across=EVIL, up=EVIL
     ),
 }  # fmt: skip
 

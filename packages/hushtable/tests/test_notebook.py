@@ -1,18 +1,14 @@
-"""Things in a notebook: their pages, and the line that long calls show."""
+"""Things in a notebook: their pages."""
 
-import io
 import re
-import sys
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
-from hushtable import Feature, HushTable, LocalModel, Plan, Schema, Sketch, progress
+from hushtable import Feature, HushTable, LocalModel, Plan, Schema, Sketch
 from hushtable.describe import describe_ledger
 from hushtable.display import MOST_ROWS, View, html
-from hushtable.kernels import notice
 from notebook_pages import Page
 
 LOW, HIGH, TEXT = 17.125, 93.625, "a rare text"
@@ -107,110 +103,3 @@ def test_texts_of_anybody_s_file_are_escaped_and_cut():
     assert len(long._repr_html_()) < 20_000
     assert Page(long).sentences[-1] == f"and {100 - MOST_ROWS} more"
     assert "and" not in Page(html(View("Schema", ["Said."], {}, ["n"], [["1"]] * 20))).sentences[-1]
-
-
-# --- progress ---------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def at_once(monkeypatch):
-    """Show every state of the line, without waiting for it."""
-    monkeypatch.setattr(progress, "SILENT", 0.0)
-    monkeypatch.setattr(progress, "EVERY", 0.0)
-    monkeypatch.delenv("HUSHTABLE_PROGRESS", raising=False)
-
-
-def stream(batches):
-    """Return matrices as a stream of Arrow, whose length no one knows."""
-    names = [f"feature_{j}" for j in range(4)]
-    schema = pa.schema([(name, pa.float64()) for name in names])
-    some = (pa.record_batch(list(batch.T), schema=schema) for batch in batches)
-    return pa.RecordBatchReader.from_batches(schema, some)
-
-
-def states(err):
-    """Return what the line showed, one after the other."""
-    return [state.strip() for state in re.split(r"[\r\n]", err) if state.strip()]
-
-
-def test_a_fit_at_a_prompt_shows_its_passes_and_takes_its_line_away(
-    at_once, X, capsys, monkeypatch
-):
-    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
-    detector = HushTable(n_tables=10, passes=2, contamination=0.1, random_state=0).fit(X)
-    err = capsys.readouterr().err
-    seen = states(err)
-    assert seen[0] == "Fitting: pass 1, 500 of 500 rows, 0 s"
-    assert len(seen) > 3  # ranges, marginals, counts, dense rows, threshold: in one line
-    assert all(re.fullmatch(r"Fitting: pass \d, 500 of 500 rows, \d s", state) for state in seen)
-    assert err.endswith(f"\r{' ' * len(seen[-1])}\r")
-    detector.score_samples(X)
-    assert states(capsys.readouterr().err) == ["Scoring: pass 1, 500 of 500 rows, 0 s"]
-    Sketch.from_data(detector.plan_, stream([X[:100], X[100:]]))
-    assert states(capsys.readouterr().err)[-1].startswith("Counting: pass 1, 500 rows")
-
-
-@pytest.mark.parametrize(
-    ("said", "prompt", "shown"),
-    [(None, False, False), ("0", True, False), ("1", False, True), ("", True, True)],
-)
-def test_who_is_shown_progress(at_once, X, capsys, monkeypatch, said, prompt, shown):
-    if said is not None:
-        monkeypatch.setenv("HUSHTABLE_PROGRESS", said)
-    monkeypatch.setattr(progress, "_FORCED", said == "1")
-    if prompt:
-        monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
-    HushTable(n_tables=10, random_state=0).fit(X)
-    assert ("Fitting" in capsys.readouterr().err) == shown
-
-
-def test_short_work_shows_nothing_and_failed_work_leaves_nothing(X, capsys, monkeypatch):
-    monkeypatch.setattr(progress, "_FORCED", True)
-    HushTable(n_tables=10, random_state=0).fit(X)
-    assert "rows" not in capsys.readouterr().err
-    monkeypatch.setattr(progress, "SILENT", 0.0)
-
-    def broken():
-        yield X
-        raise RuntimeError("the source broke")
-
-    detector = HushTable(n_tables=10, random_state=0).fit(X)
-    capsys.readouterr()
-    with pytest.raises(RuntimeError, match="the source broke"):
-        Sketch.from_data(detector.plan_, stream(broken()))
-    assert capsys.readouterr().err.endswith(" \r")
-    assert progress.begin_pass(None) is None
-
-
-def test_compiling_is_said_above_the_line_and_a_closed_stderr_stops_nothing(
-    at_once, capsys, monkeypatch
-):
-    monkeypatch.setattr(progress, "_FORCED", True)
-
-    @progress.shown("Working")
-    def work():
-        line = progress.begin_pass(None)
-        line.add(1)
-        notice.say("Compiling ...")
-        line.add(1)
-
-    work()
-    first, compiling, second = states(capsys.readouterr().err)
-    assert compiling == "Compiling ..."
-    assert (first, second) == ("Working: pass 1, 1 rows, 0 s", "Working: pass 1, 2 rows, 0 s")
-    with monkeypatch.context() as patched:
-        patched.setattr(sys, "stderr", closed := io.StringIO())
-        closed.close()
-        line = progress.ProgressLine("Working")
-        line.add(1)
-        line.end()
-
-
-def test_commands_show_their_own_progress_only(at_once, rows, tmp_path, capsys, monkeypatch):
-    from hushtable.cli import main
-
-    monkeypatch.setattr(progress, "_FORCED", True)
-    rows.to_parquet(tmp_path / "rows.parquet")
-    arguments = ["fit", tmp_path / "rows.parquet", "-o", tmp_path / "m.hush"]
-    assert main([str(argument) for argument in arguments]) == 0
-    assert "Fitting:" not in capsys.readouterr().err

@@ -10,16 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import IsolationForest
 
-from hushtable import Feature, HushTable, HushTableError, Plan, Schema, Sketch, plots
-from hushtable.errors import DataError, UsageError
-from hushtable.plots import (
-    EpsilonDisplay,
-    ExplanationDisplay,
-    NoiseDisplay,
-    RankedOutliersDisplay,
-    ScoreDisplay,
-    VerdictsDisplay,
-)
+from hushtable import HushTable, HushTableError, plots
+from hushtable.plots import EpsilonDisplay, ExplanationDisplay, ScoreDisplay, binned
 
 matplotlib.use("Agg")
 from matplotlib import pyplot
@@ -34,13 +26,6 @@ def _closed():
 @pytest.fixture
 def detector(X):
     return HushTable(random_state=0, n_tables=20).fit(X)
-
-
-@pytest.fixture
-def release(X):
-    schema = Schema([Feature.numeric(f"x{j}", low=-9, high=9) for j in range(4)])
-    plan = Plan.draw(schema, epsilon=1.0, expected_rows=500, random_state=0)
-    return Sketch.from_data(plan, X).release(epsilon=1.0)
 
 
 def bars(ax):
@@ -67,8 +52,6 @@ def test_any_detector_of_scikit_learn(X):
         display.counts[display.edges[:-1] < forest.offset_].sum() == (forest.predict(X) == -1).sum()
     )
     assert display.ax_.get_xlabel() == "score (low is abnormal)"
-    ranked = RankedOutliersDisplay.from_estimator(forest, X, n_rows=3)
-    assert ranked.rows[0] == forest.score_samples(X).argmin()
 
 
 @given(
@@ -77,15 +60,15 @@ def test_any_detector_of_scikit_learn(X):
     st.integers(1, 12),
 )
 def test_every_row_is_on_its_side_of_the_threshold(scores, threshold, bins):
-    display = ScoreDisplay.of(scores, threshold=threshold, bins=bins)
-    assert display.counts.sum() == len(scores)
-    assert len(display.edges) == len(display.counts) + 1
-    assert len(display.counts) <= bins + 1
-    assert (np.diff(display.edges) > 0).all()
+    counts, edges = binned(scores, threshold, bins)
+    assert counts.sum() == len(scores)
+    assert len(edges) == len(counts) + 1
+    assert len(counts) <= bins + 1
+    assert (np.diff(edges) > 0).all()
     inside = min(scores) < threshold <= max(scores)
     if inside:
-        assert threshold in display.edges
-        outliers = display.counts[display.edges[:-1] < threshold].sum()
+        assert threshold in edges
+        outliers = counts[edges[:-1] < threshold].sum()
         assert outliers == (np.array(scores) < threshold).sum()
 
 
@@ -94,43 +77,6 @@ def test_no_threshold(rng):
     assert len(display.counts) == 10
     assert not display.ax_.lines
     assert display.ax_.get_legend() is None
-    assert not RankedOutliersDisplay.from_predictions([1.0, 2.0]).ax_.lines
-
-
-def test_ranks(detector, X):
-    display = RankedOutliersDisplay.from_estimator(detector, X, n_rows=7)
-    scores = detector.score_samples(X)
-    expected = np.argsort(scores, kind="stable")[:7]
-    np.testing.assert_array_equal(display.rows, expected)
-    np.testing.assert_array_equal(display.scores, scores[expected])
-    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
-    assert labels == [str(row) for row in expected]
-    # The lowest is on top.
-    assert display.ax_.yaxis_inverted()
-
-
-def test_standard_errors_of_the_lowest_are_lines():
-    errors = np.array([0.5, 1.0])
-    display = RankedOutliersDisplay(np.array([4, 2]), np.array([1.0, 3.0]), errors=errors).plot()
-    (lines,) = (c for c in display.ax_.collections if hasattr(c, "get_segments"))
-    ends = [segment[:, 0].tolist() for segment in lines.get_segments()]
-    assert ends == [pytest.approx([0.02, 1.98]), pytest.approx([1.04, 4.96])]
-
-
-def test_noise_of_a_release(release):
-    display = NoiseDisplay.from_release(release)
-    np.testing.assert_array_equal(display.counts, np.sort(release.counts)[::-1])
-    assert display.noise_sd == release.noise_sd
-    assert display.standing_out == (release.counts > 2 * release.noise_sd).mean()
-    (curve,) = display.ax_.lines
-    assert curve.get_ydata()[0] == release.counts.max()
-    assert curve.get_ydata()[-1] == release.counts.min()
-    assert len(curve.get_ydata()) <= 400
-
-
-def test_noise_alone_stands_out_as_often_as_the_docs_say(rng):
-    display = NoiseDisplay(np.rint(rng.normal(0, 50, 200_000)).astype(np.int64), 50.0)
-    assert display.standing_out == pytest.approx(0.023, abs=0.002)
 
 
 def widths(ax):
@@ -213,7 +159,7 @@ def test_epsilons_that_are_none():
 @pytest.mark.parametrize("scores", [[], [[1.0]], [float("nan")], 3.0])
 def test_scores_that_are_none(scores):
     with pytest.raises(HushTableError, match="a finite number for each row"):
-        ScoreDisplay.of(scores)
+        ScoreDisplay.from_predictions(scores)
 
 
 def test_without_matplotlib(monkeypatch):
@@ -224,9 +170,11 @@ def test_without_matplotlib(monkeypatch):
             raise ImportError(name)
         return real(name, *arguments, **options)
 
-    display = ScoreDisplay.of([1.0, 2.0])
+    display = ScoreDisplay.from_predictions([1.0, 2.0])
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(HushTableError, match=r"ScoreDisplay.plot needs matplotlib.*\[report\]"):
+    with pytest.raises(
+        HushTableError, match=r"ScoreDisplay.plot needs matplotlib.*: pip install matplotlib"
+    ):
         display.plot()
 
 
@@ -240,16 +188,7 @@ def test_docstrings_match_signatures(name):
             assert parameter == "self" or f"\n{parameter} : " in documented, (function, parameter)
 
 
-def test_verdicts_are_counted_in_their_order_and_in_that_of_scores():
-    display = VerdictsDisplay.from_verdicts([0, 1, 1, 0, 1], scores=[3.0, 1.0, 2.0, 9.0, 8.0])
-    assert display.found.tolist() == [0, 0, 1, 2, 2, 3]
-    assert display.before.tolist() == [0, 1, 2, 2, 3, 3]
-    assert len(display.ax_.lines) == 2
-    alone = VerdictsDisplay.from_verdicts([1, 0])
-    assert alone.before is None
-    assert len(alone.ax_.lines) == 1
-    assert VerdictsDisplay.of([]).found.tolist() == [0]
-    with pytest.raises(DataError, match="verdict 2 of row 1"):
-        VerdictsDisplay.of([1, 2])
-    with pytest.raises(UsageError, match="3 scores for 2 verdicts"):
-        VerdictsDisplay.of([1, 0], scores=[1.0, 2.0, 3.0])
+@pytest.mark.parametrize("name", ["NoiseDisplay", "RankedOutliersDisplay", "VerdictsDisplay"])
+def test_a_removed_display_states_what_to_do(name):
+    with pytest.raises(ImportError, match=f"plots.{name} was removed: .*coming-from-rc1.md"):
+        getattr(plots, name)

@@ -19,8 +19,8 @@ from hushtable.cli import main
 from hushtable.counts import rounds
 from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError
+from hushtable.report import page
 from hushtable.report.content import Subject, gather
-from hushtable.report.page import page
 from hushtable.report.rows import RowsToShow, score_rows
 from hushtable.scores.scorer import Scorer
 
@@ -198,7 +198,7 @@ def test_a_report_is_the_same_whatever_the_values_are(marginals):
             scorer = Scorer(sketch)
             scores = score_rows(scorer, scorer.auto_offset(), as_reader(rows), shown=RowsToShow(5))
         made = gather(Subject("m.hush", "sketch", sketch), scores=scores)
-        text = page(made).replace(plan.plan_id, "ID").replace(made.made, "NOW")
+        text = page.html(made.page).replace(plan.plan_id, "ID").replace(made.page.made_by, "NOW")
         pages.append(re.sub(r"#[0-9a-zA-Z_]+", "#", text))
     assert pages[0] == pages[1]
 

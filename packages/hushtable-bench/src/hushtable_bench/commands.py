@@ -9,10 +9,10 @@ import typer
 
 # What takes a second to import (scikit-learn, SciPy) is imported where it is used: not for --help.
 from hushtable.cli.options import option
-from hushtable.cli.progress import bar_of_steps
-from hushtable.cli.result import CommandResult, for_machines
+from hushtable.cli.result import CommandResult
 from hushtable.errors import DataError, UsageError
 from hushtable.privacy import mechanisms
+from hushtable.progress import bar_of_steps
 from hushtable_bench.data import VARIABLE, LabelledSet, data_folder, find_sets, load, load_split
 from hushtable_bench.results import Results, write_page
 from hushtable_bench.runner import FOLDER, CaseRun, MaxRows, Quick, ResultFolder, Seeds, Sets
@@ -238,10 +238,10 @@ def _cost(
     from hushtable_bench import privacy as bench
 
     steps = bench.accuracy(sets, budgets, seeds)
-    each = bar_of_steps(steps, len(sets) * seeds, "Accuracy", for_machines())
+    each = bar_of_steps(steps, len(sets) * seeds, "Accuracy")
     runs = [one for more in each for one in more]
     outer = outside.audits(quick), outside.n_audits(quick)
-    published = list(bar_of_steps(*outer, "Audits from outside", for_machines()))
+    published = list(bar_of_steps(*outer, "Audits from outside"))
     run.page = [*bench.page(runs, seeds), *outside.page(published)]
     run.targets = outside.targets(published) + ([] if quick else bench.accuracy_targets(runs))
     drawn = figures.privacy_figure(runs, run.output)
@@ -256,13 +256,13 @@ def _attack(
 
     plays, halves = (150, 2) if quick else (800, 5)
     steps = bench.outcomes(bench.Scene(sets[0]), epsilons, plays)
-    played = list(bar_of_steps(steps, bench.n_outcomes(epsilons), "Attacks", for_machines()))
+    played = list(bar_of_steps(steps, bench.n_outcomes(epsilons), "Attacks"))
     halved = (
         found
         for one in sets
         for found in bench.attack(one.at_most(bench.CANDIDATES), epsilons, halves)
     )
-    solving = bar_of_steps(halved, halves * len(sets), "Membership", for_machines())
+    solving = bar_of_steps(halved, halves * len(sets), "Membership")
     solved = [one for found in solving for one in found]
     run.page = bench.page(sets[0].name, plays, halves, played, solved)
     run.targets = [*bench.targets(played), *bench.membership_targets(solved)]

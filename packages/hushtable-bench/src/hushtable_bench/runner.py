@@ -15,9 +15,9 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from hushtable.cli.options import option
-from hushtable.cli.progress import bar_of_steps
-from hushtable.cli.result import CommandResult, for_machines
+from hushtable.cli.result import CommandResult
 from hushtable.errors import MissingExtraError
+from hushtable.progress import bar_of_steps
 from hushtable_bench.results import (
     Page,
     Promise,
@@ -67,7 +67,7 @@ class CaseRun:
     def do(self, steps: Iterable[Any], results: Results, label: str) -> None:
         """Do the steps whose results are not kept yet."""
         steps = list(steps)
-        for step in bar_of_steps(steps, len(steps), label, for_machines()):
+        for step in bar_of_steps(steps, len(steps), label):
             step.run(results)
 
     def say(self, *parts: str | ResultTable) -> None:

@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from hushtable.charts.lines import ChartLine, LineChart
 from hushtable.data.columns import as_numbers, is_text
 from hushtable.data.history import values_behind
 from hushtable.data.texts.reading import Reading, plain_texts
@@ -20,6 +19,7 @@ from hushtable.language import WORDS, numerals
 from hushtable_desk.folder import MODEL
 from hushtable_desk.judging import JudgedRows
 from hushtable_desk.language import _
+from hushtable_desk.lines import ChartLine, LineChart
 from hushtable_desk.pages import desk_of, table_of, write
 
 #: Rows of both lists, and columns that are listed as moved.

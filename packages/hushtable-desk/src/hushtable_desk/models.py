@@ -16,7 +16,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.periods import Periods
 from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
-from hushtable.describe.content import counts_lines, plan_lines
+from hushtable.describe.content import counts_lines, kind_words, plan_lines
 from hushtable.describe.ledger import LEDGER_HEADERS, ledger_lines, ledger_rows
 from hushtable.describe.views import view
 from hushtable.errors import FileError, HushTableError, PluginError, UsageError, explain
@@ -139,7 +139,7 @@ def _read(content: Content, entry: FolderFile) -> ModelFacts:
         lines = {"Kind": f"{content.kind}, protocol {content.manifest['protocol']}"}
         return ModelFacts(entry, holds, "", lines, ("hushtable inspect shows its content.",))
     plan = content.build(Plan.from_file)
-    lines, tally, ledger = plan_lines(content, plan), None, None
+    lines, tally, ledger = {"Kind": kind_words(content)} | plan_lines(plan), None, None
     if content.kind == "periods":
         kept = content.build(Periods.from_file)
         lines |= words.periods_lines(kept) | {"May leave": _("no: it holds exact counts")}
@@ -147,7 +147,7 @@ def _read(content: Content, entry: FolderFile) -> ModelFacts:
         lines["May leave"] = _("no: it depends on rows") if plan.data_dependent else _("yes")
     else:
         counts = content.build(counts_from_file)
-        lines |= counts_lines(content, counts)
+        lines |= counts_lines(counts, content.kind, content.manifest.get("offset"))
         tally, ledger = counts.tally, counts.ledger
         n_rows = "" if counts.mixed else numerals(f"{counts.n_rows:,}")
         n_rows = n_rows if plan.first_counts is None else numerals(f"{plan.first_rows:,}")

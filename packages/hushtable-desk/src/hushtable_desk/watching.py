@@ -23,7 +23,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from hushtable import HushTable
-from hushtable.charts.lines import ChartLine, LineChart
 from hushtable.data.columns import as_numbers, is_text
 from hushtable.data.layout_file import joined
 from hushtable.data.readers import Batch, Reader
@@ -35,6 +34,7 @@ from hushtable_desk.changes import FEWEST, Change, changes
 from hushtable_desk.folder import Folder
 from hushtable_desk.judging import JudgedRows
 from hushtable_desk.language import _
+from hushtable_desk.lines import ChartLine, LineChart
 from hushtable_desk.listing import Line
 from hushtable_desk.listing import key_of as column_key
 from hushtable_desk.pages import desk_of

@@ -7,7 +7,7 @@ a separate folder for NVFlare; examples for Flower and vantage6 are beside the p
 
 from typing import TYPE_CHECKING
 
-from hushtable.lazy import exports
+from hushtable.lazy import exports, removed
 
 if TYPE_CHECKING:
     from hushtable_federation.book import Book
@@ -57,3 +57,11 @@ __all__ = [
 ]  # fmt: skip
 
 __getattr__, __dir__ = exports(__name__, _HOMES)
+removed(
+    {
+        "hushtable_federation.plots": (
+            "HomeModel.scores(X) holds the numbers (share_here, beyond, kinds); three lines of "
+            "matplotlib draw them: docs/project/coming-from-rc1.md"
+        )
+    }
+)

@@ -1,6 +1,6 @@
 """Pages about rounds, and about the sites behind a result."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from shlex import quote
@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from hushtable.blocks import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.counts.base import Counts, Noised
 from hushtable.errors import HushTableError, UsageError
 from hushtable.files import read
-from hushtable.report.content import Check, ReportedSite, Sites, same_sum
+from hushtable.language import N_, numerals
+from hushtable.report.content import Sites, check_words, same_sum
 from hushtable.report.page import check_extra, template
 from hushtable_federation.clock import shown_time
 from hushtable_federation.describe import (
@@ -54,7 +56,6 @@ def page(each: Sequence[RoundState], folder: str) -> str:
 
 
 def _round(state: RoundState, folder: str) -> dict[str, Any]:
-    """Return one round for the template, in texts."""
     round_ = state.round
     lines = round_lines(round_)
     if amended := amendment_words(state):
@@ -77,7 +78,6 @@ def _round(state: RoundState, folder: str) -> dict[str, Any]:
 
 
 def _glance(state: RoundState) -> dict[str, str]:
-    """Return a few figures by what they count; the deadline is none once the sites are listed."""
     round_ = state.round
     n_in = len(state.those("in", "asked", "helped", "summed"))
     found = {_("of %(k)s sites are in", k=len(round_.names)): n_in, _("are needed"): round_.needed}
@@ -103,7 +103,6 @@ def _left(state: RoundState) -> str:
 
 
 def _is_beside(path: Path, result: Noised) -> bool:
-    """Return whether a file is the result, or of a kind that holds no counts."""
     try:
         content = read(path)
     except HushTableError:
@@ -137,41 +136,72 @@ def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
             f"{name} is not the result of round {asked.round_id[:12]}: give the round that it "
             "results from"
         )
-    sites = []
-    for card in asked.sites:
-        submission = collection.accepted.get(card.name)
-        rows = None if submission is None else submission.rows
-        standing = collection.standing(card.name)
-        sites.append(ReportedSite(card.name, standing, rows, card.fingerprint))
-    n_in = len(collection.accepted)
-    k = len(asked.sites)
+    n_in, k = len(collection.accepted), len(asked.sites)
     signed = _("%(n)s of %(k)s sites are in, each with its own valid signature.", n=n_in, k=k)
     checks = [
-        Check(n_in > 0, signed),
+        check_words(n_in > 0, signed),
         _same_sum(collection, result, name),
         _plausible(implausible(asked.plan, result.counts, result.ledger.noise_sd)),
     ]
-    terms, asks = round_lines(asked, n_in), officer_words(asked)
-    return Sites(sites, False, checks, terms, asks, collection.refused, collection.repeated)
+    return Sites(n_in, k, False, [Items(checks), *_sites_blocks(collection, n_in)])
 
 
-def _same_sum(collection: Collection, result: Noised, name: str) -> Check:
+#: Where what a site sent is.
+STANDINGS = N_("in"), N_("missing"), N_("two different submissions")
+
+
+def _sites_blocks(collection: Collection, n_in: int) -> Iterator[Block]:
+    asked = collection.round
+    standings = {card.name: collection.standing(card.name) for card in asked.sites}
+    missing = ", ".join(name for name, standing in standings.items() if standing != "in")
+    if missing:
+        yield Paragraph([_("Missing: %(names)s.", names=missing)], look="strong")
+    masked = asked.terms.masked
+    headers = [_("site"), _("part"), _("fingerprint"), *([] if masked else [_("rows, estimated")])]
+    rows = []
+    for card in asked.sites:
+        row = [card.name, _(standings[card.name]), card.fingerprint]
+        if not masked:
+            submission = collection.accepted.get(card.name)
+            row.append("" if submission is None else numerals(f"{submission.rows:,}"))
+        rows.append(row)
+    yield TextTable(headers, rows, 3, _("Sites"))
+    if masked:
+        words = _(
+            "The number of rows of each site is not visible, because its counts arrived under "
+            "masks."
+        )
+        yield Paragraph([words], look="soft")
+    if collection.refused:
+        yield Heading(_("Refused files"))
+        yield Items([f"{name}: {reason}" for name, reason in collection.refused])
+    if collection.repeated:
+        yield Heading(_("Received twice, counted once"))
+        repeats = N_("%(name)s repeats the submission of %(site)s.")
+        yield Items([_(repeats, name=name, site=site) for name, site in collection.repeated])
+    yield Heading(_("The round"))
+    yield Paragraph(officer_words(asked))
+    yield LabelledValues(round_lines(asked, n_in))
+
+
+def _same_sum(collection: Collection, result: Noised, name: str) -> str:
     if collection.round.terms.masked:
         named = {} if result.seal is None else dict(result.seal.submissions)
         same = named == {site: one.digest for site, one in collection.accepted.items()}
         if same:
             words = _("%(name)s names exactly the submissions that are in.", name=name)
-            return Check(True, words)
+            return check_words(True, words)
         words = _("%(name)s names different submissions from those that are in.", name=name)
-        return Check(False, words)
+        return check_words(False, words)
     try:
         again = collection.result()
     except HushTableError as error:
-        return Check(False, _("The sum could not be computed again: %(error)s.", error=error))
+        return check_words(False, _("The sum could not be computed again: %(error)s.", error=error))
     return same_sum(bool(np.array_equal(again.counts, result.counts)), name)
 
 
-def _plausible(reason: str | None) -> Check:
+def _plausible(reason: str | None) -> str:
     if reason is None:
-        return Check(True, _("All tables contain the same number of rows, except for the noise."))
-    return Check(False, _("The counts are impossible: %(reason)s.", reason=reason))
+        words = _("All tables contain the same number of rows, except for the noise.")
+        return check_words(True, words)
+    return check_words(False, _("The counts are impossible: %(reason)s.", reason=reason))

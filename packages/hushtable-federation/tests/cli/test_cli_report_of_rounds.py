@@ -85,7 +85,7 @@ def test_a_round_with_a_late_site_and_a_broken_file(report, consortium, tmp_path
     assert "Refused" in html
     assert "repeats the submission of north" in html
     assert str(tmp_path) not in html
-    assert "✗ failed:</span> The sum of the parts is not open.result.hush" in html
+    assert "✗ failed: The sum of the parts is not open.result.hush" in html
     # Under masks nothing is added up: what is in has to be what the result names.
     east = consortium / "masked" / "east.hush"
     masked = ["--round", consortium / "masked.round.hush", "--parts", east]

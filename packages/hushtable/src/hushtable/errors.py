@@ -176,12 +176,11 @@ class PluginError(HushTableError, ImportError):
 
 
 class MissingExtraError(HushTableError, ImportError):
-    """A library that an optional part needs, but that is not installed."""
+    """A library that an optional part needs, but that is not installed; with its extra, if any."""
 
-    def __init__(self, what: str, library: str, extra: str) -> None:
-        super().__init__(
-            f"{what} needs {library}, which is not installed: pip install 'hushtable[{extra}]'"
-        )
+    def __init__(self, what: str, library: str, extra: str = "") -> None:
+        package = f"'hushtable[{extra}]'" if extra else library
+        super().__init__(f"{what} needs {library}, which is not installed: pip install {package}")
 
 
 _ADVICE = {

@@ -25,8 +25,8 @@ from hushtable import (
     Schema,
     Sketch,
     files,
+    progress,
 )
-from hushtable.cli import progress
 from hushtable.scores.scorer import Scorer
 
 
@@ -77,7 +77,7 @@ def test_fit_options(run, site, tmp_path, monkeypatch, options, kind, parameters
     watches = []
 
     class Kept(progress.Watch):
-        def __init__(self, reader, bar=None):
+        def __init__(self, reader, bar):
             super().__init__(reader, bar)
             watches.append(self)
 

@@ -56,12 +56,11 @@ def test_a_model_and_its_rows(report, site):
     assert facts["drift"]["features_beyond_chance"] == []
     assert f">{(scores < model.offset_).sum()} (" in html
     assert len(re.findall(r'<p class="soft">With (?:a usual value|usual values) of', html)) == 3
-    shares = model.explain(site / "rows.csv")
-    for row in np.argsort(scores, kind="stable")[:3]:
-        best = model.feature_names_in_[shares[row].argmax()]
-        why = html.partition(f"><span>{row}</span></th>")[2].partition("</ul>")[0]
-        assert f"<strong>{best}</strong>" in why
-        assert f"{scores[row]:.4f}" in html
+    for rank, row in enumerate(np.argsort(scores, kind="stable")[:3], 1):
+        card = html.partition(f'<li id="row-{rank}">')[2].partition("</li>")[0]
+        assert f">row {row}</span>" in card
+        assert f"score {scores[row]:.2f}" in card
+        assert " bits</figcaption>" in card
 
 
 def test_ids_and_values_only_where_asked(report, run, site, tmp_path):
@@ -80,11 +79,11 @@ def test_ids_and_values_only_where_asked(report, run, site, tmp_path):
     scores = load(site / "model.hush").score_samples(site / "rows.csv")
     for row in np.argsort(scores, kind="stable")[:3].tolist():
         # As they are in the data, zeros and all.
-        line = html.partition(f"<span>00{row}</span></th>")[2].partition("</tr>")[0]
-        assert f"<span>{row}</span></td>" in line
-        assert "<span>1 May</span></td>" in line
-        assert f"<span>{table['ward'][row].as_py() or ''}</span></td>" in line
-        assert "</figcaption><svg " in line
+        card = html.partition(f"nr</span> 00{row}</span>")[2].partition("</li>")[0]
+        assert f">row {row}</span>" in card
+        assert "seen</span> 1 May</span>" in card
+        assert f"ward</span> {table['ward'][row].as_py() or ''}</span>" in card
+        assert "</figcaption><svg " in card
     for options, code, words in (
         (["--id", "nr"], 2, "give --rows"),
         (["--rows", 1, "--id", "nr", "--keep", "nr"], 2, "name a column twice"),
@@ -101,12 +100,10 @@ def test_ranks_among_all_rows(report, run, site, tmp_path):
     rounds.ranks(read_counts(site / "model.hush", "detector")).save(plan)
     do("sketch", site / "rows.csv", "--plan", plan, "-o", counts)
     _, html = report(site / "model.hush", site / "rows.csv", "--rows", 3, "--ranks", counts)
-    asked = (site / "rows.csv", "--model", site / "model.hush", "--ranks", counts)
-    lowest = run("score", *asked, "-o", tmp_path / "scores.csv", "--json").json["lowest"]
+    scored = (site / "rows.csv", "--model", site / "model.hush", "--ranks", counts)
+    lowest = run("score", *scored, "-o", tmp_path / "scores.csv", "--json").json["lowest"]
     for one in lowest[:3]:
-        low, high = one["between"]
-        assert f">{one['rank']:.2%}<" in html
-        assert f">{low:.2%} and {high:.2%}<" in html
+        assert f"severity <strong>{100.0 * (1.0 - one['rank']):.2f}" in html
     assert "are below the threshold" in html
 
 

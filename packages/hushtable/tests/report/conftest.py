@@ -48,7 +48,7 @@ def scored(counts, X, n_shown=0, values=False, kept=None, **options):
     if kept is not None:
         features = dict(zip(counts.plan.schema.names, X.T, strict=True))
         names, rows = tuple(kept.column_names), pa.table(features | dict(kept.to_pydict()))
-    shown = RowsToShow(n_shown, values, names, names[0] if names else None)
+    shown = RowsToShow(n_shown, values, names)
     return offset, score_rows(scorer, offset, as_reader(rows), shown=shown, **options)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import hushtable.language
 from hushtable import HushTable, Plan, Sketch
+from hushtable.charts.reasons import Pictures
 from hushtable.data.readers import as_reader
 from hushtable.errors import UsageError
 from hushtable.language import (
@@ -23,9 +24,9 @@ from hushtable.language import (
     speaking,
     spoken,
 )
+from hushtable.report import page
 from hushtable.report.content import Subject, gather, sites_of_parts
 from hushtable.report.lists import LISTS
-from hushtable.report.page import _reason, page
 from hushtable.scores.outliers import Search
 from hushtable.scores.reasons import Reason
 from hushtable.scores.scorer import Scorer
@@ -54,11 +55,13 @@ def german(sketch, releases, X, score_them):
     with speaking("de"):
         offset, scores = score_them(sketch, X, 5, values=True)
         model = Subject("a.hush", "sketch", sketch, "1.5 MB")
-        of_rows = page(gather(model, threshold=offset, scores=scores, values=True))
+        of_rows = page.html(gather(model, threshold=offset, scores=scores, values=True).page)
         total = reduce(add, releases.values())
         sites = sites_of_parts(releases, total, "all.hush")
         release = Subject("all.hush", "release", total)
-        of_release = page(gather(release, threshold=Scorer(total).auto_offset(), sites=sites))
+        of_release = page.html(
+            gather(release, threshold=Scorer(total).auto_offset(), sites=sites).page
+        )
     return {"rows": of_rows, "release": of_release}
 
 
@@ -87,7 +90,9 @@ def test_a_page_is_english_unless_chosen(sketch, X, score_them, monkeypatch):
     monkeypatch.setenv("LANGUAGE", "de")
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
     offset, scores = score_them(sketch, X, 5, values=True)
-    html = page(gather(Subject("a.hush", "sketch", sketch), threshold=offset, scores=scores))
+    html = page.html(
+        gather(Subject("a.hush", "sketch", sketch), threshold=offset, scores=scores).page
+    )
     assert '<html lang="en">' in html
     assert "The most unusual rows" in html
 
@@ -140,7 +145,7 @@ def test_a_report_shows_what_is_missing_in_english(sketch, monkeypatch):
 
     monkeypatch.setattr(hushtable.language, "_translations", lambda *_: Gap())
     with speaking("de"):
-        html = page(gather(Subject("a.hush", "sketch", sketch)))
+        html = page.html(gather(Subject("a.hush", "sketch", sketch)).page)
     assert "Not in this report" in html
     assert "Die Datei" in html
 
@@ -177,5 +182,5 @@ def test_files_do_not_depend_on_the_language(tmp_path, X):
 
 def test_a_page_emphasises_whole_numbers():
     phrase = ValuePhrase(6.0, "6", "", "with", "Cylinders 6 mit mpg 32,7: einzeln üblich")
-    made = _reason(Reason("Cylinders", 1.0, phrase, "mpg"), lambda reason: "")
+    made = page._reason(Reason("Cylinders", 1.0, phrase, "mpg"), Pictures([], None), values=True)
     assert (made["unusual"], made["rest"]) == ("Cylinders 6 mit mpg 32,7", ": einzeln üblich")

@@ -13,11 +13,11 @@ import typer
 from hushtable.cli.errors import check_interrupt
 from hushtable.cli.options import argument, option
 from hushtable.cli.output import shown, tally, tally_blocks
-from hushtable.cli.progress import watched
 from hushtable.cli.result import Paragraph, show
 from hushtable.cli.rows import person_facts, persons_blocks
 from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
+from hushtable.progress import watched
 from hushtable_federation.cli import _common as common
 from hushtable_federation.cli.show import round_blocks
 from hushtable_federation.online.rows import Statement

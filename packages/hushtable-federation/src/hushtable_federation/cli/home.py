@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,6 @@ import pyarrow as pa
 from hushtable import files
 from hushtable.cli.learn import read_texts, read_verdicts, verdicts_by_number
 from hushtable.cli.output import Target, shown, size
-from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph, TextTable
 from hushtable.cli.rows import Rows
 from hushtable.cli.tables import SCORES, write_scores, write_table
@@ -23,13 +21,13 @@ from hushtable.data.readers import Reader, as_reader
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, numerals
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
+from hushtable.progress import watched
+from hushtable.report.page import check_extra, html
+from hushtable.report.rows import RowsToShow
+from hushtable.report.sections import Page, Section
 from hushtable.scores.typical import percent
 from hushtable_federation.home import WORDS, HomeModel
-from hushtable_federation.language import WORDS as TEXTS
 from hushtable_federation.language import _
-
-if TYPE_CHECKING:
-    from hushtable.report.rows import RowsToShow
 
 #: Number of rows to show.
 _SHOWN = 5
@@ -40,7 +38,6 @@ _UNKNOWN = N_(
 
 
 def _refuse(no_use: Any) -> None:
-    """Refuse options that a home model cannot use."""
     if no_use:
         raise UsageError(
             "a home model has two scores, classifies rows instead of using a threshold, and "
@@ -51,8 +48,6 @@ def _refuse(no_use: Any) -> None:
 
 
 class _Scored:
-    """Rows scored by a home model: scores, systematic differences, and the lowest rows."""
-
     def __init__(self, model: Path, rows: Rows, kept: Sequence[str], n: int) -> None:
         self.home = home = files.read(model).build(HomeModel.from_file)
         home.here.n_jobs = rows.threads
@@ -68,14 +63,12 @@ class _Scored:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts for machines."""
         return {
             "rows": len(self.found.score), "weight": self.home.weight, "kinds": dict(self.kinds),
             "systematic": None if self.compared is None else _systematic(self.compared),
         }  # fmt: skip
 
     def with_kept(self) -> Any:
-        """Return the lowest rows with the kept columns."""
         listed = self.listed
         for k, (name, column) in enumerate(self.beside.items()):
             listed = listed.add_column(1 + k, name, column.take(self.listed["row"]))
@@ -133,64 +126,98 @@ def score_home(
 
 
 def report_home(
-    model: Path, rows: Rows, shown_rows: "RowsToShow", output: Path, no_use: Any
+    model: Path, rows: Rows, shown_rows: RowsToShow, output: Path, no_use: Any
 ) -> CommandResult:
     """Write a page about a site's rows compared with the rows of all other sites."""
-    from hushtable.report.page import check_report_extra
-
     _refuse(no_use)
-
     target = Target(output, [rows.data, model])
-    check_report_extra()
+    check_extra("a report")
     scored = _Scored(model, rows, shown_rows.kept, max(1, shown_rows.n))
-    home, compared = scored.home, scored.compared
-    listed = scored.with_kept().slice(0, shown_rows.n).to_pylist()
-    html = _page(scored.found, {
-        "source": scored.source,
-        "n_rows": len(scored.found.score),
-        "here": home.n_rows,
-        "elsewhere": home.elsewhere.n_rows,
-        "one_other": home.one_other,
-        "systematic": _(_UNKNOWN) if compared is None else compared.words,
-        "columns": [] if compared is None else _columns(compared),
-        "kinds": [
-            (_(kind), numerals(f"{scored.kinds[kind]:,}"), _(words))
-            for kind, words in WORDS.items()
-        ],
-        "kept": list(shown_rows.kept),
-        "rows": [
-            {
-                "row": numerals(f"{one['row']:,}"),
-                "kept": ["" if one[name] is None else str(one[name]) for name in shown_rows.kept],
-                "words": one["words"] if shown_rows.values else _(WORDS[one["kind"]]),
-            }
-            for one in listed
-        ],
-        "noise": numerals(f"{home.elsewhere.noise_sd:,.1f}") if home.elsewhere.noise_sd else "",
-        "weight": numerals(f"{home.weight:.2f}"),
-    })  # fmt: skip
+    text = html(_page(scored, shown_rows))
     with target.writing():
-        files.write_bytes(target.path, html.encode("utf-8"), private=True)
+        files.write_bytes(target.path, text.encode("utf-8"), private=True)
     facts = {"command": "report", "report": str(output), **scored.facts}
     words = [f"Wrote {target}. It describes your rows exactly: keep it where the rows are."]
     return CommandResult(facts, [Paragraph(words)])
 
 
-def _page(found: Any, facts: dict[str, Any]) -> str:
-    """Return scored rows as HTML that needs nothing but itself; ``facts`` are names in it."""
-    from hushtable.report.page import svg, template
-    from hushtable_federation.plots import HomeDisplay
-
-    display = HomeDisplay(found.share_here, found.beyond, np.array(found.kinds))
-    counts = ", ".join(f"{rows} {kind}" for kind, rows, _means in facts["kinds"])
-    words = _("Rows by how rare they are here and elsewhere: %(counts)s.", counts=counts)
-    made: str = template("home.html", "hushtable_federation", TEXTS).render(
-        figure=svg(display, words, 3.4),
-        made=f"{datetime.now(UTC):%Y-%m-%d}",
-        version=version("hushtable"),
-        **facts,
+def _page(scored: _Scored, shown_rows: RowsToShow) -> Page:
+    home, compared = scored.home, scored.compared
+    reasons = [_("It describes them exactly.")]
+    if shown_rows.n:
+        reasons = [_("It describes them exactly and lists single rows.")]
+    if home.one_other:
+        reasons.append(
+            _("There is only one other site: every statement about “elsewhere” is about that site.")
+        )
+    differences: list[Block] = [
+        Paragraph([_(_UNKNOWN) if compared is None else compared.words], look="strong")
+    ]
+    if compared is not None:
+        headers = [_("column"), _("values"), _("here"), _("elsewhere")]
+        rows = [
+            [one.name, one.place, percent(one.here), percent(one.elsewhere)]
+            for one in compared.differing or compared.columns[:1]
+        ]
+        differences.append(TextTable(headers, rows, 2, _("Columns")))
+    kinds = [
+        [_(kind), _(words), numerals(f"{scored.kinds[kind]:,}")] for kind, words in WORDS.items()
+    ]
+    table = TextTable([_("kind"), _("meaning"), _("rows")], kinds, 2, _("Kinds of rows"))
+    sections = [
+        Section("columns", _("Systematic differences"), differences),
+        Section("map", _("Rows"), [table]),
+    ]
+    if shown_rows.n:
+        headers = [*shown_rows.kept, _("row"), _("reason")]
+        rows = [
+            [
+                *("" if row[name] is None else str(row[name]) for name in shown_rows.kept),
+                numerals(f"{row['row']:,}"),
+                row["words"] if shown_rows.values else _(WORDS[row["kind"]]),
+            ]
+            for row in scored.with_kept().slice(0, shown_rows.n).to_pylist()
+        ]
+        title = _("Most unusual rows")
+        sections.append(Section("rows", title, [TextTable(headers, rows, len(headers), title)]))
+    sections.append(Section("about", _("How to read this page"), [LabelledValues(_meanings(home))]))
+    return Page(
+        title=_("Here and elsewhere"),
+        made_by=f"hushtable, {datetime.now(UTC):%Y-%m-%d}",
+        intro=_(
+            "%(n)s rows of %(source)s, compared with %(here)s rows of this site and about "
+            "%(elsewhere)s rows of all other sites.",
+            n=numerals(f"{len(scored.found.score):,}"),
+            source=scored.source,
+            here=numerals(f"{home.n_rows:,}"),
+            elsewhere=numerals(f"{home.elsewhere.n_rows:,}"),
+        ),
+        notice=_("Keep this page where the rows are."),
+        reasons=reasons,
+        sections=sections,
     )
-    return made
+
+
+def _meanings(home: HomeModel) -> dict[str, str]:
+    elsewhere = _(
+        "According to the counts of all other sites: the result of a round without the counts of "
+        "this site."
+    )
+    if home.elsewhere.noise_sd:
+        elsewhere = _(
+            "According to the counts of all other sites: the result of a round without the counts "
+            "of this site, with noise of %(noise)s on each count.",
+            noise=numerals(f"{home.elsewhere.noise_sd:,.1f}"),
+        )
+    return {
+        _("here"): _("According to a model of the site's own rows, which it counts exactly."),
+        _("elsewhere"): elsewhere,
+        _("weight"): _(
+            "%(weight)s, from 0 to 1: how much a row that is rare only elsewhere counts in the "
+            "order of the rows.",
+            weight=numerals(f"{home.weight:.2f}"),
+        ),
+    }
 
 
 def learn_home(model: Path, path: Path, rows: Rows, target: Target, no_use: Any) -> CommandResult:
@@ -223,14 +250,7 @@ def learn_home(model: Path, path: Path, rows: Rows, target: Target, no_use: Any)
     return CommandResult(facts, words)
 
 
-def _columns(compared: Any) -> list[tuple[str, str, str, str]]:
-    """Return the columns that differ, in words: name, values, and both shares of the rows."""
-    found = compared.differing or compared.columns[:1]
-    return [(one.name, one.place, percent(one.here), percent(one.elsewhere)) for one in found]
-
-
 def _systematic(columns: Any) -> dict[str, Any]:
-    """Return the facts about columns that differ from other sites."""
     found = columns.systematic
     return {
         "column": None if found is None else found.name,
@@ -240,7 +260,6 @@ def _systematic(columns: Any) -> dict[str, Any]:
 
 
 def _beside(reader: Reader, kept: Sequence[str]) -> dict[str, Any]:
-    """Return the kept columns of all rows."""
     if not kept:
         return {}
     batches = [pa.record_batch(batch).select(list(kept)) for batch in reader.read()]

@@ -2,17 +2,13 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.cli.options import Language, Output, option
@@ -25,9 +21,10 @@ from hushtable.data.spreadsheets import harmless
 from hushtable.errors import UsageError
 from hushtable.language import ENGLISH, numerals, speaking
 from hushtable.plans.draws import Purpose
-from hushtable.report.page import check_report_extra, svg, template
+from hushtable.report.page import check_extra, html
+from hushtable_federation.cli._ranges_page import ranges_page
 from hushtable_federation.cli.model import ResultFile, check_one_period
-from hushtable_federation.language import WORDS, _
+from hushtable_federation.language import _
 from hushtable_federation.plausible_ranges import (
     QUANTILES,
     SURE,
@@ -37,10 +34,12 @@ from hushtable_federation.plausible_ranges import (
     check_quantiles,
     histograms,
 )
-from hushtable_federation.plots import RangeFigure
 from hushtable_federation.ranges import TOLERATED, OwnValues, own_values, schema_text
 from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
+
+if TYPE_CHECKING:
+    pass
 
 _Quantiles = Annotated[
     str, option("LOW,HIGH", "Shares of all values that lie below each of the two limits.")
@@ -73,8 +72,6 @@ _EXACT = "This output describes this site's rows exactly: do not send it to anyo
 
 @dataclass(frozen=True)
 class _RangesRead:
-    """A result with its ranges, how rows are read, and the findings of the dry run."""
-
     result: Noised
     quantiles: tuple[float, float]
     tolerated: float
@@ -92,7 +89,6 @@ class _RangesRead:
 
     @cached_property
     def own(self) -> list[OwnValues]:
-        """Return the site's own values next to the ranges; empty without own rows."""
         if self.data is None:
             return []
         plan = self.result.plan
@@ -110,22 +106,23 @@ class _RangesRead:
             return others_in(self.result, book, Purpose.MARGINALS)
 
     def failing(self, whose: str = "all") -> list[str]:
-        """Return the columns with too many own values beyond a limit of all or of the others."""
         return [one.feature.name for one in self.own if one.fails(self.tolerated, whose)]
 
     @property
     def about(self) -> str:
-        """Return where the ranges come from, for a note."""
         ledger, n = self.result.ledger, len(self.result.ledger.shares)
         return f"{n} {'site' if n == 1 else 'sites'}, epsilon {ledger.epsilon:.3g} (hushtable)"
 
     def text(self, ending: str) -> str:
-        """Return the content of the file."""
         if ending == ".toml":
             return schema_text(self.result, self.ranges)
         if ending == ".html":
-            own = {one.feature.name: one.cells for one in self.own}
-            return _page(self.ranges, self.histograms, own, self._of_page)
+            limits = self.quantiles, self.tolerated
+            return html(
+                ranges_page(
+                    self.result, limits, self.ranges, self.histograms, self.own, _dry_run(self)
+                )
+            )
         if self.reads.recipe is None:
             return _plain(self.ranges, self.about)
         made = self.reads.recipe.thresholds
@@ -134,17 +131,7 @@ class _RangesRead:
         return text
 
     @property
-    def _of_page(self) -> dict[str, Any]:
-        return {
-            **self.facts, "tolerated": self.tolerated, "dry_run": _dry_run(self),
-            "failing": self.failing(), "failing_others": self.failing("others"),
-            "fails": _("fails"),
-            "rows_per_person": self.result.ledger.sensitivity.rows_per_person,
-        }  # fmt: skip
-
-    @property
     def facts(self) -> dict[str, Any]:
-        """Facts for machines."""
         return {
             "quantiles": list(self.quantiles), "sites": len(self.result.ledger.shares),
             "epsilon": self.result.ledger.epsilon, "noise_sd": self.result.noise_sd,
@@ -188,7 +175,7 @@ def ranges(
     if target.path.suffix not in (".csv", ".toml", ".html"):
         raise UsageError(f"{output}: ranges go to .csv, .toml or .html")
     if target.path.suffix == ".html":
-        check_report_extra()
+        check_extra()
     place = None if site is None else Site.open(site)
     read = check_one_period(result, open_result(result))
     found = _RangesRead(read, _quantiles(quantiles), tolerated, *_rows(place, data, reads), place)
@@ -204,7 +191,6 @@ def ranges(
 
 
 def _rows(place: Site | None, data: str | None, reads: RowOptions) -> tuple[RowOptions, str | None]:
-    """Return how own rows are read, and which rows; by default, those of the site's file."""
     if place is None:
         return reads, data
     if reads != READS:
@@ -223,34 +209,7 @@ def _quantiles(text: str) -> tuple[float, float]:
     return check_quantiles(given)
 
 
-def _page(
-    ranges: Sequence[PlausibleRange],
-    histograms: Sequence[ValueHistogram],
-    own: Mapping[str, NDArray[np.int64]],
-    facts: dict[str, Any],
-) -> str:
-    """Return ranges as HTML that needs nothing but itself; ``facts`` are names in the template.
-
-    ``own`` are counts of a site's own values, by column: the page must then stay there.
-    """
-    drawn = []
-    for one, merged in zip(ranges, histograms, strict=True):
-        if one.limits:
-            figure = RangeFigure(one, merged, own.get(one.feature.name))
-            drawn.append((one, svg(figure, figure.words, 2.1)))
-    made: str = template("ranges.html", "hushtable_federation", WORDS).render(
-        drawn=drawn,
-        lacking=[one for one in ranges if not one.limits],
-        with_own=bool(own),
-        made=f"{datetime.now(UTC):%Y-%m-%d}",
-        version=version("hushtable"),
-        **facts,
-    )
-    return made
-
-
 def _plain(ranges: Sequence[PlausibleRange], about: str) -> str:
-    """Return as CSV the ranges of columns that are not OMOP concepts."""
     lines = io.StringIO()
     write = csv.writer(lines, lineterminator="\n").writerow
     write(["column", "unit", "low", "high", "lowNotes", "highNotes"])
@@ -289,7 +248,6 @@ def _blocks(found: _RangesRead, target: Target) -> Iterator[Block]:
 
 
 def _statistics(one: ValueHistogram) -> dict[str, Any]:
-    """Return the mean and median of a column with their precision; None if they are noise."""
     mean, median = one.mean(), one.median()
     return {
         "name": one.feature.name, "values": max(0, round(one.values)),
@@ -340,13 +298,15 @@ def _own_blocks(found: _RangesRead) -> Iterator[Block]:
 
 
 def _dry_run(found: _RangesRead) -> tuple[list[str], list[list[str]]]:
-    """Return the table of the dry run: headers, and a line for each column with a range."""
     headers = [_("column"), _("verdict"), _("% below"), _("% above"), _("values")]
     with_others = any("others" in one.beyond for one in found.own)
     if with_others:
         headers += [_("by others'"), _("% below others'"), _("% above others'")]
     lines = []
-    for one in sorted(found.own, key=lambda one: not _fails_at_all(one, found.tolerated)):
+    failing = [
+        one for one in found.own if any(one.fails(found.tolerated, whose) for whose in one.beyond)
+    ]
+    for one in [*failing, *(one for one in found.own if one not in failing)]:
         if not one.beyond:
             continue
         line = [one.feature.name, *_verdict(one, "all", found.tolerated), numerals(f"{one.n:,}")]
@@ -361,7 +321,3 @@ def _verdict(one: OwnValues, whose: str, tolerated: float) -> list[str]:
         return [_("no values"), "-", "-"]
     word = _("fails") if one.fails(tolerated, whose) else _("passes")
     return [word, *(numerals(f"{percent:.2f}") for percent in one.percent(whose))]
-
-
-def _fails_at_all(one: OwnValues, tolerated: float) -> bool:
-    return any(one.fails(tolerated, whose) for whose in one.beyond)

@@ -1,7 +1,6 @@
-"""Small SVG pictures of reasons and of numbers over time, for pages and notebooks.
+"""Small SVG pictures of reasons and of numbers, for pages and notebooks.
 
-`values` draws numbers and shares, `pairs` two columns at once, `reasons` a reason of a row, `lines`
-numbers over months or rounds. They need MarkupSafe, which the extra ``report`` installs: import
-them only where they are used. May import `scores` and the packages below it; tested in
-``tests/test_charts.py`` and ``tests/test_charts_lines.py``.
+`values` draws numbers and shares, `pairs` two columns at once, `reasons` a reason of a row. They
+need MarkupSafe, which the extra ``report`` installs: import them only where they are used. May
+import `scores` and the packages below it; tested in ``tests/test_charts.py``.
 """

@@ -64,12 +64,15 @@ class ValueChart:
     """
 
     cells: NDArray[Any]  # (n,): rows in each of n equal parts of the range
-    at: float  # place of the value, from 0 at the low end to 1 at the high end; beyond: an arrow
+    #: Place of the value, from 0 at the low end to 1 at the high end; beyond: an arrow. None draws
+    #: no value.
+    at: float | None
     text: str  # the value in written form
     ends: tuple[str, str]  # the low and the high end of the range
     _: KW_ONLY
     #: Places of the usual range of the rows drawn in colour, those of ``within`` if given.
     usual: tuple[float, float] | None = None
+    usual_name: str = ""  # what is written under it instead of "usual"
     #: (n,): rows of the same context, in colour; all rows are a grey outline behind them.
     within: NDArray[Any] | None = None
     words: str  # a description for people who cannot see the picture
@@ -81,7 +84,7 @@ class ValueChart:
                 f"{len(whole)} cells of all rows and {len(self.within)} of the context: count both "
                 "over the same parts of the range"
             )
-        check_places(self.at, *(self.usual or ()))
+        check_places(*(() if self.at is None else (self.at,)), *(self.usual or ()))
 
     @property
     def svg(self) -> Markup:
@@ -103,7 +106,7 @@ class ValueChart:
         """Return the chart with the bar of the single value in the middle of an axis."""
         cells = np.zeros(21)
         cells[10] = self.cells[0]
-        at = 0.5 if 0.0 <= self.at <= 1.0 else self.at
+        at = 0.5 if self.at is not None and 0.0 <= self.at <= 1.0 else self.at
         usual = None if self.usual is None else (0.5, 0.5)
         within = None if self.within is None else cells * (self.within[0] > 0)
         return replace(self, cells=cells, at=at, usual=usual, within=within)
@@ -112,11 +115,12 @@ class ValueChart:
         floor = ABOVE + _HIGHEST
         yield from self._rows(floor)
         yield axis(f"M0 {number(floor)}H{number(WIDTH)}")
-        x = _along(self.at)
-        yield marker(f"M{number(x)} {number(ABOVE - 2.0)}V{number(floor)}", 2.0)
-        if side := beyond(self.at, 0.0, 1.0):
-            yield arrow(x, ABOVE + 6.0, 0 if side > 0 else 180)
-        yield text_near(self.text, x, 13.0, 0.0, WIDTH, LARGE)
+        if self.at is not None:
+            x = _along(self.at)
+            yield marker(f"M{number(x)} {number(ABOVE - 2.0)}V{number(floor)}", 2.0)
+            if side := beyond(self.at, 0.0, 1.0):
+                yield arrow(x, ABOVE + 6.0, 0 if side > 0 else 180)
+            yield text_near(self.text, x, 13.0, 0.0, WIDTH, LARGE)
         if self.usual is None:
             yield from range_ends(self.ends, 0.0, WIDTH, floor + 16.0)
         else:
@@ -142,10 +146,11 @@ class ValueChart:
         y, middle = floor + 6.0, (low + high) / 2.0
         low, high = min(low, middle - 2.0), max(high, middle + 2.0)
         yield filled(f"M{number(low)} {number(y - 2)}H{number(high)}v4H{number(low)}z", ROWS)
-        y, half = floor + 22.0, text_width(_("usual")) / 2.0
+        name = self.usual_name or _("usual")
+        y, half = floor + 22.0, text_width(name) / 2.0
         before, after = (text_width(end) + 8.0 + half for end in self.ends)
         if before <= middle <= WIDTH - after and not self._one_end:
-            yield text(_("usual"), middle, y, anchor="middle")
+            yield text(name, middle, y, anchor="middle")
         yield from range_ends(self.ends, 0.0, WIDTH, y)
 
 
@@ -218,7 +223,7 @@ def _along(place: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SharesChart:
-    """How many rows have each of a few values, in order, and which of these one row has.
+    """How many rows have each of a few values, in order, and which of these a row has, if any.
 
     If there are more than six values, the most frequent ones and the row's own keep their bars, and
     a last bar combines all others. Sort categories by their shares; leave numbers in their order.
@@ -229,12 +234,12 @@ class SharesChart:
 
     names: Sequence[str]
     shares: Sequence[float]  # of the rows, from 0 to 1
-    odd: int  # index of the row's own value
+    odd: int | None  # index of the row's own value
     words: str  # a description for people who cannot see the picture
 
     def __post_init__(self) -> None:
         counted(self.shares, 1)
-        if len(self.names) != len(self.shares) or not 0 <= self.odd < len(self.names):
+        if len(self.names) != len(self.shares) or not 0 <= (self.odd or 0) < len(self.names):
             raise UsageError(
                 f"{len(self.names)} names, {len(self.shares)} shares and the row's own value at "
                 f"{self.odd}: needs a share for each name, and the row's own among them"

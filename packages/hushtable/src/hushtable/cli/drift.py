@@ -9,8 +9,6 @@ import numpy as np
 
 from hushtable import files
 from hushtable.cli.options import Threads, argument, number, option
-from hushtable.cli.output import shown
-from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import READS, Reads
 from hushtable.counts.base import Counts
@@ -21,6 +19,7 @@ from hushtable.data.texts.reading import Reading
 from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_drift
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
+from hushtable.progress import watched
 from hushtable.streams import Drift
 
 
@@ -113,7 +112,9 @@ def _limit(text: str | None) -> Any:
 
 def _sides(names: list[str], model: Path | None, reads: RowOptions, threads: int) -> list[_Side]:
     """Read counts, and count rows under the plan that is available."""
-    contents = [files.read(name).expect(*_COUNTS) if _is_counts(name) else None for name in names]
+    contents = [
+        files.read(name).expect(*_COUNTS) if name.endswith(".hush") else None for name in names
+    ]
     counted = [None if one is None else one.build(counts_from_file) for one in contents]
     if model is not None:
         if None not in counted:
@@ -139,10 +140,6 @@ def _sides(names: list[str], model: Path | None, reads: RowOptions, threads: int
         _counted(name, plan, reading, reads, threads) if one is None else _Side(of_all_rows(one))
         for name, one in zip(names, counted, strict=True)
     ]
-
-
-def _is_counts(name: str) -> bool:
-    return name.endswith(".hush")
 
 
 def _counted(data: str, plan: Plan, reading: Reading, reads: RowOptions, threads: int) -> _Side:
@@ -176,13 +173,13 @@ def _blocks(
     found: Drift, before: _Side, after: _Side, above: bool, limit: str | None
 ) -> Iterator[Block]:
     yield f"Compared {after.counts.n_rows:,} new rows with {before.counts.n_rows:,} old ones."
-    yield Paragraph([shown(drift_words(found))])
+    yield Paragraph([drift_words(found)])
     if found.features:
         far = sorted(found.features, key=lambda n: found.feature_levels[n] - found.features[n])
         yield ""
         yield TextTable(
             ["column", "drift", "by chance up to"],
-            [[shown(n), f"{found.features[n]:.4f}", f"{found.feature_levels[n]:.4f}"] for n in far],
+            [[n, f"{found.features[n]:.4f}", f"{found.feature_levels[n]:.4f}"] for n in far],
         )
     if above:
         yield f"\nThe drift is above --fail-above {limit}: exit code {ABOVE}."

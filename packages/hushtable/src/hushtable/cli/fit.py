@@ -9,7 +9,6 @@ from hushtable.cli import options
 from hushtable.cli.counts import HUSHTABLE, Detector, draw_spelled
 from hushtable.cli.options import flag, number, option
 from hushtable.cli.output import Target, shown, tally, tally_blocks
-from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines, show
 from hushtable.cli.rows import (
     READS,
@@ -29,6 +28,7 @@ from hushtable.data.understanding import refuse, understood
 from hushtable.describe.plan import texts_of_rows, values_of_rows
 from hushtable.errors import UsageError
 from hushtable.plans.draws import Draw
+from hushtable.progress import watched
 
 _Passes = Annotated[
     str,

@@ -8,7 +8,7 @@ import typer
 
 from hushtable import files, plugins
 from hushtable.cli.options import flag, option
-from hushtable.cli.output import Target, shown, size
+from hushtable.cli.output import Target, size
 from hushtable.cli.result import (
     Block,
     CommandResult,
@@ -23,13 +23,12 @@ from hushtable.counts.release import Release
 from hushtable.data.schema import Schema
 from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
-from hushtable.describe.content import counts_lines, plan_lines, signed_by
-from hushtable.describe.ledger import LEDGER_HEADERS, ledger_lines, ledger_rows
+from hushtable.describe.content import counts_lines, kind_words, plan_lines, signed_by
+from hushtable.describe.ledger import ledger_blocks
 from hushtable.errors import UsageError
 from hushtable.files import Content
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
-from hushtable.privacy.ledger import Ledger
 
 _Values: TypeAlias = Annotated[
     bool,
@@ -192,40 +191,28 @@ def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
 def _blocks(
     file: Path, content: Content, plan: Plan, given: Counts | Periods | None, full: bool
 ) -> Iterator[Block]:
-    lines = dict.fromkeys(_LABELS, "") | plan_lines(content, plan)
-    counts = given if isinstance(given, Counts) else None
-    if counts is not None:
-        lines |= counts_lines(content, counts)
-    elif isinstance(given, Periods):
+    lines = dict.fromkeys(_LABELS, "") | {"Kind": kind_words(content)} | plan_lines(plan)
+    if isinstance(given, Counts):
+        lines |= counts_lines(given, content.kind, content.manifest.get("offset"))
+    elif given is not None:
         lines |= words.periods_lines(given) | {"May leave": "no: it holds exact counts"}
     if lines["Values of rows"] and not full:
         lines["Values of rows"] += " (--values shows them)"
-    lines = {label: shown(line) for label, line in lines.items()}
     yield LabelledValues(lines | {"File": f"{file} ({size(file)})"})
-    if counts is not None and counts.ledger is not None:
-        yield from _ledger_blocks(counts, counts.ledger)
-    elif isinstance(given, Periods):
+    if isinstance(given, Periods):
         yield "\nPrivacy cost of all periods for one person\n"
         yield Paragraph(describe_ledger(given.ledger(max(1, len(given))))[:2], indent="  ")
+    elif given is not None and given.ledger is not None:
+        yield "\nPrivacy cost of this release for one person\n"
+        yield Paragraph(describe_ledger(given.ledger), indent="  ")
+        for block in ledger_blocks(given.ledger, given, indent="  "):
+            yield ""
+            yield block
     headers = ["feature", "kind", "range or categories"]
-    rows = [[shown(f.name), f.kind, shown(words.values(f, full))] for f in plan.schema.features]
-    if counts is not None and counts.tally is not None:
+    rows = [[f.name, f.kind, words.values(f, full)] for f in plan.schema.features]
+    if isinstance(given, Counts) and given.tally is not None:
         headers += ["missing", "outside"]
-        for row, tally in zip(rows, counts.tally.tolist(), strict=True):
+        for row, tally in zip(rows, given.tally.tolist(), strict=True):
             row += [f"{count:,}" for count in tally]
     yield ""
     yield TextTable(headers, rows, left=3)
-
-
-def _ledger_blocks(counts: Counts, ledger: Ledger) -> Iterator[Block]:
-    """Show the ledger: first in sentences that someone can sign, then in numbers."""
-    yield "\nPrivacy cost of this release for one person\n"
-    yield Paragraph(describe_ledger(ledger), indent="  ")
-    lines = ledger_lines(ledger, counts.noise_sd)
-    if not counts.mixed:
-        lines["Rows, estimated"] = f"{counts.n_rows:,}"
-    yield ""
-    yield LabelledValues(lines, indent="  ")
-    yield ""
-    rows = [[shown(cell) for cell in row] for row in ledger_rows(ledger)]
-    yield TextTable(LEDGER_HEADERS, rows, left=2)

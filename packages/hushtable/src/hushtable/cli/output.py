@@ -147,7 +147,7 @@ def tally_blocks(schema: Schema, counts: Any, n_rows: int) -> Iterator[Block]:
         yield "No values are missing or outside the plan.\n"
         return
     yield ""
-    rows = [(shown(name), f"{missing:,}", f"{outside:,}") for name, missing, outside in found]
+    rows = [(name, f"{missing:,}", f"{outside:,}") for name, missing, outside in found]
     yield TextTable(["feature", "missing", "outside"], rows)
     yield ""
     if any(outside for _, _, outside in found):

@@ -13,7 +13,6 @@ from hushtable.cli.counts import cost, read_release, read_sketch
 from hushtable.cli.errors import written
 from hushtable.cli.options import Data, Output, Person, Threads, argument, option
 from hushtable.cli.output import Target, tally, tally_blocks
-from hushtable.cli.progress import cells_bar, watched
 from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.rows import READS, Reads, person_facts, persons_blocks
 from hushtable.counts.base import Noised
@@ -26,6 +25,7 @@ from hushtable.errors import PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS
+from hushtable.progress import bar_of, watched
 
 _PlanFile = Annotated[Path, option("FILE", "Plan of hushtable plan draw.")]
 _RowsPerPerson = Annotated[
@@ -208,7 +208,7 @@ def release(
             raise UsageError("--share and --mechanism cannot be combined with --periods")
         return _release_period(sketch, counted, given, among, earlier, target)
     checked = _checked(given, counted.plan, among)
-    with cells_bar(len(counted.counts)) as advance:
+    with bar_of("Adding noise", len(counted.counts), "cells") as advance:
         noised = counted.release(checked, after=earlier, progress=advance)
     target.save(noised)
 

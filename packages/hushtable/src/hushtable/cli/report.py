@@ -10,7 +10,6 @@ from hushtable import files, plugins
 from hushtable.cli.counts import read_counts
 from hushtable.cli.options import Language, Threads, argument, check_contamination, flag, option
 from hushtable.cli.output import Target, listed, size
-from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult
 from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.counts.base import Counts
@@ -19,8 +18,9 @@ from hushtable.data.texts.reading import Reading
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
 from hushtable.language import ENGLISH, speaking
+from hushtable.progress import watched
 from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
-from hushtable.report.page import check_report_extra, page
+from hushtable.report.page import check_extra, html
 from hushtable.report.rows import RowsToShow, Scores, score_rows
 from hushtable.scores.models import OpenedModel, scoring
 from hushtable.scores.scorer import Ranks
@@ -96,7 +96,7 @@ def report(
     _check_kept(names, rows)
     if round_ is not None and parts is None:
         raise UsageError("--round needs the files that the sites sent: give --parts")
-    shown = RowsToShow(rows, values, tuple(names), id_)
+    shown = RowsToShow(rows, values, tuple(names))
     if data is not None and (report_kind := files.command_of(model, "report")) is not None:
         with speaking(language):
             page_of_kind: CommandResult = report_kind(
@@ -108,15 +108,16 @@ def report(
     sent = [] if parts is None else _parts(parts, others)
     subject, opened = _open(model, data is not None)
     about: dict[str, Any] = {"threshold": None if opened is None else opened.threshold}
+    scores = None
     with speaking(language):
         about["sites"] = None if parts is None else _sites(subject, sent, round_)
         if data is not None and opened is not None:
             given = Rows(data, reads, opened.reading, threads)
-            about["scores"] = _scores(opened, given, contamination, shown, ranks)
+            scores = about["scores"] = _scores(opened, given, contamination, shown, ranks)
         made = gather(subject, values=values, **about)
         target = write_page(made, output)
     printed = made if language == ENGLISH else gather(subject, values=values, **about)
-    facts = {"command": "report", "report": str(output), **_facts(printed)}
+    facts = {"command": "report", "report": str(output), **_facts(printed, scores)}
     return CommandResult(facts, _blocks(printed, target, subject.name))
 
 
@@ -135,8 +136,8 @@ def _check_kept(names: list[str], n_shown: int) -> None:
         raise UsageError("--id and --keep name a column twice: name each once")
 
 
-def _facts(made: Report) -> dict[str, Any]:
-    drift = None if made.scores is None else made.scores.drift
+def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:
+    drift = None if scores is None else scores.drift
     return {
         "sections": made.sections,
         "left_out": made.left_out,
@@ -189,15 +190,15 @@ def check_page(output: Path) -> None:
     if output.suffix != ".html":
         raise UsageError(f"{output}: the name of a report must end in .html")
     Target(output)
-    check_report_extra()
+    check_extra("a report")
 
 
 def write_page(made: Report, output: Path) -> Target:
     """Write a report as HTML, atomically."""
-    html = page(made)
+    text = html(made.page)
     target = Target(output)
     with target.writing():
-        write_bytes(output, html.encode("utf-8"), private=True)
+        write_bytes(output, text.encode("utf-8"), private=True)
     return target
 
 

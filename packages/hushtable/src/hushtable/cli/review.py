@@ -14,7 +14,6 @@ from typing import Annotated, Any
 from hushtable.cli.errors import written
 from hushtable.cli.options import Data, ModelFile, Threads, option
 from hushtable.cli.output import Target, count, shown
-from hushtable.cli.progress import watched
 from hushtable.cli.result import (
     Block,
     CommandResult,
@@ -29,6 +28,7 @@ from hushtable.detectors.load import learned_detector
 from hushtable.errors import UsageError
 from hushtable.far import is_url
 from hushtable.plans.families import FINE, OUTLIER
+from hushtable.progress import watched
 from hushtable.scores.finding import Finding
 from hushtable.scores.models import open_model
 from hushtable.scores.outliers import rounded_down

@@ -11,7 +11,6 @@ from hushtable import files
 from hushtable.cli.errors import escaped
 from hushtable.cli.options import Data, Table, Threads, argument, flag, option
 from hushtable.cli.output import Target, listed, shown
-from hushtable.cli.progress import watched
 from hushtable.cli.result import MOST_LINES, Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import (
     READS,
@@ -33,6 +32,7 @@ from hushtable.describe.plan import values
 from hushtable.errors import FileError, PlanError
 from hushtable.files import write_bytes
 from hushtable.plans.plan import Plan
+from hushtable.progress import watched
 
 _HEAD = """\
 # This draft holds the names and kinds of the columns. Fill in or confirm every range

@@ -9,7 +9,6 @@ from typing import Annotated, Any, TypeVar
 from hushtable.cli.counts import HUSHTABLE, draw_spelled, standing
 from hushtable.cli.options import Data, Language, Threads, flag, option
 from hushtable.cli.output import OutputFolder, Target, tally, tally_blocks
-from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.cli.scored import ScoreColumns, Summary, Threshold, score_files
@@ -30,6 +29,7 @@ from hushtable.describe.content import signed_by
 from hushtable.errors import DataError, UsageError
 from hushtable.files import command_of
 from hushtable.language import ENGLISH, speaking
+from hushtable.progress import watched
 from hushtable.report.lists import LISTS
 from hushtable.scores.models import OpenedModel, open_model
 from hushtable.scores.outliers import (

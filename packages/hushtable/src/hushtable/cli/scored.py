@@ -14,7 +14,6 @@ import pyarrow as pa
 from hushtable.cli.counts import read_counts
 from hushtable.cli.options import check_contamination
 from hushtable.cli.output import OutputFolder
-from hushtable.cli.progress import watched
 from hushtable.cli.rows import Rows
 from hushtable.cli.tables import (
     write_scores,
@@ -22,6 +21,7 @@ from hushtable.cli.tables import (
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.readers import Reader, one_after_other
 from hushtable.errors import DataError, UsageError
+from hushtable.progress import watched
 from hushtable.scores.details import RowDetails, Scored
 from hushtable.scores.files import STAMP, ScoreFile, score_files_of
 from hushtable.scores.outliers import (

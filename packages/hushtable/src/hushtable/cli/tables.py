@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from hushtable.cli.output import Target, shown
+from hushtable.cli.output import Target
 from hushtable.cli.result import Block, Paragraph, TextTable
 from hushtable.data.columns import as_column
 from hushtable.data.spreadsheets import harmless_schema, harmless_table
@@ -112,25 +112,31 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
     if found.n_known:
         yield Paragraph([known_words(found.n_known)])
     if found.lone:
-        yield Paragraph(shown(one.words) for one in found.lone)
+        yield Paragraph(one.words for one in found.lone)
     yield f"The {len(found.rows):,} most unusual of {found.n_rows - found.n_unjudged:,} rows:\n"
     headers, left = ["rank", *found.keep, "row", "severity", "score"], 1 + len(found.keep)
     lines = [
-        [f"{k + 1}", *_kept(row), f"{row.row:,}", found.severity(k), _score(row)]
+        [
+            f"{k + 1}",
+            *map(_kept_text, row.kept_values.values()),
+            f"{row.row:,}",
+            found.severity(k),
+            _score(row),
+        ]
         for k, row in enumerate(rows)
     ]
     if rows[0].file:
         headers.insert(left, "file")
         for line, row in zip(lines, rows, strict=True):
-            line.insert(left, shown(row.file))
+            line.insert(left, row.file)
         left += 1
     yield TextTable(headers, lines, left=left)
     if found.explained and words:
         yield "\nWhy:\n"
-        yield Paragraph(shown(f"{k + 1}. {found.sentence(row)}.") for k, row in enumerate(rows))
+        yield Paragraph(f"{k + 1}. {found.sentence(row)}." for k, row in enumerate(rows))
     if found.incidents and words:
         yield "\nAlike:\n"
-        yield Paragraph(shown(f"{one.words}: {_ranks(one.rows)}.") for one in found.incidents[:3])
+        yield Paragraph(f"{one.words}: {_ranks(one.rows)}." for one in found.incidents[:3])
     if len(found.rows) > len(rows):
         yield f"\n... and {len(found.rows) - len(rows):,} more in the file."
     yield ""
@@ -159,7 +165,7 @@ def lowest_blocks(lowest: list[Finding]) -> Iterator[Block]:
     lines = [[f"{one.row:,}", f"{one.score:.4f}"] for one in lowest]
     if lowest[0].file:
         headers, left = ["file", *headers], 1
-        lines = [[shown(one.file), *line] for one, line in zip(lowest, lines, strict=True)]
+        lines = [[one.file, *line] for one, line in zip(lowest, lines, strict=True)]
     if lowest[0].ranks is not None:
         headers += ["rank among all", "between"]
         for one, line in zip(lowest, lines, strict=True):
@@ -174,15 +180,11 @@ def lowest_blocks(lowest: list[Finding]) -> Iterator[Block]:
 
 def _sentence(row: Finding) -> str:
     """Explain why a row has its score."""
-    place = f"Row {row.row:,} of {shown(row.file)}" if row.file else f"Row {row.row:,}"
-    found = [f"{shown(reason.words)} ({reason.share:.2f})" for reason in row.reasons]
+    place = f"Row {row.row:,} of {row.file}" if row.file else f"Row {row.row:,}"
+    found = [f"{reason.words} ({reason.share:.2f})" for reason in row.reasons]
     found += [row.likeness] if row.likeness else []
     crowding = f" A typical row has {row.crowding}." if row.crowding else ""
     return f"{place}: {'; '.join(found) or 'no feature stands out'}.{crowding}"
-
-
-def _kept(row: Finding) -> list[str]:
-    return [shown(_kept_text(one)) for one in row.kept_values.values()]
 
 
 def _kept_text(value: pa.Array) -> str:

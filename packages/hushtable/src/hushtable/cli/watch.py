@@ -17,7 +17,6 @@ from hushtable.cli.drift import drift_facts
 from hushtable.cli.errors import written
 from hushtable.cli.options import ModelFile, Threads, argument, number, option
 from hushtable.cli.output import OutputFolder, Target, count, shown
-from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable, as_text
 from hushtable.cli.rows import READS, Reads
 from hushtable.cli.tables import check_top, endings, write_top
@@ -29,6 +28,7 @@ from hushtable.data.readers import Reader
 from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_drift
 from hushtable.errors import HushTableError, UsageError
 from hushtable.files import write_bytes
+from hushtable.progress import watched
 from hushtable.report.lists import LISTS
 from hushtable.scores.details import Scored
 from hushtable.scores.models import open_model

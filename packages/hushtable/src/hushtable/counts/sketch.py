@@ -188,7 +188,7 @@ class Sketch(Counts):
         return cls(plan, np.zeros(plan.family.n_cells, np.int64), tally, rows_per_person=0)
 
     @classmethod
-    @progress.shown("Counting")
+    @progress.with_progress("Counting")
     def from_data(
         cls,
         plan: Plan,

@@ -39,7 +39,7 @@ def numbered(
 
 
 def _numbered(
-    reader: Reader, start: int, weights: Weights | None, line: progress.ProgressLine | None
+    reader: Reader, start: int, weights: Weights | None, line: progress.Bar | None
 ) -> Iterator[Numbered]:
     for batch in reader.read():
         stop = start + len(batch)

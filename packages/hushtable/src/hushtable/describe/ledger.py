@@ -2,6 +2,8 @@
 
 import math
 
+from hushtable.blocks import Block, LabelledValues, TextTable
+from hushtable.counts.base import Counts
 from hushtable.describe.plan import n_tables
 from hushtable.language import N_, _, ngettext, numerals, percents
 from hushtable.privacy.accounting import Horizon, rounded_up
@@ -283,6 +285,16 @@ def ledger_rows(ledger: Ledger) -> list[list[str]]:
             what = _("these tables, all periods (%(library)s)", library=share.library)
         rows.append([share.release[:12], what, numerals(f"{share.scale:g}"), _rho(own)])
     return rows
+
+
+def ledger_blocks(ledger: Ledger, counts: Counts, indent: str = "") -> list[Block]:
+    """Return the totals of the ledger of counts, and the table of its releases."""
+    lines = ledger_lines(ledger, counts.noise_sd)
+    if not counts.mixed:
+        lines[_("Rows, estimated")] = numerals(f"{counts.n_rows:,}")
+    headers = [_(header) for header in LEDGER_HEADERS]
+    table = TextTable(headers, ledger_rows(ledger), 2, _("Releases in the ledger"))
+    return [LabelledValues(lines, indent), table]
 
 
 def _rho(cost: Cost) -> str:

@@ -4,7 +4,7 @@ They display what ``hushtable inspect`` displays by default: no range and no cat
 off rows. Imported when the first object is displayed.
 """
 
-from collections.abc import Callable
+from functools import singledispatch
 from typing import Any
 
 from hushtable import plugins
@@ -24,18 +24,18 @@ from hushtable.scores.finding import Finding
 _FEATURES = ("column", "kind", "range or categories")
 
 
+@singledispatch
 def view(thing: object) -> View:
-    """Return the view of an object of a class in `VIEWS`, of a plug-in, or of a subclass."""
-    names = [one.__name__ for one in type(thing).__mro__]
-    if not any(name in VIEWS for name in names):
-        others = plugins.points(plugins.VIEWS)
-        show: Any = plugins.find(plugins.VIEWS, next(name for name in names if name in others))
-        made: View = show(thing)
-        return made
-    return next(VIEWS[name] for name in names if name in VIEWS)(thing)
+    """Return the view of an object by its class, or by a plug-in that knows its class."""
+    others = plugins.points(plugins.VIEWS)
+    name = next(one.__name__ for one in type(thing).__mro__ if one.__name__ in others)
+    of_plugin: Any = plugins.find(plugins.VIEWS, name)
+    made: View = of_plugin(thing)
+    return made
 
 
-def _schema(schema: Schema) -> View:
+@view.register
+def _(schema: Schema) -> View:
     if schema.public:
         says = ["This schema holds no data of rows: its ranges and categories are public."]
         if schema.paid:
@@ -55,7 +55,8 @@ def _features(schema: Schema) -> list[list[str]]:
     return [[f.name, f.kind, words.values(f, schema.public)] for f in schema.features]
 
 
-def _plan(plan: Plan) -> View:
+@view.register
+def _(plan: Plan) -> View:
     if plan.data_dependent:
         says = [
             "This plan discloses something about rows, and nothing can be released under it: "
@@ -81,7 +82,8 @@ def _exact(what: str, counts: Counts, last: str) -> View:
     return View(counts.noun.removeprefix("a ").capitalize(), says, _figures(counts))
 
 
-def _sketch(sketch: Sketch) -> View:
+@view.register
+def _(sketch: Sketch) -> View:
     last = "Only its release may leave: sketch.release(epsilon=...)."
     if sketch.plan.data_dependent or sketch.seeded:
         last = "It cannot be released either: its plan or its samples depend on rows, or on a seed."
@@ -94,7 +96,8 @@ def _sketch(sketch: Sketch) -> View:
     return View(made.kind, made.sentences, figures, headers, rows)
 
 
-def _local(model: LocalModel) -> View:
+@view.register
+def _(model: LocalModel) -> View:
     return _exact("exact counts of its site's rows", model, "It scores the site's own rows.")
 
 
@@ -103,29 +106,33 @@ def _figures(counts: Counts) -> dict[str, str]:
     return {"Plan": counts.plan_id[:12], "Detector": counts.detector, "Tables": tables}
 
 
+@view.register
 def release_view(counts: Noised) -> View:
     """Return the view of counts with noise."""
-    made = _ledger(counts.ledger)
+    made = view(counts.ledger)
     rows = {} if counts.mixed else {"Rows, estimated": f"{counts.n_rows:,}"}
     figures = _figures(counts) | rows | dict(made.figures)
     kind = counts.noun.removeprefix("an ").removeprefix("a ").capitalize()
     return View(kind, made.sentences, figures, made.headers, made.rows)
 
 
-def _periods(periods: Periods) -> View:
+@view.register
+def _(periods: Periods) -> View:
     cost = describe_ledger(periods.ledger(max(1, len(periods))))[:2]
     says = ["This must not leave the site: it holds exact counts of rows.", *cost]
     figures = {"Plan": periods.plan.plan_id[:12], "Terms": periods.terms.words()}
     return View("Periods", says, words.periods_lines(periods) | figures)
 
 
-def _ledger(ledger: Ledger) -> View:
+@view.register
+def _(ledger: Ledger) -> View:
     figures = ledger_lines(ledger, ledger.noise_sd)
     rows = ledger_rows(ledger)
     return View("Ledger", describe_ledger(ledger), figures, LEDGER_HEADERS, rows)
 
 
-def _review_row(row: Finding) -> View:
+@view.register
+def _(row: Finding) -> View:
     says = [f"{row.words}.", "It shows values of a row: clear it before you share the notebook."]
     figures = {"Score": f"{row.score:.4f}", "Severity": f"{row.severity:.2f}"}
     figures |= {name: text for name, text in row.kept.items() if name not in row.values}
@@ -145,22 +152,16 @@ def _pictures(row: Finding) -> list[str]:
     return [str(picture) for picture in drawn if picture]
 
 
-def _verdicts(verdicts: Verdicts) -> View:
+@view.register
+def _(verdicts: Verdicts) -> View:
     says = "Keep them like the rows; only a release under a plan of verdicts may leave."
     made = _exact("exact counts of few rows, from which the rows can be read", verdicts, says)
     figures = {"Outliers": f"{verdicts.n_outliers:,}", "Fine": f"{verdicts.n_fine:,}"}
     return made._replace(figures=figures | dict(made.figures))
 
 
-def _learned(model: LearnedModel) -> View:
+@view.register
+def _(model: LearnedModel) -> View:
     of_model, of_verdicts = view(model.model), view(model.verdicts)
     says = [*of_model.sentences, f"With verdicts. {of_verdicts.sentences[0]}"]
     return of_model._replace(kind=f"{of_model.kind} with verdicts", sentences=says)
-
-
-#: By name of the class, so that no package, with its extra, is imported before it is needed.
-VIEWS: dict[str, Callable[[Any], View]] = {
-    "Schema": _schema, "Plan": _plan, "Sketch": _sketch, "LocalModel": _local,
-    "Noised": release_view, "Verdicts": _verdicts, "LearnedModel": _learned, "Ledger": _ledger,
-    "Periods": _periods, "Finding": _review_row,
-}  # fmt: skip

@@ -210,7 +210,7 @@ class TableDetector(FittedTables, ABC):
         """Return the counts of the rows so far; other rows can be added to them."""
         return self.sketch_
 
-    @progress.shown("Fitting")
+    @progress.with_progress("Fitting")
     def _fit(
         self, X: Any, sample_weight: Any, *, all_rows: bool = True, schema: Schema | None = None
     ) -> Self:
@@ -362,7 +362,7 @@ class TableDetector(FittedTables, ABC):
         some, self.persons_ = some_of_each(rows, person, most)
         return some
 
-    @progress.shown("Fitting")
+    @progress.with_progress("Fitting")
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add rows to the counts; the first call draws the plan.
 

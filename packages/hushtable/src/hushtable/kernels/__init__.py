@@ -25,7 +25,6 @@ import sys
 from typing import Any
 
 from hushtable.kernels._built import built
-from hushtable.kernels._notice import notice as notice
 
 #: 255 * 256 levels: a multiple of every power of two up to 256, so that the cells of an
 #: equal-width histogram are exact unions of levels.

@@ -10,7 +10,7 @@ from numba.core import event
 from numba.core.caching import FunctionCache
 
 from hushtable.kernels._built import digest
-from hushtable.kernels._notice import AGAIN, notice
+from hushtable.progress import AGAIN, compile_notice
 
 _config: Any = numba.config
 
@@ -42,11 +42,11 @@ class _Compiling(event.Listener):
 
     def on_start(self, found: Any) -> None:
         if _is_ours(found):
-            notice.begin()
+            compile_notice.begin()
 
     def on_end(self, found: Any) -> None:
         if _is_ours(found):
-            notice.end()
+            compile_notice.end()
 
 
 def _is_ours(found: Any) -> bool:
@@ -54,7 +54,7 @@ def _is_ours(found: Any) -> bool:
 
 
 if not KEPT:
-    notice.text = AGAIN
+    compile_notice.text = AGAIN
 event.register("numba:compile", _Compiling())  # type: ignore[no-untyped-call]
 
 

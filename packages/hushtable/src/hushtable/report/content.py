@@ -1,124 +1,60 @@
-"""Gather the facts of a report from a file of counts, and from what goes with it."""
+"""Gather the sections of a report from a file of counts, and from what goes with it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
-from importlib.metadata import version
 from operator import add
 
 import numpy as np
 
+from hushtable.blocks import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.counts.base import Counts
-from hushtable.describe import describe_ledger
-from hushtable.describe.ledger import ledger_lines, ledger_rows
-from hushtable.describe.plan import (
-    dependence,
-    listed,
-    n_tables,
-    values_of_rows,
-    verdicts,
-)
+from hushtable.describe.content import counts_lines, plan_lines
+from hushtable.describe.ledger import describe_ledger, ledger_blocks
+from hushtable.describe.plan import listed, n_tables, values_of_rows
 from hushtable.errors import RoundError, UsageError
 from hushtable.language import N_, _, numerals
-from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
-from hushtable.plots import NoiseDisplay
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.ledger import Ledger
-from hushtable.report.features import Features, Histogram, features_of, histograms
-from hushtable.report.rows import Scores, threshold_words
-
-
-@dataclass(frozen=True)
-class ReportedSite:
-    """One of the sites, and whether what it sent is there."""
-
-    name: str  # of the site, or of its file
-    standing: str  # whether what it sent is in the sum
-    rows: int | None  # that it counted; None where that cannot be seen
-    fingerprint: str = ""  # of its keys, in a round
-
-
-@dataclass(frozen=True)
-class Check:
-    """Something that was looked at, and whether it holds."""
-
-    holds: bool
-    words: str
+from hushtable.report.features import features_section
+from hushtable.report.rows import Scores, scores_section
+from hushtable.report.sections import Page, PageBlock, Section
 
 
 @dataclass(frozen=True)
 class Sites:
     """The sites behind a sum."""
 
-    sites: Sequence[ReportedSite]  # all that the round asked
+    n_in: int  # of them in the sum
+    n_sites: int
     exact: bool  # whether their rows are exact counts; otherwise estimates from noised ones
-    checks: Sequence[Check]  # of the sum
-    terms: Mapping[str, str]  # of the round, if there was one
-    asked: Sequence[str] = ()  # what the round asks of a site, in sentences that an officer signs
-    refused: Sequence[tuple[str, str]] = ()  # files that do not count, and why
-    repeated: Sequence[tuple[str, str]] = ()  # files that came again, and whose they are
-
-    @property
-    def n_in(self) -> int:
-        """Number of sites in the sum."""
-        return sum(site.standing == "in" for site in self.sites)
-
-    @property
-    def missing(self) -> list[str]:
-        """Names of the sites that are not in the sum."""
-        return [site.name for site in self.sites if site.standing != "in"]
-
-    @property
-    def hidden(self) -> bool:
-        """Whether the rows of some sites cannot be seen."""
-        return any(site.standing == "in" and site.rows is None for site in self.sites)
-
-    @property
-    def headers(self) -> list[str]:
-        """Of `table_rows`: numbers in the last column, unless they are hidden."""
-        rows = _("rows") if self.exact else _("rows, estimated")
-        fingerprint = [_("fingerprint")] if self.terms else []
-        return [_("site"), _("part"), *fingerprint, *([] if self.hidden else [rows])]
-
-    @property
-    def text_columns(self) -> int:
-        """Number of columns that hold text; numbers follow."""
-        return len(self.headers) - (not self.hidden)
-
-    @property
-    def table_rows(self) -> list[list[str]]:
-        """A table row for each site."""
-        table = []
-        for site in self.sites:
-            row = [site.name, _(site.standing)]
-            if self.terms:
-                row.append(site.fingerprint)
-            if not self.hidden:
-                row.append("" if site.rows is None else _counted(site.rows))
-            table.append(row)
-        return table
+    blocks: Sequence[Block]
 
 
 #: Kinds of files that a report is about.
 KINDS = N_("sketch"), N_("release"), N_("local"), N_("detector")
-#: Where what a site sent is.
-STANDINGS = N_("in"), N_("missing"), N_("two different submissions")
 
 
 def _counted(n: int) -> str:
-    """Return a whole number as people write it."""
     return numerals(f"{n:,}")
 
 
-def same_sum(equal: bool, name: str) -> Check:
+def check_words(holds: bool, words: str) -> str:
+    """Return what was looked at, marked by whether it holds."""
+    return f"✓ {_(_PASSED)} {words}" if holds else f"✗ {_(_FAILED)} {words}"
+
+
+_PASSED, _FAILED = N_("passed:"), N_("failed:")
+
+
+def same_sum(equal: bool, name: str) -> str:
     """Return the check whether the parts add up to a file."""
     if equal:
-        return Check(True, _("The sum of the parts is exactly %(name)s.", name=name))
-    return Check(
-        False, _("The sum of the parts is not %(name)s, which has other parts.", name=name)
-    )
+        return check_words(True, _("The sum of the parts is exactly %(name)s.", name=name))
+    words = _("The sum of the parts is not %(name)s, which has other parts.", name=name)
+    return check_words(False, words)
 
 
 def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sites:
@@ -134,10 +70,12 @@ def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sit
             "releases to a release"
         )
     again = reduce(add, parts.values())
-    rows = [ReportedSite(part, "in", counted.n_rows) for part, counted in parts.items()]
     equal = again.plan_id == total.plan_id and np.array_equal(again.counts, total.counts)
-    checks = [same_sum(bool(equal), name)]
-    return Sites(rows, total.ledger is None, checks, {})
+    exact = total.ledger is None
+    headers = [_("site"), _("rows") if exact else _("rows, estimated")]
+    rows = [[part, _counted(counted.n_rows)] for part, counted in parts.items()]
+    checks = Items([same_sum(bool(equal), name)])
+    return Sites(len(parts), len(parts), exact, [checks, TextTable(headers, rows, 1, _("Sites"))])
 
 
 @dataclass(frozen=True)
@@ -156,95 +94,13 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Privacy:
-    """The section for a privacy officer."""
-
-    words: list[str]  # the ledger in sentences that an officer can sign
-    lines: dict[str, str]  # what the ledger adds up to
-    releases: list[list[str]]  # what it counts, under `LEDGER_HEADERS`
-    left: list[str]  # what left the site
-    stayed: list[str]  # what did not
-    noise: NoiseDisplay  # the counts beside their noise
-    decoded: bool = False  # whether the counts were decoded from those of several periods
-
-    @property
-    def noise_words(self) -> str:
-        """The figure of the counts and their noise, in words."""
-        counts = self.noise.counts
-        values = {
-            "n": _counted(len(counts)),
-            "most": _counted(int(counts[0])),
-            "least": _counted(int(counts[-1])),
-            "sd": numerals(f"{self.noise.noise_sd:,.4g}"),
-            "share": numerals(f"{100.0 * self.noise.standing_out:.1f}"),
-        }
-        if self.decoded:
-            first = _(
-                "The %(n)s counts decoded from the released files, from the largest (%(most)s) to "
-                "the smallest (%(least)s).",
-                **values,
-            )
-        else:
-            first = _(
-                "The %(n)s released counts, from the largest (%(most)s) to the smallest "
-                "(%(least)s).",
-                **values,
-            )
-        band = _(
-            "The band is twice the standard deviation of the noise, which is %(sd)s: %(share)s%% "
-            "of the counts are above it. If all cells were empty, 2.3%% would be.",
-            **values,
-        )
-        return f"{first} {band}"
-
-
-@dataclass(frozen=True)
 class Report:
-    """Everything that the page shows; a section is None where it does not apply."""
+    """A page about a model, and what it is about for machines."""
 
-    model: Subject
-    title: str
-    made: str  # when
-    version: str  # of hushtable
-    about: dict[str, str]  # what the file holds
+    page: Page
+    sections: list[str]  # names of the sections that it has, without those of every report
     reasons_to_stay: list[str]  # why the report must not leave the site; empty if it may
-    scores: Scores | None
-    features: Features
-    histograms: list[Histogram]  # of the first features, from marginals
-    shown: bool  # whether it shows ranges and categories
-    privacy: Privacy | None
-    sites: Sites | None
     left_out: list[str]  # what the report has no section about, and why
-
-    @property
-    def sections(self) -> list[str]:
-        """Names of the sections that it has."""
-        return [one for one in ("scores", "features", "privacy", "sites") if getattr(self, one)]
-
-    @property
-    def glance(self) -> dict[str, str]:
-        """The few numbers that matter first."""
-        ledger, scores, sites = self.model.counts.ledger, self.scores, self.sites
-        counted = _("rows counted") if ledger is None else _("rows counted, estimated")
-        # A second pass leaves out rows that lie apart: the first counted all.
-        first = self.model.plan.first_rows
-        glance = {counted: _counted(first or self.model.counts.n_rows)}
-        if scores is not None:
-            glance[_("rows scored")] = _counted(scores.n_rows)
-            if scores.n_outliers is not None:
-                share = numerals(f"{100.0 * scores.n_outliers / scores.n_rows:.2f}")
-                label = _("outliers, %(share)s%% of the rows scored", share=share)
-                glance[label] = _counted(scores.n_outliers)
-        if ledger is not None:
-            label = _("total epsilon for one person")
-            if ledger.delta:
-                delta = numerals(f"{rounded_up(ledger.delta):g}")
-                label = _("total epsilon for one person (delta %(delta)s)", delta=delta)
-            glance[label] = numerals(str(rounded_up(ledger.epsilon)))
-        if sites is not None:
-            n, k = sites.n_in, len(sites.sites)
-            glance[_("sites in the sum")] = _("%(n)s of %(k)s", n=n, k=k)
-        return glance
 
 
 def gather(
@@ -263,84 +119,169 @@ def gather(
     not score. ``values`` also shows ranges and categories that were read off rows; the page always
     shows public ones.
     """
-    plan, counts = model.plan, model.counts
-    of_rows = values_of_rows(plan.schema)
+    counts, of_rows = model.counts, values_of_rows(model.plan.schema)
     shown = values or not of_rows
-    marginals = counts.adds and plan.purpose is Purpose.MARGINALS
-    return Report(
-        model=model,
+    reasons = _reasons_to_stay(model, scores, sites, of_rows if shown else "")
+    left_out = _no_values(scores, of_rows, shown) + _left_out(model, threshold, scores, sites)
+    sections = [features_section(counts, scores, shown)]
+    if scores is not None:
+        sections.insert(0, scores_section(scores, noisy=bool(counts.noise_sd)))
+    if counts.ledger is not None:
+        blocks = _privacy_blocks(counts, counts.ledger)
+        sections.append(Section("privacy", _("Privacy"), [*blocks], _("for the privacy officer")))
+    if sites is not None:
+        sections.append(Section("sites", _("Sites"), sites.blocks, _("for the coordinator")))
+    names = [section.name for section in sections]
+    about = LabelledValues(_about(model, threshold))
+    sections.append(Section("file", _("The file"), [about]))
+    sections.append(Section("left-out", _("Not in this report"), [Items(left_out)]))
+    notice = _("Keep this report where the rows are.")
+    if not reasons:
+        notice = _(
+            "This report may go wherever %(name)s may go. It is based on counts with noise, and "
+            "reveals nothing about the rows beyond these counts.",
+            name=model.name,
+        )
+    page = Page(
         title=model.name if title is None else title,
-        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        version=version("hushtable"),
-        about=_about(model, threshold),
-        reasons_to_stay=_reasons_to_stay(model, scores, sites, of_rows if shown else ""),
-        scores=scores,
-        features=features_of(counts, scores, shown),
-        histograms=histograms(counts, shown) if marginals else [],
-        shown=shown,
-        privacy=_privacy(model),
-        sites=sites,
-        left_out=_no_values(scores, of_rows, shown) + _left_out(model, threshold, scores, sites),
+        made_by=_("hushtable report") + f", {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        notice=notice,
+        reasons=reasons,
+        may_leave=not reasons,
+        glance=_glance(model, scores, sites),
+        sections=sections,
     )
+    return Report(page, names, reasons, left_out)
 
 
-def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
-    """Say which values of rows are not in the report."""
-    lowest = None if scores is None else scores.lowest
-    shows = [_("the categories and ranges of the model's features")] if of_rows and shown else []
-    if lowest is not None and lowest.shows:
-        shows.append(
-            _("the following values of the listed rows: %(names)s", names=listed(lowest.shows))
-        )
-    words = [_("Values of rows.")]
-    if shows:
-        named = (
-            shows[0] if len(shows) == 1 else _("(a) %(a)s and (b) %(b)s", a=shows[0], b=shows[1])
-        )
-        words = [_("All values of rows except %(shown)s.", shown=named)]
-    if lowest is None:
-        words.append(_("Numbers of rows."))
-    if not shown:
-        words.append(
-            _(
-                "Ranges and categories: they were read off rows and are values of rows (--values "
-                "shows them)."
-            )
-        )
-    return words
+def _glance(model: Subject, scores: Scores | None, sites: Sites | None) -> dict[str, str]:
+    """Return the few numbers that matter first."""
+    ledger = model.counts.ledger
+    label = _("rows counted") if ledger is None else _("rows counted, estimated")
+    # A second pass leaves out rows that lie apart: the first counted all.
+    glance = {label: _counted(model.plan.first_rows or model.counts.n_rows)}
+    if scores is not None:
+        glance[_("rows scored")] = _counted(scores.n_rows)
+        if scores.n_outliers is not None:
+            label = _("outliers, %(share)s%% of the rows scored", share=scores.flagged_share)
+            glance[label] = _counted(scores.n_outliers)
+    if ledger is not None:
+        label = _("total epsilon for one person")
+        if ledger.delta:
+            delta = numerals(f"{rounded_up(ledger.delta):g}")
+            label = _("total epsilon for one person (delta %(delta)s)", delta=delta)
+        glance[label] = numerals(str(rounded_up(ledger.epsilon)))
+    if sites is not None:
+        glance[_("sites in the sum")] = _("%(n)s of %(k)s", n=sites.n_in, k=sites.n_sites)
+    return glance
 
 
 def _about(model: Subject, threshold: float | None) -> dict[str, str]:
     counts, plan = model.counts, model.plan
-    lines = {_("File"): f"{model.name} ({numerals(model.size)})"} if model.size else {}
-    lines |= {
-        _("Kind"): _(model.kind),
-        _("Rows counted"): _rows_counted(model),
-        _("Detector"): counts.detector,
-        _("Plan"): counts.plan_id,
+    file = {N_("File"): f"{model.name} ({numerals(model.size)})"} if model.size else {}
+    lines = file | {N_("Kind"): _(model.kind)} | plan_lines(plan)
+    lines |= counts_lines(counts, model.kind, threshold)
+    return {_(label): line for label, line in lines.items()}
+
+
+# --- the privacy officer's section ----------------------------------------------------------------
+
+
+_STAYED = [
+    N_("The rows, their values, and their exact number (a reader sees an estimate with noise)."),
+    N_("Exact counts."),
+    N_("How many values were missing or outside the plan."),
+    N_("Scores, outliers and thresholds."),
+    N_("The noise itself: the system's random generator made it, and no seed exists."),
+]
+
+
+def _privacy_blocks(counts: Counts, ledger: Ledger) -> Iterator[PageBlock]:
+    yield Paragraph(describe_ledger(ledger), look="signed")
+    yield Heading(_("What left the site"))
+    yield Items(_left(counts, ledger))
+    yield Heading(_("What was not released"))
+    yield Items([_(text) for text in _STAYED])
+    yield Heading(_("The ledger in numbers"))
+    yield from ledger_blocks(ledger, counts)
+    yield Heading(_("Counts and their noise"))
+    standing_out = np.mean(counts.counts > 2.0 * counts.noise_sd)
+    values = {
+        "n": _counted(len(counts.counts)),
+        "most": _counted(int(counts.counts.max())),
+        "least": _counted(int(counts.counts.min())),
+        "sd": numerals(f"{counts.noise_sd:,.4g}"),
+        "share": numerals(f"{100.0 * standing_out:.1f}"),
     }
-    if found := verdicts(counts):
-        lines[_("Verdicts")] = found
-    lines[_("Depends on data")] = dependence(plan)
-    cells, tables = _counted(len(counts.counts)), n_tables(counts.n_tables)
-    lines[_("Counts")] = _("%(cells)s cells in %(tables)s", cells=cells, tables=tables)
-    if threshold is not None:
-        lines[_("Threshold")] = threshold_words(threshold, plan.score.unit)
-    return lines
+    if ledger.window is not None:
+        first = _(
+            "The %(n)s counts decoded from the released files are from %(least)s to %(most)s.",
+            **values,
+        )
+    else:
+        first = _("The %(n)s released counts are from %(least)s to %(most)s.", **values)
+    yield Paragraph(
+        [
+            first,
+            _(
+                "The standard deviation of the noise is %(sd)s: %(share)s%% of the counts are "
+                "above twice as much. If all cells were empty, 2.3%% would be.",
+                **values,
+            ),
+        ]
+    )
 
 
-def _rows_counted(model: Subject) -> str:
-    """Return how many rows were counted, and how."""
-    counts, plan = model.counts, model.plan
-    words = _counted(counts.n_rows)
-    if plan.first_rows:
-        first = _counted(plan.first_rows)
-        words = _("%(n)s in the second pass, %(first)s in the first", n=words, first=first)
-    if counts.ledger is not None:
-        words = _("%(n)s, estimated from counts with noise", n=words)
-    if counts.sampled:
-        words = _("%(n)s in each table, a random sample", n=words)
-    return words
+def _left(counts: Counts, ledger: Ledger) -> list[str]:
+    """Say what the sites sent, as the ledger shows it."""
+    numbers = {"n": _counted(len(counts.counts)), "tables": n_tables(counts.n_tables)}
+    cells = _("%(n)s whole numbers in %(tables)s", **numbers)
+    if ledger.period is not None:
+        numbers["periods"] = str(ledger.period)
+        cells = _(
+            "%(n)s whole numbers in %(tables)s for each of %(periods)s periods, mixed from the "
+            "periods so far",
+            **numbers,
+        )
+    unmasked = sum(ledger.pool_of(share) is None for share in ledger.shares)
+    left = _left_masked(ledger, cells, unmasked) if ledger.pools else []
+    if len(ledger.shares) == 1 and unmasked:
+        left.append(_("From the site: %(cells)s, each with its own noise.", cells=cells))
+    elif unmasked:
+        words = N_("From each of %(k)s sites: %(cells)s, each with its own noise.")
+        left.append(_(words, k=unmasked, cells=cells))
+    left.append(_("The contents of the ledger below, with random ids of the releases."))
+    left.append(
+        _(
+            "The plan: names of the features, their public ranges and categories, and hash "
+            "functions."
+        )
+    )
+    return left
+
+
+def _left_masked(ledger: Ledger, cells: str, unmasked: int) -> list[str]:
+    """Say what sites sent under masks; ``unmasked`` sites sent counts with the whole noise."""
+    k, rounds = len(ledger.shares) - unmasked, len(ledger.pools)
+    if rounds == 1 and not unmasked:
+        text = N_(
+            "From each of %(k)s sites: %(cells)s, with a part of the noise, under masks that "
+            "cancel only in the sum of all."
+        )
+    elif rounds == 1:
+        text = N_(
+            "From each of %(k)s sites of a masked round: %(cells)s, with a part of the noise, "
+            "under masks that cancel only in the sum of the round."
+        )
+    else:
+        text = N_(
+            "From each of %(k)s sites of the masked rounds: %(cells)s, with a part of the noise, "
+            "under masks that cancel only in the sum of their round."
+        )
+    return [_(text, k=k, cells=cells)]
+
+
+# --- what must stay, and what is not there --------------------------------------------------------
 
 
 def _reasons_to_stay(
@@ -349,13 +290,12 @@ def _reasons_to_stay(
     reasons = [_("It shows values of rows: %(what)s.", what=of_rows)] if of_rows else []
     if scores is not None:
         n = _counted(scores.n_rows)
-        if model.counts.ledger is None:
-            exact = _(
-                "It contains exact totals of %(n)s rows: of scores, of missing values, and of "
-                "values outside the plan.",
-                n=n,
-            )
-        else:
+        exact = _(
+            "It contains exact totals of %(n)s rows: of scores, of missing values, and of values "
+            "outside the plan.",
+            n=n,
+        )
+        if model.counts.ledger is not None:
             exact = _(
                 "It contains exact totals of %(n)s rows: of scores, of missing values, and of "
                 "values outside the plan. The privacy of the release does not cover them.",
@@ -375,116 +315,61 @@ def _reasons_to_stay(
     return reasons
 
 
-def _rows_to_stay(scores: Scores) -> list[str]:
+def _rows_to_stay(scores: Scores) -> Iterator[str]:
     """Say what the report shows of single rows."""
-    lowest = scores.lowest
-    if lowest is None:
-        return []
-    reasons = [_("It lists single rows by number, with their scores.")]
-    if lowest.reasons:
-        reasons = [
-            _("It lists single rows by number, with their scores and the features that lower them.")
-        ]
-    if shows := lowest.shows:
-        reasons.append(_("It shows values of these rows: %(names)s.", names=listed(shows)))
-    if lowest.values:
-        reasons.append(_("It shows how the values of single columns are distributed."))
-    return reasons
-
-
-def _privacy(model: Subject) -> Privacy | None:
-    counts, ledger = model.counts, model.counts.ledger
-    if ledger is None:
-        return None
-    estimated = {_("Rows, estimated"): _counted(counts.n_rows)}
-    return Privacy(
-        words=describe_ledger(ledger),
-        lines=ledger_lines(ledger, counts.noise_sd) | estimated,
-        releases=ledger_rows(ledger),
-        left=_left(model),
-        stayed=[_(text) for text in _STAYED],
-        noise=NoiseDisplay(counts.counts, counts.noise_sd),
-        decoded=ledger.window is not None,
-    )
-
-
-_STAYED = [
-    N_("The rows, their values, and their exact number (a reader sees an estimate with noise)."),
-    N_("Exact counts."),
-    N_("How many values were missing or outside the plan."),
-    N_("Scores, outliers and thresholds."),
-    N_("The noise itself: the system's random generator made it, and no seed exists."),
-]
-
-
-def _left(model: Subject) -> list[str]:
-    """Say what the sites sent, as the ledger shows it."""
-    ledger, counts = model.counts.ledger, model.counts
-    assert ledger is not None
-    numbers = {"n": _counted(len(counts.counts)), "tables": n_tables(counts.n_tables)}
-    cells = _("%(n)s whole numbers in %(tables)s", **numbers)
-    if ledger.period is not None:
-        numbers["periods"] = str(ledger.period)
-        cells = _(
-            "%(n)s whole numbers in %(tables)s for each of %(periods)s periods, mixed from the "
-            "periods so far",
-            **numbers,
-        )
-    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
-    left = _left_masked(ledger, cells, own) if ledger.pools else []
-    if len(ledger.shares) == 1 and own:
-        left.append(_("From the site: %(cells)s, each with its own noise.", cells=cells))
-    elif own:
-        left.append(
-            _("From each of %(k)s sites: %(cells)s, each with its own noise.", k=own, cells=cells)
-        )
-    left.append(_("The contents of the ledger below, with random ids of the releases."))
-    left.append(
-        _(
-            "The plan: names of the features, their public ranges and categories, and hash "
-            "functions."
-        )
-    )
-    return left
-
-
-def _left_masked(ledger: Ledger, cells: str, own: int) -> list[str]:
-    """Say what sites sent under masks; ``own`` sites sent counts with the whole noise."""
-    k, rounds = len(ledger.shares) - own, len(ledger.pools)
-    if rounds == 1 and not own:
-        text = N_(
-            "From each of %(k)s sites: %(cells)s, with a part of the noise, under masks that "
-            "cancel only in the sum of all."
-        )
-    elif rounds == 1:
-        text = N_(
-            "From each of %(k)s sites of a masked round: %(cells)s, with a part of the noise, "
-            "under masks that cancel only in the sum of the round."
-        )
+    if scores.lowest is None:
+        return
+    if scores.lowest.explained:
+        yield _("It lists single rows by number, with their scores and the features that lower "
+                "them.")  # fmt: skip
     else:
-        text = N_(
-            "From each of %(k)s sites of the masked rounds: %(cells)s, with a part of the noise, "
-            "under masks that cancel only in the sum of their round."
-        )
-    return [_(text, k=k, cells=cells)]
+        yield _("It lists single rows by number, with their scores.")
+    if shows := scores.shows:
+        yield _("It shows values of these rows: %(names)s.", names=listed(shows))
+    if scores.values:
+        yield _("It shows how the values of single columns are distributed.")
 
 
-def _why_no_scores(model: Subject, threshold: float | None) -> str:
-    if threshold is None:
-        return _(
-            "a %(detector)s plan counts each feature separately and scores no row",
-            detector=model.counts.detector,
+def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
+    """Say which values of rows are not in the report."""
+    lowest = None if scores is None else scores.lowest
+    shows = [_("the categories and ranges of the model's features")] if of_rows and shown else []
+    if scores is not None and scores.shows:
+        shows.append(
+            _("the following values of the listed rows: %(names)s", names=listed(scores.shows))
         )
-    return _("no rows were given (hushtable report MODEL DATA)")
+    words = [_("Values of rows.")]
+    if shows:
+        named = (
+            shows[0] if len(shows) == 1 else _("(a) %(a)s and (b) %(b)s", a=shows[0], b=shows[1])
+        )
+        words = [_("All values of rows except %(shown)s.", shown=named)]
+    if lowest is None:
+        words.append(_("Numbers of rows."))
+    if not shown:
+        words.append(
+            _(
+                "Ranges and categories: they were read off rows and are values of rows (--values "
+                "shows them)."
+            )
+        )
+    return words
 
 
 def _left_out(
     model: Subject, threshold: float | None, scores: Scores | None, sites: Sites | None
 ) -> list[str]:
-    left_out = [] if scores is None else _left_out_of_scores(scores)
+    left_out = []
     if scores is None:
-        why = _why_no_scores(model, threshold)
+        why = _("no rows were given (hushtable report MODEL DATA)")
+        if threshold is None:
+            why = _(
+                "a %(detector)s plan counts each feature separately and scores no row",
+                detector=model.counts.detector,
+            )
         left_out.append(_("Scores, outliers and drift: %(why)s.", why=why))
+    else:
+        left_out += _left_out_of_scores(scores)
     if model.counts.ledger is None:
         left_out.append(
             _(
@@ -497,17 +382,14 @@ def _left_out(
     return left_out
 
 
-def _left_out_of_scores(scores: Scores) -> list[str]:
-    left_out = []
+def _left_out_of_scores(scores: Scores) -> Iterator[str]:
     if scores.drift is None:
-        left_out.append(_("Drift: %(why)s.", why=_(scores.no_drift)))
+        yield _("Drift: %(why)s.", why=_(scores.no_drift))
     elif not scores.drift.features:
-        left_out.append(
-            _("Drift by feature: the tables of this plan do not separate the features.")
-        )
+        yield _("Drift by feature: the tables of this plan do not separate the features.")
     if scores.lowest is None:
-        left_out.append(_("Single rows: none were requested (--rows)."))
-    elif not scores.lowest.reasons:
-        why = scores.lowest.no_reasons
-        left_out.append(_("Reasons for the lowest scores: %(why)s.", why=_(why)))
-    return left_out
+        yield _("Single rows: none were requested (--rows).")
+    elif not scores.lowest.explained:
+        yield _(
+            "Reasons for the lowest scores: the detector gives none; HushTable and LSHiTables do."
+        )

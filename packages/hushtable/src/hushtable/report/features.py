@@ -2,83 +2,82 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.blocks import Heading, Paragraph, TextTable
 from hushtable.counts.base import Counts
 from hushtable.data.schema import Feature
 from hushtable.describe.plan import values
 from hushtable.language import N_, _, numerals
+from hushtable.plans.draws import Purpose
 from hushtable.report.rows import Scores
+from hushtable.report.sections import Figures, PageBlock, Section
 
-#: Features that the table lists; the JSON of ``hushtable inspect`` has them all.
-MOST = 200
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
-
-@dataclass(frozen=True)
-class Features:
-    """A table of the plan's features, the first of many.
-
-    Its columns, by header: names, ranges or categories, and where there are any, rows in which a
-    value was missing or outside the plan, and the drift beside what chance makes of it.
-    """
-
-    columns: Mapping[str, Sequence[str]]
-    zeros: Sequence[str]  # headers of columns that would hold zeros only
-    tallied: bool  # whether missing and outside values were counted
-    doubtful: Sequence[str]  # names of features in which most rows lie outside the plan
-    n_features: int  # all of them
-
-    @property
-    def rows(self) -> list[tuple[str, ...]]:
-        """The table, row by row."""
-        return list(zip(*self.columns.values(), strict=True))
+#: Features that the table lists, and features with a histogram; the JSON of ``hushtable inspect``
+#: has them all.
+_MOST, _MOST_PICTURES = 200, 48
+#: Headers of missing values, and of those outside the plan: in the rows counted, and in those here.
+_IN_COUNTED = N_("missing in rows counted"), N_("outside in rows counted")
+_IN_THESE = N_("missing in these rows"), N_("outside in these rows")
 
 
-def features_of(counts: Counts, scores: Scores | None, shown: bool) -> Features:
-    """Return the features of the plan of counts, beside other rows where those were scored.
+def features_section(counts: Counts, scores: Scores | None, shown: bool) -> Section:
+    """Return the section on the features of the plan of counts, beside rows that were scored.
 
     ``shown`` is whether to show ranges and categories.
     """
     schema = counts.plan.schema.of_rows
-    names = schema.names[:MOST]
+    names = schema.names[:_MOST]
     columns: dict[str, Sequence[str]] = {
         _("feature"): names,
-        _("range or categories"): [values(f, shown) for f in schema.features[:MOST]],
+        _("range or categories"): [values(f, shown) for f in schema.features[:_MOST]],
     }
     tallies = {}
     if counts.tally is not None:
-        tallies[_IN_COUNTED] = counts.tally
+        tallies[_IN_COUNTED] = counts.tally[: len(schema)]
     if scores is not None:
-        tallies[_IN_THESE] = scores.tally
-    tallied, zeros = bool(tallies), []
+        tallies[_IN_THESE] = scores.tally[: len(schema)]
+    zeros = []
     for headers, tally in tallies.items():
         for which, header in enumerate(headers):
-            if tally[: len(schema), which].any():
-                found = tally[: len(schema), which].tolist()[:MOST]
-                columns[_(header)] = [numerals(f"{n:,}") for n in found]
+            if tally[:, which].any():
+                columns[_(header)] = [numerals(f"{n:,}") for n in tally[:_MOST, which].tolist()]
             else:
                 zeros.append(_(header))
-    drift = None if scores is None else scores.drift
-    if drift is not None and drift.features:
-        columns[_("drift")] = _distances(drift.features, names)
-        columns[_("by chance up to")] = _distances(drift.feature_levels, names)
-    doubtful: list[str] = []
+    if scores is not None and scores.drift is not None and scores.drift.features:
+        columns[_("drift")] = _distances(scores.drift.features, names)
+        columns[_("by chance up to")] = _distances(scores.drift.feature_levels, names)
+    blocks: list[PageBlock] = []
     if tallies:
         newest = [*tallies.values()][-1]  # these rows, if there are any
-        rows = scores.n_rows if scores is not None else counts.n_rows
-        outside = zip(schema.names, newest[: len(schema), 1].tolist(), strict=True)
-        doubtful = [name for name, n in outside if 2 * n > rows]
-    return Features(columns, zeros, tallied, doubtful, len(schema))
-
-
-#: Headers of missing values, and of those outside the plan: in the rows counted, and in those here.
-_IN_COUNTED = N_("missing in rows counted"), N_("outside in rows counted")
-_IN_THESE = N_("missing in these rows"), N_("outside in these rows")
+        n_rows = scores.n_rows if scores is not None else counts.n_rows
+        doubtful = [schema.names[j] for j in np.flatnonzero(2 * newest[:, 1] > n_rows)]
+        blocks += [*_doubtful_blocks(doubtful), Paragraph(_tally_words(zeros))]
+    if not shown:
+        words = _(
+            "Ranges and categories were read off rows and are values of these rows. The table "
+            "therefore shows only the number of categories (--values shows them all)."
+        )
+        blocks.append(Paragraph([words]))
+    rows = list(zip(*columns.values(), strict=True))
+    blocks.append(TextTable([*columns], rows, 2, _("Features")))
+    if len(schema) > len(names):
+        words = _(
+            "The first %(k)s of %(n)s features (hushtable inspect --json lists all).",
+            k=len(names),
+            n=numerals(f"{len(schema):,}"),
+        )
+        blocks.append(Paragraph([words], look="soft"))
+    if counts.adds and counts.plan.purpose is Purpose.MARGINALS and schema.relations is None:
+        blocks += _histogram_blocks(counts, shown)
+    return Section("features", _("Features"), blocks, _("for the analyst"))
 
 
 def _distances(found: Mapping[str, float], names: Sequence[str]) -> list[str]:
@@ -87,101 +86,84 @@ def _distances(found: Mapping[str, float], names: Sequence[str]) -> list[str]:
     return ["" if math.isnan(x) else numerals(f"{x:z.4f}") for x in distances]
 
 
-#: Features with a figure.
-MOST_FIGURES = 48
-#: Categories with a name under their bar, and letters of it.
-_NAMED, _LETTERS = 6, 10
+def _doubtful_blocks(doubtful: Sequence[str]) -> Iterator[PageBlock]:
+    if not doubtful:
+        return
+    names = ", ".join(doubtful[:3])
+    if len(doubtful) > 3:
+        names = _("%(names)s and %(n)s more", names=names, n=len(doubtful) - 3)
+    yield Paragraph([_("Most rows are outside the plan in %(names)s.", names=names)], look="strong")
+    yield _(
+        "Check whether the data use a different unit from the plan, or other names for the "
+        "categories."
+    )
 
 
-@dataclass(frozen=True)
-class Histogram:
-    """The counts (n_cells,) of one feature: of the cells of its range, or of its categories.
+def _tally_words(zeros: Sequence[str]) -> Iterator[str]:
+    yield _("Outside: numbers beyond the range, and categories that the plan does not list.")
+    if zeros:
+        names = ", ".join(zeros)
+        yield _("All zero, and therefore not in the table: %(names)s.", names=names)
 
-    The last category is all others. With noise, a count can be below 0. Unless its range or
-    categories are ``shown``, cells have no names.
-    """
 
-    feature: Feature
-    counts: NDArray[np.int64]
-    missing: int  # rows without a value
-    noise_sd: float  # standard deviation of the noise on a count
-    shown: bool
-
-    @property
-    def caption(self) -> str:
-        """The text under the figure."""
-        numeric = self.feature.kind == "numeric"
-        unit = f", {self.feature.unit}" if numeric and self.feature.unit else ""
-        values = {"name": f"{self.feature.name}{unit}", "n": numerals(f"{self.missing:,}")}
-        if self.noise_sd:
-            return _("%(name)s. Missing, with noise: %(n)s.", **values)
-        return _("%(name)s. Missing: %(n)s.", **values)
-
-    @property
-    def words(self) -> str:
-        """The counts, for those who do not see the figure."""
-        most = int(self.counts.argmax())
-        where = self._categories[most] if self.shown and self.feature.kind != "numeric" else ""
-        if self.shown and self.feature.kind == "numeric":
-            low, high = (numerals(f"{x:.4g}") for x in self._edges[most : most + 2])
-            where = _("from %(low)s to %(high)s", low=low, high=high)
-        return _(
-            "Histogram of %(name)s, %(range)s: %(cells)s cells; the largest count is %(n)s%(where)s"
-            "; missing %(missing)s.",
-            name=self.feature.name,
-            range=values(self.feature, self.shown),
-            cells=len(self.counts),
-            n=numerals(f"{self.counts[most]:,}"),
-            where=where and f" ({where})",
-            missing=numerals(f"{self.missing:,}"),
+def _histogram_blocks(counts: Counts, shown: bool) -> Iterator[PageBlock]:
+    """Yield the histograms of the first features, from counts under `Plan.marginals`."""
+    features = counts.plan.schema.of_rows.features
+    ends = itertools.pairwise(counts.plan.family.offsets.tolist())
+    cells = [counts.counts[first:last] for first, last in ends]
+    words = [_("Rows counted in each cell of a feature, without its range and categories.")]
+    if shown:
+        words = [_("Rows counted in each cell of a feature.")]
+    if counts.noise_sd:
+        sd = numerals(f"{counts.noise_sd:,.4g}")
+        words.append(
+            _(
+                "The counts have noise, whose standard deviation is %(sd)s; counts below 0 have no "
+                "bar.",
+                sd=sd,
+            )
         )
-
-    def plot(self, ax: Any = None) -> "Histogram":
-        """Draw a bar for each cell, and a band of twice the noise."""
-        ax.spines[["top", "right"]].set_visible(False)
-        if not self.shown:
-            ax.stairs(self.counts, fill=True, color="C0")
-            ax.set_xticks([])
-        elif self.feature.kind == "numeric":
-            ax.stairs(self.counts, self._edges, fill=True, color="C0")
-            ax.set_xlim(self._edges[0], self._edges[-1])
-        else:
-            at = np.arange(len(self.counts))
-            ax.bar(at, self.counts, color="C0")
-            named = len(at) <= _NAMED
-            names = [name[:_LETTERS] for name in self._categories] if named else []
-            ax.set_xticks(at if named else [], names, parse_math=False)
-        if self.noise_sd:
-            noise = 2.0 * self.noise_sd
-            ax.axhspan(-noise, noise, color="C1", alpha=0.25, lw=0, zorder=0)
-        ax.yaxis.get_major_locator().set_params(integer=True, nbins=3)
-        ax.yaxis.set_major_formatter("{x:,.0f}")
-        return self
-
-    @property
-    def _edges(self) -> NDArray[np.float64]:
-        low, high = self.feature.low, self.feature.high
-        # A range of one point has width too, to be seen.
-        return np.linspace(low, high if low < high else low + 1.0, len(self.counts) + 1)
-
-    @property
-    def _categories(self) -> list[str]:
-        return [*self.feature.categories, _("(others)")]
+    if len(features) > _MOST_PICTURES:
+        n = numerals(f"{len(features):,}")
+        words.append(_("The first %(k)s of %(n)s features.", k=_MOST_PICTURES, n=n))
+    yield Heading(_("Histograms"))
+    yield Paragraph(words)
+    first = list(zip(features, cells, strict=False))[:_MOST_PICTURES]
+    yield Figures([_histogram(feature, of[:-1], int(of[-1]), shown) for feature, of in first])
 
 
-def histograms(counts: Counts, shown: bool) -> list[Histogram]:
-    """Return the histograms of the first features, from counts under `Plan.marginals`.
+def _histogram(
+    feature: Feature, cells: NDArray[np.int64], missing: int, shown: bool
+) -> tuple["Markup", str]:
+    """Return the picture of one feature's counts, of its range or categories, and its caption."""
+    from hushtable.charts.values import SharesChart, ValueChart  # with Jinja's library for markup
 
-    ``shown`` is whether to show ranges and categories.
-    """
-    plan = counts.plan
-    if plan.schema.relations is not None:  # they count residuals, and no values
-        return []
-    ends = itertools.pairwise(plan.family.offsets.tolist())
-    found = []
-    for feature, (first, last) in itertools.islice(
-        zip(plan.schema.of_rows.features, ends, strict=False), MOST_FIGURES
-    ):
-        cells = counts.counts[first:last]
-        found.append(Histogram(feature, cells[:-1], int(cells[-1]), counts.noise_sd, shown))
-    return found
+    numeric, most, where = feature.kind == "numeric", int(cells.argmax()), ""
+    # The last category is all others.
+    categories = [*feature.categories, _("(others)")]
+    if shown and numeric:
+        edges = np.linspace(feature.low, feature.high, len(cells) + 1)
+        low, high = (numerals(f"{x:.4g}") for x in edges[most : most + 2])
+        where = _("from %(low)s to %(high)s", low=low, high=high)
+    elif shown:
+        where = categories[most]
+    unit = f", {feature.unit}" if numeric and feature.unit else ""
+    words = _(
+        "%(name)s, %(range)s: the largest of %(cells)s counts is %(n)s%(where)s; missing "
+        "%(missing)s.",
+        name=f"{feature.name}{unit}",
+        range=values(feature, shown),
+        cells=len(cells),
+        n=numerals(f"{cells[most]:,}"),
+        where=where and f" ({where})",
+        missing=numerals(f"{missing:,}"),
+    )
+    if shown and not numeric:
+        positive = np.maximum(cells, 0)
+        shares = positive / max(1, positive.sum())
+        return SharesChart(categories, shares.tolist(), None, words).svg, words
+    ends = ("", "")
+    if shown:
+        low, high = (numerals(f"{x:.4g}") for x in (feature.low, feature.high))
+        ends = low, high
+    return ValueChart(cells, None, "", ends, words=words).svg, words

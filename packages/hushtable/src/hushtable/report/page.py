@@ -1,37 +1,23 @@
-"""A report as one HTML file: a template, and figures as SVG in the colours of the page."""
+"""Pages as one HTML file each: one template sets them all, with pictures as SVG."""
 
-import io
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hushtable.blocks import Items, LabelledValues, Paragraph, TextTable
 from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.reading import ColumnUnderstanding
-from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
-from hushtable.language import N_, WORDS, Catalogue, _, numerals, percents, spoken
-from hushtable.report.content import Report
+from hushtable.language import N_, WORDS, Catalogue, _, ngettext, numerals, percents, spoken
+from hushtable.report.sections import Page, RowList, Section
 from hushtable.scores.outliers import Incident, Outliers, outside
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
-#: Colours in the figures for those of style.css, which change from light to dark.
-_COLOURS = {
-    "#010203": "var(--rows)",
-    "#010204": "var(--flag)",
-    "#010205": "var(--ink)",
-    "#010206": "var(--soft)",
-}
-_ROWS, _FLAG, _INK, _SOFT = _COLOURS
-#: Inches. On a phone the letters are a little smaller than the page's, on a desk as large.
-_WIDTH, _HEIGHT = 4.2, 2.5
-
+    from hushtable.charts.reasons import Pictures
 
 #: Columns of a list, whose files have them in English.
 COLUMNS = (
@@ -44,26 +30,12 @@ _KINDS = (
 )  # fmt: skip
 
 
-class _Drawn(Protocol):
-    def plot(self, ax: Any = None) -> Any: ...
-
-
 def check_extra(what: str = "an HTML page") -> None:
     """Raise `MissingExtraError` unless the library of a page is installed."""
-    _check("Jinja", "jinja2", what)
-
-
-def check_report_extra() -> None:
-    """Raise `MissingExtraError` unless the libraries of a report are installed."""
-    check_extra("a report")
-    _check("matplotlib", "matplotlib", "a report")
-
-
-def _check(library: str, module: str, what: str) -> None:
     try:
-        __import__(module)
+        import jinja2  # noqa: F401 # of an extra
     except ImportError:
-        raise MissingExtraError(what, library, "report") from None
+        raise MissingExtraError(what, "Jinja", "report") from None
 
 
 def template(name: str, package: str = "hushtable.report", texts: Catalogue = WORDS) -> Any:
@@ -91,70 +63,16 @@ def template(name: str, package: str = "hushtable.report", texts: Catalogue = WO
     return environment.get_template(name)
 
 
-def page(report: Report) -> str:
-    """Return the report as HTML that needs nothing but itself.
+def html(page: Page) -> str:
+    """Return a page as HTML that needs nothing but itself.
 
-    It is in the language of `hushtable.language.speaking`, as `gather` has to be called, too. Names
-    in it may come from any file: all are escaped. Raises `MissingExtraError` if Jinja or matplotlib
-    is not installed.
+    It is in the language of `hushtable.language.speaking`, as its texts have to be, too. Names in
+    it may come from any file: all are escaped. Raises `MissingExtraError` if Jinja is not
+    installed.
     """
-    check_report_extra()
-    headers = [_(header) for header in LEDGER_HEADERS]
-    made: str = template("page.html").render(report=report, figure=svg, ledger_headers=headers)
+    check_extra()
+    made: str = template("page.html").render(page=page, version=version("hushtable"), cards=_cards)
     return made
-
-
-def svg(display: _Drawn, words: str, height: float = _HEIGHT) -> "Markup":
-    """Return a display as SVG, with words for those who do not see it."""
-    import matplotlib
-    from cycler import cycler
-    from markupsafe import Markup
-    from matplotlib.figure import Figure
-
-    look: Any = {
-        "axes.edgecolor": _SOFT,
-        "axes.labelcolor": _INK,
-        "axes.prop_cycle": cycler(color=[_ROWS, _FLAG]),
-        "font.sans-serif": ["DejaVu Sans"],  # for the sizes; the page sets the letters
-        "font.size": 9.0,
-        "grid.color": _SOFT,
-        "svg.fonttype": "none",
-        "svg.hashsalt": words,  # ids differ from figure to figure
-        "text.color": _INK,
-        "text.parse_math": False,
-        "xtick.color": _SOFT,
-        "xtick.labelcolor": _INK,
-        "ytick.color": _SOFT,
-        "ytick.labelcolor": _INK,
-    }
-    buffer = io.StringIO()
-    with matplotlib.rc_context(look | {"axes.unicode_minus": False}):  # as in texts
-        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-        axes = figure.subplots()
-        display.plot(axes)
-        for axis in (axes.xaxis, axes.yaxis):
-            _localise(axis.get_major_formatter())
-        nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
-        figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
-    body = buffer.getvalue().partition("</defs>")[2]  # past the header and a style for all pages
-    body = re.sub(r'<g id="[^"]*"(/?)>', r"<g\1>", body)
-    for stand_in, colour in _COLOURS.items():
-        body = body.replace(stand_in, colour)
-    size = f"0 0 {72 * _WIDTH:g} {72 * height:g}"
-    # Of matplotlib's making, which escapes the texts in it.
-    return Markup('<svg viewBox="{}" role="img" aria-label="{}">').format(size, words) + Markup(
-        body
-    )
-
-
-def _localise(formatter: Any) -> None:
-    """Make a formatter of ticks write numbers as the language of now has them."""
-    from matplotlib.ticker import LogFormatter, ScalarFormatter, StrMethodFormatter
-
-    # Others have names.
-    if isinstance(formatter, LogFormatter | ScalarFormatter | StrMethodFormatter):
-        ticks, own = formatter.format_ticks, vars(formatter)
-        own["format_ticks"] = lambda values: [numerals(one) for one in ticks(values)]
 
 
 def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
@@ -162,27 +80,32 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
 
     Raises `MissingExtraError` if Jinja is not installed.
     """
-    check_extra()
-    from hushtable.charts.reasons import Pictures  # with Jinja's library for markup
-
-    draw = Pictures(found.features, found.usual).of
-    incidents = {k: one for one in found.incidents for k in one.rows}
-    made: str = template("top.html").render(
-        lines=[_line(found, k, incidents.get(k), draw) for k in range(len(found.rows))],
-        incidents=[
-            {"n": len(one.rows), "words": one.words, "ranks": [k + 1 for k in one.rows]}
-            for one in found.incidents
-        ],
-        keep=found.keep,
-        several=any(row.file for row in found.rows),
-        explained=found.explained,
-        about={_(name): text for name, text in found.notes(model).items()},
-        made=f"{datetime.now(UTC):%Y-%m-%d}",
-        source=source,
-        n_rows=found.n_rows,
-        unit=_(unit),
+    sections = [Section("rows", _("The most unusual rows"), [RowList(found)])]
+    if found.incidents:
+        groups = [_incident_words(one) for one in found.incidents]
+        sections.insert(0, Section("incidents", _("Similar rows"), [Items(groups)]))
+    notes = {_(name): text for name, text in found.notes(model).items()}
+    sections.append(Section("about", _("How to read this page"), [LabelledValues(notes)]))
+    page = Page(
+        title=ngettext("%(n)s unusual row", "%(n)s unusual rows", len(found.rows)),
+        made_by=f"hushtable, {datetime.now(UTC):%Y-%m-%d}",
+        intro=_(
+            "From %(n)s rows of %(source)s, the most unusual first. Scores are in %(unit)s.",
+            n=numerals(f"{found.n_rows:,}"),
+            source=source,
+            unit=_(unit),
+        ),
+        notice=_("Keep this page where the rows are."),
+        reasons=[_("It describes rows and contains their values.")],
+        sections=sections,
     )
-    return made
+    return html(page)
+
+
+def _incident_words(incident: Incident) -> str:
+    ranks = ", ".join(str(k + 1) for k in incident.rows)
+    rows = _("%(n)s rows:", n=len(incident.rows))
+    return f"{rows} {incident.words} ({ranks})"
 
 
 def check_page(
@@ -199,59 +122,106 @@ def check_page(
     settle it; ``file`` says what was found out about the file. Raises `MissingExtraError` if
     Jinja is not installed.
     """
-    check_report_extra()
-    made: str = template("check.html").render(
-        source=source,
-        columns=[
-            (one, seen, range_words(one, seen))
-            for one, seen in zip(columns, quality.columns, strict=True)
-        ],
-        quality=quality,
-        said=said,
-        options=options,
-        file=file,
-        made=f"{datetime.now(UTC):%Y-%m-%d}",
-        version=version("hushtable"),
+    n_rows, n_columns = numerals(f"{quality.n_rows:,}"), numerals(f"{len(columns):,}")
+    intro = _("%(n)s rows, %(d)s columns.", n=n_rows, d=n_columns)
+    rows = [
+        [
+            column.name,
+            _(column.kind),
+            column.evidence,
+            range_words(column, seen),
+            numerals(f"{seen.n_missing:,}"),
+            _("many") if seen.n_different is None else numerals(f"{seen.n_different:,}"),
+        ]
+        for column, seen in zip(columns, quality.columns, strict=True)
+    ]
+    headers = [
+        *(_("column"), _("kind"), _("evidence"), _("range or examples"), _("missing")),
+        _("distinct"),
+    ]
+    table = TextTable(headers, rows, 4, _("Columns"))
+    sections = [Section("columns", _("Columns"), [table])]
+    if said:
+        answer = _("To decide the open questions, add: %(options)s", options=options)
+        decide = [Paragraph([answer])] if options else []
+        sections.insert(0, Section("look", _("To check"), [Items(said), *decide]))
+    page = Page(
+        title=_("How hushtable reads %(source)s", source=source),
+        made_by=_("hushtable check") + f", {datetime.now(UTC):%Y-%m-%d}",
+        intro=f"{intro} {file}".rstrip(),
+        notice=_("Keep this page where the rows are."),
+        reasons=[_("It contains values of rows.")],
+        sections=sections,
     )
-    return made
+    return html(page)
 
 
-def _line(
-    found: Outliers,
-    k: int,
-    incident: Incident | None,
-    draw: Callable[[Reason], "Markup"],
-) -> dict[str, Any]:
-    """Return one row for the template, in texts."""
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _cards(block: RowList) -> list[dict[str, Any]]:
+    """Return the rows of a list for the template, in texts."""
+    from hushtable.charts.reasons import Pictures  # with Jinja's library for markup
+
+    found, draw = block.outliers, Pictures(block.outliers.features, block.outliers.usual)
+    incidents = {k: one for one in found.incidents for k in one.rows}
+    several = any(row.file for row in found.rows)
+    cards = []
+    for k, row in enumerate(found.rows):
+        error, number = row.error, numerals(f"{row.row:,}")
+        place = _("row %(n)s", n=number)
+        if several:
+            place = _("row %(n)s of %(file)s", n=number, file=row.file)
+        incident = incidents.get(k) if block.values else None
+        reasons = [_reason(reason, draw, block.values) for reason in row.reasons]
+        none = _("No single column is unusual: the row is unusual in many columns together.")
+        cards.append(
+            {
+                "rank": k + 1,
+                "kept": [
+                    (name, _text(value))
+                    for name, value in row.kept_values.items()
+                ],
+                "place": place,
+                "far": row.far,
+                "first_alike": None if incident is None else incident.rows[0] + 1,
+                "alike": None if incident is None else _("%(n)s similar", n=len(incident.rows)),
+                "severity": numerals(found.severity(k)),
+                "score": numerals(
+                    f"{row.score:.2f}" + ("" if error is None else f" ± {error:.2f}")
+                ),
+                "reasons": reasons,
+                "below": _below(found, k, block.values),
+                "none": none if found.explained and not reasons else "",
+            }
+        )
+    return cards
+
+
+def _below(found: Outliers, k: int, values: bool) -> str:
+    """Return what else is known of a row, in sentences; without ``values``, none of its values."""
     row = found.rows[k]
-    error, beyond = row.error, outside(row)
-    repair, alike = found.repair(row), None
-    if incident is not None:
-        alike = {"n": len(incident.rows), "first": incident.rows[0] + 1}
-    outside_of = _("outside the model: %(names)s", names=beyond) if beyond else ""
-    below = [repair, outside_of, row.likeness, row.context]
-    return {
-        "rank": k + 1,
-        "file": row.file,
-        "row": numerals(f"{row.row:,}"),
-        "kept": [_text(value) for value in row.kept_values.values()],
-        "severity": numerals(found.severity(k)),
-        "score": numerals(f"{row.score:.2f}" + ("" if error is None else f" ± {error:.2f}")),
-        "far": row.far,
-        "alike": alike,
-        "below": " ".join(f"{said[0].upper()}{said[1:]}." for said in below if said),
-        "reasons": [_reason(reason, draw) for reason in row.reasons],
-    }
+    words = [found.repair(row), row.likeness]
+    if names := outside(row):
+        words.append(_("outside the model: %(names)s", names=names))
+    if row.crowding:
+        words.append(_("a typical row has %(crowding)s", crowding=row.crowding))
+    if values:
+        words.append(row.context)
+    return " ".join(f"{text[0].upper()}{text[1:]}." for text in words if text)
 
 
-def _reason(reason: Reason, draw: Callable[[Reason], "Markup"]) -> dict[str, Any]:
+def _reason(reason: Reason, draw: "Pictures", values: bool) -> dict[str, Any]:
     """Return a reason for the template: what is unusual, the rest of its words, and its picture."""
     words, phrase = reason.words, reason.phrase
-    start = len(reason.feature) + len("" if phrase is None else phrase.text)
+    if not values or phrase is None:
+        bits = _("%(bits)s bits", bits=numerals(f"{reason.share:.2f}"))
+        return {"unusual": reason.named, "rest": f": {bits}", "picture": ""}
+    start = len(reason.feature) + len(phrase.text)
     missing = _("%(name)s is missing", name="")
     ends = [at for sign in (", ", ": ", missing) if (at := words.find(sign, start)) >= 0]
     end = min(ends, default=len(words))
-    return {"unusual": words[:end], "rest": words[end:], "picture": draw(reason)}
+    return {"unusual": words[:end], "rest": words[end:], "picture": draw.of(reason)}
 
 
 def _text(value: pa.Array) -> str:

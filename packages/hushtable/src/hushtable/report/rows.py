@@ -1,28 +1,25 @@
 """Rows in a report: their scores, the lowest of them with reasons, and how far they drifted."""
 
-import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.blocks import Heading, LabelledValues, Paragraph
 from hushtable.counts.sketch import count_here
-from hushtable.data.readers import Reader
-from hushtable.data.schema import Feature, value_words
+from hushtable.data.readers import Reader, no_rows
 from hushtable.describe.drift import of_all_rows, why_no_drift
-from hushtable.errors import DataError, UsageError
-from hushtable.language import N_, _, ngettext, numerals
-from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
-from hushtable.scores.details import RowDetails
+from hushtable.errors import UsageError
+from hushtable.language import N_, _, numerals, percents
+from hushtable.plots import binned
+from hushtable.report.sections import Figures, PageBlock, RowList, Section
 from hushtable.scores.explain import Explainer
-from hushtable.scores.finding import Finding
-from hushtable.scores.outliers import Lowest, explained_rows, repair_words
-from hushtable.scores.reasons import Reason, Reasons
+from hushtable.scores.outliers import Outliers, Search
 from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.scores.usual import PassingSample, Usual
+from hushtable.scores.usual import Usual
 from hushtable.streams import Drift, drift
 
 if TYPE_CHECKING:
@@ -36,196 +33,17 @@ class RowsToShow:
     n: int = 0  # so many, those with the lowest scores
     values: bool = False  # whether to show the values that lower their scores
     kept: tuple[str, ...] = ()  # columns of these rows to show, too
-    id: str | None = None  # that one of these which names the rows
 
 
 NO_ROWS = RowsToShow()
-
-
-@dataclass(frozen=True)
-class NamedFeature:
-    """A feature that lowers a row's score, in words."""
-
-    feature: str
-    share: float  # bits
-    beside: str = ""  # the value compared with what is usual; empty without values
-
-
-@dataclass(frozen=True)
-class ReasonedRow:
-    """Reasons of a low score: features, their shares, and the values if the report has them."""
-
-    row: str  # its number
-    shortfall: float  # bits that its score falls short of a typical one
-    crowding: str  # how many similar rows a typical row has; empty for counts with noise
-    named: list[NamedFeature]
-    repair: str  # which columns to repair so that the row is not listed, and how far
-    pictures: list[tuple[str, "Markup"]]  # the columns that lower the score most, as they are drawn
-
-    @classmethod
-    def of(
-        cls, row: Finding, typical: float, usual: Usual | None, draw: Callable[[Reason], "Markup"]
-    ) -> "ReasonedRow":
-        """Return why one of the lowest rows has its score; ``draw`` returns a reason's picture."""
-        named = [
-            NamedFeature(
-                reason.named,
-                reason.share,
-                "" if reason.phrase is None else reason.words.removeprefix(reason.feature),
-            )
-            for reason in row.reasons
-        ]
-        return cls(
-            numerals(f"{row.row:,}"),
-            typical - row.score,
-            row.crowding,
-            named,
-            repair_words(row.why, usual, row.score),
-            [(reason.feature, picture) for reason in row.reasons if (picture := draw(reason))],
-        )
-
-    @property
-    def largest(self) -> float:
-        """The largest share of a feature: the longest bar."""
-        return max((one.share for one in self.named), default=0.0)
-
-
-@dataclass(frozen=True)
-class LowestRows:
-    """The rows with the lowest scores, lowest first."""
-
-    found: list[Finding]  # with their standard errors and ranks where these are known
-    display: RankedOutliersDisplay  # their numbers, scores and standard errors
-    reasons: list[ReasonedRow]  # why they have these scores; empty if the model gives no reasons
-    no_reasons: str  # why it gives none
-    values: bool = False  # whether the reasons show values
-    among: str = ""  # the rows that values are compared with
-    kept: Mapping[str, Sequence[str]] = field(default_factory=dict)  # further columns, as text
-    id: str | None = None  # that one of these which names the rows
-
-    @classmethod
-    def of(
-        cls,
-        found: list[Finding],
-        threshold: float,
-        unit: str,
-        shown: RowsToShow,
-        reasons: Reasons | None,
-        no_reasons: str,
-    ) -> "LowestRows | None":
-        """Return the rows with their picture; None if the report shows none."""
-        if not shown.n:
-            return None
-        why = []
-        if reasons is not None:
-            typical, usual = reasons.explainer.typical, reasons.usual
-            from hushtable.charts.reasons import Pictures  # with Jinja's library for markup
-
-            draw = Pictures(reasons.features, usual).of
-            why = [ReasonedRow.of(row, typical, usual, draw) for row in found]
-        errors = np.array([math.nan if r.error is None else r.error for r in found])
-        display = RankedOutliersDisplay(
-            np.array([row.row for row in found]),
-            np.array([row.score for row in found]),
-            threshold=threshold,
-            unit=unit,
-            errors=None if np.isnan(errors).any() else errors,
-        )
-        kept = {name: [_text(row, name) for row in found] for name in shown.kept}
-        usual = None if reasons is None else reasons.usual
-        among = _("the counted rows") if usual is None else _(usual.among)
-        return cls(found, display, why, no_reasons, shown.values, among, kept, shown.id)
-
-    @property
-    def ranked(self) -> bool:
-        """Whether ranks are known."""
-        return self.found[0].ranks is not None
-
-    @property
-    def crowded(self) -> bool:
-        """Whether counts say how many more similar rows a typical row has."""
-        return any(one.crowding for one in self.reasons)
-
-    @property
-    def shows(self) -> list[str]:
-        """Values of these rows that the report shows, in words."""
-        lowering = [_("the values that lower their scores")] if self.values and self.reasons else []
-        return [*self._names, *self._others, *lowering]
-
-    @property
-    def _names(self) -> list[str]:
-        return [] if self.id is None else [self.id]
-
-    @property
-    def _others(self) -> list[str]:
-        return [name for name in self.kept if name != self.id]
-
-    @property
-    def headers(self) -> list[str]:
-        """Of `rows`."""
-        return [
-            *self._names,
-            _("row"),
-            *self._others,
-            _("score"),
-            *([] if self.display.errors is None else [_("standard error")]),
-            *([_("rank among all"), _("between")] if self.ranked else []),
-            *([_("features that lower it most")] if self.reasons else []),
-        ]
-
-    @property
-    def texts(self) -> tuple[int, ...]:
-        """Columns, numbered from 1, that hold text."""
-        first, others = len(self._names), len(self._others)
-        kept = [*range(1, first + 1), *range(first + 2, first + 2 + others)]
-        return (*kept, *([len(self.headers)] if self.reasons else []))
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """A table row for each of the rows, without its reasons."""
-        return [
-            [
-                *(self.kept[name][k] for name in self._names),
-                numerals(f"{row.row:,}"),
-                *(self.kept[name][k] for name in self._others),
-                numerals(f"{row.score:.4f}"),
-                *([] if self.display.errors is None else [numerals(f"{row.error:.4f}")]),
-                *row.rank_words,
-            ]
-            for k, row in enumerate(self.found)
-        ]
-
-    @property
-    def lines(self) -> list[tuple[list[str], ReasonedRow | None]]:
-        """The table rows, each with its reasons."""
-        return list(itertools.zip_longest(self.rows, self.reasons))
-
-    @property
-    def scale(self) -> float:
-        """Bits that the longest bar stands for: one scale for all rows."""
-        return max((one.largest for one in self.reasons), default=0.0) or 1.0
-
-    @property
-    def words(self) -> str:
-        """The scores, for those who do not see the figure."""
-        return ngettext(
-            "The score of this row; the table contains it.",
-            "The scores of these %(n)s rows; the table contains them.",
-            len(self.found),
-        )
-
-
-def _text(row: Finding, name: str) -> str:
-    """Return the value of a further column of a row, as text; a dash where it is missing."""
-    value = row.kept_values[name][0].as_py()
-    # As it is in the data: no unit, and no number is shortened.
-    return "\u2013" if value is None else value_words(Feature.categorical("text", ()), value)
-
-
 #: Rows that show how far chance moves them.
 _SAMPLED = 500
 #: Features that are named as those that moved most.
 _FURTHEST = 5
+#: Bars of the distribution, which are drawn unchanged.
+_MOST_BARS = 38
+#: Units of scores.
+UNITS = N_("bits"), N_("rows")
 
 
 @dataclass(frozen=True)
@@ -233,143 +51,42 @@ class Scores:
     """Rows, as a model scores them."""
 
     source: str  # where the rows are from
-    n_rows: int
-    n_outliers: int | None  # those below the threshold; None where there is none
+    scores: NDArray[np.float64]  # (n,)
     threshold: float  # NaN if there is none
     chosen: float | None  # share of the rows that it was set to flag; None if it is the model's
     unit: str  # of the scores
-    median: float
-    display: ScoreDisplay  # the distribution of the scores
     moved: list[tuple[str, float]]  # features whose contributions verdicts moved, in bits
     #: Share of the rows of all sites that score below the threshold, and two shares between which
     #: it lies (3,); None where no ranks were given.
     flagged: NDArray[np.float64] | None
-    lowest: LowestRows | None  # the lowest scores, where they were requested
+    lowest: Outliers | None  # the lowest scores, where they were requested
+    values: bool  # whether the report has the values that lower them
     tally: NDArray[np.int64]  # (n_features, 2): rows with a value missing, or outside the plan
     drift: Drift | None  # from the rows that the model counted
     no_drift: str  # why there is no drift
 
     @property
-    def lines(self) -> dict[str, str]:
-        """The scores in sum."""
-        n, unit = numerals(f"{self.n_rows:,}"), _(self.unit)
-        lines = {_("Rows"): _("%(n)s rows of %(source)s", n=n, source=self.source)}
-        if self.n_outliers is not None:
-            share = numerals(f"{100.0 * self.n_outliers / self.n_rows:.2f}")
-            flagged = numerals(f"{self.n_outliers:,}")
-            lines[_("Outliers")] = _("%(n)s (%(share)s%%)", n=flagged, share=share)
-            lines[_("Threshold")] = threshold_words(self.threshold, self.unit)
-        if self.flagged is not None:
-            lines[_("Rows of all sites")] = _flagged_words(self.flagged)
-        lines[_("Median score")] = f"{numerals(f'{self.median:.4g}')} {unit}"
-        if self.moved:
-            lines[_("Changed by verdicts")] = "; ".join(
-                f"{name} {numerals(f'{bits:.2g}')} {unit}" for name, bits in self.moved
-            )
-        return lines
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.scores)
 
     @property
-    def words(self) -> str:
-        """The distribution, for those who do not see the figure."""
-        low, high = (numerals(f"{self.display.edges[k]:.4g}") for k in (0, -1))
-        n = numerals(f"{self.n_rows:,}")
-        values = {"n": n, "low": low, "high": high, "unit": _(self.unit)}
-        if self.n_outliers is None:
-            return _("Distribution of %(n)s scores from %(low)s to %(high)s %(unit)s.", **values)
-        return _(
-            "Distribution of %(n)s scores from %(low)s to %(high)s %(unit)s; %(k)s are below the "
-            "threshold.",
-            k=numerals(f"{self.n_outliers:,}"),
-            **values,
-        )
+    def n_outliers(self) -> int | None:
+        """Number of rows below the threshold; None where there is none."""
+        return None if math.isnan(self.threshold) else int((self.scores < self.threshold).sum())
 
     @property
-    def bin_headers(self) -> list[str]:
-        """Of `bin_rows`."""
-        outliers = [] if self.n_outliers is None else [_("outliers")]
-        return [_("score from"), _("to"), _("rows"), *outliers]
+    def flagged_share(self) -> str:
+        """The percentage of outliers among the rows."""
+        return numerals(f"{100.0 * (self.n_outliers or 0) / self.n_rows:.2f}")
 
     @property
-    def bin_rows(self) -> list[list[str]]:
-        """A table row for each bar that holds rows."""
-        table = []
-        edges = itertools.pairwise(self.display.edges.tolist())
-        for (low, high), n in zip(edges, self.display.counts.tolist(), strict=True):
-            row = [f"{low:.4g}", f"{high:.4g}", f"{n:,}"]
-            if self.n_outliers is not None:
-                row.append(f"{n if low < self.threshold else 0:,}")
-            if n:
-                table.append([numerals(text) for text in row])
-        return table
-
-    @property
-    def drift_lines(self) -> dict[str, str]:
-        """The drift of all features together, and of those that moved most."""
-        if self.drift is None:
-            return {}
-        found = self.drift
-        lines = {_("All features together"): _beside_chance(found.overall, found.level)}
-        known = {name: x for name, x in found.features.items() if not math.isnan(x)}
-        furthest = sorted(known, key=lambda name: known[name], reverse=True)[:_FURTHEST]
-        if furthest:
-            lines[_("Largest drift of one feature")] = "; ".join(
-                f"{name} {_beside_chance(known[name], found.feature_levels[name])}"
-                for name in furthest
-            )
-        return lines
-
-    @property
-    def drift_words(self) -> str:
-        """The drift in sentences."""
-        if self.drift is None:
-            return ""
-        beyond, n = self.drift.beyond_chance, len(self.drift.features)
-        if self.drift.overall > self.drift.level:
-            words = _("All features together, these rows drifted more than chance explains.")
-        else:
-            words = _("All features together, these rows drifted no more than chance explains.")
-        if not n:
-            return words
-        # The share that a level leaves to chance.
-        by_chance = math.ceil(n / 20)
-        single = _(
-            "Each feature alone, %(k)s of %(n)s drifted more; if nothing had changed, it would be "
-            "about %(chance)s or fewer.",
-            k=numerals(f"{len(beyond):,}"),
-            n=numerals(f"{n:,}"),
-            chance=numerals(f"{by_chance:,}"),
-        )
-        return f"{words} {single}"
-
-
-def threshold_words(threshold: float, unit: str) -> str:
-    """Return a threshold with what it means; NaN if there is none."""
-    if math.isnan(threshold):
-        return _("none: the counts are too noisy to derive one")
-    value = f"{numerals(f'{threshold:.4g}')} {_(unit)}"
-    return _("%(value)s: rows with a lower score are outliers", value=value)
-
-
-def _flagged_words(flagged: NDArray[np.float64]) -> str:
-    """Return which share of all sites' rows is below the threshold."""
-    share, low, high = (numerals(f"{100.0 * part:.3g}") for part in flagged)
-    if low == high:
-        return _("%(share)s%% are below the threshold", share=share)
-    return _(
-        "%(share)s%% are below the threshold (between %(low)s%% and %(high)s%%)",
-        share=share,
-        low=low,
-        high=high,
-    )
-
-
-def _beside_chance(drift: float, level: float) -> str:
-    drifted, chance = numerals(f"{drift:z.4f}"), numerals(f"{level:.4f}")
-    return _("%(drift)s (by chance up to %(level)s)", drift=drifted, level=chance)
-
-
-#: Units of scores.
-UNITS = N_("bits"), N_("rows")
+    def shows(self) -> list[str]:
+        """Values of the listed rows that the report shows, in words."""
+        if self.lowest is None:
+            return []
+        lowering = [_("the values that lower their scores")] if self.values else []
+        return [*self.lowest.keep, *(lowering if self.lowest.explained else [])]
 
 
 def score_rows(
@@ -392,80 +109,39 @@ def score_rows(
     sites. ``usual`` is what the model knows of the rows that it counted: values are compared with
     it, and with the rows scored if it knows nothing.
     """
-    reasons, no_reasons = _reasons(scorer, shown, usual)
-    details = _details(scorer, shown, ranks, reasons, usual)
     reader = replace(reader, keep=shown.kept)
-    scores, tally, listed, reasons = _passed(details, reader, shown.n, n_jobs)
+    parts, tally = [np.empty(0)], np.zeros((len(scorer.plan.schema), 2), np.int64)
+    for codes, scores_of in scorer.mapped(reader, scorer.scored, n_jobs):
+        parts.append(scores_of)
+        tally += codes.tally
+    scores = np.concatenate(parts)
+    if not len(scores):
+        raise no_rows(reader)
+    lowest = None
+    if shown.n:
+        search = Search(scorer, shown.n, keep=shown.kept, usual=usual, ranks=ranks)
+        lowest = search.find(reader, n_jobs=n_jobs)
     if contamination is not None:
         threshold = float(np.percentile(scores, 100.0 * contamination))
-    unit = scorer.plan.score.unit
-    moved, reason = _drift(scorer, reader, len(scores), n_jobs)
+    flagged = None
+    if ranks is not None and not math.isnan(threshold):
+        at = np.array([threshold])
+        flagged = np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
+    drifted, no_drift = _drift(scorer, reader, len(scores), n_jobs)
     return Scores(
         source=reader.source,
-        n_rows=len(scores),
-        n_outliers=None if math.isnan(threshold) else int((scores < threshold).sum()),
+        scores=scores,
         threshold=threshold,
         chosen=contamination,
-        unit=unit,
-        median=float(np.median(scores)),
-        display=ScoreDisplay.of(scores, threshold=threshold, unit=unit),
+        unit=scorer.plan.score.unit,
         moved=_moved(scorer, reader, n_jobs),
-        flagged=_flagged(details.ranks, threshold),
-        lowest=LowestRows.of(listed, threshold, unit, shown, reasons, no_reasons),
+        flagged=flagged,
+        lowest=lowest,
+        values=shown.values,
         tally=tally,
-        drift=moved,
-        no_drift=reason,
+        drift=drifted,
+        no_drift=no_drift,
     )
-
-
-def _details(
-    scorer: Scorer,
-    shown: RowsToShow,
-    ranks: Ranks | None,
-    reasons: Reasons | None,
-    usual: Usual | None,
-) -> RowDetails:
-    errors = scorer.plan.family.n_tables > 1  # one table gives none
-    return RowDetails(
-        scorer,
-        shown.n + 1,
-        errors=errors,
-        ranks=ranks if errors else None,
-        reasons=reasons,
-        usual=usual,
-        keep=shown.kept,
-    )
-
-
-def _passed(
-    details: RowDetails, reader: Reader, n: int, n_jobs: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.int64], list[Finding], Reasons | None]:
-    """Return all scores, the tally, the n lowest rows, and what found their reasons."""
-    plan, reasons, lowest = details.scorer.plan, details.reasons, Lowest(n + 1)
-    sample = PassingSample(len(plan.schema))
-    unknown = reasons is not None and details.usual is None
-    passing = sample.of(reader) if unknown else reader
-    parts, tally, n_rows = [np.empty(0)], np.zeros(2, np.int64), 0
-    for batch in details.batches(passing, lambda batch: batch, n_jobs=n_jobs):
-        lowest.add(batch, n_rows)
-        parts.append(batch.scores)
-        tally = tally + batch.tally
-        n_rows += len(batch.scores)
-    if not n_rows:
-        raise DataError(f"{reader.source} has no rows: there is nothing to report")
-    if reasons is not None and unknown:
-        reasons = reasons.beside(sample.usual(plan.schema, plan.context))
-    return np.concatenate(parts), tally, explained_rows(lowest.rows, n, reasons), reasons
-
-
-def _reasons(scorer: Scorer, shown: RowsToShow, usual: Usual | None) -> tuple[Reasons | None, str]:
-    """Return what explains the lowest rows, or why nothing does."""
-    if not shown.n:
-        return None, N_("none were requested")
-    try:
-        return Reasons(scorer, values=shown.values, usual=usual), ""
-    except UsageError as error:
-        return None, str(error)
 
 
 def _moved(scorer: Scorer, reader: Reader, n_jobs: int | None) -> list[tuple[str, float]]:
@@ -477,14 +153,6 @@ def _moved(scorer: Scorer, reader: Reader, n_jobs: int | None) -> list[tuple[str
     most = np.argsort(-sizes, kind="stable")[:_FURTHEST]
     names = scorer.plan.schema.of_rows.names
     return [(names[j], float(sizes[j])) for j in most.tolist() if sizes[j] > 0.0]
-
-
-def _flagged(ranks: Ranks | None, threshold: float) -> NDArray[np.float64] | None:
-    """Return the rank of the threshold, and two that it lies between, where both are known."""
-    if ranks is None or math.isnan(threshold):
-        return None
-    at = np.array([threshold])
-    return np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
 
 
 def _drift(
@@ -500,3 +168,164 @@ def _drift(
         return drift(counted, sketch, rows=reader.take(np.arange(0, n_rows, step))), ""
     except UsageError as error:
         return None, str(error)
+
+
+# --- the section ----------------------------------------------------------------------------------
+
+
+def scores_section(scores: Scores, noisy: bool) -> Section:
+    """Return the section on the scores; ``noisy`` is whether the model's counts have noise."""
+    if scores.n_outliers is None:
+        threshold = _(
+            "The noise in the counts is too large to derive a threshold from them, so the report "
+            "calls no row an outlier; --contamination 0.05 flags the lowest 5%% of the rows."
+        )
+    elif scores.chosen is not None:
+        share = percents(f"{round(100.0 * scores.chosen, 9):g}")
+        threshold = _("The threshold is set to flag %(share)s of these rows.", share=share)
+    else:
+        threshold = _("The threshold is that of the model.")
+    first = _(
+        "The score of a row states how many other rows are similar to it: a low score is abnormal."
+    )
+    blocks: list[PageBlock] = [
+        Paragraph([first, threshold]),
+        Figures([_distribution(scores)]),
+        LabelledValues(_totals(scores)),
+        *_lowest_blocks(scores),
+        *([] if scores.drift is None else _drift_blocks(scores.drift, noisy)),
+    ]
+    return Section("scores", _("Scores"), blocks, _("for the analyst"))
+
+
+def _distribution(scores: Scores) -> tuple["Markup", str]:
+    from hushtable.charts.values import ValueChart  # with Jinja's library for markup
+
+    bins = min(max(10, round(scores.n_rows**0.5)), _MOST_BARS)
+    counts, edges = binned(scores.scores, scores.threshold, bins)
+    low, high = edges[0], edges[-1]
+    ends = numerals(f"{low:.4g}"), numerals(f"{high:.4g}")
+    values = {"n": numerals(f"{scores.n_rows:,}"), "low": ends[0], "high": ends[1]}
+    values["unit"] = _(scores.unit)
+    words = _("Distribution of %(n)s scores from %(low)s to %(high)s %(unit)s.", **values)
+    at, text = None, ""
+    if scores.n_outliers is not None:
+        at = (scores.threshold - low) / (high - low)
+        text = _("threshold") + " " + numerals(f"{scores.threshold:.4g}")
+        words = _(
+            "Distribution of %(n)s scores from %(low)s to %(high)s %(unit)s; %(k)s are below the "
+            "threshold.",
+            k=numerals(f"{scores.n_outliers:,}"),
+            **values,
+        )
+    return ValueChart(counts, at, text, ends, words=words).svg, words
+
+
+def _totals(scores: Scores) -> dict[str, str]:
+    n, unit = numerals(f"{scores.n_rows:,}"), _(scores.unit)
+    lines = {_("Rows"): _("%(n)s rows of %(source)s", n=n, source=scores.source)}
+    if scores.n_outliers is not None:
+        flagged, share = numerals(f"{scores.n_outliers:,}"), scores.flagged_share
+        lines[_("Outliers")] = _("%(n)s (%(share)s%%)", n=flagged, share=share)
+        lines[_("Threshold")] = threshold_words(scores.threshold, scores.unit)
+    if scores.flagged is not None:
+        lines[_("Rows of all sites")] = _flagged_words(scores.flagged)
+    lines[_("Median score")] = f"{numerals(f'{np.median(scores.scores):.4g}')} {unit}"
+    if scores.moved:
+        lines[_("Changed by verdicts")] = "; ".join(
+            f"{name} {numerals(f'{bits:.2g}')} {unit}" for name, bits in scores.moved
+        )
+    return lines
+
+
+def threshold_words(threshold: float, unit: str) -> str:
+    """Return a threshold with what it means; NaN if there is none."""
+    if math.isnan(threshold):
+        return _("none: the counts are too noisy to derive one")
+    value = f"{numerals(f'{threshold:.4g}')} {_(unit)}"
+    return _("%(value)s: rows with a lower score are outliers", value=value)
+
+
+def _flagged_words(flagged: NDArray[np.float64]) -> str:
+    share, low, high = (numerals(f"{100.0 * part:.3g}") for part in flagged)
+    if low == high:
+        return _("%(share)s%% are below the threshold", share=share)
+    return _(
+        "%(share)s%% are below the threshold (between %(low)s%% and %(high)s%%)",
+        share=share,
+        low=low,
+        high=high,
+    )
+
+
+def _lowest_blocks(scores: Scores) -> Iterator[PageBlock]:
+    lowest = scores.lowest
+    if lowest is None:
+        return
+    words = [_("Rows are numbered from 0, in the order of %(source)s.", source=scores.source)]
+    if lowest.explained and not scores.values:
+        words.append(
+            _(
+                "The number next to a feature is the number of bits that the score would gain if "
+                "that value alone were usual."
+            )
+        )
+    if not scores.shows:
+        words.append(_("The report does not show the values of these rows."))
+    yield Heading(_("The most unusual rows"))
+    yield Paragraph(words)
+    yield RowList(lowest, scores.values)
+    notes = lowest.notes("")
+    named = ["severity", "score", "error", "reason", *(["usual"] if scores.values else [])]
+    yield LabelledValues({_(name): notes[name] for name in named if name in notes})
+
+
+def _drift_blocks(found: Drift, noisy: bool) -> Iterator[PageBlock]:
+    if noisy:
+        chance = _(
+            "If nothing has changed, it is close to 0, and chance and noise exceed the level in "
+            "parentheses in at most one of twenty cases."
+        )
+    else:
+        chance = _(
+            "If nothing has changed, it is close to 0, and chance exceeds the level in parentheses "
+            "in at most one of twenty cases."
+        )
+    yield Heading(_("Drift"))
+    yield Paragraph(
+        [
+            _(
+                "Drift is the distance between the distributions of these rows and of the counted "
+                "rows: 0 means the same distribution, 1 means no cell in common."
+            ),
+            chance,
+            _("For the rows that the model counted itself, it is below 0."),
+        ]
+    )
+    words = [_("All features together, these rows drifted no more than chance explains.")]
+    if found.overall > found.level:
+        words = [_("All features together, these rows drifted more than chance explains.")]
+    if n := len(found.features):
+        words.append(
+            _(
+                "Each feature alone, %(k)s of %(n)s drifted more; if nothing had changed, it would "
+                "be about %(chance)s or fewer.",
+                k=numerals(f"{len(found.beyond_chance):,}"),
+                n=numerals(f"{n:,}"),
+                # The share that a level leaves to chance.
+                chance=numerals(f"{math.ceil(n / 20):,}"),
+            )
+        )
+    yield Paragraph(words, look="strong")
+    lines = {_("All features together"): _beside_chance(found.overall, found.level)}
+    known = {name: x for name, x in found.features.items() if not math.isnan(x)}
+    if furthest := sorted(known, key=lambda name: known[name], reverse=True)[:_FURTHEST]:
+        lines[_("Largest drift of one feature")] = "; ".join(
+            f"{name} {_beside_chance(known[name], found.feature_levels[name])}" for name in furthest
+        )
+    yield LabelledValues(lines)
+
+
+def _beside_chance(drift: float, level: float) -> str:
+    drifted, chance = numerals(f"{drift:z.4f}"), numerals(f"{level:.4f}")
+    return _("%(drift)s (by chance up to %(level)s)", drift=drifted, level=chance)

@@ -173,7 +173,7 @@ class Scorer:
         stored = self._encoder.takes_stored and self.plan.family.takes_stored
         return self.filled(X, lambda item: self.scored(item)[1], (), n_jobs, stored=stored)
 
-    @progress.shown("Scoring")
+    @progress.with_progress("Scoring")
     def filled(
         self,
         X: Any,
@@ -236,7 +236,7 @@ class Scorer:
         values = self.sketch.model.cell_scores()
         return self.plan.family.scoring(values), self.sketch.spread(values)
 
-    @progress.shown("Scoring")
+    @progress.with_progress("Scoring")
     def score_with_errors(self, X: Any, *, n_jobs: int | None = None) -> tuple[Floats, Floats]:
         """Return scores and their standard errors.
 

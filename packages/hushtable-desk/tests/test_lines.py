@@ -9,8 +9,8 @@ import pytest
 from markupsafe import Markup
 
 from hushtable.charts.drawing import ROWS, WIDTH, text_width
-from hushtable.charts.lines import ChartLine, LineChart, thinned
 from hushtable.errors import UsageError
+from hushtable_desk.lines import ChartLine, LineChart, thinned
 
 RNG = np.random.default_rng(5)
 
