@@ -108,7 +108,6 @@ def _of_file(where: str, what: str) -> str:
 
 
 def _content(path: Path, what: str) -> bytes:
-    """Read a file with a secret; raise `FileError` if we cannot read it, or others can."""
     # systemd reports its own files as 440, for one user's access list.
     of_systemd = str(path.parent) == os.environ.get("CREDENTIALS_DIRECTORY")
     try:

@@ -331,17 +331,14 @@ class HomeModel(Displayed):
         return self.own.weight
 
     def _rows(self, X: Any) -> Reader:
-        """Open rows with the reading of the model's rows."""
         return open_rows(X, self.elsewhere.plan.schema, self.here.reading_).repeatable()
 
     def _share_here(self, scores: Floats) -> Floats:
-        """Return the share of the own rows that are as rare here."""
         usual = self.here._usual_values()
         assert usual is not None
         return np.maximum(usual.as_rare(scores), 0.5 / max(1, self.n_rows))
 
     def _elsewhere(self, reader: Reader) -> tuple[Floats, Floats]:
-        """Return the scores of rows among the others' rows, and their standard errors."""
         scorer, n_jobs = self._others._scorer, self.here.n_jobs
         if scorer.row_noise > 0.0:
             return scorer.score_with_errors(reader, n_jobs=n_jobs)
@@ -489,7 +486,6 @@ class HomeModel(Displayed):
         return table.append_column("words", texts_column(lines))
 
     def _usual_elsewhere(self) -> Usual | None:
-        """Return what is usual by the others' histograms, or otherwise among the own rows."""
         own = self.here._usual_values()
         if own is not None:
             # Differences within groups, which only exact fits have, follow the plan's columns.
@@ -500,7 +496,6 @@ class HomeModel(Displayed):
         return replace(Frequencies(self.marginals, "the histograms").beside(own), among=ELSEWHERE)
 
     def _reasons(self, model: HushTable, reader: Reader) -> list[str]:
-        """Return the reasons of rows in words, in the order of the rows."""
         listed = model._lowest(reader, reader.n_rows or 0).table()
         order = np.argsort(listed["row"].to_numpy())
         return [str(words) for words in listed["words"].take(pa.array(order)).to_pylist()]
@@ -554,7 +549,6 @@ def home_view(home: HomeModel) -> View:
 
 
 def _own_rows(content: files.Content) -> OwnRows:
-    """Return what a file keeps of the own rows; raise `PlanError` if it is not valid."""
     part = content.part("own_rows", "own rows")
     numbers = part.said("own rows", {"part": float, "weight": float, "width": float})
     arrays = {name: part.array(name) for name in _KEPT}
@@ -574,7 +568,6 @@ def _own_rows(content: files.Content) -> OwnRows:
 
 
 def _counts(content: files.Content, said: dict[str, Any], name: str) -> Counts | None:
-    """Return the part of a file that has counts of others; None if it has none."""
     if name not in said:
         return None
     kind = said[name].get("kind")
@@ -584,7 +577,6 @@ def _counts(content: files.Content, said: dict[str, Any], name: str) -> Counts |
 
 
 def _check_marginals(plan: Plan, marginals: Counts | None) -> None:
-    """Refuse histograms that do not belong to the columns of the plan."""
     if marginals is None:
         return
     if marginals.plan.purpose is not Purpose.MARGINALS:
@@ -606,29 +598,23 @@ def _check_marginals(plan: Plan, marginals: Counts | None) -> None:
 
 
 def _precision(scores: Floats, errors: Floats) -> float:
-    """Return the part of the variance of scores, from 0 to 1, that is not their noise."""
     variance = float(scores.var())
     return max(0.0, 1.0 - float(np.mean(errors**2)) / variance) if variance > 0.0 else 0.0
 
 
 def _scale(scores: Floats) -> tuple[float, float]:
-    """Return the median of scores, and their robust standard deviation."""
     center = float(np.median(scores))
     spread = _NORMAL * float(np.median(np.abs(scores - center)))
     return center, spread or float(scores.std()) or 1.0
 
 
 def _share_from(quantiles: Floats, values: Floats) -> Floats:
-    """Return the share of rows, given by their quantiles, that have this value or a higher one."""
     below = np.searchsorted(quantiles, values, side="left")
     return np.asarray(1.0 - below / len(quantiles), np.float64)
 
 
 def _rarity(quantiles: Floats, values: Floats) -> Floats:
-    """Return -ln of the share of rows, given by their quantiles, with at least this value.
-
-    It is interpolated between quantiles and keeps rising beyond the last, so it creates no ties.
-    """
+    # It is interpolated between quantiles and keeps rising beyond the last, so it creates no ties.
     k = len(quantiles)
     distinct, first, times = np.unique(quantiles, return_index=True, return_counts=True)
     # A value that many rows have is as rare as the first of them; one just above it, as the last.
@@ -639,5 +625,4 @@ def _rarity(quantiles: Floats, values: Floats) -> Floats:
 
 
 def _share_of_others(beyond: Floats) -> Floats:
-    """Return the approximate share of the others' rows that are as rare or rarer."""
     return np.asarray(np.exp(-_SLOPE * np.maximum(beyond, 0.0)), np.float64)

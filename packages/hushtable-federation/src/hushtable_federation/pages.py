@@ -54,7 +54,6 @@ def page(each: Sequence[RoundState], folder: str) -> str:
 
 
 def _round(state: RoundState, folder: str) -> dict[str, Any]:
-    """Return one round for the template, in texts."""
     round_ = state.round
     lines = round_lines(round_)
     if amended := amendment_words(state):
@@ -77,7 +76,6 @@ def _round(state: RoundState, folder: str) -> dict[str, Any]:
 
 
 def _glance(state: RoundState) -> dict[str, str]:
-    """Return a few figures by what they count; the deadline is none once the sites are listed."""
     round_ = state.round
     n_in = len(state.those("in", "asked", "helped", "summed"))
     found = {_("of %(k)s sites are in", k=len(round_.names)): n_in, _("are needed"): round_.needed}
@@ -103,7 +101,6 @@ def _left(state: RoundState) -> str:
 
 
 def _is_beside(path: Path, result: Noised) -> bool:
-    """Return whether a file is the result, or of a kind that holds no counts."""
     try:
         content = read(path)
     except HushTableError:

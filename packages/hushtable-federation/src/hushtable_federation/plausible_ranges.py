@@ -228,12 +228,10 @@ class ValueHistogram:
 
     @property
     def _is_clear(self) -> bool:
-        """Return whether noise changes the number of values by a tenth at most."""
         noise = SURE * self.noise_sd * math.sqrt(len(self.counts))
         return noise <= 0.1 * min(self.values, float(self.counts.sum()))
 
     def _limit(self, tail: float, inwards: int) -> RangeLimit:
-        """Return the limit of the low end (``inwards`` +1) or of the high end (-1)."""
         sums = _Sums(self.counts[::inwards] / self.values)
         n_summed = sums.cell(tail) + 1
         off = SURE * self.noise_sd * math.sqrt(n_summed) / self.values
@@ -253,7 +251,6 @@ class ValueHistogram:
         return (feature.low if inwards > 0 else feature.high) + inwards * place * self.width
 
     def _rounded(self, value: float, inwards: int) -> float:
-        """Return a value rounded away from the middle, to the precision that a cell allows."""
         decimals = max(0, math.ceil(-math.log10(self.width / _PARTS)))
         scale = 10.0**decimals
         # A value such as 3.1 stays unchanged, although 3.1 * 10 is not a whole number.
@@ -263,8 +260,6 @@ class ValueHistogram:
 
 
 class _Sums:
-    """Shares of the values up to each edge, from one end of a range: noisy, but made to rise."""
-
     def __init__(self, shares: Floats) -> None:
         from scipy.optimize import isotonic_regression
 
@@ -280,15 +275,11 @@ class _Sums:
         return PchipInterpolator(np.arange(len(self._steps)), self._steps)
 
     def cell(self, share: float) -> int:
-        """Return in which cell, counted from the end, that share of the values is reached."""
         cell = int(np.searchsorted(self._steps, max(share, 0.0), side="right")) - 1
         return min(cell, len(self._steps) - 2)
 
     def place(self, share: float) -> float:
-        """Return how many cells from the end that share of the values is reached.
-
-        In a cell that holds more than that share, the position is the outer edge.
-        """
+        # In a cell that holds more than that share, the position is the outer edge.
         cell = self.cell(share)
         before, after = self._steps[cell : cell + 2]
         if after - before > share or after <= share:

@@ -85,7 +85,6 @@ def check_expected(round_: Round) -> None:
 
 
 def _reached(noise_sd: float, cells: int, rows: int) -> float:
-    """Return the smallest tail for which that many rows are enough."""
     return SURE * noise_sd * float(np.sqrt(cells)) / rows
 
 
@@ -119,7 +118,6 @@ def _entries(record: dict[str, Any]) -> list[str]:
 
 
 def _toml(value: Any) -> str:
-    """Return a value as TOML."""
     if isinstance(value, dict):
         inner = ", ".join(f"{key} = {_toml(one)}" for key, one in value.items() if one is not None)
         return f"{{ {inner} }}"

@@ -161,11 +161,8 @@ class StreamHistory:
             )
 
     def _same_period(self) -> Contribution | None:
-        """Return the answer to another round about this period, if there is one.
-
-        In a masked round, only one of the same sites: two sums that differ by one site would reveal
-        its counts under only its own part of the noise.
-        """
+        # In a masked round, only one of the same sites: two sums that differ by one site would
+        # reveal its counts under only its own part of the noise.
         if self._round.period not in self.periods:
             return None
         found = self._answered(self._round.period)
@@ -441,10 +438,8 @@ class Reply:
             return self.book.record(sealed, rows, new_people, persons.sample)
 
     def _again(self, earlier: Contribution, masks: NDArray[np.uint64] | None) -> Contribution:
-        """Return the recorded answer; if it was to another round about the same period, its counts.
-
-        In that case, they are sent under other masks, with the same noise.
-        """
+        # The counts of an answer to another round about the same period are sent under other masks,
+        # with the same noise.
         if earlier.round_id == self.round.round_id:
             return earlier
         self.check_known()
@@ -489,7 +484,6 @@ class Reply:
 
     @property
     def _repeat_words(self) -> str:
-        """Return which earlier rounds are charged although this site has no result of them."""
         if not (found := self.book.without_result(self.data_set)):
             return ""
         return (

@@ -222,7 +222,6 @@ def write_settings(path: Path, name: str, *, site: bool = True) -> None:
 
 
 def _check(file: TomlFile) -> None:
-    """Raise `FileError` unless all entries are known, have the right type, and fit together."""
     error = file.error
     if "plan" in file.entries:
         raise error("plan", f"the entry plan cannot be used: {NO_HIDDEN}; then remove this entry")
@@ -244,7 +243,6 @@ def _check(file: TomlFile) -> None:
 
 
 def _value(file: TomlFile, name: str) -> Any:
-    """Return an entry as the settings store it, with paths relative to the file's folder."""
     value = file.entries[name]
     if name in _NAMED:
         return _referred(name, value, file.path.parent)
@@ -260,7 +258,6 @@ def _value(file: TomlFile, name: str) -> Any:
 
 
 def _referred(name: str, value: str, folder: Path) -> str:
-    """Return an entry that may name a file, with its path relative to a folder."""
     if name == "login":
         return resolved(value, folder)
     is_word = value.startswith("SHA256:") if name == "host_key" else value == "syslog"
@@ -293,7 +290,6 @@ def _kinds() -> dict[str, Kind]:
 
 
 def _joined(names: list[str]) -> str:
-    """Return names as one text, in the form that command-line options take."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()

@@ -168,7 +168,6 @@ class SiteRows:
 
 
 def _without(lacking: Sequence[str], settings: SiteSettings) -> str:
-    """Return what a site can do if its rows lack columns of a round."""
     option = f"--key {settings.key}" if settings.path is None else f"--site {settings.path}"
     named = ", ".join(map(repr, lacking))
     return (
@@ -386,7 +385,6 @@ class Site:
     def _begin(
         self, round_: Round, online: OnlineSite, rows: SiteRows, attendant: Attendant
     ) -> dict[str, bytes]:
-        """Show the round, ask the person if present, count the rows; return what to send."""
         reply = self._checked(online.reply(round_), rows, attendant)
         sent = online.begin(round_)
         attendant.report(reply, rows)
@@ -435,7 +433,6 @@ class Site:
         )
 
     def _checked(self, reply: Reply, rows: SiteRows, attendant: Attendant) -> Reply:
-        """Refuse what can be refused without asking a person, then ask."""
         tells = self.settings.person is not None
         reply.check_persons(tells)
         if tells and attendant.statement.new_people and reply.earlier is None:

@@ -97,7 +97,6 @@ _AHEAD = 6
 
 
 def _further(book: Book, reply: Reply) -> list[float]:
-    """Return the total after this round, and after each further one of the same cost."""
     one = cost(reply.round, "to come")
     paid = reply.earlier is not None or reply.past.paid
     ahead, totals = [] if paid else [one], [reply.epsilon]
@@ -119,7 +118,6 @@ _NOT_STATED = (
 
 
 def _query_words(query: str, stated: bool) -> str:
-    """Return what makes a site's rows, for the officer."""
     words = f"The rows are the result of this query: {query}"
     if not stated:
         return words
@@ -141,7 +139,6 @@ def _known(asked: Round, me: Card, policy: Policy, book: Book) -> dict[str, str]
 
 
 def _to_compare(policy: Policy, strangers: list[tuple[Role, Card]]) -> list[Card]:
-    """Return the unknown cards in roles for which the policy relies on the book."""
     named = {"coordinator": policy.coordinators, "site": policy.sites}
     out = {card for role, card in strangers if named[role]}
     return list(dict.fromkeys(card for _, card in strangers if card not in out))

@@ -89,7 +89,6 @@ def _plain(
 
 
 def _uuids(column: pa.Array) -> pa.Array:
-    """Write 16 bytes as 8-4-4-4-12 hexadecimal digits."""
     n = len(column)
     raw = column.buffers()[1].slice(16 * column.offset, 16 * n).to_pybytes() if n else b""
     digits = np.frombuffer(raw.hex().encode(), np.uint8).reshape(n, 32)
@@ -215,7 +214,6 @@ class Postgres:
 
 @contextlib.contextmanager
 def _session(dbapi: Any, url: str, state: str = "") -> Iterator[Any]:
-    """Open a read-only transaction, in the state of the tables that another transaction holds."""
     with dbapi.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         if state:
@@ -309,7 +307,6 @@ def _library(module: str, name: str) -> Any:
 
 
 def _file(url: str) -> Path:
-    """Return the path in a URL: relative after three slashes, absolute after four."""
     path = Path(url.partition("://")[2].partition("?")[0].removeprefix("/"))
     if str(path) in (".", ":memory:"):
         raise DataError("needs the path of a file, such as sqlite:///rows.db")
@@ -319,14 +316,12 @@ def _file(url: str) -> Path:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return values that change when something is written."""
     log = path.with_name(f"{path.name}.wal")
     seen = [one.stat() for one in (path, log) if one.exists()]
     return tuple(figure for one in seen for figure in (one.st_size, one.st_mtime_ns))
 
 
 def _same_state() -> Callable[[Any], None]:
-    """Return a check that each pass finds the state that the first pass found."""
     states: list[Any] = []
 
     def check(state: Any) -> None:

@@ -94,7 +94,6 @@ class Groups:
 
 
 def _bands() -> dict[str, str]:
-    """Return names of the bands of age, with their conditions."""
     found = {
         f"{low}-{high - 1}": f"r.age >= {low} AND r.age < {high}"
         for low, high in itertools.pairwise(BANDS)
@@ -185,7 +184,6 @@ def _limit(
 
 
 def _check_same(feature: Feature, concept: Concept) -> None:
-    """Raise `UsageError` unless a column has the range and unit of its concept."""
     if (feature.low, feature.high, feature.unit) == (concept.low, concept.high, concept.unit):
         return
     raise UsageError(

@@ -44,7 +44,7 @@ class Database:
         self._file = self._there()
 
     def _there(self) -> tuple[int, int] | None:
-        """Return the identity of the file at the path; None without one, as for one in memory."""
+        # None without one, as for one in memory.
         try:
             found = os.stat(self.path)
         except OSError:
@@ -224,7 +224,6 @@ def _link(previous: str, kind: str, content: str) -> str:
 
 
 def _named(entry: Entry) -> list[str]:
-    """Return the digests of an entry's attachments."""
     digests = list(entry.content.get("blobs", {}).values())
     if not all(isinstance(digest, str) for digest in digests):
         raise TypeError

@@ -93,7 +93,6 @@ def convert(path: Path, key: Path | None = None) -> None:
 
 
 def _sqlcipher() -> Any:
-    """Return the module that opens encrypted books, with the interface of `sqlite3`."""
     try:
         from sqlcipher3 import dbapi2
     except ImportError:
@@ -111,5 +110,4 @@ def _opened(sqlcipher: Any, path: Path, secret: str) -> Any:
 
 
 def _quoted(text: str) -> str:
-    """Return a text quoted for an SQL statement."""
     return "'" + text.replace("'", "''") + "'"

@@ -213,7 +213,6 @@ class RowDigester:
         sample.add(len(batch), total, hashes[rows], values)
 
     def _blocks(self, batch: Batch, start: int) -> list[tuple[Words, NDArray[np.intp]]]:
-        """Return the values of a batch, 64 bits each, as matrices, with the order of columns."""
         if isinstance(batch, np.ndarray) and batch.dtype == np.float64 and not self._texts:
             return [(batch.view(np.uint64), self._order)]
         columns = batch.T if isinstance(batch, np.ndarray) else batch.columns
@@ -258,8 +257,6 @@ _INFINITY, _ABOVE_SIGN = np.uint64(0x7FF0_0000_0000_0000), np.uint64(2**63 - 1)
 
 
 class _Sample:
-    """A group of rows: number, sum of hashes, smallest hashes, and the values of these."""
-
     def __init__(self, columns: int) -> None:
         self.n_rows, self.total = 0, 0
         self.hashes: Words = np.empty(0, np.uint64)
@@ -268,7 +265,7 @@ class _Sample:
         self._scratch: Words = np.empty(0, np.uint64)
 
     def scratch(self, n: int) -> Words:
-        """Return memory for one hash per row, reused because that is faster than new memory."""
+        # Memory is reused because that is faster than new memory.
         if len(self._scratch) < n:
             self._scratch = np.empty(n, np.uint64)
         return self._scratch[:n]
@@ -278,14 +275,13 @@ class _Sample:
         return self.hashes[-1] if len(self.hashes) == SAMPLE else np.uint64(_LAST)
 
     def has(self, hashes: Words) -> NDArray[np.bool_]:
-        """Return whether each hash is in the sample."""
         if not len(self.hashes):
             return np.zeros(len(hashes), bool)
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         return np.asarray(self.hashes[at] == hashes)
 
     def add(self, n_rows: int, total: int, hashes: Words, values: Words) -> None:
-        """Add more rows; only those with small hashes are passed in full."""
+        # Only the rows with small hashes are passed in full.
         self.n_rows, self.total = self.n_rows + n_rows, (self.total + total) % 2**64
         if len(hashes):
             self._more.append((hashes, values))
@@ -293,7 +289,6 @@ class _Sample:
             self.settle()
 
     def settle(self) -> None:
-        """Keep the smallest hashes of the sample and the new rows, independent of their order."""
         if self._more:
             hashes, values = zip((self.hashes, self.values), *self._more, strict=True)
             found, first = np.unique(np.concatenate(hashes), return_index=True)
@@ -396,7 +391,6 @@ def barred(
 
 
 def _used(answers: Iterable[Entry], read: Callable[[Entry], Digests], period: Period) -> Digests:
-    """Return the persons who have no period left, or had one too close to this one."""
     periods: dict[int, list[Digests]] = {}
     for one in answers:
         if one.content.get("stream") == period.stream and one.content["period"] != period.number:

@@ -128,7 +128,6 @@ def _answer(record: Contents, entry: Entry) -> None:
 
 
 def _of_stream(record: Contents, entry: Entry) -> bool:
-    """Record the period of an answer; return whether its stream was answered before."""
     content = entry.content
     period = content["period"]
     if type(period) is not int or period < 1:
@@ -297,7 +296,6 @@ class BookFile:
             raise
 
     def _now(self) -> Contents:
-        """Return the content of the book, including what other processes have recorded since."""
         try:
             for entry in self._chain.read():
                 self._parsed(lambda entry: self._said.add(entry, self.path), entry)
@@ -307,7 +305,6 @@ class BookFile:
         return self._said
 
     def _forget(self) -> None:
-        """Read everything again when it is next needed."""
         self._chain, self._said = Chain(self._db), Contents()
 
     def _note(
@@ -317,7 +314,6 @@ class BookFile:
         self._said.add(entry, self.path)
 
     def _parsed(self, parse: Callable[[Any], T], row: Any) -> T:
-        """Return the content of a row; raise `FileError` if it cannot be what was written."""
         try:
             return parse(row)
         except FileError:
@@ -373,7 +369,6 @@ class BookFile:
                 )
 
     def _forget_steps_over(self) -> None:
-        """Forget the data kept for rounds whose time is over."""
         noted = "select round_id, kept from steps where step = ? and kept != '{}'"
         for round_id, kept in self._db.run(noted, (_UNTIL,)):
             if now() > self._parsed(lambda kept: parsed(json.loads(kept)["until"]), kept):

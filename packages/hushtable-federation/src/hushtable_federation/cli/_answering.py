@@ -98,7 +98,6 @@ ANSWERS = Answers()
 
 
 def _only_file() -> Path:
-    """Return the only site's file in this folder, with its keys beside it."""
     found = site_files(Path())
     if len(found) != 1:
         what = (

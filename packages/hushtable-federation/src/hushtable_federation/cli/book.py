@@ -110,7 +110,6 @@ def _all_blocks(facts: dict[str, Any]) -> Iterator[Block]:
 
 
 def _expected(notes: Book, head: str) -> int:
-    """Return the number of the entry with this link; raise `RoundError` if there is none."""
     link = head.strip().lower()
     if not is_digest(link):
         raise UsageError(
@@ -160,7 +159,6 @@ def _round(entry: Entry) -> dict[str, Any]:
 
 
 def _what(entry: Entry) -> str:
-    """Describe an entry in a few words."""
     record = entry.content
     if entry.kind in ("site", "cap"):
         words = f"cap: epsilon {record['epsilon']:g}, delta {record['delta']:g}"
@@ -183,7 +181,6 @@ def _what(entry: Entry) -> str:
 
 
 def _known(facts: dict[str, Any]) -> list[list[str]]:
-    """Return a line for each known card and role: how and when it was verified."""
     rows = []
     for role, those in facts["verified"].items():
         for name, ways in those.items():
@@ -195,7 +192,6 @@ def _known(facts: dict[str, Any]) -> list[list[str]]:
 
 
 def _periods(rounds: list[dict[str, Any]], stream: str) -> str:
-    """Name the periods of a stream that were answered; they are consecutive."""
     periods = {one["period"] for one in rounds if one.get("stream") == stream}
     first, last = min(periods), max(periods)
     return f"period {first}" if first == last else f"periods {first} to {last}"

@@ -40,7 +40,6 @@ _UNKNOWN = N_(
 
 
 def _refuse(no_use: Any) -> None:
-    """Refuse options that a home model cannot use."""
     if no_use:
         raise UsageError(
             "a home model has two scores, classifies rows instead of using a threshold, and "
@@ -51,8 +50,6 @@ def _refuse(no_use: Any) -> None:
 
 
 class _Scored:
-    """Rows scored by a home model: scores, systematic differences, and the lowest rows."""
-
     def __init__(self, model: Path, rows: Rows, kept: Sequence[str], n: int) -> None:
         self.home = home = files.read(model).build(HomeModel.from_file)
         home.here.n_jobs = rows.threads
@@ -68,14 +65,12 @@ class _Scored:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts for machines."""
         return {
             "rows": len(self.found.score), "weight": self.home.weight, "kinds": dict(self.kinds),
             "systematic": None if self.compared is None else _systematic(self.compared),
         }  # fmt: skip
 
     def with_kept(self) -> Any:
-        """Return the lowest rows with the kept columns."""
         listed = self.listed
         for k, (name, column) in enumerate(self.beside.items()):
             listed = listed.add_column(1 + k, name, column.take(self.listed["row"]))
@@ -177,7 +172,7 @@ def report_home(
 
 
 def _page(found: Any, facts: dict[str, Any]) -> str:
-    """Return scored rows as HTML that needs nothing but itself; ``facts`` are names in it."""
+    # ``facts`` are the names in the template.
     from hushtable.report.page import svg, template
     from hushtable_federation.plots import HomeDisplay
 
@@ -224,13 +219,11 @@ def learn_home(model: Path, path: Path, rows: Rows, target: Target, no_use: Any)
 
 
 def _columns(compared: Any) -> list[tuple[str, str, str, str]]:
-    """Return the columns that differ, in words: name, values, and both shares of the rows."""
     found = compared.differing or compared.columns[:1]
     return [(one.name, one.place, percent(one.here), percent(one.elsewhere)) for one in found]
 
 
 def _systematic(columns: Any) -> dict[str, Any]:
-    """Return the facts about columns that differ from other sites."""
     found = columns.systematic
     return {
         "column": None if found is None else found.name,
@@ -240,7 +233,6 @@ def _systematic(columns: Any) -> dict[str, Any]:
 
 
 def _beside(reader: Reader, kept: Sequence[str]) -> dict[str, Any]:
-    """Return the kept columns of all rows."""
     if not kept:
         return {}
     batches = [pa.record_batch(batch).select(list(kept)) for batch in reader.read()]

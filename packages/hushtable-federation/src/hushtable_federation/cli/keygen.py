@@ -93,7 +93,6 @@ def _made(
     persons: Persons,
     passphrase: str,
 ) -> Keys:
-    """Write the files that do not exist yet, the card last."""
     folder = files["key"].parent
     if folder.is_dir() and (fault := fault_of_folder(folder.resolve())):
         raise PrivacyError(f"{folder}: keys are not safe here: {fault}")
@@ -127,11 +126,9 @@ def _made(
 
 
 def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | None:
-    """Return the keys of a call that was interrupted before it wrote its last file, the card.
-
-    The first file is the book. A book without keys beside it and without entries is useless, so it
-    is deleted.
-    """
+    # A call may have been interrupted before it wrote its last file, the card.
+    # The first file is the book. A book without keys beside it and without entries is useless, so
+    # it is deleted.
     if files["card"].exists() or (cap is not None and not files["book"].exists()):
         return None
     keys = Keys.load(files["key"]) if files["key"].exists() else None
@@ -149,7 +146,7 @@ def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | No
 
 @contextlib.contextmanager
 def _held(files: dict[str, Path], keys: Keys, cap: float | None) -> Iterator[None]:
-    """Hold the lock of a site's new book, so that no other call deletes it as abandoned."""
+    # No other call may delete the new book as abandoned.
     if cap is None:
         yield
         return

@@ -99,7 +99,6 @@ def model(
 def _check_options(
     result: Path, book: Path | None, site: Path | None, marginals: Path | None
 ) -> None:
-    """Refuse combinations of options that make no model."""
     if site is not None and book is not None:
         raise UsageError("--site and --book exclude each other: the site's file names its book")
     if site is None and marginals is not None:
@@ -112,7 +111,6 @@ def _check_options(
 
 
 def _home(target: Target, site: Site, opened: Noised, marginals: Path | None) -> CommandResult:
-    """Make a home model from a site's own rows and a result."""
     columns = None if marginals is None else open_result(marginals)
     home = site.model(opened, columns)
     with target.writing():
@@ -163,7 +161,6 @@ def check_one_period(path: Path, read: Noised) -> Noised:
 
 
 def _verified(result: Noised, book: Path) -> str | None:
-    """Return when this site verified the result, according to its book."""
     if result.seal is None:
         return None
     with Book.open(book) as notes:

@@ -18,7 +18,6 @@ from hushtable_federation.round import Round
 
 
 def _checked(path: Path, asked: Round) -> Result:
-    """Read the signed result of a round, and check it against the round."""
     result = Result.load(path)
     result.check_round(asked)
     return result
@@ -72,7 +71,6 @@ def next_(
 
 
 def _check_given(asked: Round, path: Path, *, about_marginals: bool, about_periods: bool) -> None:
-    """Raise unless another round follows this one, and the options suit its kind."""
     if asked.period is not None:
         if about_marginals:
             raise UsageError(

@@ -153,7 +153,6 @@ def _what(
     times: int | None,
     ranges: bool,
 ) -> Plan:
-    """Return the plan to count under: that of the file, or one that suits the schema."""
     if ranges and (path.suffix != ".toml" or times is not None):
         raise UsageError("--ranges goes with a schema (.toml) and --expected-rows, without --times")
     if path.suffix != ".toml":
@@ -178,7 +177,6 @@ def _what(
 
 
 def _of_times(plan: Plan, path: Path, times: int | None) -> Plan:
-    """Return the plan if it has that many periods; raise `UsageError` otherwise."""
     periods = None if plan.horizon is None else plan.horizon.periods
     if times not in (None, periods):
         has = "no horizon" if periods is None else f"a horizon of {periods} periods"
@@ -231,7 +229,6 @@ def report(round_: Round, target: Target, command: str) -> CommandResult:
 
 
 def _expected(round_: Round) -> Iterator[Block]:
-    """Describe the accuracy to expect despite the noise, from the plan's public numbers."""
     plan = round_.plan
     if plan.design is None:
         return

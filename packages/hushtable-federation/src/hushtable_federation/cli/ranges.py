@@ -73,8 +73,6 @@ _EXACT = "This output describes this site's rows exactly: do not send it to anyo
 
 @dataclass(frozen=True)
 class _RangesRead:
-    """A result with its ranges, how rows are read, and the findings of the dry run."""
-
     result: Noised
     quantiles: tuple[float, float]
     tolerated: float
@@ -92,7 +90,6 @@ class _RangesRead:
 
     @cached_property
     def own(self) -> list[OwnValues]:
-        """Return the site's own values next to the ranges; empty without own rows."""
         if self.data is None:
             return []
         plan = self.result.plan
@@ -110,17 +107,14 @@ class _RangesRead:
             return others_in(self.result, book, Purpose.MARGINALS)
 
     def failing(self, whose: str = "all") -> list[str]:
-        """Return the columns with too many own values beyond a limit of all or of the others."""
         return [one.feature.name for one in self.own if one.fails(self.tolerated, whose)]
 
     @property
     def about(self) -> str:
-        """Return where the ranges come from, for a note."""
         ledger, n = self.result.ledger, len(self.result.ledger.shares)
         return f"{n} {'site' if n == 1 else 'sites'}, epsilon {ledger.epsilon:.3g} (hushtable)"
 
     def text(self, ending: str) -> str:
-        """Return the content of the file."""
         if ending == ".toml":
             return schema_text(self.result, self.ranges)
         if ending == ".html":
@@ -144,7 +138,6 @@ class _RangesRead:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts for machines."""
         return {
             "quantiles": list(self.quantiles), "sites": len(self.result.ledger.shares),
             "epsilon": self.result.ledger.epsilon, "noise_sd": self.result.noise_sd,
@@ -204,7 +197,6 @@ def ranges(
 
 
 def _rows(place: Site | None, data: str | None, reads: RowOptions) -> tuple[RowOptions, str | None]:
-    """Return how own rows are read, and which rows; by default, those of the site's file."""
     if place is None:
         return reads, data
     if reads != READS:
@@ -229,10 +221,7 @@ def _page(
     own: Mapping[str, NDArray[np.int64]],
     facts: dict[str, Any],
 ) -> str:
-    """Return ranges as HTML that needs nothing but itself; ``facts`` are names in the template.
-
-    ``own`` are counts of a site's own values, by column: the page must then stay there.
-    """
+    # ``own`` are counts of a site's own values, by column: the page must then stay there.
     drawn = []
     for one, merged in zip(ranges, histograms, strict=True):
         if one.limits:
@@ -250,7 +239,6 @@ def _page(
 
 
 def _plain(ranges: Sequence[PlausibleRange], about: str) -> str:
-    """Return as CSV the ranges of columns that are not OMOP concepts."""
     lines = io.StringIO()
     write = csv.writer(lines, lineterminator="\n").writerow
     write(["column", "unit", "low", "high", "lowNotes", "highNotes"])
@@ -289,7 +277,6 @@ def _blocks(found: _RangesRead, target: Target) -> Iterator[Block]:
 
 
 def _statistics(one: ValueHistogram) -> dict[str, Any]:
-    """Return the mean and median of a column with their precision; None if they are noise."""
     mean, median = one.mean(), one.median()
     return {
         "name": one.feature.name, "values": max(0, round(one.values)),
@@ -340,7 +327,6 @@ def _own_blocks(found: _RangesRead) -> Iterator[Block]:
 
 
 def _dry_run(found: _RangesRead) -> tuple[list[str], list[list[str]]]:
-    """Return the table of the dry run: headers, and a line for each column with a range."""
     headers = [_("column"), _("verdict"), _("% below"), _("% above"), _("values")]
     with_others = any("others" in one.beyond for one in found.own)
     if with_others:

@@ -112,7 +112,6 @@ def status(
 
 
 def _check_page(html: Path | None) -> None:
-    """Refuse a page that could not be written, before anything is read."""
     if html is not None:
         if html.suffix != ".html":
             raise UsageError(f"--html {html}: needs a name that ends in .html")
@@ -120,7 +119,6 @@ def _check_page(html: Path | None) -> None:
 
 
 def _reader(site: Path | None, key: Path | None) -> SiteSettings | None:
-    """Return the settings of the party that asks; None if no party is given."""
     if site is not None and key is not None:
         raise UsageError("--site and --key exclude each other: the file names the keys")
     given = site or key
@@ -128,7 +126,6 @@ def _reader(site: Path | None, key: Path | None) -> SiteSettings | None:
 
 
 def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
-    """Return the rounds to show, the most recent one first."""
     found = [
         one
         for one in reversed(rounds(store))
@@ -141,7 +138,6 @@ def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
 
 
 def _tasks(state: RoundState, me: Card | None) -> list[RoundTask]:
-    """Return what this party has to do, or what everyone has to do if no party is given."""
     if me is None:
         return state.tasks
     return [task._replace(who=[me.name]) for task in state.tasks if me.name in task.who]

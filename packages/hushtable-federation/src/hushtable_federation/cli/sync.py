@@ -102,7 +102,6 @@ def sync(
 
 
 def _none_yet(site: Site, report: VisitReport, words: str) -> CommandResult:
-    """Return what a scheduled run reports before the first round is there."""
     facts = {
         "command": "round sync",
         "name": site.card.name,
@@ -139,8 +138,6 @@ def _facts(round_folder: RoundFolder, visit: Visit, screen: Screen) -> dict[str,
 
 @dataclass
 class _Summary:
-    """Reports what was done, who is awaited, what to do, and when to run the command again."""
-
     store: Store
     site: Site
     answers: Answers

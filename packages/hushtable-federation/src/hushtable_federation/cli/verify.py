@@ -93,8 +93,6 @@ def _blocks(path: Path, checks: "_Checks") -> Iterator[Block]:
 
 
 class _Checks:
-    """Checks of a result: those done and those left, as sentences."""
-
     def __init__(self, result: Result, asked: Round | None) -> None:
         self.result, self.asked = result, asked
         self.done: list[str] = []
@@ -102,7 +100,6 @@ class _Checks:
         self.recomputed = False
 
     def signer(self, book: Path | None) -> None:
-        """Check who signed the result, against the book or the round, if given."""
         card = self.result.coordinator
         who = f"{shown(card.name)} ({card.fingerprint})"
         self.done.append(f"Nothing in it has changed since {who} signed it.")
@@ -118,7 +115,6 @@ class _Checks:
             )
 
     def round(self, asked: Round) -> None:
-        """Check against the round."""
         self.result.check_round(asked)
         self.asked = asked
         about = "" if asked.period is None else f" about period {asked.period}"
@@ -128,7 +124,6 @@ class _Checks:
         )
 
     def book(self, path: Path) -> None:
-        """Check against what this site answered."""
         round_id = self.result.seal.round_id
         with Book.open(path) as notes:
             site, answer = notes.site, notes.answer(round_id)
@@ -149,7 +144,6 @@ class _Checks:
         self.done.append(f"What {shown(site)} sent is in it, unchanged.")
 
     def submissions(self, given: dict[str, Path]) -> None:
-        """Check against what the sites sent."""
         if not given:
             self.left.append("Whether it is the sum of the submissions: give all of them.")
             return

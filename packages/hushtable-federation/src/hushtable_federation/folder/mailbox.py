@@ -290,7 +290,6 @@ class Store:
         return self._added("", name, content)
 
     def _has_subfolder(self) -> bool:
-        """Return whether this party has its own subfolder; record it if a stranger made one."""
         own = self._place.subfolder(self._me) if self._me and not self.aside else None
         if own is False:
             self.aside = (
@@ -349,7 +348,6 @@ def is_private(where: str) -> bool:
 
 
 def _others_may_replace(folder: os.stat_result) -> bool:
-    """Return whether others may remove our files in a folder, as it has no sticky bit."""
     return others_may_write(folder) and not folder.st_mode & stat.S_ISVTX
 
 
@@ -456,7 +454,6 @@ class Directory:
             files.write_bytes(self._path / name, content, private=False)
 
     def _check(self) -> None:
-        """Raise if the folder is gone, even if an empty one appeared instead."""
         if os.stat(self._path).st_dev != self._device:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
@@ -501,7 +498,6 @@ class Remote:
                 raise FileError(_too_wide(self.where, mode))
 
     def _mode(self) -> int:
-        """Return the folder's mode, as an SFTP server reports it; 0 if there is none."""
         sftp = getattr(self._system, "ftp", None)
         found = getattr(sftp, "stat", lambda path: None)(self._root)
         return int(getattr(found, "st_mode", None) or 0)
@@ -522,7 +518,6 @@ class Remote:
         return found, others
 
     def _listed(self, folder: str) -> list[tuple[str, str]]:
-        """Return path and type of every entry of a folder."""
         entries = self._system.ls(folder, detail=True)
         paths = [(str(entry["name"]).strip("/"), str(entry["type"])) for entry in entries]
         return [one for one in paths if one[0] != folder.strip("/")]
@@ -579,10 +574,7 @@ class Remote:
                     )
 
     def _check_owner(self, name: str, mine: Any) -> None:
-        """Raise `FileError` if a file of ours is in a subfolder that belongs to a stranger.
-
-        If a server does not report owners, it alone decides who may remove files.
-        """
+        # If a server does not report owners, it alone decides who may remove files.
         folder = name.rpartition("/")[0]
         if not folder or mine is None:
             return
@@ -594,7 +586,6 @@ class Remote:
             )
 
     def _renamed(self, path: str, name: str, content: bytes) -> bool:
-        """Write a file through a temporary one; return whether that could be renamed."""
         folder, slash, last = name.rpartition("/")
         temporary = self._path(f"{folder}{slash}.{last}.{secrets.token_hex(4)}.part")
         try:

@@ -183,7 +183,6 @@ class RoundFolder:
         self.odd[name] = why
 
     def _writer(self, step: str, sender: str) -> Card | None:
-        """Return the card of the party that writes a step's files; None if it is not a party."""
         lead = self.round.coordinator
         if step.startswith(ASK) or (step in ("amend", "result") and sender == lead.name):
             return lead

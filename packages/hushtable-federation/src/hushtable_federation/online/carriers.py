@@ -98,8 +98,6 @@ class Carrier(Protocol):
 
 @dataclass
 class _Asked:
-    """A request to a node, until its answer arrives."""
-
     node: Node
     request: bytes
     #: Seconds to wait after sending; longer each time.
@@ -110,7 +108,6 @@ class _Asked:
     due: float = 0.0
 
     def answered(self, sent: str, answer: bytes) -> bool:
-        """Return whether this answers one of its messages; after an error, send again soon."""
         if sent not in self.ids:
             return False
         self.ids.remove(sent)

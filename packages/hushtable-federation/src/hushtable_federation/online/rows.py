@@ -125,7 +125,6 @@ class RoundRows:
         digests: RowDigests | None,
         persons: PersonsCounted | None,
     ) -> None:
-        """Keep the counts of the rows, the name of their data set, and what recognises them."""
         counted = PersonsSeen.of(persons)
         register = None if counted.register is None else to_bytes(counted.register)
         kept = {

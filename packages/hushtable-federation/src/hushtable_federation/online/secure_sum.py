@@ -118,13 +118,12 @@ class SecureSum:
         return result
 
     def _end(self) -> None:
-        """Let the sites forget the data of the round; silent sites do so when its time is over."""
+        # Nothing depends on the answers: silent sites forget when the round's time is over.
         requests = dict.fromkeys(self.tally.listed.sites, self.tally.ending())
         for _ in self._answers(requests, min(self._timeout, _PARTING)):
             pass  # nothing depends on their answers
 
     def _recall(self, journal: Journal) -> None:
-        """Continue from where the previous process stopped."""
         self.tally.decided = journal.decided()
         for step, site, content in journal.kept():
             self._heard.add(_digest(content))
@@ -134,7 +133,6 @@ class SecureSum:
                 self._there.add((step, site))
 
     def _check_there(self, journal: Journal) -> None:
-        """Raise `RoundError` if answers that an earlier list names are missing."""
         tally = self.tally
         if tally.lacking:
             raise RoundError(
@@ -150,7 +148,7 @@ class SecureSum:
     # --- asking -------------------------------------------------------------------------------
 
     def _ask(self, step: Step, requests: Mapping[str, bytes], journal: Journal) -> None:
-        """Send the requests of one step, and take the answers; silent sites count as lost."""
+        # Silent sites count as lost.
         listed = self.tally.listed.sites
         requests = {
             name: request
@@ -184,7 +182,6 @@ class SecureSum:
     def _answers(
         self, requests: Mapping[str, bytes], seconds: float
     ) -> Iterator[tuple[str, bytes]]:
-        """Yield the first answer of each site that answers in time, as they arrive."""
         silent = set(requests)
         for _ in range(self._tries):
             waiting = set(silent)

@@ -228,7 +228,6 @@ class OnlineSite:
         return sketch
 
     def _round(self, request: bytes) -> Round:
-        """Return the round of a request: the one in it, or the one of an earlier request."""
         read = files.unpack(request, "request")
         array = read.arrays.get("round", np.empty(0, np.uint8))
         content, round_id = array.tobytes(), str(read.manifest.get("round_id"))

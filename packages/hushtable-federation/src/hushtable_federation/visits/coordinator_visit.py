@@ -96,7 +96,7 @@ class CoordinatorVisit:
         return self._sum(tally, visit)
 
     def _ask(self, step: Step, tally: Tally, visit: Visit) -> None:
-        """Ask the sites that were not asked yet; files of others must not change the request."""
+        # Files of others must not change a request.
         requests = tally.advance((), now(), step)
         write_decided(self.journal, self.folder.round, tally.decided)
         for name, content in requests.items():
@@ -106,12 +106,10 @@ class CoordinatorVisit:
                 visit.posted.append(ASK + step)
 
     def _wait(self, visit: Visit, awaited: Sequence[str] = (), *words: str) -> Visit:
-        """End the visit as the round stands: sites or a person have to act, or it cannot end."""
         state = RoundState.of(self.folder, self.keys.card.name, visit.found_out)
         return visit.say(*words).conclude_lead(state, awaited)
 
     def _read(self, tally: Tally, step: Step) -> None:
-        """Take the answers to a step: those kept, which may be gone from the folder, and others."""
         journal = Journal(self.journal, self.folder.round)
         for sender in self.folder.round.names:
             kept = journal.answer(step, sender)
@@ -128,11 +126,8 @@ class CoordinatorVisit:
                     kept = content
 
     def _has_keys(self, tally: Tally, visit: Visit) -> bool:
-        """Return whether it is decided whose keys mask the counts; decide if it is time.
-
-        If all sites have drawn a key, they notice that by themselves, and no request is needed,
-        unless a site has changed its key since.
-        """
+        # If all sites have drawn a key, they notice that by themselves, and no request is needed,
+        # unless a site has changed its key since.
         round_, left = self.folder.round, self.folder.left()
         if not tally.decided.keys:
             missing = [name for name in left if name not in tally.drawn]
@@ -150,7 +145,6 @@ class CoordinatorVisit:
         return True
 
     def _closes(self, tally: Tally, visit: Visit) -> bool:
-        """Decide which sites are in the sum if it is time; return whether that is decided."""
         round_ = self.folder.round
         left = [name for name in self.folder.left() if name in tally.decided.keys]
         missing = [name for name in left if name not in tally.present]
@@ -162,7 +156,6 @@ class CoordinatorVisit:
         return True
 
     def _sum(self, tally: Tally, visit: Visit) -> Visit:
-        """Ask for help with the masks, and remove them if there is enough."""
         n, least = len(tally.signed), self.folder.round.needed
         try:
             if not tally.whole and n < least and not tally.disputed:
@@ -239,7 +232,6 @@ class CoordinatorVisit:
     # --- decisions ----------------------------------------------------------------------------
 
     def _decided(self) -> Decisions:
-        """Return earlier decisions: recorded here, or shown by requests in the folder."""
         noted = Decisions()
         if self.journal.exists():
             noted = read_decided(self.journal, self.folder.round)
@@ -250,7 +242,6 @@ class CoordinatorVisit:
         return noted
 
     def _agree(self, noted: Decisions, other: Decisions, name: str) -> None:
-        """Adopt the decisions that a request shows; raise if they differ from those recorded."""
         for part in ("keys", "listed"):
             mine, record = getattr(noted, part), getattr(other, part)
             if mine not in ({}, SumList(), record) and record not in ({}, SumList()):
@@ -264,7 +255,7 @@ class CoordinatorVisit:
         noted.signed = noted.signed or other.signed
 
     def _keep_amendment(self) -> None:
-        """Keep the amendment beside the decisions; without it, late answers would not count."""
+        # Without the amendment beside the decisions, late answers would not count.
         kept, made = self.journal.with_suffix(".amendment.hush"), self.folder.amendment
         if kept.exists():
             self.folder.put_again(kept.read_bytes())
@@ -275,7 +266,6 @@ class CoordinatorVisit:
 
 
 def _decided_by(round_: Round, message: Message) -> Decisions:
-    """Return the decisions that a request shows."""
     body = message.body
     if message.step == "shares":
         keys = read_passed_on(round_, message)

@@ -99,7 +99,6 @@ class Visit:
 
 
 def _outcome(state: RoundState) -> State:
-    """Return the state of a visit, as far as it is the same for all parties."""
     if state.phase == "failed":
         return "failed"
     return "over" if state.phase == "short" else "waiting"
