@@ -270,7 +270,7 @@ class Run:
     def _site(self, name, posts):
         site = self.those.sites[name]
         with Book.open(self.book(name), site.keys.card) as book:
-            online = OnlineSite(site.keys, book, site.sketch, policy=UNATTENDED)
+            online = OnlineSite(site.keys, book, site.count, policy=UNATTENDED)
             begin, output = partial(online.begin, posts.round), self.folder / f"{name}.hush"
             return SiteVisit(posts, site.keys.card, book, begin, online, output).run()
 

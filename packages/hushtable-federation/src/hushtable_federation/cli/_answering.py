@@ -20,7 +20,7 @@ from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
 from hushtable_federation.cli import _common as common
 from hushtable_federation.cli.show import round_blocks
-from hushtable_federation.online.rows import Statement
+from hushtable_federation.online.site import Statement
 from hushtable_federation.reply import Reply
 from hushtable_federation.settings import site_files
 from hushtable_federation.site import Attendant, Site, SiteRows
