@@ -15,7 +15,7 @@ from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import Entry
 from hushtable_federation.book.convert import convert as convert_book
-from hushtable_federation.book.file import ROLES
+from hushtable_federation.book.ledger import ROLES
 from hushtable_federation.keys import Card
 
 _File = Annotated[Path, argument("BOOK", "Book written by hushtable round keygen.")]
