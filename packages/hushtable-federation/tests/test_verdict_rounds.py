@@ -19,7 +19,7 @@ from hushtable import (
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.scores import Scorer
-from hushtable_federation.plausibility import implausible
+from hushtable_federation.result import implausible
 from round_helpers import SCHEMA, Consortium
 
 COLUMNS = SCHEMA.names

@@ -21,7 +21,7 @@ from hushtable.errors import RoundError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
-from hushtable_federation.plausibility import implausible
+from hushtable_federation.result import implausible
 from hushtable_federation.submission import Contribution
 
 #: Share of the others' rows of a kind that a site hardly has, which honest sites stay below: for

@@ -29,8 +29,7 @@ from hushtable_federation.describe import (
     who_words,
 )
 from hushtable_federation.language import WORDS, _, ngettext
-from hushtable_federation.plausibility import implausible
-from hushtable_federation.result import Collection
+from hushtable_federation.result import Collection, implausible
 from hushtable_federation.round import Round
 from hushtable_federation.state import RoundState
 

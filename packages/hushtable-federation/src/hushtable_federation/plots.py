@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hushtable.language import numerals, percents
 from hushtable.plots import Display, legend
 from hushtable_federation.language import _
-from hushtable_federation.plausible_ranges import PlausibleRange, ValueHistogram
+from hushtable_federation.ranges import PlausibleRange, ValueHistogram
 
 __all__ = ["HomeDisplay"]
 

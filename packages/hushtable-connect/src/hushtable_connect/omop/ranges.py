@@ -119,7 +119,7 @@ class ThresholdFile:
     def ranges(self, found: Sequence[Any], quantiles: Sequence[float]) -> list[tuple[Concept, Any]]:
         """Return the range of each concept that has histograms, for all its groups together.
 
-        The histograms and ranges are those of `hushtable_federation.plausible_ranges`.
+        The histograms and ranges are those of `hushtable_federation.ranges`.
         Raises `UsageError` if a histogram belongs to no column of the set, or has another public
         range.
         """
