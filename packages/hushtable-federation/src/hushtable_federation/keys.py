@@ -21,7 +21,7 @@ from hushtable import files
 from hushtable.arguments import entries, translate_errors
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
 from hushtable_federation import signatures
-from hushtable_federation.passphrase import opened, sealed
+from hushtable_federation.credentials import opened, sealed
 from hushtable_federation.permissions import fault_of
 
 if TYPE_CHECKING:

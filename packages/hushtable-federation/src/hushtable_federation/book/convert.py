@@ -9,8 +9,8 @@ from typing import Any
 
 from hushtable.errors import FileError, UsageError
 from hushtable_federation.book.chain import NO_ANSWERS_WITHOUT
+from hushtable_federation.credentials import read_passphrase
 from hushtable_federation.keys import passphrase_of, refuse_open
-from hushtable_federation.passphrase import read_passphrase
 
 #: The first bytes of an SQLite file that is not encrypted, and the bytes of a page of one that is.
 _PLAIN, _PAGE = b"SQLite format 3\0", 4096

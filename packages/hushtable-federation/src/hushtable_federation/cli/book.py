@@ -16,8 +16,8 @@ from hushtable_federation.book.chain import Entry
 from hushtable_federation.book.convert import convert as convert_book
 from hushtable_federation.book.ledger import ROLES
 from hushtable_federation.cli import _common as common
+from hushtable_federation.credentials import read_passphrase
 from hushtable_federation.keys import Card, Keys, check_name
-from hushtable_federation.passphrase import read_passphrase
 from hushtable_federation.permissions import fault_of_folder
 from hushtable_federation.policy import Persons, policy_beside, write_policy
 from hushtable_federation.settings import write_settings

@@ -21,7 +21,7 @@ from hushtable_federation.folder.round_folder import (
     RoundFolder,
 )
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.journal import Journal, read_decided, write_decided
+from hushtable_federation.online.secure_sum import Journal
 from hushtable_federation.online.site import BEGINNING
 from hushtable_federation.protocol.messages import (
     Message,
@@ -57,6 +57,10 @@ class CoordinatorVisit:
     keys: Keys
     journal: Path
     output: Path
+
+    @property
+    def _journal(self) -> Journal:
+        return Journal(self.journal, self.folder.round)
 
     def run(self) -> Visit:
         """Do the next steps; raise `HushTableError` if another process is doing so."""
@@ -98,7 +102,7 @@ class CoordinatorVisit:
     def _ask(self, step: Step, tally: Tally, visit: Visit) -> None:
         # Files of others must not change a request.
         requests = tally.advance((), now(), step)
-        write_decided(self.journal, self.folder.round, tally.decided)
+        self._journal.decide(tally.decided)
         for name, content in requests.items():
             if not any(self.folder.requests(step, name)) and self.folder.add(
                 ASK + step, name, content
@@ -110,7 +114,7 @@ class CoordinatorVisit:
         return visit.say(*words).conclude_lead(state, awaited)
 
     def _read(self, tally: Tally, step: Step) -> None:
-        journal = Journal(self.journal, self.folder.round)
+        journal = self._journal
         for sender in self.folder.round.names:
             kept = journal.answer(step, sender)
             if kept and tally.take(step, sender, kept, now()):
@@ -138,7 +142,7 @@ class CoordinatorVisit:
                 self._wait(visit, missing)
                 return False
             tally.close_keys()
-            write_decided(self.journal, round_, tally.decided)
+            self._journal.decide(tally.decided)
         there = [name for name in round_.names if any(self.folder.of("keys", name))]
         if tally.found_out or not set(tally.decided.keys) == set(there) == set(round_.names):
             self._ask("shares", tally, visit)
@@ -165,8 +169,7 @@ class CoordinatorVisit:
             n = len(tally.helped)
             if n < least and not tally.disputed:
                 return self._wait(visit, tally.awaited)
-            journal = Journal(self.journal, self.folder.round)
-            result = tally.result(lambda name: journal.answer("masked", name))
+            result = tally.result(lambda name: self._journal.answer("masked", name))
         except TooFewError as error:
             if tally.awaited:
                 return self._wait(visit, tally.awaited, str(error))
@@ -222,7 +225,7 @@ class CoordinatorVisit:
         return False
 
     def _end(self, visit: Visit, result: Result) -> Visit:
-        Journal(self.journal, self.folder.round).forget()
+        self._journal.forget()
         out = [name for name in self.folder.round.names if name not in result.sites]
         without = f" Without {', '.join(out)}." if out else ""
         return visit.end(
@@ -232,9 +235,7 @@ class CoordinatorVisit:
     # --- decisions ----------------------------------------------------------------------------
 
     def _decided(self) -> Decisions:
-        noted = Decisions()
-        if self.journal.exists():
-            noted = read_decided(self.journal, self.folder.round)
+        noted = self._journal.decided()
         for step in REQUESTS:
             for site in self.folder.there(ASK + step):
                 for name, message in self.folder.requests(step, site):
