@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -95,10 +95,10 @@ class Mailbox(Protocol):
 
     where: str
 
-    def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
-        """Return the plain files with wanted names, and the number of all other files.
+    def entries(self, folder: str = "") -> list[tuple[str, str]]:
+        """Return name and type of every entry: ``"file"``, ``"directory"``, or anything else.
 
-        Subfolders whose name could be on a card are searched, too. Hidden files are not counted.
+        A link is neither. A subfolder that is gone, or may not be listed, has none.
         """
 
     def subfolder(self, name: str) -> bool | None:
@@ -202,11 +202,17 @@ class Store:
         Folders, links, hidden and temporary files, and files with other names are left out. No file
         is opened. A name that was just added may be missing from the list of a remote folder.
         """
-        found, self._others = self._place.look(lambda name: parsed(name) is not None)
-        self._folders = {}
-        for path in found:
-            folder, _, name = path.rpartition("/")
-            self._folders.setdefault(name, []).append(folder)
+        self._folders, self._others = {}, 0
+        for name, kind in self._place.entries():
+            found = []
+            if kind == "file" and parsed(name):
+                found = [("", name)]
+            elif kind == "directory" and is_name(name):
+                inside = self._place.entries(name)
+                found = [(name, one) for one, of in inside if of == "file" and parsed(one)]
+            for folder, file in found:
+                self._folders.setdefault(file, []).append(folder)
+            self._others += not found and not name.startswith(".")
         return sorted(self._folders)
 
     def first_of(self, names: Iterable[str], writer: str) -> list[str]:
@@ -359,6 +365,12 @@ def _too_wide(where: str, mode: int) -> str:
     )
 
 
+def _type_of(entry: os.DirEntry[str]) -> str:
+    if entry.is_file(follow_symlinks=False):
+        return "file"
+    return "directory" if entry.is_dir(follow_symlinks=False) else "other"
+
+
 class Directory:
     """A folder in this machine's file system; see `Mailbox`."""
 
@@ -377,34 +389,17 @@ class Directory:
             )
         self._path = Path(where).absolute()
 
-    def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
-        """Return the plain files that are wanted, and the number of all others."""
-        found, others = [], 0
+    def entries(self, folder: str = "") -> list[tuple[str, str]]:
+        """Return name and type of every entry."""
         with self._words():
             self._check()
-            with os.scandir(self._path) as entries:
-                for entry in entries:
-                    inside = []
-                    if wanted(entry.name) and entry.is_file(follow_symlinks=False):
-                        inside = [entry.name]
-                    elif entry.is_dir(follow_symlinks=False) and is_name(entry.name):
-                        inside = self._inside(entry.name, wanted)
-                    found += inside
-                    others += not inside and not entry.name.startswith(".")
-        return found, others
-
-    def _inside(self, folder: str, wanted: Callable[[str], bool]) -> list[str]:
-        try:
-            with os.scandir(self._path / folder) as entries:
-                return [
-                    f"{folder}/{entry.name}"
-                    for entry in entries
-                    if wanted(entry.name) and entry.is_file(follow_symlinks=False)
-                ]
-        except OSError as error:
-            if error.errno in _OF_ONE_FOLDER:
-                return []
-            raise
+            try:
+                with os.scandir(self._path / folder) as found:
+                    return [(entry.name, _type_of(entry)) for entry in found]
+            except OSError as error:
+                if folder and error.errno in _OF_ONE_FOLDER:
+                    return []
+                raise
 
     def subfolder(self, name: str) -> bool | None:
         """Return whether a subfolder was made by this user, or by the owner of the folder.
@@ -502,33 +497,20 @@ class Remote:
         found = getattr(sftp, "stat", lambda path: None)(self._root)
         return int(getattr(found, "st_mode", None) or 0)
 
-    def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
-        """Return the plain files that are wanted, and the number of all others."""
-        found, others = [], 0
+    def entries(self, folder: str = "") -> list[tuple[str, str]]:
+        """Return name and type of every entry."""
+        path = self._path(folder) if folder else self._root
         with self._words():
-            self._system.invalidate_cache()
-            for path, kind in self._listed(self._root):
-                name, inside = path.rpartition("/")[2], []
-                if kind == "file" and wanted(name):
-                    inside = [name]
-                elif kind == "directory" and is_name(name):
-                    inside = self._inside(name, wanted)
-                found += inside
-                others += not inside and not name.startswith(".")
-        return found, others
-
-    def _listed(self, folder: str) -> list[tuple[str, str]]:
-        entries = self._system.ls(folder, detail=True)
-        paths = [(str(entry["name"]).strip("/"), str(entry["type"])) for entry in entries]
-        return [one for one in paths if one[0] != folder.strip("/")]
-
-    def _inside(self, folder: str, wanted: Callable[[str], bool]) -> list[str]:
-        try:
-            there = self._listed(self._path(folder))
-        except (PermissionError, FileNotFoundError, NotADirectoryError):  # a stranger's, or removed
-            return []
-        names = [path.rpartition("/")[2] for path, kind in there if kind == "file"]
-        return [f"{folder}/{name}" for name in names if wanted(name)]
+            if not folder:
+                self._system.invalidate_cache()
+            try:
+                found = self._system.ls(path, detail=True)
+            except (PermissionError, FileNotFoundError, NotADirectoryError):
+                if not folder:
+                    raise
+                return []  # a stranger's, or removed
+        paths = [(str(entry["name"]).strip("/"), str(entry["type"])) for entry in found]
+        return [(one.rpartition("/")[2], kind) for one, kind in paths if one != path.strip("/")]
 
     def subfolder(self, name: str) -> bool | None:
         """Return whether there is a subfolder, as far as is known before writing to it."""
