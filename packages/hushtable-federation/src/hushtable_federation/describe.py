@@ -128,13 +128,9 @@ def result_view(result: Result) -> View:
     signed = {
         "Round": result.seal.round_id[:12],
         "Signed by": f"{signer.name}, {signer.fingerprint}",
-        "Sites": _listed(result.sites),
+        "Sites": f"{len(result.sites):,} ({_first(result.sites)})",
     }
     return View("Result", made.sentences, signed | dict(made.figures), made.headers, made.rows)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{len(names):,} ({_first(names)})"
 
 
 def _first(names: Sequence[str], most: int = 8) -> str:
@@ -363,16 +359,13 @@ def party_words(state: RoundState, name: str) -> list[str]:
         standing(state),
         *(f"{site}: {site_words(state, site)}." for site in about),
         *(
-            _with_changes(task_words(state, task), task)
+            task_words(state, task)
+            if not (changes := _changes(task))
+            else f"{task_words(state, task).rstrip('.:')} (hushtable round amend {changes})."
             for task in state.tasks
             if name in task.who and task.needs_person
         ),
     ]
-
-
-def _with_changes(words: str, task: RoundTask) -> str:
-    changes = _changes(task)
-    return f"{words.rstrip('.:')} (hushtable round amend {changes})." if changes else words
 
 
 def amendment_words(state: RoundState) -> str:

@@ -88,15 +88,12 @@ def _glance(state: RoundState) -> dict[str, str]:
     shown = {label: str(n) for label, n in found.items()}
     if state.phase == "counting":
         until = shown_time(round_.deadline)
-        shown[_("left until %(until)s", until=until)] = _left(state)
+        hours = max(0, (round_.deadline - state.at) // timedelta(hours=1))
+        left = ngettext("%(n)s hour", "%(n)s hours", hours)
+        if hours >= 48:
+            left = ngettext("%(n)s day", "%(n)s days", hours // 24)
+        shown[_("left until %(until)s", until=until)] = left
     return shown
-
-
-def _left(state: RoundState) -> str:
-    hours = max(0, (state.round.deadline - state.at) // timedelta(hours=1))
-    if hours >= 48:
-        return ngettext("%(n)s day", "%(n)s days", hours // 24)
-    return ngettext("%(n)s hour", "%(n)s hours", hours)
 
 
 def _is_beside(path: Path, result: Noised) -> bool:
@@ -141,11 +138,14 @@ def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
         sites.append(ReportedSite(card.name, standing, rows, card.fingerprint))
     n_in = len(collection.accepted)
     k = len(asked.sites)
+    reason = implausible(asked.plan, result.counts, result.ledger.noise_sd)
     signed = _("%(n)s of %(k)s sites are in, each with its own valid signature.", n=n_in, k=k)
     checks = [
         Check(n_in > 0, signed),
         _same_sum(collection, result, name),
-        _plausible(implausible(asked.plan, result.counts, result.ledger.noise_sd)),
+        Check(True, _("All tables contain the same number of rows, except for the noise."))
+        if reason is None
+        else Check(False, _("The counts are impossible: %(reason)s.", reason=reason)),
     ]
     terms, asks = round_lines(asked, n_in), officer_words(asked)
     return Sites(sites, False, checks, terms, asks, collection.refused, collection.repeated)
@@ -165,9 +165,3 @@ def _same_sum(collection: Collection, result: Noised, name: str) -> Check:
     except HushTableError as error:
         return Check(False, _("The sum could not be computed again: %(error)s.", error=error))
     return same_sum(bool(np.array_equal(again.counts, result.counts)), name)
-
-
-def _plausible(reason: str | None) -> Check:
-    if reason is None:
-        return Check(True, _("All tables contain the same number of rows, except for the noise."))
-    return Check(False, _("The counts are impossible: %(reason)s.", reason=reason))

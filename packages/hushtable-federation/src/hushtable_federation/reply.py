@@ -474,19 +474,15 @@ class Reply:
         if self.past.paid:
             first = min(self.past.periods)
             return f"No further cost: the answer to period {first} paid for all periods."
+        found = self.book.without_result(self.data_set)
+        repeated = (
+            f" This includes {', '.join(found)}, although this site has no result of it: a round "
+            "that ended without a sum costs its budget, too."
+        )
         return (
             f"With this round, all rounds about {self.data_set!r} will have cost epsilon "
             f"{rounded_up(self.epsilon):g} of {self.book.epsilon:g}, the cap (delta "
             f"{self.book.delta:g})."
             + ("" if self.round.period is None else " This pays for all periods.")
-            + self._repeat_words
-        )
-
-    @property
-    def _repeat_words(self) -> str:
-        if not (found := self.book.without_result(self.data_set)):
-            return ""
-        return (
-            f" This includes {', '.join(found)}, although this site has no result of it: a round "
-            "that ended without a sum costs its budget, too."
+            + (repeated if found else "")
         )

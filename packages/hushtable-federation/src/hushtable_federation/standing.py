@@ -74,7 +74,12 @@ class Standing:
         with site.book() as book:
             found = cls(_known(asked, site.card, policy, book), officer=policy.officer)
             if query:
-                found.words.append(_query_words(query, stated))
+                found.words.append(f"The rows are the result of this query: {query}")
+                if stated:
+                    found.words[0] += (
+                        "\nThis site states that each of them depends on the records of one "
+                        "person only (independent = true)."
+                    )
             try:
                 if query and not stated:
                     raise Refused(Refusal.POLICY, _NOT_STATED)
@@ -82,7 +87,10 @@ class Standing:
                 reply.check_persons(site.settings.person is not None)
                 found.epsilon, found.beside_cost = reply.epsilon, reply.beside_cost
                 found.further = _further(book, reply)
-                found.strangers = _to_compare(policy, reply.strangers)
+                # A card is compared only in roles for which the policy relies on the book.
+                named = {"coordinator": policy.coordinators, "site": policy.sites}
+                out = {card for role, card in reply.strangers if named[role]}
+                found.strangers = [card for card in reply.new if card not in out]
                 reply.check_known()
                 found.words.append(reply.cost_words)
             except (PlanError, PrivacyError, RoundError) as error:
@@ -117,16 +125,6 @@ _NOT_STATED = (
 )
 
 
-def _query_words(query: str, stated: bool) -> str:
-    words = f"The rows are the result of this query: {query}"
-    if not stated:
-        return words
-    return (
-        f"{words}\nThis site states that each of them depends on the records of one person only "
-        "(independent = true)."
-    )
-
-
 def _known(asked: Round, me: Card, policy: Policy, book: Book) -> dict[str, str]:
     found = {}
     for role, card in parties(asked):
@@ -136,9 +134,3 @@ def _known(asked: Round, me: Card, policy: Policy, book: Book) -> dict[str, str]
         known = "known" if here else "not known here"
         found[f"{role} {card.name}"] = "this site" if card == me else known
     return found
-
-
-def _to_compare(policy: Policy, strangers: list[tuple[Role, Card]]) -> list[Card]:
-    named = {"coordinator": policy.coordinators, "site": policy.sites}
-    out = {card for role, card in strangers if named[role]}
-    return list(dict.fromkeys(card for _, card in strangers if card not in out))

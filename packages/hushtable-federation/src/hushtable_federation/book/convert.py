@@ -68,7 +68,12 @@ def convert(path: Path, key: Path | None = None) -> None:
             f"{key} names no passphrase: give the keys that were encrypted with this book (--key)"
         )
     secret = read_passphrase(reference, key.absolute().parent)
-    sqlcipher = _sqlcipher()
+    try:
+        from sqlcipher3 import dbapi2 as sqlcipher
+    except ImportError:
+        raise UsageError(
+            "--convert needs a package that this environment lacks: pip install sqlcipher3"
+        ) from None
     new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -90,16 +95,6 @@ def convert(path: Path, key: Path | None = None) -> None:
         ) from None
     finally:
         new.unlink(missing_ok=True)
-
-
-def _sqlcipher() -> Any:
-    try:
-        from sqlcipher3 import dbapi2
-    except ImportError:
-        raise UsageError(
-            "--convert needs a package that this environment lacks: pip install sqlcipher3"
-        ) from None
-    return dbapi2
 
 
 def _opened(sqlcipher: Any, path: Path, secret: str) -> Any:

@@ -139,6 +139,7 @@ def report_home(
     check_report_extra()
     scored = _Scored(model, rows, shown_rows.kept, max(1, shown_rows.n))
     home, compared = scored.home, scored.compared
+    differing = () if compared is None else compared.differing or compared.columns[:1]
     listed = scored.with_kept().slice(0, shown_rows.n).to_pylist()
     html = _page(scored.found, {
         "source": scored.source,
@@ -147,7 +148,9 @@ def report_home(
         "elsewhere": home.elsewhere.n_rows,
         "one_other": home.one_other,
         "systematic": _(_UNKNOWN) if compared is None else compared.words,
-        "columns": [] if compared is None else _columns(compared),
+        "columns": [
+            (one.name, one.place, percent(one.here), percent(one.elsewhere)) for one in differing
+        ],
         "kinds": [
             (_(kind), numerals(f"{scored.kinds[kind]:,}"), _(words))
             for kind, words in WORDS.items()
@@ -216,11 +219,6 @@ def learn_home(model: Path, path: Path, rows: Rows, target: Target, no_use: Any)
     facts = {"command": "learn", "model": str(target.path), "verdicts": len(y), "ranking": way}
     words = [f"Chose the ranking by {len(y):,} verdicts: {way}.", f"Wrote {target}."]
     return CommandResult(facts, words)
-
-
-def _columns(compared: Any) -> list[tuple[str, str, str, str]]:
-    found = compared.differing or compared.columns[:1]
-    return [(one.name, one.place, percent(one.here), percent(one.elsewhere)) for one in found]
 
 
 def _systematic(columns: Any) -> dict[str, Any]:

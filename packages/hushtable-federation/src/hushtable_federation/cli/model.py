@@ -70,15 +70,15 @@ def model(
         raise UsageError("--site and --book exclude each other: the site's file names its book")
     if site is None and marginals is not None:
         raise UsageError("--marginals is for a home model: give --site, too")
-    read = check_one_period(result, open_result(result))
-    if site is not None:
-        return _home(target, Site.open(site), read, marginals)
-    if book is None:
+    if site is None and book is None:
         raise UsageError(
             f"{result} is already a model to score with: give --site for a home model, or --book "
             "for a local one"
         )
-    with Book.open(book) as notes:
+    read = check_one_period(result, open_result(result))
+    if site is not None:
+        return _home(target, Site.open(site), read, marginals)
+    with Book.open(str(book)) as notes:
         shares = {share.release for share in read.ledger.shares}
         answer = next((one for one in notes.answers() if one.share.release in shares), None)
         if answer is None:

@@ -218,13 +218,18 @@ def sync(
     if data is not None and not unattended:
         answers.check_asked(for_machines())
     screen, report = Screen(answers, quiet=for_machines(), unattended=unattended), VisitReport(site)
-    facts: dict[str, Any] = {"command": "round sync", "name": site.card.name}
+    facts: dict[str, Any] = {"command": "round sync"}
     try:
         new = site.lead.post(folder, *common.present(post)) if post else []
         visited = site.sync(folder, which=which, attendant=screen)
     except (HushTableError, OSError) as error:
         if unattended and isinstance(error, NoRoundError):  # before the first round is there
-            facts |= {"state": report.of([]).state, "not_written": report.not_written, "rounds": []}
+            facts |= {
+                "name": site.card.name,
+                "state": report.of([]).state,
+                "not_written": report.not_written,
+                "rounds": [],
+            }
             return CommandResult(facts, [Paragraph([str(error)]), report.line()], report.exit_code)
         report.failed(error)
         if unattended and not for_machines():
@@ -234,6 +239,7 @@ def sync(
     new += store.written
     facts |= {
         "folder": store.where,
+        "name": site.card.name,
         "state": report.of(visited).state,
         "not_written": report.not_written,
         "aside": store.aside,

@@ -353,10 +353,6 @@ def is_private(where: str) -> bool:
     return "://" not in where and os.path.isdir(where) and not others_may_write(os.stat(where))
 
 
-def _others_may_replace(folder: os.stat_result) -> bool:
-    return others_may_write(folder) and not folder.st_mode & stat.S_ISVTX
-
-
 def _too_wide(where: str, mode: int) -> str:
     return (
         f"{where}: others may write to this folder (mode {stat.S_IMODE(mode):o}) and replace your "
@@ -382,7 +378,7 @@ class Directory:
             os.scandir(where).close()  # this also checks that we may list it
             found = os.stat(where)
         self._device = found.st_dev
-        if _others_may_replace(found):
+        if others_may_write(found) and not found.st_mode & stat.S_ISVTX:
             words = _too_wide(where, found.st_mode)
             raise FileError(
                 f"{words}; mount a network drive that does not store modes with dir_mode=0700"

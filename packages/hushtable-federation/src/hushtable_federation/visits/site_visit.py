@@ -76,21 +76,13 @@ class SiteVisit:
             if self._is_old:
                 return visit.end("failed", _OTHER)
             self._send_again(visit)
-            if self._has_answered:
+            if self.book.answer(self.folder.round.round_id) is not None:
                 self._help(visit)
             elif RoundState.of(self.folder, self.me.name).may_answer(self.me.name):
                 self._answer(visit)
         visit.conclude(RoundState.of(self.folder, self.me.name), self.me.name)
         # The next visit may succeed.
         return visit.end("failed", waits_for=visit.waits_for) if self._is_unavailable else visit
-
-    @property
-    def _has_answered(self) -> bool:
-        return self.book.answer(self.folder.round.round_id) is not None
-
-    @property
-    def _has_counted(self) -> bool:
-        return self.book.step(self.folder.round.round_id, "keys") is not None
 
     @property
     def _step(self) -> str:
@@ -136,7 +128,7 @@ class SiteVisit:
     def _answer(self, visit: Visit) -> None:
         # Counts that cannot be in a sum are not sent, because they would cost budget anyway.
         round_ = self.folder.round
-        if not self._has_counted:
+        if self.book.step(round_.round_id, "keys") is None:  # not counted yet
             if self.begin is None:
                 return
             sent = self.begin()
