@@ -52,6 +52,11 @@ def trust(book: Book, round_: Round, cards: Sequence[Card], how: str | None = No
     book.trust([card for card in cards if card.name not in inside], how=how)
 
 
+def known_cards(book: Book) -> dict[Role, dict[str, Card]]:
+    """Return the cards that a site knows, by role and name."""
+    return {"coordinator": book.known("coordinator"), "site": book.known("site")}
+
+
 def check_attended(sketch: Sketch, outside_too: bool) -> None:
     """Raise `DataError` if most rows lie outside the range of a column.
 
@@ -292,9 +297,7 @@ class Reply:
         return self.past.answer
 
     def _strangers(self) -> list[tuple[Role, Card]]:
-        roles: tuple[Role, ...] = ("coordinator", "site")
-        known = {role: self.book.known(role) for role in roles}
-        return self.policy.strangers(self.round, self.keys.card, known)
+        return self.policy.strangers(self.round, self.keys.card, known_cards(self.book))
 
     def _check_cost(self) -> float:
         if self.earlier is not None or self.past.paid:

@@ -1,13 +1,14 @@
 """How a site judges a round before it counts anything: who is known, and what is allowed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hushtable.errors import PlanError, PrivacyError, RoundError
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card
-from hushtable_federation.policy import Policy, Role, load_policy
+from hushtable_federation.policy import Role, load_policy
 from hushtable_federation.refusals import Refusal, Refused
-from hushtable_federation.reply import Reply
+from hushtable_federation.reply import Reply, known_cards
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
 from hushtable_federation.submission import cost
@@ -72,7 +73,8 @@ class Standing:
         stated = policy.independent or bool(site.settings.reads.get("independent"))
         # The approval is checked when the site answers the round.
         with site.book() as book:
-            found = cls(_known(asked, site.card, policy, book), officer=policy.officer)
+            pins = policy.pins(known_cards(book))
+            found = cls(known_words(asked, site.card, pins), officer=policy.officer)
             if query:
                 found.words.append(f"The rows are the result of this query: {query}")
                 if stated:
@@ -125,12 +127,14 @@ _NOT_STATED = (
 )
 
 
-def _known(asked: Round, me: Card, policy: Policy, book: Book) -> dict[str, str]:
+def known_words(asked: Round, me: Card, pins: dict[Role, Mapping[str, str]]) -> dict[str, str]:
+    """Return by role and name of each party whether it is known here, in words.
+
+    ``pins`` are as of `Policy.pins`.
+    """
     found = {}
     for role, card in parties(asked):
-        pins = policy.coordinators if role == "coordinator" else policy.sites
-        cards = book.known(role).values()
-        here = pins.get(card.name) == card.fingerprint if pins else card in cards
-        known = "known" if here else "not known here"
+        is_known = pins[role].get(card.name) == card.fingerprint
+        known = "known" if is_known else "not known here"
         found[f"{role} {card.name}"] = "this site" if card == me else known
     return found

@@ -202,8 +202,7 @@ class RowDigester:
 
     def _add(self, sample: "_Sample", batch: Batch, start: int) -> None:
         blocks = self._blocks(batch, start)
-        hashes = sample.scratch(len(batch))
-        hashes.fill(self._seed)
+        hashes = np.full(len(batch), self._seed)
         for block, order in blocks:
             kernels.fold_words(block, order, hashes)
         total = int(kernels.finish_hashes(hashes))
@@ -262,13 +261,6 @@ class _Sample:
         self.hashes: Words = np.empty(0, np.uint64)
         self.values: Words = np.empty((0, columns), np.uint64)
         self._more: list[tuple[Words, Words]] = []
-        self._scratch: Words = np.empty(0, np.uint64)
-
-    def scratch(self, n: int) -> Words:
-        # Memory is reused because that is faster than new memory.
-        if len(self._scratch) < n:
-            self._scratch = np.empty(n, np.uint64)
-        return self._scratch[:n]
 
     @property
     def reach(self) -> np.uint64:

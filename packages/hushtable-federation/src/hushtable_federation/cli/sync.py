@@ -27,11 +27,11 @@ from hushtable_federation.describe import aside_lines, damaged_words, done_words
 from hushtable_federation.folder.mailbox import is_private
 from hushtable_federation.folder.round_folder import RoundFolder
 from hushtable_federation.online.site import Statement
-from hushtable_federation.reply import Reply
+from hushtable_federation.reply import Reply, known_cards
 from hushtable_federation.reports import VisitReport
 from hushtable_federation.settings import site_files
 from hushtable_federation.site import Attendant, Site, SiteRows
-from hushtable_federation.standing import parties
+from hushtable_federation.standing import known_words
 from hushtable_federation.visits.visit import Visit
 
 _Rows = Annotated[
@@ -132,10 +132,8 @@ class Screen(Attendant):
         if not self.attended:
             return
         if not self._quiet:
-            here = {f"{role} {card.name}": "not known here" for role, card in reply.strangers}
-            for role, card in parties(reply.round):
-                known = "this site" if card == reply.keys.card else "known"
-                here.setdefault(f"{role} {card.name}", known)
+            pins = reply.policy.pins(known_cards(reply.book))
+            here = known_words(reply.round, reply.keys.card, pins)
             show(
                 *round_blocks(reply.round, here, reply.beside_cost),
                 f"\n{reply.keys.card.name} will send these counts, and nothing else.",

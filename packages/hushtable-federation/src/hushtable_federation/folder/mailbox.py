@@ -160,7 +160,6 @@ class Store:
 
     def __init__(self, place: Mailbox, me: str = "") -> None:
         self._place, self._me = place, me
-        self._others: int | None = None
         #: By name of a file, the subfolders that contain it; "" for the folder itself.
         self._folders: dict[str, list[str]] = {}
         self.where = place.where
@@ -202,28 +201,19 @@ class Store:
         Folders, links, hidden and temporary files, and files with other names are left out. No file
         is opened. A name that was just added may be missing from the list of a remote folder.
         """
-        self._folders, self._others = {}, 0
+        self._folders = {}
         for name, kind in self._place.entries():
-            found = []
             if kind == "file" and parsed(name):
-                found = [("", name)]
+                self._folders.setdefault(name, []).append("")
             elif kind == "directory" and is_name(name):
-                inside = self._place.entries(name)
-                found = [(name, one) for one, of in inside if of == "file" and parsed(one)]
-            for folder, file in found:
-                self._folders.setdefault(file, []).append(folder)
-            self._others += not found and not name.startswith(".")
+                for file, of in self._place.entries(name):
+                    if of == "file" and parsed(file):
+                        self._folders.setdefault(file, []).append(name)
         return sorted(self._folders)
 
     def first_of(self, names: Iterable[str], writer: str) -> list[str]:
         """Return the listed names, those in the subfolder of a writer first."""
         return sorted(names, key=lambda name: (writer not in self._folders.get(name, ()), name))
-
-    def foreign(self) -> int:
-        """Return how many other files there were at the last listing, without hidden ones."""
-        if self._others is None:
-            self.names()
-        return self._others or 0
 
     def read(self, name: str, most: int = MOST, *, writer: str = "") -> bytes | None:
         """Return the content of a file, if it is what the name claims.

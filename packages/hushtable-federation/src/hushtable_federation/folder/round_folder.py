@@ -49,7 +49,7 @@ def rounds(store: Store) -> list[Round]:
             if content is not None:
                 made = Round.from_bytes(content, name)
                 found[made.round_id] = made
-        except HushTableError:  # a stranger's, or of another version: `foreign` shows it
+        except HushTableError:  # a stranger's, or of another version
             continue
     return sorted(found.values(), key=lambda one: (one.opened, one.round_id))
 
