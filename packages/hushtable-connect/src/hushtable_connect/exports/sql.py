@@ -194,7 +194,13 @@ def written(model: Model, *, dialect: str = "duckdb", table: str | Sequence[str]
             f"{family.name} tables: SQL needs HushTable or LSHiTables, whose hash functions "
             "compare one column with one number; export to ONNX or JSON, or fit one of these"
         )
-    _check_names(sql, model)
+    features = model.plan.schema.features
+    for feature in features:
+        if feature.name.lower() in COLUMNS:
+            raise UsageError(
+                f"the statement adds a column {feature.name!r}, but the model has one: rename it"
+            )
+    sql.check(features)
     content = SqlContent(model, family)
     source = _scored(sql, content, _table(sql, table))
     last = ", ".join(
@@ -203,16 +209,6 @@ def written(model: Model, *, dialect: str = "duckdb", table: str | Sequence[str]
     )
     head = f"-- Scores rows as hushtable does, with plan {model.plan.plan_id}.\n"
     return f"{head}SELECT {sql.columns}, {last}\nFROM (\n{source}\n) AS q\n".encode()
-
-
-def _check_names(sql: SqlDialect, model: Model) -> None:
-    features = model.plan.schema.features
-    for feature in features:
-        if feature.name.lower() in COLUMNS:
-            raise UsageError(
-                f"the statement adds a column {feature.name!r}, but the model has one: rename it"
-            )
-    sql.check(features)
 
 
 def _table(sql: SqlDialect, table: str | Sequence[str]) -> str:
