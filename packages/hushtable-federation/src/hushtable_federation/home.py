@@ -8,8 +8,7 @@ whose counts are the result without the site's own part. Each pair of answers ha
 
 import math
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
@@ -94,6 +93,8 @@ class HomeScores:
     systematic : ndarray of shape (n,), bool
         Whether a row is rare elsewhere while many more of the own rows than of the others' rows
         are equally rare elsewhere.
+    share_here : ndarray of shape (n,), float64
+        Share of the site's own rows that are as rare here.
     """
 
     here: Floats
@@ -102,12 +103,7 @@ class HomeScores:
     score: Floats
     rare_here: NDArray[np.bool_]
     systematic: NDArray[np.bool_]
-    _share: Callable[[Floats], Floats] = field(repr=False)
-
-    @cached_property
-    def share_here(self) -> Floats:
-        """Share of the site's own rows that are as rare here, (n,) float64."""
-        return self._share(self.here)
+    share_here: Floats
 
     @cached_property
     def kinds(self) -> list[str]:
@@ -370,7 +366,7 @@ class HomeModel(Displayed):
             score=self.own.score(here, elsewhere, beyond),
             rare_here=here < self.here.offset_,
             systematic=systematic,
-            _share=self._share_here,
+            share_here=self._share_here(here),
         )
 
     def learn(self, X: Any, y: Any) -> Self:
@@ -467,7 +463,11 @@ class HomeModel(Displayed):
         lowest = np.argsort(found.score, kind="stable")[:n]
         rows = np.sort(lowest)
         self._others._usual = self._usual_elsewhere()
-        words = [self._reasons(model, reader.take(rows)) for model in (self.here, self._others)]
+        words = []
+        for model in (self.here, self._others):
+            reasons = model._lowest(reader.take(rows), len(rows)).table()
+            order = pa.array(np.argsort(reasons["row"].to_numpy()))
+            words.append([str(one) for one in reasons["words"].take(order).to_pylist()])
         kinds = [found.kinds[row] for row in lowest.tolist()]
         lines = []
         for row, kind in zip(lowest.tolist(), kinds, strict=True):
@@ -494,11 +494,6 @@ class HomeModel(Displayed):
         if self.marginals is None:
             return own
         return replace(Frequencies(self.marginals, "the histograms").beside(own), among=ELSEWHERE)
-
-    def _reasons(self, model: HushTable, reader: Reader) -> list[str]:
-        listed = model._lowest(reader, reader.n_rows or 0).table()
-        order = np.argsort(listed["row"].to_numpy())
-        return [str(words) for words in listed["words"].take(pa.array(order)).to_pylist()]
 
     def __repr__(self) -> str:
         return (

@@ -44,12 +44,13 @@ def page(each: Sequence[RoundState], folder: str) -> str:
     not installed.
     """
     check_extra()
-    made: str = template("status.html", "hushtable_federation", WORDS).render(
-        rounds=[_round(state, folder) for state in each],
-        folder=folder,
-        at=shown_time(each[0].at),
+    return str(
+        template("status.html", "hushtable_federation", WORDS).render(
+            rounds=[_round(state, folder) for state in each],
+            folder=folder,
+            at=shown_time(each[0].at),
+        )
     )
-    return made
 
 
 def _round(state: RoundState, folder: str) -> dict[str, Any]:

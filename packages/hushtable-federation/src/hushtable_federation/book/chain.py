@@ -57,14 +57,12 @@ class Database:
 
     def content(self) -> bytes:
         """Return the bytes of the file, or those that the file would have."""
-        content: bytes = self._db.serialize()
-        return content
+        return bytes(self._db.serialize())
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement; return the rows found."""
         try:
-            found: list[tuple[Any, ...]] = self._db.execute(statement, values).fetchall()
-            return found
+            return list(self._db.execute(statement, values))
         except sqlite3.Error as error:
             raise self._refused(error) from None
         except UnicodeDecodeError:  # SQLite may report this for a damaged table

@@ -182,13 +182,14 @@ def _page(found: Any, facts: dict[str, Any]) -> str:
     display = HomeDisplay(found.share_here, found.beyond, np.array(found.kinds))
     counts = ", ".join(f"{rows} {kind}" for kind, rows, _means in facts["kinds"])
     words = _("Rows by how rare they are here and elsewhere: %(counts)s.", counts=counts)
-    made: str = template("home.html", "hushtable_federation", TEXTS).render(
-        figure=svg(display, words, 3.4),
-        made=f"{datetime.now(UTC):%Y-%m-%d}",
-        version=version("hushtable"),
-        **facts,
+    return str(
+        template("home.html", "hushtable_federation", TEXTS).render(
+            figure=svg(display, words, 3.4),
+            made=f"{datetime.now(UTC):%Y-%m-%d}",
+            version=version("hushtable"),
+            **facts,
+        )
     )
-    return made
 
 
 def learn_home(model: Path, path: Path, rows: Rows, target: Target, no_use: Any) -> CommandResult:

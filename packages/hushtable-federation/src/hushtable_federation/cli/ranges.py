@@ -196,21 +196,22 @@ def _page(found: _Found, facts: dict[str, Any]) -> str:
         if one.limits:
             figure = RangeFigure(one, merged, own.get(one.feature.name))
             drawn.append((one, svg(figure, figure.words, 2.1)))
-    made: str = template("ranges.html", "hushtable_federation", WORDS).render(
-        drawn=drawn,
-        lacking=[one for one in found.ranges if not one.limits],
-        with_own=bool(own),
-        made=f"{datetime.now(UTC):%Y-%m-%d}",
-        version=version("hushtable"),
-        tolerated=found.tolerated,
-        dry_run=_dry_run(found),
-        failing=found.failing(),
-        failing_others=found.failing("others"),
-        fails=_("fails"),
-        rows_per_person=found.result.ledger.sensitivity.rows_per_person,
-        **facts,
+    return str(
+        template("ranges.html", "hushtable_federation", WORDS).render(
+            drawn=drawn,
+            lacking=[one for one in found.ranges if not one.limits],
+            with_own=bool(own),
+            made=f"{datetime.now(UTC):%Y-%m-%d}",
+            version=version("hushtable"),
+            tolerated=found.tolerated,
+            dry_run=_dry_run(found),
+            failing=found.failing(),
+            failing_others=found.failing("others"),
+            fails=_("fails"),
+            rows_per_person=found.result.ledger.sensitivity.rows_per_person,
+            **facts,
+        )
     )
-    return made
 
 
 def _plain(found: _Found) -> str:

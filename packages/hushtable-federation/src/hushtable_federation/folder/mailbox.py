@@ -579,8 +579,7 @@ class Remote:
 
     def _info(self, path: str) -> dict[str, Any]:
         self._system.invalidate_cache()
-        found: dict[str, Any] = self._system.info(path)
-        return found
+        return dict(self._system.info(path))
 
     def _words(self) -> contextlib.AbstractContextManager[None]:
         return far.reaching(self._url, FileError, _ADVICE_THERE, self._secret)
