@@ -32,7 +32,7 @@ from hushtable_federation.book.digests import (
     from_bytes,
     nameless,
 )
-from hushtable_federation.book.ledger import ROLES, WAYS, Ledger
+from hushtable_federation.book.ledger import ROLES, WAYS, BookLedger
 from hushtable_federation.clock import now, parsed, stamp
 from hushtable_federation.keys import Card, new_private, refuse_open
 from hushtable_federation.submission import Contribution
@@ -188,7 +188,7 @@ class Book:
             self._forget()  # what was read in the transaction may have been rolled back
             raise
 
-    def _now(self) -> Ledger:
+    def _now(self) -> BookLedger:
         try:
             for entry in self._chain.read():
                 self._parsed(lambda entry: self._ledger.add(entry, self.path), entry)
@@ -198,7 +198,7 @@ class Book:
         return self._ledger
 
     def _forget(self) -> None:
-        self._chain, self._ledger = Chain(self._db), Ledger()
+        self._chain, self._ledger = Chain(self._db), BookLedger()
 
     def _note(
         self, kind: str, content: dict[str, Any], blobs: Mapping[str, bytes] = MappingProxyType({})

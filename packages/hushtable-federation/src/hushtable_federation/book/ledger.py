@@ -18,8 +18,8 @@ WAYS = ("code", "card", "asked")
 
 
 @dataclass
-class Ledger:
-    """What a book amounts to, after the entries passed to `add`."""
+class BookLedger:
+    """The state of a book, after the entries passed to `add`."""
 
     #: The site of the book: name and public key.
     site: str = ""

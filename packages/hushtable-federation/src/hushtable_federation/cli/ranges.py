@@ -73,7 +73,7 @@ _EXACT = "This output describes this site's rows exactly: do not send it to anyo
 
 
 @dataclass(frozen=True)
-class _Found:
+class _RangesFound:
     result: Noised
     quantiles: tuple[float, float]
     tolerated: float
@@ -142,7 +142,7 @@ def ranges(
                 others = others_in(read, book, Purpose.MARGINALS)
             by["others"] = [one.range(limits) for one in histograms(others)]
         own = own_values(reads.open_as(data, read.plan.schema), read.plan, by)
-    found = _Found(read, limits, tolerated, drawn, found_ranges, own)
+    found = _RangesFound(read, limits, tolerated, drawn, found_ranges, own)
     facts = _facts(found)
     if target.path.suffix == ".html":
         with speaking(language):
@@ -173,7 +173,7 @@ def _rows(place: Site | None, data: str | None, reads: RowOptions) -> tuple[RowO
     return RowOptions(**place.settings.reads), rows
 
 
-def _facts(found: _Found) -> dict[str, Any]:
+def _facts(found: _RangesFound) -> dict[str, Any]:
     return {
         "quantiles": list(found.quantiles), "sites": len(found.result.ledger.shares),
         "epsilon": found.result.ledger.epsilon, "noise_sd": found.result.noise_sd,
@@ -189,7 +189,7 @@ def _facts(found: _Found) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _page(found: _Found, facts: dict[str, Any]) -> str:
+def _page(found: _RangesFound, facts: dict[str, Any]) -> str:
     own = {one.feature.name: one.cells for one in found.own}
     drawn = []
     for one, merged in zip(found.ranges, found.histograms, strict=True):
@@ -214,7 +214,7 @@ def _page(found: _Found, facts: dict[str, Any]) -> str:
     )
 
 
-def _plain(found: _Found) -> str:
+def _plain(found: _RangesFound) -> str:
     lines = io.StringIO()
     write = csv.writer(lines, lineterminator="\n").writerow
     write(["column", "unit", "low", "high", "lowNotes", "highNotes"])
@@ -230,7 +230,7 @@ def _plain(found: _Found) -> str:
     return lines.getvalue()
 
 
-def _blocks(found: _Found) -> list[Block]:
+def _blocks(found: _RangesFound) -> list[Block]:
     low, high = found.quantiles
     blocks: list[Block] = [f"Ranges from the quantile {low:g} to {high:g}, from {found.about}.\n"]
     if given := [one for one in found.ranges if one.limits]:
@@ -279,7 +279,7 @@ def _limit_words(limit: RangeLimit) -> str:
     return f"{limit.value:.10g} ({low:.10g} to {high:.10g})"
 
 
-def _own_blocks(found: _Found) -> list[Block]:
+def _own_blocks(found: _RangesFound) -> list[Block]:
     headers, rows = _dry_run(found)
     failing = found.failing()
     words = [
@@ -298,7 +298,7 @@ def _own_blocks(found: _Found) -> list[Block]:
     ]
 
 
-def _dry_run(found: _Found) -> tuple[list[str], list[list[str]]]:
+def _dry_run(found: _RangesFound) -> tuple[list[str], list[list[str]]]:
     headers = [_("column"), _("verdict"), _("% below"), _("% above"), _("values")]
     with_others = any("others" in one.beyond for one in found.own)
     if with_others:
