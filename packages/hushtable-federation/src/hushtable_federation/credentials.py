@@ -66,20 +66,18 @@ def read_secret(reference: str, what: str) -> str:
     kind, _, where = reference.partition(":")
     if kind not in SECRETS or not where:  # this may be the secret itself
         raise FileError(f"{what}: this is not a reference to a secret: give {_FORMS}")
-    readers = {"env": _of_environment, "keyring": _of_keyring, "file": _of_file}
-    secret = readers[kind](where, what)
+    if kind == "env":
+        if where not in os.environ:
+            raise FileError(
+                f"{what}: there is no environment variable {where}: set it where the command is "
+                "started, or name another place"
+            )
+        secret = os.environ[where]
+    else:
+        secret = _of_keyring(where, what) if kind == "keyring" else _of_file(where, what)
     if not secret:
         raise FileError(f"{what}: {reference} is empty: put the secret there")
     return secret
-
-
-def _of_environment(name: str, what: str) -> str:
-    if name not in os.environ:
-        raise FileError(
-            f"{what}: there is no environment variable {name}: set it where the command is "
-            "started, or name another place"
-        )
-    return os.environ[name]
 
 
 def _of_keyring(service: str, what: str) -> str:

@@ -13,7 +13,7 @@ from hushtable_federation.clock import goes_on, now, shown_time, stamp
 from hushtable_federation.folder.round_folder import RoundFolder
 from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.site import Site
-from hushtable_federation.visits.visit import State, Visit
+from hushtable_federation.visits import State, Visit
 
 #: All states, the one first that stands for a visit to several rounds.
 STATES: tuple[State, ...] = (

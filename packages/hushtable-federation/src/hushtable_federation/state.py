@@ -170,15 +170,45 @@ class RoundState:
     @property
     def tasks(self) -> list[RoundTask]:
         """Return who has to do what now, the most urgent task first."""
-        by_phase = {
-            "counting": self._late if self.late else self._counting,
-            "short": self._short,
-            "closing": self._closing,
-            "unmasking": self._unmasking,
-            "done": self._done,
-            "failed": self._failed,
-        }
-        return [task for task in by_phase[self.phase]() if task.who]
+        missing = tuple(self.those(*MISSING))
+        match self.phase:
+            case "counting" if not self.late:
+                tasks = [*self._counting(), *self._twice(), *self._others("in")]
+            case "counting":  # between the deadline and the time when the round continues
+                enough = len(self.those("in")) >= self.round.needed
+                tasks = [
+                    RoundTask("drop" if enough else "extend", [self.lead], not enough, missing),
+                    RoundTask("ask-time", [*missing], True),
+                    *self._twice(),
+                    *self._others("in"),
+                ]
+            case "short":
+                tasks = [
+                    RoundTask("extend", [self.lead], True, missing),
+                    RoundTask("ask-time", [*missing], True),
+                    *self._others("in"),
+                ]
+            case "closing":
+                tasks = [
+                    RoundTask("continue", [self.lead], self.overdue),
+                    RoundTask("ask-time", [*missing]),
+                    *self._others("in"),
+                ]
+            case "unmasking":
+                asked, goes_on = self.those("asked"), self.lead in self.waits_for
+                deed: Deed = "continue" if goes_on else "remind-again"
+                tasks = [
+                    RoundTask("help", asked, self.overdue),
+                    *self._ask_reason(),
+                    RoundTask(deed, [self.lead], self.overdue, tuple(asked)),
+                    *self._others("in", "helped"),
+                ]
+            case "done":
+                tasks = [RoundTask("fetch", [*dict.fromkeys([self.lead, *self.round.names])])]
+            case "failed":
+                others = [name for name in self.round.names if name != self.lead]
+                tasks = [RoundTask("reopen", [self.lead], True), RoundTask("nothing", others)]
+        return [task for task in tasks if task.who]
 
     def needs_person(self, name: str) -> bool:
         """Return whether a person has to act at a party."""
@@ -193,46 +223,7 @@ class RoundState:
             RoundTask("send" if self.settled else "wait", self.those("ready")),
             *self._ask_reason(),
             RoundTask("remind", [self.lead] if missing else [], about=missing),
-            *self._twice(),
-            *self._others("in"),
         ]
-
-    def _late(self) -> list[RoundTask]:
-        missing = tuple(self.those(*MISSING))
-        enough = len(self.those("in")) >= self.round.needed
-        lead = RoundTask("drop" if enough else "extend", [self.lead], not enough, missing)
-        return [lead, RoundTask("ask-time", [*missing], True), *self._twice(), *self._others("in")]
-
-    def _short(self) -> list[RoundTask]:
-        missing = tuple(self.those(*MISSING))
-        return [
-            RoundTask("extend", [self.lead], True, missing),
-            RoundTask("ask-time", [*missing], True),
-            *self._others("in"),
-        ]
-
-    def _closing(self) -> list[RoundTask]:
-        late = RoundTask("ask-time", self.those(*MISSING))
-        return [RoundTask("continue", [self.lead], self.overdue), late, *self._others("in")]
-
-    def _unmasking(self) -> list[RoundTask]:
-        asked = self.those("asked")
-        goes_on = self.lead in self.waits_for
-        lead = RoundTask("continue" if goes_on else "remind-again", [self.lead], self.overdue,
-                    tuple(asked))  # fmt: skip
-        return [
-            RoundTask("help", asked, self.overdue),
-            *self._ask_reason(),
-            lead,
-            *self._others("in", "helped"),
-        ]
-
-    def _done(self) -> list[RoundTask]:
-        return [RoundTask("fetch", [*dict.fromkeys([self.lead, *self.round.names])])]
-
-    def _failed(self) -> list[RoundTask]:
-        others = [name for name in self.round.names if name != self.lead]
-        return [RoundTask("reopen", [self.lead], True), RoundTask("nothing", others)]
 
     def _others(self, *waiting: SiteState) -> list[RoundTask]:
         deed: Deed = "ask-lead" if self.overdue else "wait"

@@ -32,7 +32,7 @@ from hushtable_federation.reports import VisitReport
 from hushtable_federation.settings import site_files
 from hushtable_federation.site import Attendant, Site, SiteRows
 from hushtable_federation.standing import known_words
-from hushtable_federation.visits.visit import Visit
+from hushtable_federation.visits import Visit
 
 _Rows = Annotated[
     str | None,

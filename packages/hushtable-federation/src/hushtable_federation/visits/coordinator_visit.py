@@ -34,7 +34,7 @@ from hushtable_federation.protocol.tally import Decisions, Tally, TooFewError
 from hushtable_federation.result import Collection, Result
 from hushtable_federation.round import Round, check_protocol
 from hushtable_federation.state import RoundState
-from hushtable_federation.visits.visit import Visit
+from hushtable_federation.visits import Visit
 
 
 @dataclass

@@ -22,7 +22,7 @@ from hushtable_federation.refusals import Refusal
 from hushtable_federation.round import check_protocol
 from hushtable_federation.state import RoundState
 from hushtable_federation.submission import signed_digest
-from hushtable_federation.visits.visit import Visit
+from hushtable_federation.visits import Visit
 
 #: Steps that a site answers with messages; its counts have their own form.
 MESSAGES: tuple[Step, ...] = "keys", "shares", *ASKED
