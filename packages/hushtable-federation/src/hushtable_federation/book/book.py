@@ -473,12 +473,10 @@ class Book:
         """Return the name of another data set that these rows seem to belong to, or None."""
         for name, entries in self._now().rows.items():
             for entry in entries if name != data_set else ():
-                if rows.same_people(self._parsed(self._digests, entry)):
+                content = self._chain.blob(entry, entry.content["blobs"]["rows"])
+                if rows.same_people(self._parsed(RowDigests.from_bytes, content)):
                     return name
         return None
-
-    def _digests(self, entry: Entry) -> RowDigests:
-        return RowDigests.from_bytes(self._chain.blob(entry, entry.content["blobs"]["rows"]))
 
     def barred(self, data_set: str, period: Period | None = None) -> Digests:
         """Return the persons not to count in a round about these rows.
