@@ -86,7 +86,11 @@ class Book:
                 raise damaged(self.path)
             self._db.run("select count(*) from steps")
             self.site = self._now().site
-            self._forget_steps_over()
+            over = "select round_id, kept from steps where step = ? and kept != '{}'"
+            for round_id, kept in self._db.run(over, (_UNTIL,)):
+                until = self._parsed(lambda kept: parsed(json.loads(kept)["until"]), kept)
+                if now() > until:  # the time of the round is over
+                    self.forget_steps(round_id)
         except BaseException:
             self.close()
             raise
@@ -260,12 +264,6 @@ class Book:
                     "insert or replace into steps values (?, ?, '', '', ?)",
                     (round_id, _UNTIL, record),
                 )
-
-    def _forget_steps_over(self) -> None:
-        noted = "select round_id, kept from steps where step = ? and kept != '{}'"
-        for round_id, kept in self._db.run(noted, (_UNTIL,)):
-            if now() > self._parsed(lambda kept: parsed(json.loads(kept)["until"]), kept):
-                self.forget_steps(round_id)
 
     # --- the cap ----------------------------------------------------------------------------
 

@@ -175,8 +175,15 @@ class RowDigester:
             raise UsageError("the rows were not read completely: read them first")
         text = b"%d %d" % (found.n_rows, found.total)
         digest = self._mac(b"all rows:" + text)[:DIGEST_BYTES].hex()
-        features, values = tuple(sorted(self._schema.names)), self._macs(found.values)
-        return RowDigests(features, found.n_rows, digest, found.hashes, values)
+        values = found.values.copy()
+        values[values << np.uint64(1) == 0] = 0
+        values[values & _ABOVE_SIGN > _INFINITY] = kernels.MISSING_WORD
+        macs = b"".join(
+            self._mac(b"row:" + row.tobytes())[:DIGEST_BYTES] for row in values.astype("<u8")
+        )
+        of_rows = np.frombuffer(macs, np.uint8).reshape(-1, DIGEST_BYTES)
+        features = tuple(sorted(self._schema.names))
+        return RowDigests(features, found.n_rows, digest, found.hashes, of_rows)
 
     # --- a pass -----------------------------------------------------------------------------
 
@@ -237,15 +244,6 @@ class RowDigester:
     def _text(self, text: str) -> int:
         digest = hashlib.blake2b(text.encode(), digest_size=8, key=self._key).digest()
         return int.from_bytes(digest) & _TEXT_BITS
-
-    def _macs(self, values: Words) -> NDArray[np.uint8]:
-        values = values.copy()
-        values[values << np.uint64(1) == 0] = 0
-        values[values & _ABOVE_SIGN > _INFINITY] = kernels.MISSING_WORD
-        macs = b"".join(
-            self._mac(b"row:" + row.tobytes())[:DIGEST_BYTES] for row in values.astype("<u8")
-        )
-        return np.frombuffer(macs, np.uint8).reshape(-1, DIGEST_BYTES)
 
     def _mac(self, message: bytes) -> bytes:
         return hmac.digest(self._key, message, "sha256")

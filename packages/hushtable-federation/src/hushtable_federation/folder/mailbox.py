@@ -278,14 +278,6 @@ class Store:
                 "`name_of` returns"
             )
         self.damaged.discard(name)
-        if self._has_subfolder():
-            try:
-                return self._added(self._me, name, content)
-            except FileError as error:
-                self.aside = f"{error}. This site's files are in the folder itself"
-        return self._added("", name, content)
-
-    def _has_subfolder(self) -> bool:
         own = self._place.subfolder(self._me) if self._me and not self.aside else None
         if own is False:
             self.aside = (
@@ -293,7 +285,12 @@ class Store:
                 "it, so this site's files are in the folder itself. Ask the person who set the "
                 "folder up"
             )
-        return bool(own)
+        if own:
+            try:
+                return self._added(self._me, name, content)
+            except FileError as error:
+                self.aside = f"{error}. This site's files are in the folder itself"
+        return self._added("", name, content)
 
     def _added(self, folder: str, name: str, content: bytes) -> bool:
         path = _path(folder, name)
