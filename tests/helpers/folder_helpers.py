@@ -67,7 +67,7 @@ class Folder:
         policy = policy or replace(UNATTENDED, masks=self.round.terms.masked)
         site, posts = self.consortium.sites[name], self.posts(name)
         with Book.open(site.book.path, site.keys.card) as book:
-            online = OnlineSite(site.keys, book, site.sketch, policy=policy)
+            online = OnlineSite(site.keys, book, site.count, policy=policy)
             begin = partial(online.begin, posts.round)
             if not rows:
                 begin = None

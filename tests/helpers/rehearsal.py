@@ -45,7 +45,7 @@ class Rehearsal:
     def site(self, name):
         """Return an object that answers for a site online."""
         policy = Policy(unattended=True, plans=(self.round.plan.plan_id,), persons=1)
-        count = lambda plan: self.sketches[name]  # noqa: E731
+        count = lambda round_: self.sketches[name]  # noqa: E731
         return OnlineSite(self.keys[name], self.books[name], count, policy=policy)
 
     def transport(self):

@@ -13,9 +13,8 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.book.digests import PersonsSeen
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.rows import Statement
 from hushtable_federation.online.secure_sum import SecureSum
-from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.online.site import OnlineSite, Statement
 from hushtable_federation.policy import Policy
 from hushtable_federation.protocol import masks
 from hushtable_federation.protocol.messages import Dealt, Message, RoundKeys, SumList, ask, table
@@ -56,6 +55,9 @@ class Site:
     def sketch(self, plan):
         return Sketch.from_data(plan, self.X)
 
+    def count(self, round_):
+        return self.sketch(round_.plan)
+
     def submit(self, round_, at=T0, sketch=None, new_people=False, **options):
         """Answer a round, as with a person here: return the file with the site's counts."""
         reply = Reply(round_, self.keys, self.book, at=at, **options)
@@ -65,7 +67,7 @@ class Site:
         with clock_at(at):
             noted = [self.book.step(round_.round_id, step) for step in ("keys", "rows")]
             if noted[0] and not noted[1] and self.book.answer(round_.round_id) is None:
-                online._rows(round_).count()
+                online._participant(round_).counts.count()
             sent = online.begin(round_)
             if round_.terms.masked:
                 keys = {name: self.others[name].key(round_) for name in round_.names}
@@ -83,7 +85,7 @@ class Site:
         return RoundKeys.read(round_, self.name, content).content
 
     def _online(self, sketch, **options):
-        return OnlineSite(self.keys, self.book, lambda plan: sketch, **options)
+        return OnlineSite(self.keys, self.book, lambda round_: sketch, **options)
 
     def answer(self, request):
         """Answer a request of a round that the site has submitted to; no rows are counted."""
@@ -238,7 +240,7 @@ def send(reply, sketch, **options):
 
 def agent(site):
     """Return a site as after a start: nothing but keys, book and rows."""
-    return OnlineSite(site.keys, site.book, site.sketch, policy=affirmed(site))
+    return OnlineSite(site.keys, site.book, site.count, policy=affirmed(site))
 
 
 def affirmed(site):

@@ -9,9 +9,8 @@ import pytest
 
 from hushtable import files
 from hushtable.errors import FileError, RoundError
-from hushtable_federation.online import journal
 from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.secure_sum import Journal, SecureSum, path_of
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.protocol.tally import Decisions
 from rehearsal import Rehearsal
@@ -79,7 +78,7 @@ def here(tmp_path, quick_noise):
 )
 def test_killed_at_every_write(here, tmp_path, dies, gone, writes):
     """Each process dies after its first write: that is before the next one, too."""
-    path = journal.path_of(tmp_path / "lead.key", here.round)
+    path = path_of(tmp_path / "lead.key", here.round)
     transport = Recorded(here, gone)
     dies["in"] = path.parent
     for _ in range(writes):
@@ -91,7 +90,7 @@ def test_killed_at_every_write(here, tmp_path, dies, gone, writes):
 
 def test_the_list_stands_though_a_site_is_gone_since(here, tmp_path):
     """Two lists would show a site's masks: sites refuse the second, and the round would be lost."""
-    path = journal.path_of(tmp_path / "lead.key", here.round)
+    path = path_of(tmp_path / "lead.key", here.round)
     first = SecureSum(here.round, here.lead, Recorded(here, {"unmask": NAMES}), journal=path)
     with pytest.raises(RoundError, match="0 sites are left in step 'unmask'"):
         first.run()
@@ -101,7 +100,7 @@ def test_the_list_stands_though_a_site_is_gone_since(here, tmp_path):
 
 
 def test_too_few_sites_now_are_enough_later(here, tmp_path):
-    path = journal.path_of(tmp_path / "lead.key", here.round)
+    path = path_of(tmp_path / "lead.key", here.round)
     away = Recorded(here, {"shares": {"east", "north"}})
     with pytest.raises(RoundError, match="1 sites are left in step 'shares'"):
         SecureSum(here.round, here.lead, away, journal=path).run()
@@ -111,7 +110,7 @@ def test_too_few_sites_now_are_enough_later(here, tmp_path):
 
 
 def test_a_sum_again_needs_nobody(here, tmp_path):
-    path = journal.path_of(tmp_path / "lead.key", here.round)
+    path = path_of(tmp_path / "lead.key", here.round)
     one = SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     again = SecureSum(here.round, here.lead, Memory({}), journal=path)
     np.testing.assert_array_equal(again.run().counts, one.counts)
@@ -120,7 +119,7 @@ def test_a_sum_again_needs_nobody(here, tmp_path):
 
 
 def test_who_is_out_since_an_earlier_process_is_named(here, tmp_path):
-    path = journal.path_of(tmp_path / "lead.key", here.round)
+    path = path_of(tmp_path / "lead.key", here.round)
     SecureSum(here.round, here.lead, Recorded(here, {"masked": {"east"}}), journal=path).run()
     again = SecureSum(here.round, here.lead, Memory({}), journal=path)
     again.run()
@@ -128,7 +127,7 @@ def test_who_is_out_since_an_earlier_process_is_named(here, tmp_path):
 
 
 def test_an_answer_in_the_sum_that_is_gone_is_asked_for_again(here, tmp_path):
-    path = journal.path_of(tmp_path / "lead.key", here.round)
+    path = path_of(tmp_path / "lead.key", here.round)
     one = SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     (path.with_suffix("") / "masked.0.hush").unlink()
     with pytest.raises(
@@ -140,9 +139,9 @@ def test_an_answer_in_the_sum_that_is_gone_is_asked_for_again(here, tmp_path):
 
 
 def test_journals_that_are_none(here, tmp_path):
-    path = journal.path_of(tmp_path / "lead.key", here.round)
+    path = path_of(tmp_path / "lead.key", here.round)
     other = Rehearsal(("north", "south"), tmp_path / "lead.rounds")
-    journal.write_decided(path, other.round, Decisions())
+    Journal(path, other.round).decide(Decisions({"north": "0" * 64}))
     other.close()
     with pytest.raises(RoundError, match="holds the decisions of round"):
         SecureSum(here.round, here.lead, here.transport(), journal=path).run()
@@ -154,7 +153,7 @@ def test_journals_that_are_none(here, tmp_path):
 
 
 def test_one_process_at_a_time(here, tmp_path):
-    path = journal.path_of(tmp_path / "lead.key", here.round)
+    path = path_of(tmp_path / "lead.key", here.round)
     late = SecureSum(here.round, here.lead, here.transport(), journal=path, timeout=0.3)
     with files.locked(path), pytest.raises(FileError, match="another process is working"):
         late.run()

@@ -22,9 +22,14 @@ class Lossy:
     def _happens(self):
         return self._rng.random() < self._rate
 
-    def look(self, wanted):
-        names = [name for name in self._messages if wanted(name.rpartition("/")[2])]
-        return [name for name in names if not self._happens()], 0
+    def entries(self, folder=""):
+        if not folder:
+            return [("copy", "directory"), *self._files("")]
+        return self._files(folder)
+
+    def _files(self, folder):
+        paths = [name.rpartition("/") for name in self._messages]
+        return [(n, "file") for of, _, n in paths if of == folder and not self._happens()]
 
     def subfolder(self, name):
         return None

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from hushtable.errors import FileError, UsageError
-from hushtable_federation import passphrase
+from hushtable_federation import credentials
 from hushtable_federation.book import convert
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys, passphrase_of
@@ -76,7 +76,7 @@ def test_a_wrong_reference_leaves_nothing(tmp_path, run, monkeypatch, reference,
 
 
 def test_keys_that_were_changed_or_another_passphrase_do_not_open(old, monkeypatch):
-    monkeypatch.setitem(passphrase._COST, "n", 2**10)
+    monkeypatch.setitem(credentials._COST, "n", 2**10)
     Keys.generate("south").save(old / "south.key", WHERE)
     assert Keys.load(old / "south.key").card.name == "south"
     record = json.loads((old / "south.key").read_text())
@@ -94,7 +94,7 @@ def test_keys_that_were_changed_or_another_passphrase_do_not_open(old, monkeypat
 
 
 def test_a_file_with_the_passphrase_is_found_from_the_keys_on(tmp_path, monkeypatch):
-    monkeypatch.setitem(passphrase._COST, "n", 2**10)
+    monkeypatch.setitem(credentials._COST, "n", 2**10)
     (tmp_path / "secret").write_text(f"{SECRET}\n")
     (tmp_path / "secret").chmod(0o600)
     Keys.generate("north").save(tmp_path / "north.key", "file:secret")

@@ -61,7 +61,7 @@ def test_a_site_without_a_person_at_it_refuses_in_one_word(those):
     round_ = those.open(at=now(), deadline=now() + timedelta(days=1))
     site = those.sites["s00"]
     strict = replace(UNATTENDED, persons="column")
-    agent = OnlineSite(site.keys, site.book, site.sketch, policy=strict)
+    agent = OnlineSite(site.keys, site.book, site.count, policy=strict)
     answer = agent.answer(ask(round_, "keys", those.lead, {}))
     with pytest.raises(Refused) as refused:
         Message.read(answer, site.keys.card).check(round_, "keys")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import UsageError
 from hushtable.privacy import Design
-from hushtable_federation.plausible_ranges import (
+from hushtable_federation.ranges import (
     ValueHistogram,
     category_counts,
     cells_for,

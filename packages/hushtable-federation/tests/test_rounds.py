@@ -23,9 +23,8 @@ from hushtable_federation.describe import officer_words, round_lines
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.secure_sum import SecureSum
-from hushtable_federation.plausibility import implausible
 from hushtable_federation.reply import Reply
-from hushtable_federation.result import Collection
+from hushtable_federation.result import Collection, implausible
 from hushtable_federation.round import Round
 from round_helpers import DEADLINE, SCHEMA, T0, clock_at, send
 

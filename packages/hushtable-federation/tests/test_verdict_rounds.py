@@ -20,7 +20,7 @@ from hushtable.counts import rounds
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.scores import Scorer
-from hushtable_federation.plausibility import implausible
+from hushtable_federation.result import implausible
 from round_helpers import SCHEMA, Consortium
 
 COLUMNS = SCHEMA.names

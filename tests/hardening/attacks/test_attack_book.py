@@ -71,7 +71,7 @@ class Setup:
         """Return the word of a refusal; "" of an answer."""
         with Book.open(self._path, self._keys.card) as book:
             site = OnlineSite(
-                self._keys, book, lambda plan: self._count(book, plan), policy=UNATTENDED,
+                self._keys, book, lambda round_: self._count(book, round_.plan), policy=UNATTENDED,
                 data_set=self.name, recognise=lambda: self._seen.digests(),
             )  # fmt: skip
             parts = ({},)

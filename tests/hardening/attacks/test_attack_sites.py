@@ -133,8 +133,8 @@ class World:
     def site(self, content, allowed, book, **person):
         self.path.write_bytes(content.encode("utf-8", "surrogateescape"))
 
-        def count(plan):
-            return Sketch.from_data(plan, str(self.path), attended=False, **person)
+        def count(round_):
+            return Sketch.from_data(round_.plan, str(self.path), attended=False, **person)
 
         policy = Policy(unattended=True, persons=1, features=allowed, epsilon=5.0)
         log = SiteLog(self.folder / "north.log", str(self.shared))

@@ -68,8 +68,8 @@ class Clinics:
     def agent(self, name, features=(AGE, PULSE)):
         path = str(self.folder / f"{name}.csv")
 
-        def count(plan):
-            return Sketch.from_data(plan, path, allow_empty=True)
+        def count(round_):
+            return Sketch.from_data(round_.plan, path, allow_empty=True)
 
         policy = Policy(unattended=True, persons=1, features=tuple(features))
         return OnlineSite(self.keys[name], self.books[name], count, policy=policy)
@@ -171,7 +171,7 @@ def test_two_hundred_invented_sites(tmp_path, form):
         book.trust([lead.card], "coordinator")  # the worst case: the coordinator is known
         policy = Policy(unattended=True, persons=1, features=(AGE, PULSE))
         if online:
-            site = OnlineSite(north, book, lambda p: Sketch.from_data(p, X), policy=policy)
+            site = OnlineSite(north, book, lambda r: Sketch.from_data(r.plan, X), policy=policy)
             answer = Message.read(site.answer(ask(round_, "keys", lead, {})), north.card)
             assert (answer.step, answer.body) == ("refused", {"word": "unknown"})
         else:

@@ -126,12 +126,15 @@ class View:
     def __init__(self, box, reader):
         self.box, self.reader = box, reader
 
-    def look(self, wanted):
+    def entries(self, folder=""):
         """List what is visible, in any order."""
         names = [name for name in self.box.files if self.box.seen(self.reader, name) is not None]
         self.box.rng.shuffle(names)
-        found = [name for name in names if wanted(name.rpartition("/")[2])]
-        return found, len(names) - len(found)
+        paths = [name.rpartition("/") for name in names]
+        found = [(name, "file") for of, _, name in paths if of == folder]
+        if not folder:
+            found += [(of, "directory") for of in dict.fromkeys(of for of, _, _ in paths if of)]
+        return found
 
     def subfolder(self, name):
         """Say whose a subfolder is."""
@@ -270,7 +273,7 @@ class Run:
     def _site(self, name, posts):
         site = self.those.sites[name]
         with Book.open(self.book(name), site.keys.card) as book:
-            online = OnlineSite(site.keys, book, site.sketch, policy=UNATTENDED)
+            online = OnlineSite(site.keys, book, site.count, policy=UNATTENDED)
             begin, output = partial(online.begin, posts.round), self.folder / f"{name}.hush"
             return SiteVisit(posts, site.keys.card, book, begin, online, output).run()
 

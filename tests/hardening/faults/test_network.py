@@ -26,7 +26,7 @@ class Network:
 
     def __init__(self, those, requests, answers):
         self.agents = {
-            name: OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
+            name: OnlineSite(site.keys, site.book, site.count, policy=UNATTENDED)
             for name, site in those.sites.items()
         }
         self.fates = {"request": itertools.cycle(requests), "answer": itertools.cycle(answers)}

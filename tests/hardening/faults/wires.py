@@ -72,7 +72,7 @@ def serve(name: str, folder: Path, listening: socket.socket, pause: dict[int, fl
             time.sleep(pause.get(asked, 0.0))
             with Book.open(folder / f"{name}.book") as book:
                 site = OnlineSite(
-                    keys, book, lambda plan: Sketch.from_data(plan, rows), policy=POLICY
+                    keys, book, lambda round_: Sketch.from_data(round_.plan, rows), policy=POLICY
                 )
                 send(connection, site.answer(request))
 

@@ -220,7 +220,7 @@ class Rehearsal:
         shutil.copyfile(self._book(name, step), scratch)
         scratch.chmod(0o600)
         book = Book.open(scratch, keys(name).card)
-        count = lambda plan: Sketch.from_data(plan, _rows())  # noqa: E731
+        count = lambda round_: Sketch.from_data(round_.plan, _rows())  # noqa: E731
         policy = Policy(unattended=True, persons=1, plans=(self.round.plan.plan_id,))
         return OnlineSite(keys(name), book, count, policy=policy), book
 

@@ -88,6 +88,10 @@ def marginals_then_tables(X: Floats, folder: Path, epsilon: float) -> list[Relea
     return [first, _through_a_file(second, folder / "tables.hush")]
 
 
+def _counted(X: Floats, round_: Round) -> Sketch:
+    return Sketch.from_data(round_.plan, X)
+
+
 def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
     """Run a masked round; subtract from its sum the parts of all sites but k_min.
 
@@ -107,7 +111,7 @@ def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
             path = Path(own) / f"{i}.book"
             book = books.enter_context(Book.create(path, one.card, epsilon=MAX_EPSILON))
             trust(book, round_, [lead.card, *round_.sites])
-            count = partial(Sketch.from_data, X=X if i == 0 else X[:OTHERS])
+            count = partial(_counted, X if i == 0 else X[:OTHERS])
             sites[one.card.name] = OnlineSite(one, book, count, attended=True), book
         answers = {name: site.answer for name, (site, _) in sites.items()}
         merged = SecureSum(round_, lead, Memory(answers)).run()

@@ -100,8 +100,7 @@ def statistics_file(function: str, path: Path, layout: FileLayout) -> Reader:
 
 @dataclass
 class _Rewritten:
-    """A copy of a file in which dates and codes are numbers, as in the file."""
-
+    # A copy of a file in which dates and codes are numbers, as in the file.
     path: Path
     function: str
     encoding: str | None
@@ -112,7 +111,6 @@ class _Rewritten:
     codes: dict[str, set[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Make the copy."""
         self.copy = Copy.of(str(self.path), ".arrow")
         _, self.meta = self._read(metadataonly=True)
         kinds = self.meta.readstat_variable_types
@@ -179,7 +177,6 @@ class _Rewritten:
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def _labels(self, name: str) -> dict[str, str]:
-        """Return the labels of a column, by code; the code follows labels that several have."""
         found = self.meta.variable_value_labels.get(name, {})
         if not pa.types.is_string(self.schema.field(name).type):
             # Marks of missing values, such as .a of Stata, are letters.
@@ -193,12 +190,10 @@ class _Rewritten:
         }
 
     def _all_labelled(self, name: str) -> bool:
-        """Whether each code that occurs has a label."""
         codes = self.codes.get(name, set())
         return len(codes) > 0 and codes <= self._labels(name).keys()
 
     def columns(self) -> dict[str, Callable[[pa.Array, int], pa.Array]]:
-        """Return, for each column, the function that makes values of the numbers in the copy."""
         return {name: self._values_of(name) for name in self.schema.names}
 
     def _values_of(self, name: str) -> Callable[[pa.Array, int], pa.Array]:
@@ -219,7 +214,6 @@ class _Rewritten:
         return partial(_dates, f"{self.path}: column {name!r}", kind, unit, start, self.unasked)
 
     def words(self) -> tuple[str, ...]:
-        """Return messages on columns in which only some of the values have a label."""
         found = []
         for name, codes in self.codes.items() if self.unasked is None else ():
             here = [f"{k} is {text!r}" for k, text in self._labels(name).items() if k in codes]
@@ -234,12 +228,10 @@ def _number(kind: str) -> pa.DataType:
 
 
 def _codes(column: pa.Array) -> pa.Array:
-    """Return codes as texts, without the blanks that pad them."""
     return pc.utf8_rtrim_whitespace(as_texts(column, ""))
 
 
 def _labelled(codes: pa.Array, texts: pa.Array, column: pa.Array, _: int) -> pa.Array:
-    """Return the label of each code, and the code itself if it has none."""
     here = _codes(column)
     return pc.coalesce(texts.take(pc.index_in(here, value_set=codes)), here)
 
@@ -253,7 +245,6 @@ def _dates(
     column: pa.Array,
     first: int,
 ) -> pa.Array:
-    """Convert numbers of a unit to dates, points in time, or durations, in microseconds."""
     numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     missing = np.isnan(numbers)
     found = np.round(np.where(missing, start / unit, numbers) * unit) - start

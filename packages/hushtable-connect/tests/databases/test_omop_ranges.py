@@ -11,7 +11,7 @@ from cdm import Cdm
 from hushtable import Feature, Plan, Sketch
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable_connect.omop import Concept, ConceptSet, Recipe
-from hushtable_federation.plausible_ranges import ValueHistogram, histograms
+from hushtable_federation.ranges import ValueHistogram, histograms
 from range_rounds import in_mmol
 
 pytest.importorskip("duckdb")

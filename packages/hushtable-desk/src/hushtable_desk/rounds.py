@@ -111,7 +111,7 @@ def _on_round(work: _Work) -> Callable[[Request, dict[str, Any]], dict[str, Any]
 
 
 def _answer(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
-    from hushtable_federation.online.rows import Statement
+    from hushtable_federation.online.site import Statement
 
     statement = Statement(said.get("new_people") is True, said.get("outside_too") is True)
     compared, rows = (str(said.get(name) or "") for name in ("compared", "rows"))

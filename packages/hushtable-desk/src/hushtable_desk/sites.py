@@ -22,7 +22,7 @@ from hushtable_federation.describe import done_words, standing, task_words
 from hushtable_federation.folder.mailbox import Store, parsed
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.rows import Statement
+from hushtable_federation.online.site import Statement
 from hushtable_federation.policy import Approval, check_officer
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.reply import Reply

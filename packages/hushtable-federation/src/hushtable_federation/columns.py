@@ -194,7 +194,6 @@ def column_differences(
 
 
 def _by_rows_alike(plan: Plan, family: RandomFeature, others: Ints, rows: Reader) -> Floats:
-    """Return the largest difference of each column (d,), averaged over neighbouring cuts."""
     encoder = Encoder(plan.schema)
     answers = np.concatenate([family.answers(encoder.encode(b)) for b in rows.read()], axis=1)
     difference = np.zeros(len(family.feature))
@@ -214,7 +213,7 @@ def _by_rows_alike(plan: Plan, family: RandomFeature, others: Ints, rows: Reader
 
 
 def _of_table(family: RandomFeature, answers: NDArray[np.bool_], others: Floats) -> Floats:
-    """Return the difference of each hash function of a table: see the module's docstring."""
+    # See the module's docstring.
     depth, n = answers.shape
     bits = 1 << np.arange(depth - 1, -1, -1, dtype=np.int64)
     codes = bits @ answers
@@ -237,8 +236,6 @@ def _of_table(family: RandomFeature, answers: NDArray[np.bool_], others: Floats)
 
 
 class _Histograms:
-    """Histograms of the site's and the others' rows under one plan of marginals."""
-
     def __init__(self, here: Counts, elsewhere: Counts) -> None:
         self._features, self._offsets = here.plan.schema.features, here.plan.family.offsets
         self._counts = here.counts.astype(np.float64), elsewhere.counts.astype(np.float64)
@@ -246,12 +243,10 @@ class _Histograms:
         self._noise_sd = elsewhere.noise_sd
 
     def chance(self, n_rows: int) -> Floats:
-        """Return twice the standard deviation of a share near one half, in each column (d,)."""
         noise = np.diff(self._offsets) * (self._noise_sd / self._others) ** 2
         return np.sqrt(1.0 / max(1, n_rows) + 1.0 / self._others + noise)
 
     def largest(self, j: int) -> tuple[float, float, float, str]:
-        """Return the largest difference in column j, the two shares, and where it is."""
         feature, cells = self._features[j], slice(self._offsets[j], self._offsets[j + 1])
         here, elsewhere = (_shares(counts[cells]) for counts in self._counts)
         below = (here - elsewhere)[:-1]
@@ -273,7 +268,7 @@ class _Histograms:
 
 
 def _shares(counts: Floats) -> Floats:
-    """Return the share of each cell among rows with a value; the last is that of missing values."""
+    # The last is that of missing values.
     present, total = max(1.0, counts[:-1].sum()), max(1.0, counts.sum())
     return np.append(counts[:-1] / present, counts[-1] / total)
 

@@ -21,7 +21,7 @@ from hushtable.errors import RoundError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
-from hushtable_federation.plausibility import implausible
+from hushtable_federation.result import implausible
 from hushtable_federation.submission import Contribution
 
 #: Share of the others' rows of a kind that a site hardly has, which honest sites stay below: for
@@ -236,7 +236,6 @@ def others_in(result: Noised, book: Book, purpose: Purpose = Purpose.SCORES) -> 
 
 
 def _compared_plan(result: Noised, purpose: Purpose = Purpose.SCORES) -> Plan:
-    """Return the plan of a result that can be compared; raise for other results."""
     if result.ledger is None:
         raise UsageError(
             "these are exact counts, without noise, and not the result of a round: for counts "
@@ -257,7 +256,6 @@ def _compared_plan(result: Noised, purpose: Purpose = Purpose.SCORES) -> Plan:
 
 
 def _parts(result: Noised, book: Book) -> list[Contribution]:
-    """Return the site's contribution to a result; raise if there is none, or no one else's."""
     shares = {share.release for share in result.ledger.shares}
     parts = [answer for answer in book.answers() if answer.share.release in shares]
     if not parts:

@@ -25,11 +25,10 @@ from hushtable_federation.folder.round_folder import (
 )
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.carriers import Carrier, Nodes
-from hushtable_federation.online.journal import path_of, read_decided
-from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.secure_sum import Journal, SecureSum, path_of
 from hushtable_federation.round import Round, check_coordinator
+from hushtable_federation.visits import Visit
 from hushtable_federation.visits.coordinator_visit import CoordinatorVisit
-from hushtable_federation.visits.visit import Visit
 
 
 def tables_after(plan: Plan, result: Noised, *, seed: int | None = None) -> Plan:
@@ -179,7 +178,7 @@ class Coordinator:
                 raise RoundError(
                     f"round {asked.round_id[:12]} is over: its result is in {store.where}"
                 )
-            if journal.exists() and read_decided(journal, asked).listed.sites:
+            if Journal(journal, asked).decided().listed.sites:
                 raise RoundError(DECIDED)
             return asked, round_folder.amend(
                 self.keys, deadline=deadline, drop=tuple(drop), why=why

@@ -1,7 +1,13 @@
-"""Secrets by reference: a file names where a password is, and never contains the password."""
+"""Secrets by reference: a file names where a password is, and never contains the password.
 
+With a passphrase, keys are encrypted by ChaCha20-Poly1305 (RFC 8439) under a key that scrypt (RFC
+7914) stretches from it.
+"""
+
+import json
 import os
 import re
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,20 +66,18 @@ def read_secret(reference: str, what: str) -> str:
     kind, _, where = reference.partition(":")
     if kind not in SECRETS or not where:  # this may be the secret itself
         raise FileError(f"{what}: this is not a reference to a secret: give {_FORMS}")
-    readers = {"env": _of_environment, "keyring": _of_keyring, "file": _of_file}
-    secret = readers[kind](where, what)
+    if kind == "env":
+        if where not in os.environ:
+            raise FileError(
+                f"{what}: there is no environment variable {where}: set it where the command is "
+                "started, or name another place"
+            )
+        secret = os.environ[where]
+    else:
+        secret = _of_keyring(where, what) if kind == "keyring" else _of_file(where, what)
     if not secret:
         raise FileError(f"{what}: {reference} is empty: put the secret there")
     return secret
-
-
-def _of_environment(name: str, what: str) -> str:
-    if name not in os.environ:
-        raise FileError(
-            f"{what}: there is no environment variable {name}: set it where the command is "
-            "started, or name another place"
-        )
-    return os.environ[name]
 
 
 def _of_keyring(service: str, what: str) -> str:
@@ -108,7 +112,6 @@ def _of_file(where: str, what: str) -> str:
 
 
 def _content(path: Path, what: str) -> bytes:
-    """Read a file with a secret; raise `FileError` if we cannot read it, or others can."""
     # systemd reports its own files as 440, for one user's access list.
     of_systemd = str(path.parent) == os.environ.get("CREDENTIALS_DIRECTORY")
     try:
@@ -207,3 +210,71 @@ def unfit_login(login: str) -> str:
     if login == "agent" or (kind in (*SECRETS, "key") and where):
         return ""
     return f"login is not a reference, and a secret does not belong here: give {_LOGINS}"
+
+
+# --- keys under a passphrase ----------------------------------------------------------------------
+
+#: Cost of scrypt: 128 MB and about half a second, as OWASP advises.
+_COST = {"n": 2**17, "r": 8, "p": 1}
+_SALT, _NONCE = 16, 12
+#: The least number of characters of a passphrase.
+_SHORTEST = 12
+
+
+def read_passphrase(reference: str, folder: Path) -> str:
+    """Return the passphrase that a reference names; paths are relative to a folder.
+
+    Raises
+    ------
+    FileError
+        If there is none, or it has fewer than 12 characters.
+    """
+    found = read_secret(resolved(reference, folder), "passphrase")
+    if len(found) < _SHORTEST:
+        raise FileError(
+            f"passphrase: {reference} has {len(found)} characters: needs {_SHORTEST} or more, such "
+            "as five random words"
+        )
+    return found
+
+
+def sealed(content: dict[str, str], name: str, reference: str, folder: Path) -> dict[str, str]:
+    """Return the encrypted keys for a key file; raise as `read_passphrase` does."""
+    salt, nonce = secrets.token_bytes(_SALT), secrets.token_bytes(_NONCE)
+    cipher = _cipher(read_passphrase(reference, folder), salt)
+    hidden = cipher.encrypt(nonce, json.dumps(content).encode(), name.encode())
+    return {"passphrase": reference, "salt": salt.hex(), "sealed": (nonce + hidden).hex()}
+
+
+def opened(record: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return the keys that `sealed` encrypted.
+
+    Raises
+    ------
+    FileError
+        If the passphrase is missing or does not open the keys; as `read_passphrase` raises.
+    """
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        reference, name = record["passphrase"], record["name"].encode()
+        reference.partition(":")  # is a text
+        salt, hidden = bytes.fromhex(record["salt"]), bytes.fromhex(record["sealed"])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise FileError(f"{path}: the keys are damaged: restore them from a backup") from None
+    cipher = _cipher(read_passphrase(reference, path.parent), salt)
+    try:
+        content = json.loads(cipher.decrypt(hidden[:_NONCE], hidden[_NONCE:], name))
+    except (InvalidTag, ValueError):
+        raise FileError(
+            f"{path}: the passphrase that {reference} names does not open these keys, or they are "
+            "damaged: put the right passphrase there, or restore the keys from a backup"
+        ) from None
+    return dict(content)
+
+
+def _cipher(secret: str, salt: bytes) -> Any:
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+    return ChaCha20Poly1305(Scrypt(salt=salt, length=32, **_COST).derive(secret.encode()))

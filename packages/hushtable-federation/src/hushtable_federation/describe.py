@@ -48,7 +48,6 @@ def officer_words(round_: Round) -> list[str]:
 
 
 def _leaves(round_: Round, k: int) -> str:
-    """Return what each site sends, and what it does not."""
     plan, terms = round_.plan, round_.terms
     noise = _("noise of %(sd)s (standard deviation) is added to each",
               sd=numerals(f"{round_.site_scale:,.1f}"))  # fmt: skip
@@ -129,17 +128,12 @@ def result_view(result: Result) -> View:
     signed = {
         "Round": result.seal.round_id[:12],
         "Signed by": f"{signer.name}, {signer.fingerprint}",
-        "Sites": _listed(result.sites),
+        "Sites": f"{len(result.sites):,} ({_first(result.sites)})",
     }
     return View("Result", made.sentences, signed | dict(made.figures), made.headers, made.rows)
 
 
-def _listed(names: Sequence[str]) -> str:
-    return f"{len(names):,} ({_first(names)})"
-
-
 def _first(names: Sequence[str], most: int = 8) -> str:
-    """Return the first names, and how many more there are."""
     some = ", ".join(names[:most])
     if len(names) <= most:
         return some
@@ -210,7 +204,6 @@ def standing(state: RoundState) -> str:
 
 
 def _sentences(state: RoundState) -> list[str]:
-    """Return the sentences on how the round stands, before their values are filled in."""
     if state.phase == "counting" and not state.settled and not state.late:
         return [
             N_("%(ready)s of %(k)s sites have counted their rows."),
@@ -249,7 +242,6 @@ def _sentences(state: RoundState) -> list[str]:
 
 
 def _failed(state: RoundState) -> str:
-    """Return why there will be no result."""
     if state.stopped:
         return _("Stopped: %(why)s.", why=state.stopped.replace("%", "%%"))
     if state.left < state.round.needed:
@@ -339,7 +331,6 @@ def task_command(task: RoundTask, folder: str, key: str) -> str:
 
 
 def _changes(task: RoundTask) -> str:
-    """Return the options of ``amend`` for a task; empty if it amends nothing."""
     _words, command = _TASKS[task.deed]
     if command == "--drop":
         return " ".join(f"--drop {quote(name)}" for name in task.about)
@@ -368,16 +359,13 @@ def party_words(state: RoundState, name: str) -> list[str]:
         standing(state),
         *(f"{site}: {site_words(state, site)}." for site in about),
         *(
-            _with_changes(task_words(state, task), task)
+            task_words(state, task)
+            if not (changes := _changes(task))
+            else f"{task_words(state, task).rstrip('.:')} (hushtable round amend {changes})."
             for task in state.tasks
             if name in task.who and task.needs_person
         ),
     ]
-
-
-def _with_changes(words: str, task: RoundTask) -> str:
-    changes = _changes(task)
-    return f"{words.rstrip('.:')} (hushtable round amend {changes})." if changes else words
 
 
 def amendment_words(state: RoundState) -> str:

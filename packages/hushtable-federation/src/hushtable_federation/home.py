@@ -8,8 +8,7 @@ whose counts are the result without the site's own part. Each pair of answers ha
 
 import math
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
@@ -93,6 +92,8 @@ class HomeScores:
     systematic : ndarray of shape (n,), bool
         Whether a row is rare elsewhere while many more of the own rows than of the others' rows
         are equally rare elsewhere.
+    share_here : ndarray of shape (n,), float64
+        Share of the site's own rows that are as rare here.
     """
 
     here: Floats
@@ -101,12 +102,7 @@ class HomeScores:
     score: Floats
     rare_here: NDArray[np.bool_]
     systematic: NDArray[np.bool_]
-    _share: Callable[[Floats], Floats] = field(repr=False)
-
-    @cached_property
-    def share_here(self) -> Floats:
-        """Share of the site's own rows that are as rare here, (n,) float64."""
-        return self._share(self.here)
+    share_here: Floats
 
     @cached_property
     def kinds(self) -> list[str]:
@@ -330,17 +326,14 @@ class HomeModel(Displayed):
         return self.own.weight
 
     def _rows(self, X: Any) -> Reader:
-        """Open rows with the reading of the model's rows."""
         return open_rows(X, self.elsewhere.plan.schema, self.here.reading_).repeatable()
 
     def _share_here(self, scores: Floats) -> Floats:
-        """Return the share of the own rows that are as rare here."""
         usual = self.here._usual_values()
         assert usual is not None
         return np.maximum(usual.as_rare(scores), 0.5 / max(1, self.n_rows))
 
     def _elsewhere(self, reader: Reader) -> tuple[Floats, Floats]:
-        """Return the scores of rows among the others' rows, and their standard errors."""
         scorer, n_jobs = self._others._scorer, self.here.n_jobs
         if scorer.row_noise > 0.0:
             return scorer.score_with_errors(reader, n_jobs=n_jobs)
@@ -372,7 +365,7 @@ class HomeModel(Displayed):
             score=self.own.score(here, elsewhere, beyond),
             rare_here=here < self.here.offset_,
             systematic=systematic,
-            _share=self._share_here,
+            share_here=self._share_here(here),
         )
 
     def learn(self, X: Any, y: Any) -> Self:
@@ -469,7 +462,11 @@ class HomeModel(Displayed):
         lowest = np.argsort(found.score, kind="stable")[:n]
         rows = np.sort(lowest)
         self._others._usual = self._usual_elsewhere()
-        words = [self._reasons(model, reader.take(rows)) for model in (self.here, self._others)]
+        words = []
+        for model in (self.here, self._others):
+            reasons = model._lowest(reader.take(rows), len(rows)).table()
+            order = pa.array(np.argsort(reasons["row"].to_numpy()))
+            words.append([str(one) for one in reasons["words"].take(order).to_pylist()])
         kinds = [found.kinds[row] for row in lowest.tolist()]
         lines = []
         for row, kind in zip(lowest.tolist(), kinds, strict=True):
@@ -488,7 +485,6 @@ class HomeModel(Displayed):
         return table.append_column("words", texts_column(lines))
 
     def _usual_elsewhere(self) -> Usual | None:
-        """Return what is usual by the others' histograms, or otherwise among the own rows."""
         own = self.here._usual_values()
         if own is not None:
             # Differences within groups, which only exact fits have, follow the plan's columns.
@@ -497,12 +493,6 @@ class HomeModel(Displayed):
         if self.marginals is None:
             return own
         return replace(Frequencies(self.marginals, "the histograms").beside(own), among=ELSEWHERE)
-
-    def _reasons(self, model: HushTable, reader: Reader) -> list[str]:
-        """Return the reasons of rows in words, in the order of the rows."""
-        listed = model._lowest(reader, reader.n_rows or 0).table()
-        order = np.argsort(listed["row"].to_numpy())
-        return [str(words) for words in listed["words"].take(pa.array(order)).to_pylist()]
 
     def __repr__(self) -> str:
         return (
@@ -553,7 +543,6 @@ def home_view(home: HomeModel) -> View:
 
 
 def _own_rows(content: files.Content) -> OwnRows:
-    """Return what a file keeps of the own rows; raise `PlanError` if it is not valid."""
     part = content.part("own_rows", "own rows")
     numbers = part.said("own rows", {"part": float, "weight": float, "width": float})
     arrays = {name: part.array(name) for name in _KEPT}
@@ -573,7 +562,6 @@ def _own_rows(content: files.Content) -> OwnRows:
 
 
 def _counts(content: files.Content, said: dict[str, Any], name: str) -> Counts | None:
-    """Return the part of a file that has counts of others; None if it has none."""
     if name not in said:
         return None
     kind = said[name].get("kind")
@@ -583,7 +571,6 @@ def _counts(content: files.Content, said: dict[str, Any], name: str) -> Counts |
 
 
 def _check_marginals(plan: Plan, marginals: Counts | None) -> None:
-    """Refuse histograms that do not belong to the columns of the plan."""
     if marginals is None:
         return
     if marginals.plan.purpose is not Purpose.MARGINALS:
@@ -605,29 +592,23 @@ def _check_marginals(plan: Plan, marginals: Counts | None) -> None:
 
 
 def _precision(scores: Floats, errors: Floats) -> float:
-    """Return the part of the variance of scores, from 0 to 1, that is not their noise."""
     variance = float(scores.var())
     return max(0.0, 1.0 - float(np.mean(errors**2)) / variance) if variance > 0.0 else 0.0
 
 
 def _scale(scores: Floats) -> tuple[float, float]:
-    """Return the median of scores, and their robust standard deviation."""
     center = float(np.median(scores))
     spread = _NORMAL * float(np.median(np.abs(scores - center)))
     return center, spread or float(scores.std()) or 1.0
 
 
 def _share_from(quantiles: Floats, values: Floats) -> Floats:
-    """Return the share of rows, given by their quantiles, that have this value or a higher one."""
     below = np.searchsorted(quantiles, values, side="left")
     return np.asarray(1.0 - below / len(quantiles), np.float64)
 
 
 def _rarity(quantiles: Floats, values: Floats) -> Floats:
-    """Return -ln of the share of rows, given by their quantiles, with at least this value.
-
-    It is interpolated between quantiles and keeps rising beyond the last, so it creates no ties.
-    """
+    # It is interpolated between quantiles and keeps rising beyond the last, so it creates no ties.
     k = len(quantiles)
     distinct, first, times = np.unique(quantiles, return_index=True, return_counts=True)
     # A value that many rows have is as rare as the first of them; one just above it, as the last.
@@ -638,5 +619,4 @@ def _rarity(quantiles: Floats, values: Floats) -> Floats:
 
 
 def _share_of_others(beyond: Floats) -> Floats:
-    """Return the approximate share of the others' rows that are as rare or rarer."""
     return np.asarray(np.exp(-_SLOPE * np.maximum(beyond, 0.0)), np.float64)

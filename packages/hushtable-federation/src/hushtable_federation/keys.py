@@ -21,7 +21,7 @@ from hushtable import files
 from hushtable.arguments import entries, translate_errors
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
 from hushtable_federation import signatures
-from hushtable_federation.passphrase import opened, sealed
+from hushtable_federation.credentials import opened, sealed
 from hushtable_federation.permissions import fault_of
 
 if TYPE_CHECKING:
@@ -287,23 +287,15 @@ def _never_overwritten(path: Path) -> UsageError:
 def refuse_open(path: str | os.PathLike[str], what: str) -> None:
     """Raise if a key file, or one that belongs to it, is missing or open to others."""
     try:
-        check_private(path, "make new keys")
+        fault = fault_of(path, 0o077)
     except FileNotFoundError:
         raise FileError(
             f"{path}: there is no file with {what} here. Check the path, or restore it from a "
             "backup; if it is lost, make new keys (hushtable round keygen) and send the new card "
             "to the coordinator: rounds that were opened with the old one cannot be answered"
         ) from None
-
-
-def check_private(path: str | os.PathLike[str], otherwise: str) -> None:
-    """Raise `PrivacyError` if others may read, change or replace a file, as `fault_of` finds.
-
-    ``otherwise`` states what to do if they may have read it. Raise `FileNotFoundError` without a
-    file.
-    """
-    if fault := fault_of(path, 0o077):
-        raise PrivacyError(f"{path}: {fault}; if others may have read it, {otherwise}")
+    if fault:
+        raise PrivacyError(f"{path}: {fault}; if others may have read it, make new keys")
 
 
 def write_json(path: str | os.PathLike[str], kind: str, content: dict[str, Any]) -> None:

@@ -13,8 +13,6 @@ from hushtable.files import SMALL, Kind
 
 
 def _later(module: str, name: str) -> Callable[..., Any]:
-    """Return a function of a module of this package, which is imported when it is called."""
-
     def call(*given: Any) -> Any:
         return attrgetter(name)(import_module(f"hushtable_federation.{module}"))(*given)
 

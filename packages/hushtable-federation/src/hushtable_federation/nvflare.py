@@ -41,12 +41,10 @@ _TASK, _CONTENT = "hushtable", "content"
 
 
 def _local(fl_ctx: FLContext) -> Path:
-    """Return the local folder of this party, which no job writes to."""
     return Path(fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT).get_site_config_dir())
 
 
 def _settings(fl_ctx: FLContext, name: str, needed: Sequence[str]) -> dict[str, str]:
-    """Return a table of this party's own ``hushtable.toml``."""
     file = TomlFile.read(_local(fl_ctx) / "hushtable.toml", f"write it, with [{name}]")
     table = file.check(dict.fromkeys(needed, TEXT), needed, name)
     here = fl_ctx.get_identity_name()  # in the simulator, all sites share this file
@@ -60,7 +58,6 @@ def _message(content: bytes) -> Shareable:
 
 
 def _content(message: Any) -> bytes:
-    """Return the received message; empty if there is none."""
     content = message.get(_CONTENT) if isinstance(message, Shareable) else None
     return content if isinstance(content, bytes) else b""
 
@@ -92,11 +89,8 @@ class SiteExecutor(Executor):
 
 @contextlib.contextmanager
 def _nothing_logged() -> Iterator[None]:
-    """Keep library messages about rows out of Python's log.
-
-    By default, NVFlare sends a site's log to the server: errors after the job and, while it runs,
-    what the job requests; this includes warnings.
-    """
+    # By default, NVFlare sends a site's log to the server: errors after the job and, while it runs,
+    # what the job requests; this includes warnings.
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -111,12 +105,8 @@ def _nothing_logged() -> Iterator[None]:
 
 
 class _Clients:
-    """The clients of a job as a `Carrier`.
-
-    NVFlare gives a task again to a client that asks again without having answered it, so a pending
-    task is not sent twice.
-    """
-
+    # NVFlare gives a task again to a client that asks again without having answered it, so a
+    # pending task is not sent twice.
     def __init__(
         self, controller: Controller, fl_ctx: FLContext, abort: Signal, timeout: float
     ) -> None:
@@ -126,14 +116,12 @@ class _Clients:
         self._came: deque[tuple[str, bytes]] = deque()
 
     def nodes(self) -> Collection[Node]:
-        """Return the names of the clients; raise `RoundError` if the job was stopped."""
         if self._abort.triggered:
             raise RoundError("the job was stopped: run it again to continue from here")
         clients: list[Client] = self._context.get_engine().get_clients()
         return [client.name for client in clients]
 
     def push(self, node: Node, request: bytes) -> str | None:
-        """Send a request to a client as a task, unless it is pending; return the task's id."""
         if (node, request) in list(self._standing.values()):  # results arrive in other threads
             return None
         sent = uuid.uuid4().hex
@@ -150,7 +138,6 @@ class _Clients:
         return sent
 
     def pull(self, sent: Collection[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the results."""
         while self._came:
             yield self._came.popleft()
 
@@ -205,7 +192,7 @@ class RoundController(Controller):
 
 
 def _checked(name: str) -> str:
-    """Return a round's name if it is not a path: a job's author cannot choose files by it."""
+    # A job's author cannot choose files by the name.
     if not re.fullmatch(r"\w[\w.-]{0,99}", name, re.ASCII):
         raise UsageError(
             f"the round {name!a} is not a name: give the name of a file NAME.hush in the "

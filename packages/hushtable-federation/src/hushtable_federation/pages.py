@@ -31,8 +31,7 @@ from hushtable_federation.describe import (
     who_words,
 )
 from hushtable_federation.language import WORDS, _, ngettext
-from hushtable_federation.plausibility import implausible
-from hushtable_federation.result import Collection
+from hushtable_federation.result import Collection, implausible
 from hushtable_federation.round import Round
 from hushtable_federation.state import RoundState
 
@@ -47,12 +46,13 @@ def page(each: Sequence[RoundState], folder: str) -> str:
     not installed.
     """
     check_extra()
-    made: str = template("status.html", "hushtable_federation", WORDS).render(
-        rounds=[_round(state, folder) for state in each],
-        folder=folder,
-        at=shown_time(each[0].at),
+    return str(
+        template("status.html", "hushtable_federation", WORDS).render(
+            rounds=[_round(state, folder) for state in each],
+            folder=folder,
+            at=shown_time(each[0].at),
+        )
     )
-    return made
 
 
 def _round(state: RoundState, folder: str) -> dict[str, Any]:
@@ -91,15 +91,12 @@ def _glance(state: RoundState) -> dict[str, str]:
     shown = {label: str(n) for label, n in found.items()}
     if state.phase == "counting":
         until = shown_time(round_.deadline)
-        shown[_("left until %(until)s", until=until)] = _left(state)
+        hours = max(0, (round_.deadline - state.at) // timedelta(hours=1))
+        left = ngettext("%(n)s hour", "%(n)s hours", hours)
+        if hours >= 48:
+            left = ngettext("%(n)s day", "%(n)s days", hours // 24)
+        shown[_("left until %(until)s", until=until)] = left
     return shown
-
-
-def _left(state: RoundState) -> str:
-    hours = max(0, (state.round.deadline - state.at) // timedelta(hours=1))
-    if hours >= 48:
-        return ngettext("%(n)s day", "%(n)s days", hours // 24)
-    return ngettext("%(n)s hour", "%(n)s hours", hours)
 
 
 def _is_beside(path: Path, result: Noised) -> bool:
@@ -137,11 +134,14 @@ def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
             "results from"
         )
     n_in, k = len(collection.accepted), len(asked.sites)
+    reason = implausible(asked.plan, result.counts, result.ledger.noise_sd)
     signed = _("%(n)s of %(k)s sites are in, each with its own valid signature.", n=n_in, k=k)
     checks = [
         check_words(n_in > 0, signed),
         _same_sum(collection, result, name),
-        _plausible(implausible(asked.plan, result.counts, result.ledger.noise_sd)),
+        check_words(True, _("All tables contain the same number of rows, except for the noise."))
+        if reason is None
+        else check_words(False, _("The counts are impossible: %(reason)s.", reason=reason)),
     ]
     return Sites(n_in, k, False, [Items(checks), *_sites_blocks(collection, n_in)])
 
@@ -198,10 +198,3 @@ def _same_sum(collection: Collection, result: Noised, name: str) -> str:
     except HushTableError as error:
         return check_words(False, _("The sum could not be computed again: %(error)s.", error=error))
     return same_sum(bool(np.array_equal(again.counts, result.counts)), name)
-
-
-def _plausible(reason: str | None) -> str:
-    if reason is None:
-        words = _("All tables contain the same number of rows, except for the noise.")
-        return check_words(True, words)
-    return check_words(False, _("The counts are impossible: %(reason)s.", reason=reason))

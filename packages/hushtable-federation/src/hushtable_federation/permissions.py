@@ -62,7 +62,6 @@ def others_may_write(folder: os.stat_result) -> bool:
 
 
 def _is_alone(user: int, group: int) -> bool:
-    """Return whether a group is a user's own, as many systems create, without others."""
     import grp  # each specific to one system
     import pwd
 
@@ -78,7 +77,6 @@ def _mode(found: os.stat_result) -> int:
 
 
 def _owned(found: os.stat_result, what: str, path: Path) -> str:
-    """Return that another account owns a file or folder, and the remedy; empty if none does."""
     if found.st_uid in (os.geteuid(), 0):
         return ""
     owner, me = _name(found.st_uid), _name(os.geteuid())

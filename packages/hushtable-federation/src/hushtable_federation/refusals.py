@@ -141,7 +141,7 @@ class SiteLog:
 
 
 def _append(path: Path, line: str, *, private: bool = False) -> None:
-    """Add a line to a file, completely or not at all; a private one is no link."""
+    # The line is written completely or not at all.
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     if private:
         flags |= getattr(os, "O_NOFOLLOW", 0)
@@ -158,8 +158,6 @@ def _append(path: Path, line: str, *, private: bool = False) -> None:
 
 
 def _to_system(line: str) -> None:
-    """Send a line to the system's log."""
-
     class Raising(logging.handlers.SysLogHandler):
         def handleError(self, record: logging.LogRecord) -> None:
             raise

@@ -189,7 +189,6 @@ def _model(ledger: Ledger) -> dict[str, Any]:
 
 
 def _periods(ledger: Ledger) -> str:
-    """Describe what is released in which periods; empty for a single release."""
     horizon = ledger.sensitivity.horizon
     if horizon is None:
         return ""
@@ -204,7 +203,6 @@ def _periods(ledger: Ledger) -> str:
 
 
 def _before(ledger: Ledger) -> str:
-    """Describe which other releases on the same rows the totals count."""
     earlier = {spent.release: spent for share in ledger.shares for spent in share.earlier}
     before = [*ledger.behind_plan, *earlier.values()]
     if not before:

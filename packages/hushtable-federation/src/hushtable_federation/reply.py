@@ -52,6 +52,11 @@ def trust(book: Book, round_: Round, cards: Sequence[Card], how: str | None = No
     book.trust([card for card in cards if card.name not in inside], how=how)
 
 
+def known_cards(book: Book) -> dict[Role, dict[str, Card]]:
+    """Return the cards that a site knows, by role and name."""
+    return {"coordinator": book.known("coordinator"), "site": book.known("site")}
+
+
 def check_attended(sketch: Sketch, outside_too: bool) -> None:
     """Raise `DataError` if most rows lie outside the range of a column.
 
@@ -161,11 +166,8 @@ class StreamHistory:
             )
 
     def _same_period(self) -> Contribution | None:
-        """Return the answer to another round about this period, if there is one.
-
-        In a masked round, only one of the same sites: two sums that differ by one site would reveal
-        its counts under only its own part of the noise.
-        """
+        # In a masked round, only one of the same sites: two sums that differ by one site would
+        # reveal its counts under only its own part of the noise.
         if self._round.period not in self.periods:
             return None
         found = self._answered(self._round.period)
@@ -295,9 +297,7 @@ class Reply:
         return self.past.answer
 
     def _strangers(self) -> list[tuple[Role, Card]]:
-        roles: tuple[Role, ...] = ("coordinator", "site")
-        known = {role: self.book.known(role) for role in roles}
-        return self.policy.strangers(self.round, self.keys.card, known)
+        return self.policy.strangers(self.round, self.keys.card, known_cards(self.book))
 
     def _check_cost(self) -> float:
         if self.earlier is not None or self.past.paid:
@@ -441,10 +441,8 @@ class Reply:
             return self.book.record(sealed, rows, new_people, persons.sample)
 
     def _again(self, earlier: Contribution, masks: NDArray[np.uint64] | None) -> Contribution:
-        """Return the recorded answer; if it was to another round about the same period, its counts.
-
-        In that case, they are sent under other masks, with the same noise.
-        """
+        # The counts of an answer to another round about the same period are sent under other masks,
+        # with the same noise.
         if earlier.round_id == self.round.round_id:
             return earlier
         self.check_known()
@@ -479,20 +477,15 @@ class Reply:
         if self.past.paid:
             first = min(self.past.periods)
             return f"No further cost: the answer to period {first} paid for all periods."
+        found = self.book.without_result(self.data_set)
+        repeated = (
+            f" This includes {', '.join(found)}, although this site has no result of it: a round "
+            "that ended without a sum costs its budget, too."
+        )
         return (
             f"With this round, all rounds about {self.data_set!r} will have cost epsilon "
             f"{rounded_up(self.epsilon):g} of {self.book.epsilon:g}, the cap (delta "
             f"{self.book.delta:g})."
             + ("" if self.round.period is None else " This pays for all periods.")
-            + self._repeat_words
-        )
-
-    @property
-    def _repeat_words(self) -> str:
-        """Return which earlier rounds are charged although this site has no result of them."""
-        if not (found := self.book.without_result(self.data_set)):
-            return ""
-        return (
-            f" This includes {', '.join(found)}, although this site has no result of it: a round "
-            "that ended without a sum costs its budget, too."
+            + (repeated if found else "")
         )

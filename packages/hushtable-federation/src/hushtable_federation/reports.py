@@ -13,7 +13,7 @@ from hushtable_federation.clock import goes_on, now, shown_time, stamp
 from hushtable_federation.folder.round_folder import RoundFolder
 from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.site import Site
-from hushtable_federation.visits.visit import State, Visit
+from hushtable_federation.visits import State, Visit
 
 #: All states, the one first that stands for a visit to several rounds.
 STATES: tuple[State, ...] = (
@@ -97,7 +97,6 @@ class VisitReport:
         return {"time": stamp(now()), "name": self.site.settings.key.stem}
 
     def _record(self, round_folder: RoundFolder, visit: Visit) -> dict[str, Any]:
-        """Return the line of one round: no reason of this site's own, which may name a row."""
         asked, me = round_folder.round, self.site.card
         found = [f"Found out: {name} {why}." for name, why in visit.found_out.items()]
         return self._base() | {
@@ -130,7 +129,7 @@ class VisitReport:
         return self
 
     def _lacks(self, words: str) -> None:
-        """Say on stderr what could not be written; the visit is done all the same."""
+        # The visit itself succeeded.
         self.not_written.append(words)
         self.exit_code = self.exit_code if self.exit_code == 2 else 1
         print(f"hushtable: warning: {words}", file=sys.stderr)
@@ -173,7 +172,6 @@ class VisitReport:
         os.chmod(path, 0o644)  # node_exporter is another user
 
     def _budget(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the cap and what is left of it, by set of rows; nothing without a book."""
         if not self.site.settings.book.exists():
             return {}, {}
         try:

@@ -17,7 +17,6 @@ from hushtable.counts.release import check_adjacency, check_plan
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, RoundError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import check_public_delta, part_scale
 from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity
@@ -192,7 +191,21 @@ class Round(Displayed):
         check_protocol(self)
         title = self.title if title is None else title
         check_asked(deadline, title, ())
-        place = following(self.place, self.plan.horizon, self.stream, again, joining)
+        horizon, place = self.plan.horizon, self.place
+        if horizon is None or place is None:
+            raise UsageError(
+                "the round has no period, because its plan has no horizon: draw a plan with a "
+                "horizon"
+            )
+        if again and joining:
+            raise UsageError(
+                "a period is opened again for the same sites only: other sites can join the next "
+                "one"
+            )
+        if again:
+            place = replace(place, stream=self.stream)
+        else:
+            place = place.following(horizon, self.stream)
         return self._signed(
             self.plan, (*self.sites, *joining), keys, self.terms, place, title=title,
             previous=self.previous, at=at, deadline=deadline,
@@ -482,25 +495,3 @@ def check_asked(deadline: datetime, title: str, previous: Sequence[str]) -> None
     several = isinstance(previous, Sequence) and not isinstance(previous, str)
     if not several or not all(map(is_text, previous)):
         raise UsageError(f"previous={previous!r}: needs a list of ids of rounds")
-
-
-def following(
-    place: StreamPosition | None,
-    horizon: Horizon | None,
-    stream: str,
-    again: bool,
-    joining: Sequence[Card],
-) -> StreamPosition:
-    """Return the place of the round after this one or, with ``again``, of the same period.
-
-    Raise `UsageError` if there is none, or sites would join a period that was already opened.
-    """
-    if horizon is None or place is None:
-        raise UsageError(
-            "the round has no period, because its plan has no horizon: draw a plan with a horizon"
-        )
-    if again and joining:
-        raise UsageError(
-            "a period is opened again for the same sites only: other sites can join the next one"
-        )
-    return replace(place, stream=stream) if again else place.following(horizon, stream)

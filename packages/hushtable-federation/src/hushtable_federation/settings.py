@@ -21,29 +21,42 @@ from hushtable_federation.toml_file import SWITCH, TEXT, Kind, TomlFile, is_text
 
 #: Marks settings that name no file. All others are paths, relative to the site's file, or URLs.
 _NO_PATH = {"is_path": False}
-_SWITCHES = ("no_header", "listed_units", "independent")
-_LISTS = ("columns", "drop", "missing")
-_TEXTS = (
-    "decimal",
-    "dates",
-    "encoding",
-    "delimiter",
-    "sheet",
-    "member",
-    "time",
-    "zone",
-    "omop",
-    "cdm",
-    "by",
+_FROM_0: Kind = (lambda value: type(value) is int and value >= 0, "a number, 0 or more")
+_LIST: Kind = (
+    lambda value: is_texts(value) or isinstance(value, str),
+    'a list, such as ["a", "b"]',
 )
-#: Entries about the folder of rounds.
-_REACHED = ("folder", "host_key", "login")
-#: Entries that name something outside the rows.
-_NAMED = ("host_key", "login", "log")
-_LINES = ("skip_lines", "skip_footer")
-#: Options of reading that name no file, and all of them.
-_PLAIN_READS = {*_SWITCHES, *_LISTS, *_TEXTS, *_LINES, "as", "as_", "within"}
-_READS = {*_PLAIN_READS, "concepts", "query"}
+#: How rows are read: options of commands that name no file, and all of them.
+_PLAIN_READS: dict[str, Kind] = {
+    **dict.fromkeys(("columns", "drop", "missing"), _LIST),
+    **dict.fromkeys(("no_header", "listed_units", "independent"), SWITCH),
+    **dict.fromkeys(("skip_lines", "skip_footer"), _FROM_0),
+    **dict.fromkeys(
+        ("decimal", "dates", "encoding", "delimiter", "sheet", "member", "time", "zone"), TEXT
+    ),
+    **dict.fromkeys(("cdm", "by"), TEXT),
+    "omop": (lambda value: value in ("person", "visit"), '"person" or "visit"'),
+    "within": (lambda value: type(value) is int and value > 0, "a number of days, 1 or more"),
+    "as": (
+        lambda value: isinstance(value, dict) and is_texts(list(value.values())),
+        'a table of columns and kinds, such as { tsh = "number" }',
+    ),
+}
+_READS: dict[str, Kind] = _PLAIN_READS | {"concepts": TEXT, "query": TEXT}
+#: All other entries.
+_OTHERS: dict[str, Kind] = {
+    **dict.fromkeys(
+        (
+            "key", "book", "policy", "rows", "approvals", "results", "folder", "host_key", "login",
+            "log", "metrics", "data_set", "person",
+        ),
+        TEXT,
+    ),
+    "threads": (
+        lambda value: type(value) is int and (value == -1 or value > 0),
+        "1 or more, or -1 for every core",
+    ),
+}  # fmt: skip
 #: Entries that exclude each other, and what to do.
 _APART = {
     ("columns", "drop"): "give only one of the two",
@@ -164,8 +177,11 @@ class SiteSettings:
 
         What is not marked as something else counts as a path.
         """
-        named = {name: getattr(self, name) for name in path_entries(type(self))}
-        named |= {name: one for name, one in self.reads.items() if name not in _PLAIN_READS}
+        paths = [one.name for one in fields(self) if one.metadata.get("is_path", True)]
+        named = {name: getattr(self, name) for name in paths}
+        named |= {
+            name: one for name, one in self.reads.items() if name not in (*_PLAIN_READS, "as_")
+        }
         if not str(named.get("query", "")).endswith(".sql"):  # it is the text of the query
             named.pop("query", None)
         if self.log == "syslog":
@@ -181,29 +197,18 @@ class SiteSettings:
         )
         file = TomlFile.read(given, remedy)
         _check(file)
-        entries = file.entries
-        made = cls._of_key(Path(_value(file, "key")))
-        named = {one.name for one in fields(cls)} - {"reads", "path"}
-        record = {name: _value(file, name) for name in entries if name in named - {"key"}}
-        reads = {name: _value(file, name) for name in entries if name in _READS}
+        values = {name: _value(file, name) for name in file.entries}
+        address = {name: values.pop(name, "") for name in ("folder", "host_key", "login")}
+        reads = {name: values.pop(name) for name in [*values] if name in _READS}
         if "as" in reads:
             reads["as_"] = reads.pop("as")
-        reached = {name: _value(file, name) for name in _REACHED if name in entries}
-        record["address"] = FolderAddress(**reached)
-        return replace(made, **{"results": given.parent, **record}, reads=reads, path=given)
+        made = cls._of_key(values["key"])
+        others = {"results": given.parent, **values, "address": FolderAddress(**address)}
+        return replace(made, **others, reads=reads, path=given)
 
     @classmethod
     def _of_key(cls, key: Path) -> "SiteSettings":
         return cls(key, key.with_suffix(".book"), key.with_suffix(".policy.toml"))
-
-
-def path_entries(settings: type[SiteSettings]) -> list[str]:
-    """Return the fields that are paths."""
-    return [one.name for one in fields(settings) if one.metadata.get("is_path", True)]
-
-
-#: Entries of a file that are paths.
-_PATHS = {*path_entries(SiteSettings), "concepts", "folder"} - {"path"}
 
 
 def site_files(folder: Path) -> list[Path]:
@@ -222,13 +227,12 @@ def write_settings(path: Path, name: str, *, site: bool = True) -> None:
 
 
 def _check(file: TomlFile) -> None:
-    """Raise `FileError` unless all entries are known, have the right type, and fit together."""
     error = file.error
     if "plan" in file.entries:
         raise error("plan", f"the entry plan cannot be used: {NO_HIDDEN}; then remove this entry")
     if "database" in file.entries:
         raise error("database", "the entry database was removed: name the rows (rows = ...)")
-    given = file.check(_kinds())
+    given = file.check(_OTHERS | _READS)
     if "key" not in given:
         raise error("key", 'no entry key: name the keys, such as key = "north.key"')
     if words := unfit_folder(given.get("folder", "")):
@@ -244,56 +248,25 @@ def _check(file: TomlFile) -> None:
 
 
 def _value(file: TomlFile, name: str) -> Any:
-    """Return an entry as the settings store it, with paths relative to the file's folder."""
-    value = file.entries[name]
-    if name in _NAMED:
-        return _referred(name, value, file.path.parent)
-    if name in _PATHS or (name == "query" and value.endswith(".sql")):
-        if "://" not in value:
-            value = str(file.path.parent / value)
-        return value if name in ("rows", "approvals", "query", "folder") else Path(value)
-    if name == "as":
-        return [_joined([f"{column}={kind}"]) for column, kind in value.items()]
-    if name in _LISTS and isinstance(value, list):
-        return _joined(value)
-    return value
-
-
-def _referred(name: str, value: str, folder: Path) -> str:
-    """Return an entry that may name a file, with its path relative to a folder."""
+    # An entry as the settings store it: paths are relative to the file's folder.
+    value, folder = file.entries[name], file.path.parent
     if name == "login":
         return resolved(value, folder)
-    is_word = value.startswith("SHA256:") if name == "host_key" else value == "syslog"
-    return value if is_word else str(folder / value)
-
-
-def _kinds() -> dict[str, Kind]:
-    texts: Kind = (
-        lambda value: is_texts(value) or isinstance(value, str),
-        'a list, such as ["a", "b"]',
+    if name in ("key", "book", "policy", "results", "metrics", "concepts"):
+        return Path(value) if "://" in value else folder / value
+    is_word = (
+        (name == "log" and value == "syslog")
+        or (name == "host_key" and value.startswith("SHA256:"))
+        or (name == "query" and not value.endswith(".sql"))
     )
-    kinds = dict.fromkeys((*_PATHS, *_TEXTS, "query", "data_set", "person", *_NAMED), TEXT)
-    kinds |= dict.fromkeys(_SWITCHES, SWITCH) | dict.fromkeys(_LISTS, texts)
-    kinds["as"] = (
-        lambda value: isinstance(value, dict) and is_texts(list(value.values())),
-        'a table of columns and kinds, such as { tsh = "number" }',
-    )
-    from_0: Kind = (lambda value: type(value) is int and value >= 0, "a number, 0 or more")
-    kinds |= dict.fromkeys(_LINES, from_0)
-    kinds["within"] = (
-        lambda value: type(value) is int and value > 0,
-        "a number of days, 1 or more",
-    )
-    kinds["threads"] = (
-        lambda value: type(value) is int and (value == -1 or value > 0),
-        "1 or more, or -1 for every core",
-    )
-    kinds["omop"] = (lambda value: value in ("person", "visit"), '"person" or "visit"')
-    return kinds
+    if name in ("rows", "approvals", "folder", "log", "host_key", "query"):
+        return value if is_word or "://" in value else str(folder / value)
+    if name == "as":
+        return [_joined([f"{column}={kind}"]) for column, kind in value.items()]
+    return _joined(value) if isinstance(value, list) else value
 
 
 def _joined(names: list[str]) -> str:
-    """Return names as one text, in the form that command-line options take."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()

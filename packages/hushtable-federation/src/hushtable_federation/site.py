@@ -29,16 +29,15 @@ from hushtable_federation.coordinator import Coordinator, make_results, visit_ro
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.online.rows import Statement
-from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.online.site import OnlineSite, Statement
 from hushtable_federation.policy import Approval, Policy, load_policy
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal, SiteLog, refusing
 from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
+from hushtable_federation.visits import State, Visit
 from hushtable_federation.visits.site_visit import SiteVisit
-from hushtable_federation.visits.visit import State, Visit
 
 if TYPE_CHECKING:
     from hushtable_federation.home import HomeModel
@@ -129,8 +128,9 @@ class SiteRows:
             check_coupled(plan, reader, self._settings.person)
         self._reader = reader
 
-    def count(self, round_: Round, plan: Plan) -> Sketch:
+    def count(self, round_: Round) -> Sketch:
         """Return the sketch of the rows, with at most the rows per person that the round states."""
+        plan = round_.plan
         self.check(plan)
         persons: dict[str, Any] = {}
         if self._settings.person is not None:
@@ -168,7 +168,6 @@ class SiteRows:
 
 
 def _without(lacking: Sequence[str], settings: SiteSettings) -> str:
-    """Return what a site can do if its rows lack columns of a round."""
     option = f"--key {settings.key}" if settings.path is None else f"--site {settings.path}"
     named = ", ".join(map(repr, lacking))
     return (
@@ -386,9 +385,16 @@ class Site:
     def _begin(
         self, round_: Round, online: OnlineSite, rows: SiteRows, attendant: Attendant
     ) -> dict[str, bytes]:
-        """Show the round, ask the person if present, count the rows; return what to send."""
-        reply = self._checked(online.reply(round_), rows, attendant)
-        sent = online.begin(round_)
+        reply = online.reply(round_)
+        # Refuse what can be refused without asking a person, then ask.
+        has_persons = self.settings.person is not None
+        reply.check_persons(has_persons)
+        if has_persons and attendant.statement.new_people and reply.earlier is None:
+            reply.book.check_others(reply.data_set)
+        rows.check(reply.plan)
+        attendant.confirm(reply)
+        # A person may have taken long, so that the round has to be checked again.
+        sent = online.begin(round_, None if attendant.attended else reply)
         attendant.report(reply, rows)
         return sent
 
@@ -434,16 +440,6 @@ class Site:
             **others,
         )
 
-    def _checked(self, reply: Reply, rows: SiteRows, attendant: Attendant) -> Reply:
-        """Refuse what can be refused without asking a person, then ask."""
-        tells = self.settings.person is not None
-        reply.check_persons(tells)
-        if tells and attendant.statement.new_people and reply.earlier is None:
-            reply.book.check_others(reply.data_set)
-        rows.check(reply.plan)
-        attendant.confirm(reply)
-        return reply
-
     def approvals(self) -> dict[str, Approval]:
         """Return the officer's approvals by round; a named file has to exist."""
         pattern = self.settings.approvals
@@ -453,10 +449,10 @@ class Site:
         return {one.round_id: one for one in map(Approval.load, found)}
 
     def _online(self, book: Book, rows: SiteRows, attendant: Attendant) -> OnlineSite:
-        online = OnlineSite(
+        return OnlineSite(
             self.keys,
             book,
-            lambda plan: rows.count(online.round, plan),
+            rows.count,
             recognise=rows.digests,
             approvals=self.approvals(),
             statement=attendant.statement,
@@ -465,7 +461,6 @@ class Site:
             data_set=self.settings.data_set,
             attended=attendant.attended,
         )
-        return online
 
     def _log(self, book: Book) -> SiteLog:
         return SiteLog(Path(book.path).with_suffix(".log"), self.settings.log)

@@ -1,13 +1,14 @@
 """How a site judges a round before it counts anything: who is known, and what is allowed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hushtable.errors import PlanError, PrivacyError, RoundError
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card
-from hushtable_federation.policy import Policy, Role, load_policy
+from hushtable_federation.policy import Role, load_policy
 from hushtable_federation.refusals import Refusal, Refused
-from hushtable_federation.reply import Reply
+from hushtable_federation.reply import Reply, known_cards
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
 from hushtable_federation.submission import cost
@@ -72,9 +73,15 @@ class Standing:
         stated = policy.independent or bool(site.settings.reads.get("independent"))
         # The approval is checked when the site answers the round.
         with site.book() as book:
-            found = cls(_known(asked, site.card, policy, book), officer=policy.officer)
+            pins = policy.pins(known_cards(book))
+            found = cls(known_words(asked, site.card, pins), officer=policy.officer)
             if query:
-                found.words.append(_query_words(query, stated))
+                found.words.append(f"The rows are the result of this query: {query}")
+                if stated:
+                    found.words[0] += (
+                        "\nThis site states that each of them depends on the records of one "
+                        "person only (independent = true)."
+                    )
             try:
                 if query and not stated:
                     raise Refused(Refusal.POLICY, _NOT_STATED)
@@ -82,7 +89,10 @@ class Standing:
                 reply.check_persons(site.settings.person is not None)
                 found.epsilon, found.beside_cost = reply.epsilon, reply.beside_cost
                 found.further = _further(book, reply)
-                found.strangers = _to_compare(policy, reply.strangers)
+                # A card is compared only in roles for which the policy relies on the book.
+                named = {"coordinator": policy.coordinators, "site": policy.sites}
+                out = {card for role, card in reply.strangers if named[role]}
+                found.strangers = [card for card in reply.new if card not in out]
                 reply.check_known()
                 found.words.append(reply.cost_words)
             except (PlanError, PrivacyError, RoundError) as error:
@@ -97,7 +107,6 @@ _AHEAD = 6
 
 
 def _further(book: Book, reply: Reply) -> list[float]:
-    """Return the total after this round, and after each further one of the same cost."""
     one = cost(reply.round, "to come")
     paid = reply.earlier is not None or reply.past.paid
     ahead, totals = [] if paid else [one], [reply.epsilon]
@@ -118,30 +127,14 @@ _NOT_STATED = (
 )
 
 
-def _query_words(query: str, stated: bool) -> str:
-    """Return what makes a site's rows, for the officer."""
-    words = f"The rows are the result of this query: {query}"
-    if not stated:
-        return words
-    return (
-        f"{words}\nThis site states that each of them depends on the records of one person only "
-        "(independent = true)."
-    )
+def known_words(asked: Round, me: Card, pins: dict[Role, Mapping[str, str]]) -> dict[str, str]:
+    """Return by role and name of each party whether it is known here, in words.
 
-
-def _known(asked: Round, me: Card, policy: Policy, book: Book) -> dict[str, str]:
+    ``pins`` are as of `Policy.pins`.
+    """
     found = {}
     for role, card in parties(asked):
-        pins = policy.coordinators if role == "coordinator" else policy.sites
-        cards = book.known(role).values()
-        here = pins.get(card.name) == card.fingerprint if pins else card in cards
-        known = "known" if here else "not known here"
+        is_known = pins[role].get(card.name) == card.fingerprint
+        known = "known" if is_known else "not known here"
         found[f"{role} {card.name}"] = "this site" if card == me else known
     return found
-
-
-def _to_compare(policy: Policy, strangers: list[tuple[Role, Card]]) -> list[Card]:
-    """Return the unknown cards in roles for which the policy relies on the book."""
-    named = {"coordinator": policy.coordinators, "site": policy.sites}
-    out = {card for role, card in strangers if named[role]}
-    return list(dict.fromkeys(card for _, card in strangers if card not in out))

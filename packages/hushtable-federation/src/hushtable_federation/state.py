@@ -170,15 +170,45 @@ class RoundState:
     @property
     def tasks(self) -> list[RoundTask]:
         """Return who has to do what now, the most urgent task first."""
-        by_phase = {
-            "counting": self._late if self.late else self._counting,
-            "short": self._short,
-            "closing": self._closing,
-            "unmasking": self._unmasking,
-            "done": self._done,
-            "failed": self._failed,
-        }
-        return [task for task in by_phase[self.phase]() if task.who]
+        missing = tuple(self.those(*MISSING))
+        match self.phase:
+            case "counting" if not self.late:
+                tasks = [*self._counting(), *self._twice(), *self._others("in")]
+            case "counting":  # between the deadline and the time when the round continues
+                enough = len(self.those("in")) >= self.round.needed
+                tasks = [
+                    RoundTask("drop" if enough else "extend", [self.lead], not enough, missing),
+                    RoundTask("ask-time", [*missing], True),
+                    *self._twice(),
+                    *self._others("in"),
+                ]
+            case "short":
+                tasks = [
+                    RoundTask("extend", [self.lead], True, missing),
+                    RoundTask("ask-time", [*missing], True),
+                    *self._others("in"),
+                ]
+            case "closing":
+                tasks = [
+                    RoundTask("continue", [self.lead], self.overdue),
+                    RoundTask("ask-time", [*missing]),
+                    *self._others("in"),
+                ]
+            case "unmasking":
+                asked, goes_on = self.those("asked"), self.lead in self.waits_for
+                deed: Deed = "continue" if goes_on else "remind-again"
+                tasks = [
+                    RoundTask("help", asked, self.overdue),
+                    *self._ask_reason(),
+                    RoundTask(deed, [self.lead], self.overdue, tuple(asked)),
+                    *self._others("in", "helped"),
+                ]
+            case "done":
+                tasks = [RoundTask("fetch", [*dict.fromkeys([self.lead, *self.round.names])])]
+            case "failed":
+                others = [name for name in self.round.names if name != self.lead]
+                tasks = [RoundTask("reopen", [self.lead], True), RoundTask("nothing", others)]
+        return [task for task in tasks if task.who]
 
     def needs_person(self, name: str) -> bool:
         """Return whether a person has to act at a party."""
@@ -193,50 +223,9 @@ class RoundState:
             RoundTask("send" if self.settled else "wait", self.those("ready")),
             *self._ask_reason(),
             RoundTask("remind", [self.lead] if missing else [], about=missing),
-            *self._twice(),
-            *self._others("in"),
         ]
-
-    def _late(self) -> list[RoundTask]:
-        """Return the tasks between the deadline and the time when the round continues."""
-        missing = tuple(self.those(*MISSING))
-        enough = len(self.those("in")) >= self.round.needed
-        lead = RoundTask("drop" if enough else "extend", [self.lead], not enough, missing)
-        return [lead, RoundTask("ask-time", [*missing], True), *self._twice(), *self._others("in")]
-
-    def _short(self) -> list[RoundTask]:
-        missing = tuple(self.those(*MISSING))
-        return [
-            RoundTask("extend", [self.lead], True, missing),
-            RoundTask("ask-time", [*missing], True),
-            *self._others("in"),
-        ]
-
-    def _closing(self) -> list[RoundTask]:
-        late = RoundTask("ask-time", self.those(*MISSING))
-        return [RoundTask("continue", [self.lead], self.overdue), late, *self._others("in")]
-
-    def _unmasking(self) -> list[RoundTask]:
-        asked = self.those("asked")
-        goes_on = self.lead in self.waits_for
-        lead = RoundTask("continue" if goes_on else "remind-again", [self.lead], self.overdue,
-                    tuple(asked))  # fmt: skip
-        return [
-            RoundTask("help", asked, self.overdue),
-            *self._ask_reason(),
-            lead,
-            *self._others("in", "helped"),
-        ]
-
-    def _done(self) -> list[RoundTask]:
-        return [RoundTask("fetch", [*dict.fromkeys([self.lead, *self.round.names])])]
-
-    def _failed(self) -> list[RoundTask]:
-        others = [name for name in self.round.names if name != self.lead]
-        return [RoundTask("reopen", [self.lead], True), RoundTask("nothing", others)]
 
     def _others(self, *waiting: SiteState) -> list[RoundTask]:
-        """Return that sites that have answered wait, and that those left out do nothing."""
         deed: Deed = "ask-lead" if self.overdue else "wait"
         return [
             RoundTask(deed, self.those(*waiting), self.overdue),
@@ -248,7 +237,6 @@ class RoundState:
         return [RoundTask("ask-reason", [self.lead] if about else [], True, about)]
 
     def _twice(self) -> list[RoundTask]:
-        """Return what to do about sites that signed two answers, for example with two books."""
         names = self.those("twice")
         return [
             RoundTask("drop-twice", [self.lead] if names else [], True, tuple(names)),
@@ -275,8 +263,6 @@ class RoundState:
 
 @dataclass
 class _Look:
-    """Reads the files of a round, as `RoundState.of` does."""
-
     folder: RoundFolder
     visitor: str = ""
     liars: Collection[str] = ()
@@ -285,7 +271,6 @@ class _Look:
     settled: bool = True
 
     def states(self) -> tuple[dict[str, SiteState], Phase]:
-        """Return the state of each site, and the phase of the round."""
         names, found = self.folder.round.names, next(self.folder.results(), None)
         if found is not None:
             _, _, result = found
@@ -300,7 +285,6 @@ class _Look:
         return states, phase
 
     def refusals(self, states: dict[str, SiteState]) -> dict[str, Refusal]:
-        """Return the words of the sites that refused the step in which they are awaited."""
         steps = {"refused": "", "asked": f"-{self.step}"}
         words = {
             name: self.folder.refused(name, steps[state])
@@ -331,13 +315,11 @@ class _Look:
     # --- when the list is out -----------------------------------------------------------------
 
     def _requests(self, names: list[str]) -> dict[str, str]:
-        """Return the step of the coordinator's last request, by site."""
         if self.visitor and not self.folder.decided:
             return {}
         return {name: step for name in names if (step := self._request(name))}
 
     def _request(self, site: str) -> str:
-        """Return the step of the coordinator's last request to a site; empty if there is none."""
         return next((step for step in reversed(ASKED) if self._has(ASK + step, site)), "")
 
     def _helped(self, site: str, asked: dict[str, str]) -> SiteState:
@@ -348,13 +330,11 @@ class _Look:
         return "helped" if asked[site] == self.step else "in"
 
     def _has(self, step: str, site: str) -> bool:
-        """Return whether there is a message to or from a site, by default with its signature."""
         if self.visitor not in ("", site):
             return self.folder.has(step, site)
         return any(True for _ in self._signed(step, site))
 
     def _signed(self, step: str, site: str) -> Iterator[Message]:
-        """Yield the messages to or from a site that have the required signature."""
         round_, of = self.folder.round, step.removeprefix(ASK)
         sender = round_.coordinator if of != step else round_.card(site)
         for name, content in self.folder.of(step, site):
@@ -366,7 +346,6 @@ class _Look:
     # --- before ---------------------------------------------------------------------------------
 
     def _settle(self, states: dict[str, SiteState]) -> None:
-        """Determine whether it is known whose keys mask the counts; leave out later sites."""
         asked = list[str]()
         if not self.visitor or self.folder.asks("shares"):
             asked = [name for name in states if self._has(ASK + "shares", name)]
@@ -392,7 +371,7 @@ class _Look:
         return "ready" if keys else "awaited"
 
     def _answers(self, step: str, site: str) -> int:
-        """Return how many different answers to a step a site signed; a valid site signed one."""
+        # A valid site signs one answer to a step.
         if self.visitor and step != "keys" and (site != self.visitor or step == "masked"):
             return int(self.folder.has(step, site))
         found = dict[str, str]()
@@ -407,7 +386,6 @@ class _Look:
         return len(found)
 
     def _digest(self, step: str, site: str, name: str, content: bytes) -> str:
-        """Return the digest of an answer, after the same checks as the coordinator's."""
         round_ = self.folder.round
         if step == "keys":
             return RoundKeys.read(round_, site, content).digest

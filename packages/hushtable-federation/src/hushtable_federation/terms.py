@@ -246,8 +246,11 @@ class StreamPosition:
         if self.every == "year":
             return f"{datetime.date(self.starts.year + gone, 1, 1):%Y}"
         months = 12 * self.starts.year + self.starts.month - 1 + _MONTHS[self.every] * gone
-        days = [_month(m) for m in (months, months + _MONTHS[self.every] - 1)]
-        names = [f"{_(_CALENDAR[day.month - 1])} {day.year}" for day in days]
+        parts = [divmod(m, 12) for m in (months, months + _MONTHS[self.every] - 1)]
+        names = [
+            f"{_(_CALENDAR[month])} {datetime.date(year, month + 1, 1).year}"
+            for year, month in parts
+        ]
         return _(" to ").join(dict.fromkeys(names))
 
     def words(self, horizon: Horizon) -> str:
@@ -304,8 +307,3 @@ class StreamPosition:
         except (ValueError, OverflowError):
             raise ValueError(f"starts={starts}: the last period is beyond the calendar") from None
         return place
-
-
-def _month(months: int) -> datetime.date:
-    year, month = divmod(months, 12)
-    return datetime.date(year, month + 1, 1)

@@ -21,7 +21,6 @@ def is_texts(value: Any) -> bool:
 
 #: Checked by the caller.
 ANY: Kind = (lambda value: True, "anything")
-NUMBER: Kind = (lambda value: type(value) in (int, float), "a number")
 SWITCH: Kind = (lambda value: isinstance(value, bool), "true or false")
 TABLE: Kind = (lambda value: isinstance(value, dict), "a table")
 TEXT: Kind = (lambda value: isinstance(value, str) and bool(value), "a text")

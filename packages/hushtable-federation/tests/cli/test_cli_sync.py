@@ -18,7 +18,7 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.folder.mailbox import Store, name_of
 from hushtable_federation.folder.round_folder import Amendment, rounds
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.journal import path_of
+from hushtable_federation.online.secure_sum import path_of
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.round import Round
 

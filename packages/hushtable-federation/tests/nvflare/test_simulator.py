@@ -25,8 +25,7 @@ from hushtable_federation.clock import now
 from hushtable_federation.coordinator import round_after, tables_after
 from hushtable_federation.nvflare import RoundRecipe
 from hushtable_federation.online.carriers import Memory
-from hushtable_federation.online.journal import path_of
-from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.secure_sum import SecureSum, path_of
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round

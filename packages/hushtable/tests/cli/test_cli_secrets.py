@@ -42,6 +42,17 @@ def test_no_command_repeats_a_password(run, monkeypatch, tmp_path, command, url)
         assert SECRET not in done.out + done.err
 
 
+@pytest.mark.parametrize("ending", ["", ".csv"])
+def test_no_output_has_a_password_in_its_name(run, monkeypatch, tmp_path, ending):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("a,b\n" + "".join(f"{i % 9},{i % 7}\n" for i in range(50)))
+    for options in ((), ("--json",)):
+        done = run("score", "rows.csv", "-o", f"Driver=x;Uid=u;Pwd={SECRET}{ending}", *options)
+        assert done.code == 2
+        assert SECRET not in done.out + done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
+
+
 @pytest.mark.parametrize("url", URLS)
 def test_no_exception_repeats_a_password(url):
     for error in (FileError(f"{url}: no"), HushTableError(url), MissingExtraError(url, "x", "y")):

@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
+from uuid import UUID
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -80,23 +80,13 @@ def _plain(
         column = column.storage
     kind = column.type
     if server_type(field) == "uuid" and not pa.types.is_string(kind):
-        return _uuids(column)
+        texts = [None if one is None else str(UUID(bytes=one)) for one in column.to_pylist()]
+        return pa.array(texts, pa.string())
     if server_type(field) == "numeric" or pa.types.is_decimal(kind):
         return pc.cast(column, pa.float64(), safe=False)
     if pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
         return _times(column, what, first, unasked)
     return column
-
-
-def _uuids(column: pa.Array) -> pa.Array:
-    """Write 16 bytes as 8-4-4-4-12 hexadecimal digits."""
-    n = len(column)
-    raw = column.buffers()[1].slice(16 * column.offset, 16 * n).to_pybytes() if n else b""
-    digits = np.frombuffer(raw.hex().encode(), np.uint8).reshape(n, 32)
-    text = np.insert(digits, [8, 12, 16, 20], ord("-"), axis=1)
-    ends = pa.py_buffer(np.arange(0, 36 * (n + 1), 36, dtype=np.int32))
-    texts = pa.StringArray.from_buffers(n, ends, pa.py_buffer(text.tobytes()))
-    return pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string()))
 
 
 def _times(column: pa.Array, what: str, first: int, unasked: Unasked | None) -> pa.Array:
@@ -215,7 +205,6 @@ class Postgres:
 
 @contextlib.contextmanager
 def _session(dbapi: Any, url: str, state: str = "") -> Iterator[Any]:
-    """Open a read-only transaction, in the state of the tables that another transaction holds."""
     with dbapi.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         if state:
@@ -309,7 +298,6 @@ def _library(module: str, name: str) -> Any:
 
 
 def _file(url: str) -> Path:
-    """Return the path in a URL: relative after three slashes, absolute after four."""
     path = Path(url.partition("://")[2].partition("?")[0].removeprefix("/"))
     if str(path) in (".", ":memory:"):
         raise DataError("needs the path of a file, such as sqlite:///rows.db")
@@ -319,14 +307,12 @@ def _file(url: str) -> Path:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return values that change when something is written."""
     log = path.with_name(f"{path.name}.wal")
     seen = [one.stat() for one in (path, log) if one.exists()]
     return tuple(figure for one in seen for figure in (one.st_size, one.st_mtime_ns))
 
 
 def _same_state() -> Callable[[Any], None]:
-    """Return a check that each pass finds the state that the first pass found."""
     states: list[Any] = []
 
     def check(state: Any) -> None:

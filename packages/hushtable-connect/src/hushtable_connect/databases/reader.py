@@ -137,7 +137,6 @@ def database_file(scheme: str, path: Path, layout: FileLayout) -> Reader:
 
 
 def _table(path: Path, tables: list[str], wanted: str | None) -> str:
-    """Return the name of the only table, or of the requested one."""
     if wanted in tables:
         return str(wanted)
     held = f"{tables[:10]}{f' and {len(tables) - 10:,} more' if len(tables) > 10 else ''}"
@@ -155,7 +154,6 @@ def _table(path: Path, tables: list[str], wanted: str | None) -> str:
 
 
 def _rows(address: "Address", driver: drivers.Driver, unasked: Unasked | None) -> Reader:
-    """Read the result of a driver's statement, as often as needed."""
     schema = address.guard(driver.schema)
     names = column_names(schema)
     n_rows: list[int] = []
@@ -212,7 +210,7 @@ class Address:
 
     @property
     def _user(self) -> str:
-        """User and password: everything before the last @, because a password may hold an @."""
+        # User and password: everything before the last @, because a password may hold an @.
         of_file = self.scheme.partition("+")[0] in _IN_FILES and self._rest.startswith("/")
         return "" if of_file else self._rest.rpartition("@")[0]
 
@@ -260,7 +258,6 @@ class Address:
 
 
 def _statement(query: str | None, source: str) -> str:
-    """Return the one statement to run, which must only read; its text may be in a file."""
     if query is None:
         raise UsageError(f"{source}: a database needs a query: {QUERY}")
     if re.fullmatch(r"[^\n]*\S\.sql", query.strip()):

@@ -80,7 +80,6 @@ def _counts_of(model: Any) -> Counts:
 
 
 def _counted(plan: Plan, batches: Batches) -> pa.RecordBatch:
-    """Count the batches of a partition, as one stream of rows."""
     first = next(batches, None)
     if first is None:
         return _packed(Sketch.zero(plan))

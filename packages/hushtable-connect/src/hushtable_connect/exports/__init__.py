@@ -62,12 +62,9 @@ class Model:
 
 
 def _check_exportable(reading: Reading, plan: Plan) -> None:
-    """Raise `UsageError` if a score depends on more than the row.
-
-    It may depend on a context, relations, or a history; or the model may read some values as
-    missing, which other runtimes would score as they are. If all features are numeric, a text
-    that is not a number cannot be a value.
-    """
+    # It may depend on a context, relations, or a history; or the model may read some values as
+    # missing, which other runtimes would score as they are. If all features are numeric, a text
+    # that is not a number cannot be a value.
     schema = plan.schema
     for what, there in (("a context", plan.context), ("relations", schema.relations)):
         if there:

@@ -112,7 +112,6 @@ class SqlDialect(ABC):
         return self.position.format(self.texts.format(", ".join(map(self.text, texts))), text)
 
     def _folded(self, text: str) -> str:
-        """Return a folded text, as `hushtable.data.labels.fold` does."""
         outer, selectors = (
             "".join(self.sign.format(ord(sign)) for sign in signs)
             for signs in (BLANKS + MARKS, SELECTORS)
@@ -122,19 +121,15 @@ class SqlDialect(ABC):
         return f"regexp_replace({text}, {ends}, '', 'g')"
 
     def _list(self, values: Iterable[Any]) -> str:
-        """Return whole numbers as an array."""
         return self.ints.format(",".join(str(int(value)) for value in values))
 
     def _shifted(self, h: str, shift: int) -> str:
-        """Return h ^ h >> shift."""
         return self.xor.format(h, f"({h} >> {shift})")
 
     def _step(self, h: str, shift: int, factor: int) -> str:
-        """Return a step of fmix32: h ^ h >> shift, times a factor, in 32 bits."""
         return f"({self._shifted(h, shift)} * {_FACTORS[factor]}) & {_EVERY}"
 
     def _cell(self, cells: CellScores, h: str, code: str, table: str) -> str:
-        """Return the cell of a table, from 0: the mixed code h, or the code itself."""
         mixed = f"({self._shifted(h, 16)} & {cells.mask})"
         if cells.n_folded == len(cells.first):
             return mixed

@@ -128,7 +128,6 @@ class Graph:
 
 
 def _is_nearly(constant: NDArray[Any] | float) -> bool:
-    """Whether this is one number that is nearly, but not exactly, 0 or 1."""
     array = np.asarray(constant)
     if array.size != 1:
         return False
@@ -186,7 +185,6 @@ def encode(graph: Graph, schema: Schema, inputs: list[Tensor], missing: str) -> 
 
 
 def _numbers(graph: Graph, x: str, encoder: Encoder, which: NDArray[np.bool_]) -> Numbers:
-    """Add the codes of the numbers ``x`` (d, n): the arithmetic of `hushtable.kernels.encode`."""
     low, high, scale, unit = (
         part[which, np.newaxis] for part in (encoder.low, encoder.high, encoder.scale, encoder.unit)
     )
@@ -215,7 +213,6 @@ def _numbers(graph: Graph, x: str, encoder: Encoder, which: NDArray[np.bool_]) -
 
 
 def _category(graph: Graph, feature: Feature, texts: str, missing: str) -> str:
-    """Add the codes (n,) of the texts of a categorical feature."""
     if missing in feature.categories:
         raise UsageError(
             f"the text {missing!r} would mean a missing value, but it is a category of "
@@ -229,19 +226,16 @@ def _category(graph: Graph, feature: Feature, texts: str, missing: str) -> str:
 
 
 def _mixed(graph: Graph, key: str) -> str:
-    """Add MurmurHash3's fmix32, as `hushtable.kernels._mix.mix` computes it."""
     key = _times(graph, _shifted(graph, key, 16), 0x85EBCA6B)
     key = _times(graph, _shifted(graph, key, 13), 0xC2B2AE35)
     return _shifted(graph, key, 16)
 
 
 def _low_bits(graph: Graph, number: str, modulus: int) -> str:
-    """Add the remainder of the division by a power of two."""
     return graph.add("BitwiseAnd", number, np.array(modulus - 1))
 
 
 def _high_bits(graph: Graph, number: str, bits: int) -> str:
-    """Add a shift to the right."""
     shift = np.array(bits, np.uint64)
     number = graph.add("BitShift", graph.cast(number, "uint64"), shift, direction="RIGHT")
     return graph.cast(number, "int64")
@@ -252,7 +246,7 @@ def _shifted(graph: Graph, number: str, bits: int) -> str:
 
 
 def _times(graph: Graph, number: str, factor: int) -> str:
-    """Add a product modulo 2**32, computed from halves, so that no value exceeds 2**49."""
+    # Add a product modulo 2**32, computed from halves, so that no value exceeds 2**49.
     low, high = _low_bits(graph, number, 1 << 16), _high_bits(graph, number, 16)
     upper = graph.add("Mul", high, np.array((factor << 16) & 0xFFFFFFFF))
     return _low_bits(
@@ -283,7 +277,6 @@ def totals(graph: Graph, family: HashFamily, codes: OnnxCodes, values: NDArray[n
 
 
 def _random_feature(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> str:
-    """Add the cells (m, n) of rows in tables of random-feature LSH."""
     depth = family.depth.astype(np.int64)
     rows, row_of, cut_of = _compared(graph, family, codes)
     # Column t has the functions of table t, the last one in the last row; entries above are 0.
@@ -307,7 +300,6 @@ def _random_feature(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> st
 
 
 def _concatenated(graph: Graph, rows: str, row: Any, cut: Any) -> str:
-    """Add the numbers (m, n) int64 whose bits are the k answers of m tables (k, m)."""
     k, m = row.shape
     values = graph.add("Gather", rows, row.ravel(), axis=0)
     answers = graph.cast(graph.add("GreaterOrEqual", values, cut.reshape(-1, 1)), "float32")
@@ -318,10 +310,8 @@ def _concatenated(graph: Graph, rows: str, row: Any, cut: Any) -> str:
 
 
 def _compared(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> tuple[str, Any, Any]:
-    """Add the rows (r, n) float32 that hash functions compare; return each function's row and cut.
-
-    Rows are numbers with missing values low, then high, then the sides, 0 or 1, of categories.
-    """
+    # Add the rows (r, n) float32 that hash functions compare; return each function's row and cut.
+    # Rows are numbers with missing values low, then high, then the sides, 0 or 1, of categories.
     parts, d = [], 0
     if codes.numbers:
         parts, d = [codes.numbers.low, codes.numbers.high], int(codes.numeric.sum())
@@ -443,7 +433,6 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _facts(model: Model, missing: str) -> dict[str, str]:
-    """Return the file's description of the model, for people."""
     return {
         "hushtable.detector": model.plan.detector,
         "hushtable.missing": missing,

@@ -54,7 +54,6 @@ def written(model: Model) -> bytes:
 
 
 def _content(model: Model) -> dict[str, Any]:
-    """Return everything that determines scores."""
     plan, family = model.plan, model.plan.family
     if family.name not in FAMILIES:
         raise UsageError(
@@ -80,7 +79,6 @@ def _content(model: Model) -> dict[str, Any]:
 
 
 def _packed(array: NDArray[Any]) -> dict[str, Any]:
-    """Return an array in the form that JSON holds."""
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return {
         "dtype": str(array.dtype),

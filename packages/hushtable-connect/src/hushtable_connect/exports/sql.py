@@ -99,7 +99,6 @@ class SqlContent:
         )
 
     def _cuts(self) -> Floats:
-        """Return the least number on the high side of each hash function; infinity if none is."""
         of = self._family.feature
         low, scale = self._encoder.low[of], self._encoder.scale[of]
         level = self._family.cut - 1.0
@@ -150,7 +149,6 @@ def first_number(holds: Callable[[Floats], Any], n: int) -> Floats:
 
 
 def _number(place: Ints) -> Floats:
-    """Return the float64 at a place: 0 at place 0, then one after the other in both directions."""
     size = np.abs(place).view(np.float64)
     return np.where(place < 0, -size, size)
 
@@ -196,7 +194,13 @@ def written(model: Model, *, dialect: str = "duckdb", table: str | Sequence[str]
             f"{family.name} tables: SQL needs HushTable or LSHiTables, whose hash functions "
             "compare one column with one number; export to ONNX or JSON, or fit one of these"
         )
-    _check_names(sql, model)
+    features = model.plan.schema.features
+    for feature in features:
+        if feature.name.lower() in COLUMNS:
+            raise UsageError(
+                f"the statement adds a column {feature.name!r}, but the model has one: rename it"
+            )
+    sql.check(features)
     content = SqlContent(model, family)
     source = _scored(sql, content, _table(sql, table))
     last = ", ".join(
@@ -207,16 +211,6 @@ def written(model: Model, *, dialect: str = "duckdb", table: str | Sequence[str]
     return f"{head}SELECT {sql.columns}, {last}\nFROM (\n{source}\n) AS q\n".encode()
 
 
-def _check_names(sql: SqlDialect, model: Model) -> None:
-    features = model.plan.schema.features
-    for feature in features:
-        if feature.name.lower() in COLUMNS:
-            raise UsageError(
-                f"the statement adds a column {feature.name!r}, but the model has one: rename it"
-            )
-    sql.check(features)
-
-
 def _table(sql: SqlDialect, table: str | Sequence[str]) -> str:
     parts = [table] if isinstance(table, str) else [*table]
     if not parts or not all(parts):
@@ -225,11 +219,8 @@ def _table(sql: SqlDialect, table: str | Sequence[str]) -> str:
 
 
 def _scored(sql: SqlDialect, content: SqlContent, table: str) -> str:
-    """Return a query of the rows r, their codes c, and the values that follow from them.
-
-    For feature j, x is the number, and k is the place of the category; b holds how far numbers are
-    beyond their ranges.
-    """
+    # For feature j, x is the number, and k is the place of the category; b holds how far numbers
+    # are beyond their ranges.
     source = _values(sql, content, table)
     m = number(content.n_tables)
     codes = ", ".join(_code(sql, functions) for functions in content.functions())
@@ -255,7 +246,6 @@ def _scored(sql: SqlDialect, content: SqlContent, table: str) -> str:
 
 
 def _values(sql: SqlDialect, content: SqlContent, table: str) -> str:
-    """Return a query of the rows r, their numbers x and the places k of their categories."""
     read, clean = [f"{sql.row} AS r"], ["q.r"]
     for j, feature in enumerate(content.features):
         column = "d." + sql.identifier(feature.name, "a column's name")
@@ -269,7 +259,6 @@ def _values(sql: SqlDialect, content: SqlContent, table: str) -> str:
 
 
 def _from(sql: SqlDialect, source: str, columns: Sequence[str]) -> str:
-    """Return a query of columns of another."""
     return f"SELECT {', '.join(columns)}\nFROM (\n{source}\n) AS q{sql.fence}"
 
 
@@ -278,7 +267,6 @@ def _signed(value: float) -> str:
 
 
 def _beyond(x: str, end: Beyond) -> str:
-    """Return how far a number is beyond its range, in ranges."""
     cases = [
         (x, "<=", end.far_below, number(end.farthest)),
         (x, "<=", end.below, f"({_signed(end.low)} - {x}) / {number(end.unit)}"),
@@ -294,7 +282,7 @@ def _beyond(x: str, end: Beyond) -> str:
 
 
 def _share_lost(margin: float) -> str:
-    """Return the share that a row loses beyond its range; no square overflows or underflows."""
+    # No square overflows or underflows.
     far, near = (
         f"(q.e / ({number(margin)} + q.e))",
         f"({number(margin)} / ({number(margin)} + q.e))",
@@ -307,7 +295,6 @@ def _share_lost(margin: float) -> str:
 
 
 def _code(sql: SqlDialect, functions: list[Function]) -> str:
-    """Return the code of a table: the bits of its hash functions."""
     bits = []
     for one in functions:
         x, weight = f"q.x{one.feature}", 1 << one.place

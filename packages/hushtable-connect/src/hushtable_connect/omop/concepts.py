@@ -165,12 +165,9 @@ class ConceptSet:
             )
         found = []
         for number, one in enumerate(content["concept"], start=1):
-            record = entries(one, _which(one, number), _ENTRIES, _OPTIONAL)
+            name = one.get("name") if isinstance(one, dict) else None
+            what = f"concept {name!r}" if isinstance(name, str) else f"[[concept]] number {number}"
+            record = entries(one, what, _ENTRIES, _OPTIONAL)
             lists = {key: tuple(record[key]) for key in ("concepts", "units")}
             found.append(Concept(**{**record, **lists}))
         return cls(tuple(found))
-
-
-def _which(one: Any, number: int) -> str:
-    name = one.get("name") if isinstance(one, dict) else None
-    return f"concept {name!r}" if isinstance(name, str) else f"[[concept]] number {number}"

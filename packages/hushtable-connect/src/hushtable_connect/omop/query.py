@@ -74,7 +74,6 @@ ORDER BY w.{key}, w.person_id"""
 
 
 def _wide(row_of: RowOf, concepts: ConceptSet, cdm: str, within: int | None) -> str:
-    """Return the table ``wide``: one value of each concept, in columns."""
     if row_of == "person":
         keys, each, order = "person_id", "m.person_id", "DESC"
     else:

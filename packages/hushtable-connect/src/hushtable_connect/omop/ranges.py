@@ -94,7 +94,6 @@ class Groups:
 
 
 def _bands() -> dict[str, str]:
-    """Return names of the bands of age, with their conditions."""
     found = {
         f"{low}-{high - 1}": f"r.age >= {low} AND r.age < {high}"
         for low, high in itertools.pairwise(BANDS)
@@ -120,7 +119,7 @@ class ThresholdFile:
     def ranges(self, found: Sequence[Any], quantiles: Sequence[float]) -> list[tuple[Concept, Any]]:
         """Return the range of each concept that has histograms, for all its groups together.
 
-        The histograms and ranges are those of `hushtable_federation.plausible_ranges`.
+        The histograms and ranges are those of `hushtable_federation.ranges`.
         Raises `UsageError` if a histogram belongs to no column of the set, or has another public
         range.
         """
@@ -186,7 +185,6 @@ def _limit(
 
 
 def _check_same(feature: Feature, concept: Concept) -> None:
-    """Raise `UsageError` unless a column has the range and unit of its concept."""
     if (feature.low, feature.high, feature.unit) == (concept.low, concept.high, concept.unit):
         return
     raise UsageError(

@@ -244,7 +244,6 @@ class Recipe:
         return [*beside, *names]
 
     def _checked_tables(self, url: str) -> tuple[str, bool, bool]:
-        """Return the schema of the CDM, whether it names concepts, and whether all are tables."""
         cdm = self.cdm or _asked(url, query.SCHEMA)[0]["name"]
         needed = {
             table: columns
@@ -276,7 +275,6 @@ class Recipe:
         return cdm, named, views.isdisjoint((cdm, table) for table in needed)
 
     def _check_keys(self, url: str, cdm: str, unasked: Unasked | None) -> None:
-        """Refuse a person or visit that occurs twice, or note it: the query leaves it out."""
         for table, key in query.ONE_ROW.items():
             if table == "visit_occurrence" and self.row_of == "person":
                 continue
@@ -293,7 +291,6 @@ class Recipe:
                 )
 
     def _checked_units(self, url: str, cdm: str, named: bool) -> tuple[str, ...]:
-        """Refuse measurements in other units, or return messages on those that are left out."""
         of: dict[int, list[Concept]] = {}
         for one in self.concepts:
             for id_ in one.concepts:

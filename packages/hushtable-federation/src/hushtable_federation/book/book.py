@@ -1,20 +1,27 @@
 """A site's book: what it has answered and spent, chained so that changes are detected."""
 
 import hmac
-from collections.abc import Sequence
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from hushtable.arguments import is_digest, is_text
 from hushtable.data.persons import among
 from hushtable.data.schema import Schema
-from hushtable.errors import PrivacyError, RoundError, UsageError
+from hushtable.errors import FileError, PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import Spent, check_delta, check_epsilon
 from hushtable.privacy.mechanisms import Cost
-from hushtable_federation.book.chain import Entry
+from hushtable_federation.book.chain import TABLES, Chain, Database, Entry, damaged
+from hushtable_federation.book.convert import check_plain
 from hushtable_federation.book.digests import (
     REGISTER,
     Digests,
@@ -25,16 +32,27 @@ from hushtable_federation.book.digests import (
     from_bytes,
     nameless,
 )
-from hushtable_federation.book.file import ROLES, WAYS, BookFile
-from hushtable_federation.keys import Card
+from hushtable_federation.book.ledger import ROLES, WAYS, BookLedger
+from hushtable_federation.clock import now, parsed, stamp
+from hushtable_federation.keys import Card, new_private, refuse_open
 from hushtable_federation.submission import Contribution
 
 #: Default name of the rows, unless there are several sets about different people.
 ALL_ROWS = "all rows"
 
+T = TypeVar("T")
 
-class Book(BookFile):
-    """The book of one site; see the module.
+_VERSION = 2
+#: Name of the row of a round's steps that states until when the others are kept.
+_UNTIL = "until"
+_STEPS = (
+    "create table steps (round_id text not null, step text not null, asked text not null, "
+    "answer blob not null, kept text not null, primary key (round_id, step))"
+)
+
+
+class Book:
+    """The book of one site: a file whose entries form a hash chain, and what they amount to.
 
     Make one with `create`, open it with `open`; use it as a context manager.
 
@@ -53,6 +71,199 @@ class Book(BookFile):
     ...     book.total("all rows")
     0.0
     """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        check_plain(Path(path))
+        self._db = Database(path)
+        self.path = self._db.path
+        self._forget()
+        try:
+            # Everything is on disk before anything is sent, even if something fails.
+            self._db.run("pragma synchronous = extra")
+            # Deleted data are overwritten, so a copy of the file does not contain them.
+            self._db.run("pragma secure_delete = on")
+            if self._db.run("pragma user_version") != [(_VERSION,)]:
+                raise damaged(self.path)
+            self._db.run("select count(*) from steps")
+            self.site = self._now().site
+            over = "select round_id, kept from steps where step = ? and kept != '{}'"
+            for round_id, kept in self._db.run(over, (_UNTIL,)):
+                until = self._parsed(lambda kept: parsed(json.loads(kept)["until"]), kept)
+                if now() > until:  # the time of the round is over
+                    self.forget_steps(round_id)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def create(
+        cls, path: str | os.PathLike[str], card: Card, *, epsilon: float, delta: float = 1e-6
+    ) -> Self:
+        """Create a book.
+
+        Parameters
+        ----------
+        path : path
+            A new file, readable by its owner only.
+        card : Card
+            The site's.
+        epsilon, delta : float
+            The cap.
+        """
+        # Because of the key, the last link, which people pass on, reveals nothing about the
+        # entries.
+        site = {"name": card.name, "signing": card.signing, "key": secrets.token_hex(32)}
+        cap = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)}
+        # In memory, because SQLite would open a temporary file by its name.
+        with new_private(path) as file, closing(Database(":memory:")) as db:
+            with db.writing():
+                for statement in (*TABLES, _STEPS, f"pragma user_version = {_VERSION}"):
+                    db.run(statement)
+                Chain(db).append("site", {"at": stamp(now()), **site, **cap}, {})
+            file.write(db.content())
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], card: Card | None = None) -> Self:
+        """Open an existing book, and check the whole chain.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        card : Card, optional
+            The card that the book has to belong to.
+
+        Raises
+        ------
+        FileError, PrivacyError, RoundError
+            If it is missing, damaged, changed by another program, readable by others, or another
+            site's.
+        """
+        refuse_open(path, "a book")
+        book = cls(path)
+        if card is not None and (card.name, card.signing) != (book.site, book._ledger.signing):
+            book.close()
+            raise RoundError(
+                f"{path} is the book of {book.site!r} and its keys, not of {card.name!r} with "
+                "these: use the keys and the book that belong together"
+            )
+        return book
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- the chain --------------------------------------------------------------------------
+
+    @property
+    def head(self) -> str:
+        """Return the last link (64 hexadecimal digits); a copy reveals if entries are removed."""
+        self._now()
+        return self._chain.head
+
+    def history(self) -> list[Entry]:
+        """Return all entries, oldest first."""
+        self._now()
+        return list(self._chain.entries)
+
+    @property
+    def unused(self) -> bool:
+        """Return whether the book contains only the site and its cap."""
+        return len(self.history()) == 1 and self._db.run("select count(*) from steps") == [(0,)]
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Run the body as one transaction, in one process at a time; nested calls join it."""
+        if self._db.in_transaction:
+            yield
+            return
+        try:
+            with self._db.writing():
+                self._now()
+                yield
+        except BaseException:
+            self._forget()  # what was read in the transaction may have been rolled back
+            raise
+
+    def _now(self) -> BookLedger:
+        try:
+            for entry in self._chain.read():
+                self._parsed(lambda entry: self._ledger.add(entry, self.path), entry)
+        except BaseException:
+            self._forget()
+            raise
+        return self._ledger
+
+    def _forget(self) -> None:
+        self._chain, self._ledger = Chain(self._db), BookLedger()
+
+    def _note(
+        self, kind: str, content: dict[str, Any], blobs: Mapping[str, bytes] = MappingProxyType({})
+    ) -> None:
+        entry = self._chain.append(kind, {"at": stamp(now()), **content}, blobs)
+        self._ledger.add(entry, self.path)
+
+    def _parsed(self, parse: Callable[[Any], T], row: Any) -> T:
+        try:
+            return parse(row)
+        except FileError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
+            raise damaged(self.path) from None
+
+    # --- steps of an online round -----------------------------------------------------------
+
+    def step(self, round_id: str, step: str) -> tuple[str, bytes, dict[str, Any]] | None:
+        """Return the digest of a step's request, the answer, and the data kept for later steps."""
+        rows = self._db.run(
+            "select asked, answer, kept from steps where round_id = ? and step = ?",
+            (round_id, step),
+        )
+        return self._parsed(_step, rows[0]) if rows else None
+
+    def note_step(
+        self, round_id: str, step: str, asked: str, answer: bytes, kept: dict[str, Any]
+    ) -> tuple[str, bytes]:
+        """Record a step before it is answered; return the request and answer that hold from now on.
+
+        These are the given ones, or those that another process recorded in the meantime.
+        """
+        with self.writing():
+            earlier = self.step(round_id, step)
+            if earlier is not None:
+                return earlier[:2]
+            self._db.run(
+                "insert into steps values (?, ?, ?, ?, ?)",
+                (round_id, step, asked, answer, json.dumps(kept)),
+            )
+        return asked, answer
+
+    def forget_steps(self, round_id: str) -> None:
+        """Forget the data kept between the steps of a round; keep the answers."""
+        with self.writing():
+            # The counts and the round of an answer are also in the chain.
+            self._db.run(
+                "delete from steps where round_id = ? and step in ('rows', 'round')", (round_id,)
+            )
+            self._db.run("update steps set kept = '{}' where round_id = ?", (round_id,))
+
+    def keep_steps(self, round_id: str, until: datetime) -> None:
+        """Limit how long the data of a round's steps are kept; a later call replaces it."""
+        record = json.dumps({"until": stamp(until)})
+        noted = "select kept from steps where round_id = ? and step = ?"
+        with self.writing():
+            if self._db.run(noted, (round_id, _UNTIL)) != [(record,)]:
+                self._db.run(
+                    "insert or replace into steps values (?, ?, '', '', ?)",
+                    (round_id, _UNTIL, record),
+                )
 
     # --- the cap ----------------------------------------------------------------------------
 
@@ -152,7 +363,7 @@ class Book(BookFile):
         role : {"site", "coordinator"}
             The role of the cards.
         how : {"code", "card", "asked"}, optional
-            How the cards were verified: see `hushtable_federation.book.file.WAYS`.
+            How the cards were verified: see `hushtable_federation.book.ledger.WAYS`.
         """
         if how is not None and how not in WAYS:
             raise UsageError(f"how={how!r}: needs one of {', '.join(WAYS)}")
@@ -260,12 +471,10 @@ class Book(BookFile):
         """Return the name of another data set that these rows seem to belong to, or None."""
         for name, entries in self._now().rows.items():
             for entry in entries if name != data_set else ():
-                if rows.same_people(self._parsed(self._digests, entry)):
+                content = self._chain.blob(entry, entry.content["blobs"]["rows"])
+                if rows.same_people(self._parsed(RowDigests.from_bytes, content)):
                     return name
         return None
-
-    def _digests(self, entry: Entry) -> RowDigests:
-        return RowDigests.from_bytes(self._chain.blob(entry, entry.content["blobs"]["rows"]))
 
     def barred(self, data_set: str, period: Period | None = None) -> Digests:
         """Return the persons not to count in a round about these rows.
@@ -366,3 +575,10 @@ def _role(role: str) -> str:
 def _check_digest(digest: Any) -> None:
     if not is_digest(digest):
         raise UsageError(f"digest={digest!r}: needs a SHA-256 in 64 hexadecimal digits")
+
+
+def _step(row: Any) -> tuple[str, bytes, dict[str, Any]]:
+    asked, answer, kept = row[0], row[1], json.loads(row[2])
+    if not (isinstance(asked, str) and isinstance(answer, bytes) and isinstance(kept, dict)):
+        raise TypeError
+    return asked, answer, kept

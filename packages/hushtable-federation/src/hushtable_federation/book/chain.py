@@ -44,7 +44,7 @@ class Database:
         self._file = self._there()
 
     def _there(self) -> tuple[int, int] | None:
-        """Return the identity of the file at the path; None without one, as for one in memory."""
+        # None without one, as for one in memory.
         try:
             found = os.stat(self.path)
         except OSError:
@@ -57,14 +57,12 @@ class Database:
 
     def content(self) -> bytes:
         """Return the bytes of the file, or those that the file would have."""
-        content: bytes = self._db.serialize()
-        return content
+        return bytes(self._db.serialize())
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement; return the rows found."""
         try:
-            found: list[tuple[Any, ...]] = self._db.execute(statement, values).fetchall()
-            return found
+            return list(self._db.execute(statement, values))
         except sqlite3.Error as error:
             raise self._refused(error) from None
         except UnicodeDecodeError:  # SQLite may report this for a damaged table
@@ -224,7 +222,6 @@ def _link(previous: str, kind: str, content: str) -> str:
 
 
 def _named(entry: Entry) -> list[str]:
-    """Return the digests of an entry's attachments."""
     digests = list(entry.content.get("blobs", {}).values())
     if not all(isinstance(digest, str) for digest in digests):
         raise TypeError

@@ -9,8 +9,8 @@ from typing import Any
 
 from hushtable.errors import FileError, UsageError
 from hushtable_federation.book.chain import NO_ANSWERS_WITHOUT
+from hushtable_federation.credentials import read_passphrase
 from hushtable_federation.keys import passphrase_of, refuse_open
-from hushtable_federation.passphrase import read_passphrase
 
 #: The first bytes of an SQLite file that is not encrypted, and the bytes of a page of one that is.
 _PLAIN, _PAGE = b"SQLite format 3\0", 4096
@@ -68,7 +68,12 @@ def convert(path: Path, key: Path | None = None) -> None:
             f"{key} names no passphrase: give the keys that were encrypted with this book (--key)"
         )
     secret = read_passphrase(reference, key.absolute().parent)
-    sqlcipher = _sqlcipher()
+    try:
+        from sqlcipher3 import dbapi2 as sqlcipher
+    except ImportError:
+        raise UsageError(
+            "--convert needs a package that this environment lacks: pip install sqlcipher3"
+        ) from None
     new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -92,17 +97,6 @@ def convert(path: Path, key: Path | None = None) -> None:
         new.unlink(missing_ok=True)
 
 
-def _sqlcipher() -> Any:
-    """Return the module that opens encrypted books, with the interface of `sqlite3`."""
-    try:
-        from sqlcipher3 import dbapi2
-    except ImportError:
-        raise UsageError(
-            "--convert needs a package that this environment lacks: pip install sqlcipher3"
-        ) from None
-    return dbapi2
-
-
 def _opened(sqlcipher: Any, path: Path, secret: str) -> Any:
     db = sqlcipher.connect(str(path), isolation_level=None, timeout=_PATIENCE)
     db.execute("pragma cipher_log_level = none")
@@ -111,5 +105,4 @@ def _opened(sqlcipher: Any, path: Path, secret: str) -> Any:
 
 
 def _quoted(text: str) -> str:
-    """Return a text quoted for an SQL statement."""
     return "'" + text.replace("'", "''") + "'"

@@ -175,8 +175,15 @@ class RowDigester:
             raise UsageError("the rows were not read completely: read them first")
         text = b"%d %d" % (found.n_rows, found.total)
         digest = self._mac(b"all rows:" + text)[:DIGEST_BYTES].hex()
-        features, values = tuple(sorted(self._schema.names)), self._macs(found.values)
-        return RowDigests(features, found.n_rows, digest, found.hashes, values)
+        values = found.values.copy()
+        values[values << np.uint64(1) == 0] = 0
+        values[values & _ABOVE_SIGN > _INFINITY] = kernels.MISSING_WORD
+        macs = b"".join(
+            self._mac(b"row:" + row.tobytes())[:DIGEST_BYTES] for row in values.astype("<u8")
+        )
+        of_rows = np.frombuffer(macs, np.uint8).reshape(-1, DIGEST_BYTES)
+        features = tuple(sorted(self._schema.names))
+        return RowDigests(features, found.n_rows, digest, found.hashes, of_rows)
 
     # --- a pass -----------------------------------------------------------------------------
 
@@ -202,8 +209,7 @@ class RowDigester:
 
     def _add(self, sample: "_Sample", batch: Batch, start: int) -> None:
         blocks = self._blocks(batch, start)
-        hashes = sample.scratch(len(batch))
-        hashes.fill(self._seed)
+        hashes = np.full(len(batch), self._seed)
         for block, order in blocks:
             kernels.fold_words(block, order, hashes)
         total = int(kernels.finish_hashes(hashes))
@@ -213,7 +219,6 @@ class RowDigester:
         sample.add(len(batch), total, hashes[rows], values)
 
     def _blocks(self, batch: Batch, start: int) -> list[tuple[Words, NDArray[np.intp]]]:
-        """Return the values of a batch, 64 bits each, as matrices, with the order of columns."""
         if isinstance(batch, np.ndarray) and batch.dtype == np.float64 and not self._texts:
             return [(batch.view(np.uint64), self._order)]
         columns = batch.T if isinstance(batch, np.ndarray) else batch.columns
@@ -240,15 +245,6 @@ class RowDigester:
         digest = hashlib.blake2b(text.encode(), digest_size=8, key=self._key).digest()
         return int.from_bytes(digest) & _TEXT_BITS
 
-    def _macs(self, values: Words) -> NDArray[np.uint8]:
-        values = values.copy()
-        values[values << np.uint64(1) == 0] = 0
-        values[values & _ABOVE_SIGN > _INFINITY] = kernels.MISSING_WORD
-        macs = b"".join(
-            self._mac(b"row:" + row.tobytes())[:DIGEST_BYTES] for row in values.astype("<u8")
-        )
-        return np.frombuffer(macs, np.uint8).reshape(-1, DIGEST_BYTES)
-
     def _mac(self, message: bytes) -> bytes:
         return hmac.digest(self._key, message, "sha256")
 
@@ -258,34 +254,24 @@ _INFINITY, _ABOVE_SIGN = np.uint64(0x7FF0_0000_0000_0000), np.uint64(2**63 - 1)
 
 
 class _Sample:
-    """A group of rows: number, sum of hashes, smallest hashes, and the values of these."""
-
     def __init__(self, columns: int) -> None:
         self.n_rows, self.total = 0, 0
         self.hashes: Words = np.empty(0, np.uint64)
         self.values: Words = np.empty((0, columns), np.uint64)
         self._more: list[tuple[Words, Words]] = []
-        self._scratch: Words = np.empty(0, np.uint64)
-
-    def scratch(self, n: int) -> Words:
-        """Return memory for one hash per row, reused because that is faster than new memory."""
-        if len(self._scratch) < n:
-            self._scratch = np.empty(n, np.uint64)
-        return self._scratch[:n]
 
     @property
     def reach(self) -> np.uint64:
         return self.hashes[-1] if len(self.hashes) == SAMPLE else np.uint64(_LAST)
 
     def has(self, hashes: Words) -> NDArray[np.bool_]:
-        """Return whether each hash is in the sample."""
         if not len(self.hashes):
             return np.zeros(len(hashes), bool)
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         return np.asarray(self.hashes[at] == hashes)
 
     def add(self, n_rows: int, total: int, hashes: Words, values: Words) -> None:
-        """Add more rows; only those with small hashes are passed in full."""
+        # Only the rows with small hashes are passed in full.
         self.n_rows, self.total = self.n_rows + n_rows, (self.total + total) % 2**64
         if len(hashes):
             self._more.append((hashes, values))
@@ -293,7 +279,6 @@ class _Sample:
             self.settle()
 
     def settle(self) -> None:
-        """Keep the smallest hashes of the sample and the new rows, independent of their order."""
         if self._more:
             hashes, values = zip((self.hashes, self.values), *self._more, strict=True)
             found, first = np.unique(np.concatenate(hashes), return_index=True)
@@ -396,7 +381,6 @@ def barred(
 
 
 def _used(answers: Iterable[Entry], read: Callable[[Entry], Digests], period: Period) -> Digests:
-    """Return the persons who have no period left, or had one too close to this one."""
     periods: dict[int, list[Digests]] = {}
     for one in answers:
         if one.content.get("stream") == period.stream and one.content["period"] != period.number:

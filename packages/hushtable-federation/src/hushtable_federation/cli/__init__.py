@@ -11,21 +11,21 @@ plan ranks      plan         Make the plan of a last round: one histogram of a m
 plan verdicts   plan         Make the plan of a round in which sites learn from each other.
 plan hide       !            noise is what protects rows; open the round with the plan itself
 round           -6                 Count with others: each sends files, only the sum is readable.
-round keygen    keygen       Make the keys of a site (with --cap) or of a coordinator.
+round keygen    book:keygen  Make the keys of a site (with --cap) or of a coordinator.
 round meet      !            send cards to the coordinator; compare their fingerprint (round show)
 round open      open_:open_  Open a round: sign what is counted, by whom, on which terms.
 round sync      sync:sync    Do whatever is next in a folder of rounds.
 round status    status       Show the state of a round: who has answered, and who has to do what.
 round show      show:show       Show what a round counts, who takes part, and what it costs.
-round book      book         Show a site's book: rounds answered, and the budget spent.
+round book      book:book    Show a site's book: rounds answered, and the budget spent.
 round kit       !            adapt the example files of docs/how-to/site.md
 round policy    !            use hushtable round show --policy NAME.policy.toml
-round amend     sync:amend   Extend a round in a folder, or go on without a site.
+round amend     open_:amend  Extend a round in a folder, or go on without a site.
 round protect   !            encrypt the disk; for keys with a passphrase: round keygen --passphrase
 round approve   show:approve    Sign a round as the officer whom a site's policy names.
-round verify    verify     Check who signed a result, and whether it is the sum.
+round verify    show:verify  Check who signed a result, and whether it is the sum.
 round rehearse  !            run hushtable demo, or copy docs/example-federation into a folder
-round next      next_:next_  Open the round for the next period, or the one after a marginals round.
+round next      open_:next_  Open the round for the next period, or the one after a marginals round.
 round compare   model:compare    Compare a site's rows with the other sites' counts in a result.
 round ranges    ranges:ranges    Read plausible ranges from a result, with their uncertainty.
 round model     model:model      Make the model that a site scores with from a result.

@@ -1,15 +1,15 @@
 """Options and files of the commands of a round."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from hushtable.cli.options import argument, option
 from hushtable.errors import FileError, UsageError
 from hushtable_federation.clock import now
-from hushtable_federation.keys import Card, Keys
+from hushtable_federation.keys import Card
 from hushtable_federation.policy import Persons
-from hushtable_federation.round import Round, check_coordinator
+from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
 
 FolderArgument: TypeAlias = Annotated[
@@ -40,6 +40,9 @@ PersonsOption: TypeAlias = Annotated[
         "no one has more than N rows.",
         "--persons",
     ),
+]
+Which: TypeAlias = Annotated[
+    str, option("ID", "Only this round, given by the first digits of its id.", "--which")
 ]
 Days: TypeAlias = Annotated[
     float, option("N", "Number of days until the deadline.", min=0.001, max=3650)
@@ -76,14 +79,7 @@ def given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def coordinators_keys(path: Path, round_: Round) -> Keys:
-    """Read keys, and check that they are those of the round's coordinator."""
-    keys = Keys.load(path)
-    check_coordinator(round_, keys)
-    return keys
-
-
-def days_on(days: float) -> Any:
+def days_on(days: float) -> datetime:
     """Return the time in that many days."""
     return now() + timedelta(days=days)
 

@@ -13,8 +13,7 @@ from hushtable.counts.base import Noised
 from hushtable.language import N_, numerals, percents
 from hushtable.report.sections import Figures, Page, PageBlock, Section
 from hushtable_federation.language import _, ngettext
-from hushtable_federation.plausible_ranges import PlausibleRange, ValueHistogram
-from hushtable_federation.ranges import OwnValues
+from hushtable_federation.ranges import OwnValues, PlausibleRange, ValueHistogram
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -1,29 +1,31 @@
-"""``hushtable round book``: what a site has answered, and what that cost."""
+"""``hushtable round keygen`` and ``book``: a party's files, and what a site answered and spent."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from hushtable.arguments import is_digest
-from hushtable.cli.options import argument, option
-from hushtable.cli.output import shown
+from hushtable.cli.options import Delta, argument, flag, option
+from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, CommandResult, TextTable
-from hushtable.errors import RoundError, UsageError
+from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import Entry
 from hushtable_federation.book.convert import convert as convert_book
-from hushtable_federation.book.file import ROLES
-from hushtable_federation.keys import Card
+from hushtable_federation.book.ledger import ROLES
+from hushtable_federation.cli import _common as common
+from hushtable_federation.credentials import read_passphrase
+from hushtable_federation.keys import Card, Keys, check_name
+from hushtable_federation.permissions import fault_of_folder
+from hushtable_federation.policy import Persons, policy_beside, write_policy
+from hushtable_federation.settings import write_settings
 
 _File = Annotated[Path, argument("BOOK", "Book written by hushtable round keygen.")]
 _Cap = Annotated[float | None, option("E", "Change the epsilon that all rounds together may cost.")]
 _Delta = Annotated[float | None, option("D", "Delta of the cap; unchanged by default.")]
-_History = Annotated[
-    bool, typer.Option("--history", help="List every entry, with its time and its link.")
-]
+_History = Annotated[bool, flag("--history", "List every entry, with its time and its link.")]
 _Expect = Annotated[
     str | None,
     option(
@@ -33,12 +35,10 @@ _Expect = Annotated[
 ]
 _Convert = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--convert",
-        help=(
-            "First decrypt a book that hushtable round protect of 1.0.0rc1 encrypted, with the "
-            "passphrase that the keys name."
-        ),
+        "First decrypt a book that hushtable round protect of 1.0.0rc1 encrypted, with the "
+        "passphrase that the keys name.",
     ),
 ]
 _Key = Annotated[
@@ -81,36 +81,42 @@ def book(
         expected = None if expect is None else _expected(notes, expect)
         if cap is not None:
             notes.set_cap(cap, notes.delta if delta is None else delta)
-        facts = _facts(notes, history)
+        facts = _facts(notes)
+        entries = notes.history()
+    facts["entries"] = len(entries)
+    blocks = _blocks(facts)
+    if history:
+        facts["history"] = [
+            {
+                "entry": one.n, "at": one.content["at"], "kind": one.kind, "what": _what(one),
+                "link": one.link,
+            }
+            for one in entries
+        ]  # fmt: skip
+        lines = [
+            [f"{e['entry']:,}", e["at"], e["kind"], shown(e["what"]), e["link"][:12]]
+            for e in facts["history"]
+        ]
+        blocks += [
+            "",
+            TextTable(["known", "as", "fingerprint", "verified"], _known(facts), left=4),
+            "",
+            TextTable(["entry", "when", "kind", "what", "link"], lines, left=5),
+        ]
+    blocks += [
+        f"\n{len(entries):,} entries. Keep this head apart from the book:",
+        f"  {facts['head']}",
+    ]
     if expected is not None:
-        facts["expected"] = {"entry": expected, "entries_since": facts["entries"] - expected}
-
-    return CommandResult(facts, _all_blocks(facts))
-
-
-def _all_blocks(facts: dict[str, Any]) -> Iterator[Block]:
-    yield from _blocks(facts)
-    if "history" in facts:
-        yield ""
-        yield TextTable(["known", "as", "fingerprint", "verified"], _known(facts), left=4)
-        yield ""
-        yield TextTable(
-            ["entry", "when", "kind", "what", "link"],
-            [
-                [f"{e['entry']:,}", e["at"], e["kind"], shown(e["what"]), e["link"][:12]]
-                for e in facts["history"]
-            ],
-            left=5,
+        since = len(entries) - expected
+        facts["expected"] = {"entry": expected, "entries_since": since}
+        blocks.append(
+            f"The expected head is the link of entry {expected:,}; {since:,} entries follow it."
         )
-    yield f"\n{facts['entries']:,} entries. Keep this head apart from the book:"
-    yield f"  {facts['head']}"
-    if "expected" in facts:
-        expected, since = (facts["expected"][name] for name in ("entry", "entries_since"))
-        yield f"The expected head is the link of entry {expected:,}; {since:,} entries follow it."
+    return CommandResult(facts, blocks)
 
 
 def _expected(notes: Book, head: str) -> int:
-    """Return the number of the entry with this link; raise `RoundError` if there is none."""
     link = head.strip().lower()
     if not is_digest(link):
         raise UsageError(
@@ -127,29 +133,20 @@ def _expected(notes: Book, head: str) -> int:
     )
 
 
-def _facts(notes: Book, history: bool) -> dict[str, Any]:
-    entries = notes.history()
-    facts: dict[str, Any] = {
+def _facts(notes: Book) -> dict[str, Any]:
+    return {
         "command": "round book",
         "site": notes.site,
         "cap": {"epsilon": notes.epsilon, "delta": notes.delta},
         "spent": {name: notes.total(name) for name in notes.data_sets()},
-        "rounds": [_round(entry) for entry in entries if entry.kind == "answer"],
+        "rounds": [_round(entry) for entry in notes.history() if entry.kind == "answer"],
         "known": {name: card.fingerprint for name, card in notes.known().items()},
         "roles": {role: sorted(notes.known(role)) for role in ROLES},
         "verified": {
             role: {name: notes.ways(name, role) for name in notes.known(role)} for role in ROLES
         },
         "head": notes.head,
-        "entries": len(entries),
     }
-    if history:
-        keys = ("entry", "at", "kind", "what", "link")
-        facts["history"] = [
-            dict(zip(keys, (e.n, e.content["at"], e.kind, _what(e), e.link), strict=True))
-            for e in entries
-        ]
-    return facts
 
 
 def _round(entry: Entry) -> dict[str, Any]:
@@ -160,7 +157,6 @@ def _round(entry: Entry) -> dict[str, Any]:
 
 
 def _what(entry: Entry) -> str:
-    """Describe an entry in a few words."""
     record = entry.content
     if entry.kind in ("site", "cap"):
         words = f"cap: epsilon {record['epsilon']:g}, delta {record['delta']:g}"
@@ -183,7 +179,6 @@ def _what(entry: Entry) -> str:
 
 
 def _known(facts: dict[str, Any]) -> list[list[str]]:
-    """Return a line for each known card and role: how and when it was verified."""
     rows = []
     for role, those in facts["verified"].items():
         for name, ways in those.items():
@@ -194,34 +189,175 @@ def _known(facts: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
-def _periods(rounds: list[dict[str, Any]], stream: str) -> str:
-    """Name the periods of a stream that were answered; they are consecutive."""
-    periods = {one["period"] for one in rounds if one.get("stream") == stream}
-    first, last = min(periods), max(periods)
-    return f"period {first}" if first == last else f"periods {first} to {last}"
-
-
-def _blocks(facts: dict[str, Any]) -> Iterator[Block]:
+def _blocks(facts: dict[str, Any]) -> list[Block]:
     most = facts["cap"]["epsilon"]
-    yield f"Book of {facts['site']}. Each set of rows may spend epsilon {most:g} in all, at"
-    yield f"delta {facts['cap']['delta']:g}.\n"
+    head = (
+        f"Book of {facts['site']}. Each set of rows may spend epsilon {most:g} in all, at\n"
+        f"delta {facts['cap']['delta']:g}.\n"
+    )
     if not facts["rounds"]:
-        yield "This site has not answered a round yet."
-        return
+        return [head, "This site has not answered a round yet."]
     rounds: dict[str, list[str]] = {}
     for one in facts["rounds"]:  # list a stream once, because it is paid for once
         round_id, what = one.get("stream", one["round_id"]), one["what"]
         if "period" in one:
-            what += f", {_periods(facts['rounds'], round_id)}"
+            periods = [one["period"] for one in facts["rounds"] if one.get("stream") == round_id]
+            first, last = min(periods), max(periods)
+            what += f", period {first}" if first == last else f", periods {first} to {last}"
         names = [round_id[:12], shown(one["title"]), shown(one["data_set"])]
         rounds[round_id] = [*names, what, one["made"], f"{rounded_up(one['rho'], 4):g}"]
-    yield TextTable(
-        ["round", "title", "rows", "what", "answered", "rho"], [*rounds.values()], left=5
-    )
-    yield ""
-    rows = [
+    headers = ["round", "title", "rows", "what", "answered", "rho"]
+    spent = [
         [shown(name), f"{rounded_up(spent):g}", f"{most:g}"]
         for name, spent in facts["spent"].items()
     ]
-    yield TextTable(["rows", "epsilon spent", "of at most"], rows)
-    yield "\nThe cap is the guarantee; the budget spent so far is a running total."
+    return [
+        head,
+        TextTable(headers, [*rounds.values()], left=5),
+        "",
+        TextTable(["rows", "epsilon spent", "of at most"], spent),
+        "\nThe cap is the guarantee; the budget spent so far is a running total.",
+    ]
+
+
+# --- round keygen ---------------------------------------------------------------------------------
+
+_Name = Annotated[str, argument("NAME", "Your name, as others see it.")]
+_FirstCap = Annotated[
+    float | None,
+    option("E", "For a site: the epsilon that all rounds together may cost a person in its rows."),
+]
+_Passphrase = Annotated[
+    str,
+    option(
+        "REF",
+        (
+            "Encrypt the keys with the passphrase that is there: env:NAME, keyring:SERVICE or "
+            "file:PATH; never the passphrase itself."
+        ),
+    ),
+]
+_Folder = Annotated[Path, option("DIR", "Folder to write the files to.", "--folder")]
+
+
+def keygen(
+    name: _Name,
+    cap: _FirstCap = None,
+    delta: Delta = 1e-6,
+    persons: common.PersonsOption = "column",
+    folder: _Folder = Path(),
+    passphrase: _Passphrase = "",
+) -> CommandResult:
+    """Make the keys of a site (with --cap) or of a coordinator.
+
+    NAME.key is secret. NAME.card is its public half: give it to the coordinator, and read its
+    fingerprint to them on the phone. With --cap: NAME.book records what the site answers and what
+    that costs, and is as secret as the rows; NAME.policy.toml states whom the site answers, and
+    about what: review it. NAME.toml states where the folder of rounds is, where the rows are, and
+    how to read them: fill it in.
+
+    With --passphrase, commands find the passphrase by this reference, which NAME.key holds. It has
+    12 or more characters, and without it, the keys are lost. The book is not encrypted by it:
+    encrypt the disk.
+
+    Example:
+      hushtable round keygen north --cap 2
+    """
+    check_name(name)
+    files = {kind: folder / f"{name}.{kind}" for kind in ("key", "card")}
+    if cap is not None:
+        files["policy"] = policy_beside(files["key"])
+        files["book"] = folder / f"{name}.book"
+    files["site"] = folder / f"{name}.toml"
+    keys = _made(name, files, cap, delta, common.stated_persons(persons), passphrase)
+    facts = {
+        "command": "round keygen",
+        "name": name,
+        "fingerprint": keys.card.fingerprint,
+        "files": {kind: str(path) for kind, path in files.items()},
+    }
+    what = "where the rounds are" + (", where the rows are" if cap is not None else "")
+    lines = [
+        f"Keys of {name}. Fingerprint: {keys.card.fingerprint}\n",
+        f"  {files['key']}   secret: back it up, and never share it",
+    ]
+    if cap is not None:
+        lines += [
+            f"  {files['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}",
+            f"  {files['policy']}  whom this site answers, and about what: review it",
+        ]
+    lines += [
+        f"  {files['site']}  {what}: fill it in",
+        f"  {files['card']}  give it to the coordinator",
+    ]
+    return CommandResult(facts, lines)
+
+
+def _made(
+    name: str,
+    files: dict[str, Path],
+    cap: float | None,
+    delta: float,
+    persons: Persons,
+    passphrase: str,
+) -> Keys:
+    folder = files["key"].parent
+    if folder.is_dir() and (fault := fault_of_folder(folder.resolve())):
+        raise PrivacyError(f"{folder}: keys are not safe here: {fault}")
+    keys = _begun(files, cap, delta)
+    for kind, path in files.items():
+        if path.exists() and kind not in ("policy", "site") and (keys is None or kind == "card"):
+            raise UsageError(
+                f"{path} exists, and keys are never overwritten: use these keys, or give another "
+                "name"
+            )
+    targets = {kind: Target(path) for kind, path in files.items()}
+    if keys is None:
+        keys = Keys.generate(name)
+        if passphrase:
+            read_passphrase(passphrase, folder.absolute())  # before anything is written
+        if cap is not None:
+            with targets["book"].writing():
+                Book.create(files["book"], keys.card, epsilon=cap, delta=delta).close()
+        with _held(files, keys, cap), targets["key"].writing():
+            keys.save(files["key"], passphrase)
+    if cap is not None:
+        Book.open(files["book"], keys.card).close()  # not a file of a concurrent call
+        if not files["policy"].exists():
+            with targets["policy"].writing():
+                write_policy(files["policy"], name, cap, delta, persons)
+    if not files["site"].exists():
+        with targets["site"].writing():
+            write_settings(files["site"], name, site=cap is not None)
+    targets["card"].save(keys.card)
+    return keys
+
+
+def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | None:
+    # A call may have been interrupted before it wrote its last file, the card.
+    # The first file is the book. A book without keys beside it and without entries is useless, so
+    # it is deleted.
+    if files["card"].exists() or (cap is not None and not files["book"].exists()):
+        return None
+    keys = Keys.load(files["key"]) if files["key"].exists() else None
+    if cap is None:
+        return keys
+    with Book.open(files["book"], None if keys is None else keys.card) as book:
+        unused, terms = book.unused, (book.epsilon, book.delta)
+        if keys is None and unused:
+            # Under its lock, because a concurrent call may be about to write the keys of this book.
+            with book.writing(), Book.open(files["book"]) as now:
+                if now.head == book.head and not files["key"].exists():
+                    files["book"].unlink()
+    return keys if unused and terms == (cap, delta) else None
+
+
+@contextlib.contextmanager
+def _held(files: dict[str, Path], keys: Keys, cap: float | None) -> Iterator[None]:
+    # No other call may delete the new book as abandoned.
+    if cap is None:
+        yield
+        return
+    with Book.open(files["book"], keys.card) as book, book.writing():
+        Book.open(files["book"], keys.card).close()  # still there, now that we hold the lock
+        yield

@@ -69,8 +69,6 @@ at several:
 
 @dataclass(frozen=True)
 class _Hospital:
-    """Rows of one hospital, and which of them are malignant."""
-
     name: str
     X: Any
     malignant: Any
@@ -96,7 +94,6 @@ def demo(report: _Report = None) -> CommandResult:
 
 
 def _compare(report: Path | None) -> dict[str, Any]:
-    """Score each hospital's rows by its own, by the merged, and by the pooled counts."""
     hospitals, pooled = _hospitals()
     schema = _schema()
     parts = _sketches(schema, hospitals)
@@ -134,7 +131,6 @@ def _compare(report: Path | None) -> dict[str, Any]:
 
 
 def _hospitals() -> tuple[list[_Hospital], _Hospital]:
-    """Deal rows out to the hospitals; also return all the dealt rows in one place."""
     # Not imported for --help.
     from sklearn.datasets import load_breast_cancer
 
@@ -165,8 +161,7 @@ def _schema() -> Schema:
 
 
 def _sketches(schema: Schema, hospitals: list[_Hospital]) -> list[Sketch]:
-    """Count in rounds: marginals, which refine the plan; all rows; a gate; the dense regions."""
-
+    # In rounds: marginals, which refine the plan; all rows; a gate; the dense regions.
     def counted(plan: Plan) -> list[Sketch]:
         return [Sketch.from_data(plan, hospital.X) for hospital in hospitals]
 
@@ -178,7 +173,6 @@ def _sketches(schema: Schema, hospitals: list[_Hospital]) -> list[Sketch]:
 
 
 def _report(output: Path, merged: Scorer, hospitals: list[_Hospital], parts: list[Sketch]) -> None:
-    """Write what the last hospital learns about its rows, and who took part."""
     total = reduce(add, parts)
     model = Subject("the merged counts", "sketch", total)
     last, offset = hospitals[-1], merged.auto_offset()
@@ -200,7 +194,6 @@ def _auc(scorer: Scorer, hospital: _Hospital) -> float:
 
 
 def _auc_home(hospital: _Hospital, others: Sketch) -> float:
-    """Return the ROC-AUC of a hospital's own rows combined with the counts of all others."""
     from sklearn.metrics import roc_auc_score
 
     from hushtable_federation.home import HomeModel

@@ -63,9 +63,17 @@ class _Scored:
 
     @property
     def facts(self) -> dict[str, Any]:
+        systematic: dict[str, Any] | None = None
+        if self.compared is not None:
+            column = self.compared.systematic
+            systematic = {
+                "column": None if column is None else column.name,
+                "words": self.compared.words,
+                "differing": [asdict(one) for one in self.compared.differing],
+            }
         return {
             "rows": len(self.found.score), "weight": self.home.weight, "kinds": dict(self.kinds),
-            "systematic": None if self.compared is None else _systematic(self.compared),
+            "systematic": systematic,
         }  # fmt: skip
 
     def with_kept(self) -> Any:
@@ -248,15 +256,6 @@ def learn_home(model: Path, path: Path, rows: Rows, target: Target, no_use: Any)
     facts = {"command": "learn", "model": str(target.path), "verdicts": len(y), "ranking": way}
     words = [f"Chose the ranking by {len(y):,} verdicts: {way}.", f"Wrote {target}."]
     return CommandResult(facts, words)
-
-
-def _systematic(columns: Any) -> dict[str, Any]:
-    found = columns.systematic
-    return {
-        "column": None if found is None else found.name,
-        "words": columns.words,
-        "differing": [asdict(one) for one in columns.differing],
-    }
 
 
 def _beside(reader: Reader, kept: Sequence[str]) -> dict[str, Any]:

@@ -1,15 +1,11 @@
 """``hushtable round model`` and ``compare``: how a site combines a result with its own counts."""
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Annotated
 
 from hushtable.cli.counts import standing
 from hushtable.cli.drift import ABOVE
-from hushtable.cli.options import Output, argument, option
+from hushtable.cli.options import Output, argument, flag, option
 from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.counts.base import Noised
@@ -70,36 +66,6 @@ def model(
       hushtable round model result.hush --site north.toml -o north.home.hush
     """
     target = Target(output, [result, book, site, marginals])
-    _check_options(result, book, site, marginals)
-    read = check_one_period(result, open_result(result))
-    if site is not None:
-        return _home(target, Site.open(site), read, marginals)
-    assert book is not None
-    made, verified = _local(read, book), _verified(read, book)
-    target.save(made)
-    facts: dict[str, Any] = {
-        "command": "round model", "model": str(output), "local": True,
-        "rows": made.n_rows, "noise_sd": made.noise_sd, "signed_by": signed_by(read),
-        "verified": verified,
-    }  # fmt: skip
-
-    def blocks() -> Iterator[Block]:
-        status = standing(read)
-        if verified is not None:
-            status = f"{status.partition(':')[0]}: verified on {verified}."
-        yield Paragraph([status])
-        yield f"About {made.n_rows:,} rows, with noise of {made.noise_sd:,.1f} on each count."
-        yield f"(In the result, the noise is {read.noise_sd:,.1f}.)"
-        yield f"Wrote {target}. It holds this site's exact counts: it must never leave."
-        yield f"  hushtable score DATA --model {output} -o scores.parquet"
-
-    return CommandResult(facts, blocks())
-
-
-def _check_options(
-    result: Path, book: Path | None, site: Path | None, marginals: Path | None
-) -> None:
-    """Refuse combinations of options that make no model."""
     if site is not None and book is not None:
         raise UsageError("--site and --book exclude each other: the site's file names its book")
     if site is None and marginals is not None:
@@ -109,10 +75,39 @@ def _check_options(
             f"{result} is already a model to score with: give --site for a home model, or --book "
             "for a local one"
         )
+    read = check_one_period(result, open_result(result))
+    if site is not None:
+        return _home(target, Site.open(site), read, marginals)
+    with Book.open(str(book)) as notes:
+        shares = {share.release for share in read.ledger.shares}
+        answer = next((one for one in notes.answers() if one.share.release in shares), None)
+        if answer is None:
+            raise RoundError(
+                f"{notes.site!r} has no part in this result: its book holds no answer to that round"
+            )
+        at = None if read.seal is None else notes.verified(read.seal.digest)
+    made = LocalModel.of(read, answer.share.release, answer.sent, answer.counts)
+    target.save(made)
+    verified = None if at is None else shown_time(at)
+    status = standing(read)
+    if verified is not None:
+        status = f"{status.partition(':')[0]}: verified on {verified}."
+    facts = {
+        "command": "round model", "model": str(output), "local": True,
+        "rows": made.n_rows, "noise_sd": made.noise_sd, "signed_by": signed_by(read),
+        "verified": verified,
+    }  # fmt: skip
+    blocks: list[Block] = [
+        Paragraph([status]),
+        f"About {made.n_rows:,} rows, with noise of {made.noise_sd:,.1f} on each count.",
+        f"(In the result, the noise is {read.noise_sd:,.1f}.)",
+        f"Wrote {target}. It holds this site's exact counts: it must never leave.",
+        f"  hushtable score DATA --model {output} -o scores.parquet",
+    ]
+    return CommandResult(facts, blocks)
 
 
 def _home(target: Target, site: Site, opened: Noised, marginals: Path | None) -> CommandResult:
-    """Make a home model from a site's own rows and a result."""
     columns = None if marginals is None else open_result(marginals)
     home = site.model(opened, columns)
     with target.writing():
@@ -120,36 +115,35 @@ def _home(target: Target, site: Site, opened: Noised, marginals: Path | None) ->
     with site.book() as notes:
         counted = Comparison.of(opened, notes).own_rows
     others = len(opened.ledger.shares) - 1
-    facts: dict[str, Any] = {
+    facts = {
         "command": "round model", "model": str(target.path), "weight": home.weight,
         "rows": home.n_rows, "rows_counted": counted, "rows_elsewhere": home.elsewhere.n_rows,
         "others": others, "noise_sd": home.elsewhere.noise_sd,
     }  # fmt: skip
-
-    def blocks() -> Iterator[Block]:
-        yield (
-            f"{home.n_rows:,} rows here, about {home.elsewhere.n_rows:,} elsewhere, "
-            f"with noise of {home.elsewhere.noise_sd:,.1f} on each count."
+    blocks: list[Block] = [
+        f"{home.n_rows:,} rows here, about {home.elsewhere.n_rows:,} elsewhere, "
+        f"with noise of {home.elsewhere.noise_sd:,.1f} on each count."
+    ]
+    if counted != home.n_rows:
+        words = (
+            f"The round counted {counted:,} rows of this site, and there are {home.n_rows:,} now. "
+            "Rarity at this site refers to the current rows."
         )
-        if counted != home.n_rows:
-            yield Paragraph([
-                f"The round counted {counted:,} rows of this site, and there are {home.n_rows:,} "
-                "now. Rarity at this site refers to the current rows."
-            ])  # fmt: skip
-        if others == 1:
-            yield (
-                "Only one other site took part: what is reported about elsewhere describes that "
-                "site."
-            )
-        if not home.weight:
-            yield (
-                "This site's rows are not rarer elsewhere than other rows, so they are ranked by "
-                "rarity here."
-            )
-        yield f"Wrote {target}. It holds this site's exact counts: it must never leave."
-        yield f"  hushtable score DATA --model {target.path} -o scores.csv"
-
-    return CommandResult(facts, blocks())
+        blocks.append(Paragraph([words]))
+    if others == 1:
+        blocks.append(
+            "Only one other site took part: what is reported about elsewhere describes that site."
+        )
+    if not home.weight:
+        blocks.append(
+            "This site's rows are not rarer elsewhere than other rows, so they are ranked by "
+            "rarity here."
+        )
+    blocks += [
+        f"Wrote {target}. It holds this site's exact counts: it must never leave.",
+        f"  hushtable score DATA --model {target.path} -o scores.csv",
+    ]
+    return CommandResult(facts, blocks)
 
 
 def check_one_period(path: Path, read: Noised) -> Noised:
@@ -160,26 +154,6 @@ def check_one_period(path: Path, read: Noised) -> Noised:
             "results of all periods so far (hushtable decode), and score with the sum"
         )
     return read
-
-
-def _verified(result: Noised, book: Path) -> str | None:
-    """Return when this site verified the result, according to its book."""
-    if result.seal is None:
-        return None
-    with Book.open(book) as notes:
-        at = notes.verified(result.seal.digest)
-    return None if at is None else shown_time(at)
-
-
-def _local(result: Noised, book: Path) -> LocalModel:
-    shares = {share.release for share in result.ledger.shares}
-    with Book.open(book) as notes:
-        for answer in notes.answers():
-            if answer.share.release in shares:
-                return LocalModel.of(result, answer.share.release, answer.sent, answer.counts)
-        raise RoundError(
-            f"{notes.site!r} has no part in this result: its book holds no answer to that round"
-        )
 
 
 _OwnBook = Annotated[
@@ -199,14 +173,12 @@ _MostRows = Annotated[
 ]
 _Alike = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--alike",
-        help=(
-            "The sites are known to have the same mix of rows: tolerate only differences by chance."
-        ),
+        "The sites are known to have the same mix of rows: tolerate only differences by chance.",
     ),
 ]
-_Alert = Annotated[bool, typer.Option("--alert", help="Exit with code 3 if the counts do not fit.")]
+_Alert = Annotated[bool, flag("--alert", "Exit with code 3 if the counts do not fit.")]
 
 
 def compare(
@@ -228,10 +200,14 @@ def compare(
       hushtable round compare result.hush --book north.book
       hushtable round compare result.hush --site north.toml
     """
-    read, place = open_result(result), None if site is None else Site.open(site)
-    with _opened_book(book, place) as notes:
+    if (book is None) == (site is None):
+        raise UsageError(
+            "give either this site's book (--book), or its file, which names the book (--site)"
+        )
+    read = open_result(result)
+    with Site.open(site).book() if site is not None else Book.open(str(book)) as notes:
         found = Comparison.of(read, notes, most_rows=most_rows, alike=alike)
-    facts: dict[str, Any] = {
+    facts = {
         "command": "round compare",
         "site": found.site,
         "own_rows": found.own_rows,
@@ -247,17 +223,6 @@ def compare(
         "fits": found.fits,
         "signed_by": signed_by(read),
     }
-
-    def blocks() -> Iterator[Block]:
-        yield Paragraph([standing(read)])
-        yield ""
-        yield from _blocks(found)
-        yield "\nThis output describes this site's rows exactly: do not send it to anyone."
-
-    return CommandResult(facts, blocks(), ABOVE if alert and found.fits is False else 0)
-
-
-def _blocks(found: Comparison) -> Iterator[Block]:
     strange = "-" if found.strange is None else f"{found.strange_rows:,} ({found.strange:.1%})"
     most = "-" if found.most_rows is None else f"{found.most_rows:,}"
     others = "the other site" if found.other_sites == 1 else f"the {found.other_sites} other sites"
@@ -266,16 +231,12 @@ def _blocks(found: Comparison) -> Iterator[Block]:
         [f"of {others} (+/- {2 * found.rows_sd:,.0f})", f"{found.other_rows:,.0f}", most],
         ["of these, of a kind that this site hardly has", strange, f"{found.level:.1%}"],
     ]
-    yield TextTable(["rows", "about", "at most"], lines)
-    yield ""
-    yield Paragraph(found.words())
-
-
-def _opened_book(book: Path | None, place: Site | None) -> AbstractContextManager[Book]:
-    if book is not None and place is None:
-        return Book.open(book)
-    if place is not None and book is None:
-        return place.book()
-    raise UsageError(
-        "give either this site's book (--book), or its file, which names the book (--site)"
-    )
+    blocks: list[Block] = [
+        Paragraph([standing(read)]),
+        "",
+        TextTable(["rows", "about", "at most"], lines),
+        "",
+        Paragraph(found.words()),
+        "\nThis output describes this site's rows exactly: do not send it to anyone.",
+    ]
+    return CommandResult(facts, blocks, ABOVE if alert and found.fits is False else 0)

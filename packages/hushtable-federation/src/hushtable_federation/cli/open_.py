@@ -1,35 +1,31 @@
-"""``hushtable round open``: a signed round that every site is asked to answer."""
+"""``hushtable round open``, ``next``, and ``amend``: what a coordinator signs."""
 
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from hushtable import files
-from hushtable.cli import options as options
-from hushtable.cli.options import argument, option
-from hushtable.cli.output import Target
+from hushtable.cli import options
+from hushtable.cli.options import argument, flag, option
+from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.schema import read_schema
-from hushtable.errors import UsageError
+from hushtable.errors import RoundError, UsageError
+from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import Design
-from hushtable_federation.cli._common import (
-    Days,
-    KeyFile,
-    cards,
-    days_on,
-    period_facts,
-    read_round,
-)
-from hushtable_federation.clock import shown_time, stamp
+from hushtable_federation.cli import _common as common
+from hushtable_federation.clock import now, shown_time, stamp
+from hushtable_federation.coordinator import round_after, tables_after
 from hushtable_federation.describe import period_words
 from hushtable_federation.keys import Keys
-from hushtable_federation.plausible_ranges import cells_for
-from hushtable_federation.ranges import check_expected, range_words
-from hushtable_federation.round import Round
+from hushtable_federation.ranges import cells_for, check_expected, range_words
+from hushtable_federation.result import Result
+from hushtable_federation.round import Round, check_coordinator
+from hushtable_federation.settings import SiteSettings
+from hushtable_federation.site import Site
 from hushtable_federation.terms import Every, TermOptions
 
 _Plan = Annotated[
@@ -76,9 +72,8 @@ _Starts = Annotated[
 ]
 _Ranges = Annotated[
     bool,
-    typer.Option(
-        "--ranges",
-        help="For a schema: a round for plausible ranges only, which get the whole budget.",
+    flag(
+        "--ranges", "For a schema: a round for plausible ranges only, which get the whole budget."
     ),
 ]
 _Previous = Annotated[list[Path] | None, option("ROUND", "Round that the plan was drawn from.")]
@@ -87,11 +82,11 @@ _Previous = Annotated[list[Path] | None, option("ROUND", "Round that the plan wa
 def open_(
     plan: _Plan,
     roster: _Roster,
-    key: KeyFile,
+    key: common.KeyFile,
     epsilon: _Total,
     output: options.Output,
     delta: options.Delta = 1e-6,
-    days: Days = 14.0,
+    days: common.Days = 14.0,
     title: _Title = "",
     expected_rows: options.ExpectedRows = None,
     masks: _Masks = True,
@@ -117,7 +112,11 @@ def open_(
       hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
     """
     target = Target(output, [plan, *roster])
-    sites, keys = cards(roster), Keys.load(key)
+    try:
+        day = None if starts is None else datetime.date.fromisoformat(starts)
+    except ValueError:
+        raise UsageError(f"--starts {starts!r:.40}: needs a day such as 2027-03-01") from None
+    sites, keys = common.cards(roster), Keys.load(key)
     terms: TermOptions = {
         "epsilon": epsilon, "delta": delta, "masked": masks, "least": least, "colluders": colluders,
         "adjacency": adjacency, "rows_per_person": rows_per_person,
@@ -127,21 +126,14 @@ def open_(
         _what(plan, expected_rows, epsilon, delta, 1 if masks else len(sites), times, ranges),
         sites,
         keys,
-        deadline=days_on(days),
+        deadline=common.days_on(days),
         title=title,
-        previous=[read_round(path).round_id for path in previous or []],
-        **_calendar(every, starts),
+        previous=[common.read_round(path).round_id for path in previous or []],
+        every=every,
+        starts=day,
         **terms,
     )
-    return report(round_, target, "round open")
-
-
-def _calendar(every: Every | None, starts: str | None) -> dict[str, Any]:
-    try:
-        day = None if starts is None else datetime.date.fromisoformat(starts)
-    except ValueError:
-        raise UsageError(f"--starts {starts!r:.40}: needs a day such as 2027-03-01") from None
-    return {"every": every, "starts": day}
+    return _report(round_, target, "round open")
 
 
 def _what(
@@ -153,19 +145,25 @@ def _what(
     times: int | None,
     ranges: bool,
 ) -> Plan:
-    """Return the plan to count under: that of the file, or one that suits the schema."""
     if ranges and (path.suffix != ".toml" or times is not None):
         raise UsageError("--ranges goes with a schema (.toml) and --expected-rows, without --times")
     if path.suffix != ".toml":
         if expected_rows is not None:
             raise UsageError("--expected-rows goes with a schema; a plan has its own layout")
-        return _of_times(files.read(path).build(Plan.from_file), path, times)
+        plan = files.read(path).build(Plan.from_file)
+        periods = None if plan.horizon is None else plan.horizon.periods
+        if times not in (None, periods):
+            has = "no horizon" if periods is None else f"a horizon of {periods} periods"
+            raise UsageError(
+                f"--times {times}, and {path} has {has}: leave out --times, or draw a plan for "
+                f"{times} (hushtable plan draw --horizon {times})"
+            )
+        return plan
     if expected_rows is None:
         raise UsageError(
             f"{path} is a schema: give --expected-rows, a public estimate of the rows of all sites"
             + ("" if times is None else ", in all periods")
         )
-
     schema = read_schema(path)
     design = Design(epsilon, delta, expected_rows, releases)
     if ranges:
@@ -177,65 +175,164 @@ def _what(
     return kind(schema, **design.to_dict())
 
 
-def _of_times(plan: Plan, path: Path, times: int | None) -> Plan:
-    """Return the plan if it has that many periods; raise `UsageError` otherwise."""
-    periods = None if plan.horizon is None else plan.horizon.periods
-    if times not in (None, periods):
-        has = "no horizon" if periods is None else f"a horizon of {periods} periods"
-        raise UsageError(
-            f"--times {times}, and {path} has {has}: leave out --times, or draw a plan for {times} "
-            f"(hushtable plan draw --horizon {times})"
-        )
-    return plan
-
-
-def report(round_: Round, target: Target, command: str) -> CommandResult:
-    """Write a new round, and report it."""
+def _report(round_: Round, target: Target, command: str) -> CommandResult:
     check_expected(round_)
     target.save(round_)
-    terms = round_.terms
+    terms, plan = round_.terms, round_.plan
     facts = {
         "command": command,
         "round": str(target.path),
         "round_id": round_.round_id,
         "fingerprint": round_.fingerprint,
-        "plan_id": round_.plan.plan_id,
-        "detector": round_.plan.detector,
+        "plan_id": plan.plan_id,
+        "detector": plan.detector,
         "sites": round_.names,
         "terms": terms.to_dict(),
         "site_scale": round_.site_scale,
         "deadline": stamp(round_.deadline),
-        **period_facts(round_),
+        **common.period_facts(round_),
     }
+    blocks: list[Block] = [f"Round {round_.round_id[:12]}, until {shown_time(round_.deadline)}.\n"]
+    if period := period_words(round_):
+        blocks.append(f"{period}.\n")
+    roster = [[card.name, card.fingerprint] for card in round_.sites]
+    blocks += [
+        TextTable(["site", "fingerprint of its card"], roster, left=2),
+        f"\nFingerprint of all cards: {round_.fingerprint}",
+        "In a call of all parties, everyone reads it aloud from the own screen.\n",
+        Paragraph(terms.sentences(round_.site_scale, len(round_.sites), round_.needed)),
+    ]
+    if plan.design is not None:  # the accuracy to expect, from the plan's public numbers
+        words = [plan.design.words()] if plan.purpose.scores_rows else range_words(round_)
+        blocks += ["", Paragraph(words)] if words else []
+    if round_.coordinator in round_.sites:
+        blocks.append(
+            f"\n{round_.coordinator.name} is also a site: the others refuse the round unless\n"
+            "their policies allow it (coordinator_may_be_site)."
+        )
+    blocks.append(
+        f"\nWrote {target}. To put it into the shared folder of the round:\n"
+        f"  hushtable round sync FOLDER --key KEY --post {target.path}\n"
+        "At each site:\n"
+        f"  hushtable round show {target.path} --key SITE.key\n"
+        "  hushtable round sync FOLDER DATA --key SITE.key"
+    )
+    return CommandResult(facts, blocks)
 
-    def blocks() -> Iterator[Block]:
-        yield f"Round {round_.round_id[:12]}, until {shown_time(round_.deadline)}.\n"
-        if period := period_words(round_):
-            yield f"{period}.\n"
-        roster = [[card.name, card.fingerprint] for card in round_.sites]
-        yield TextTable(["site", "fingerprint of its card"], roster, left=2)
-        yield f"\nFingerprint of all cards: {round_.fingerprint}"
-        yield "In a call of all parties, everyone reads it aloud from the own screen.\n"
-        yield Paragraph(terms.sentences(round_.site_scale, len(round_.sites), round_.needed))
-        yield from _expected(round_)
-        if round_.coordinator in round_.sites:
-            yield f"\n{round_.coordinator.name} is also a site: the others refuse the round unless"
-            yield "their policies allow it (coordinator_may_be_site)."
-        yield f"\nWrote {target}. To put it into the shared folder of the round:"
-        yield f"  hushtable round sync FOLDER --key KEY --post {target.path}"
-        yield "At each site:"
-        yield f"  hushtable round show {target.path} --key SITE.key"
-        yield "  hushtable round sync FOLDER DATA --key SITE.key"
 
-    return CommandResult(facts, blocks())
+# --- round next -----------------------------------------------------------------------------------
+
+_Result = Annotated[
+    Path | None, argument("[RESULT]", "The result of ROUND, if it is a marginals round.")
+]
+_Again = Annotated[bool, flag("--again", "Open the same period again, with a later deadline.")]
+_Joining = Annotated[
+    list[Path] | None, option("CARD", "Card of a site that joins. May be repeated.", "--site")
+]
 
 
-def _expected(round_: Round) -> Iterator[Block]:
-    """Describe the accuracy to expect despite the noise, from the plan's public numbers."""
-    plan = round_.plan
-    if plan.design is None:
-        return
-    said = [plan.design.words()] if plan.purpose.scores_rows else range_words(round_)
-    if said:
-        yield ""
-        yield Paragraph(said)
+def next_(
+    round_: common.RoundFile,
+    key: common.KeyFile,
+    output: options.Output,
+    result: _Result = None,
+    days: common.Days = 14.0,
+    seed: options.Seed = None,
+    again: _Again = False,
+    site: _Joining = None,
+) -> CommandResult:
+    """Open the round for the next period, or the one after a marginals round.
+
+    For a stream of periods, give no result: roster and terms stay the same, and the period is the
+    next one, or the same one with --again. For marginals, the command draws the refined plan from
+    their signed result; the total epsilon covers both rounds.
+
+    Example:
+      hushtable round next march.hush --key lead.key -o april.hush
+      hushtable round next first.hush result.hush --key lead.key -o second.hush
+    """
+    target = Target(output, [round_, result])
+    asked = common.read_round(round_)
+    is_period = asked.period is not None
+    if is_period and (result is not None or seed is not None):
+        raise UsageError(
+            f"{round_} is about period {asked.period}: leave out the result and --seed, which the "
+            "next period does not need"
+        )
+    if not is_period and asked.plan.purpose is not Purpose.MARGINALS:
+        raise RoundError(
+            f"{round_} is about {asked.plan.detector}: round next continues marginals or periods; "
+            "the result of this round is already a model"
+        )
+    if not is_period and (again or site):
+        raise UsageError(
+            f"{round_} is a marginals round: leave out --again and --site, which are for periods"
+        )
+    keys, deadline = Keys.load(key), common.days_on(days)
+    check_coordinator(asked, keys)
+    if is_period:
+        joining = common.cards(site or [])
+        following = asked.next(keys, joining=joining, deadline=deadline, again=again)
+        return _report(following, target, "round next")
+    if result is None:
+        raise UsageError(f"{round_} is a marginals round: give its result, too")
+    read = Result.load(result)
+    read.check_round(asked)
+    tables = tables_after(asked.plan, read.counts, seed=seed)
+    return _report(round_after(asked, tables, keys, deadline), target, "round next")
+
+
+# --- round amend ----------------------------------------------------------------------------------
+
+_LeadsKey = Annotated[Path, option("FILE", "The coordinator's keys, or its file.", "--key")]
+_MoreDays = Annotated[
+    float | None, option("N", "Number of days from now until the deadline.", min=0, max=3650)
+]
+_Drop = Annotated[
+    list[str] | None,
+    option("SITE", "Continue without this site: it is late, away, or has lost its keys."),
+]
+_Why = Annotated[str, option("TEXT", "The reason, which the sites will see.")]
+
+
+def amend(
+    key: _LeadsKey,
+    folder: common.FolderArgument = "",
+    days: _MoreDays = None,
+    drop: _Drop = None,
+    why: _Why = "",
+    which: common.Which = "",
+) -> CommandResult:
+    """Extend a round in a folder, or go on without a site.
+
+    You sign the change, and the sites see it. You can amend a round until it is decided which sites
+    are in the sum. After that, no site can be dropped, and the other sites make up for missing
+    ones. Drop a site whose keys are no longer trusted; it gets a new card in the next round.
+
+    Example:
+      hushtable round amend /mnt/round --key lead.key --days 3 --drop north --why "server down"
+    """
+    if days is None and not drop:
+        raise UsageError("nothing to amend: give --days, --drop, or both")
+    settings = SiteSettings.load(key)
+    common.check_folder(folder, settings)
+    deadline = None if days is None else common.days_on(days)
+    asked, made = Site(settings).lead.amend(
+        folder, which=which, deadline=deadline, drop=drop or (), why=why
+    )
+    facts = {
+        "command": "round amend",
+        "round_id": asked.round_id,
+        "number": made.number,
+        "deadline": stamp(made.deadline),
+        "dropped": list(made.dropped),
+        "why": made.why,
+    }
+    over = " (over)" if now() > made.deadline else ""
+    lines = [
+        f"Round {asked.round_id[:12]}, amendment {made.number}:",
+        f"  until {shown_time(made.deadline)}{over}",
+        *([f"  without {', '.join(map(shown, made.dropped))}"] if made.dropped else []),
+        f"It is in {folder or settings.address.folder}. Continue with: hushtable round sync",
+    ]
+    return CommandResult(facts, lines)

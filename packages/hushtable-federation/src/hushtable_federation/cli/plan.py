@@ -126,7 +126,6 @@ def second(first: _First, gate: _Gate, output: options.Output) -> CommandResult:
 
 
 def _exact_counts(plan: Plan) -> Sequence[str]:
-    """Report that a plan holds exact counts, if it does."""
     if not plan.data_dependent:
         return ()
     return (

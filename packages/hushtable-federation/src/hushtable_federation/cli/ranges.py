@@ -2,9 +2,8 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,7 @@ from hushtable.cli.options import Language, Output, option
 from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import READS, Reads
-from hushtable.counts.base import Counts, Noised
+from hushtable.counts.base import Noised
 from hushtable.data.options import RowOptions
 from hushtable.data.spreadsheets import harmless
 from hushtable.errors import UsageError
@@ -25,16 +24,20 @@ from hushtable.report.page import check_extra, html
 from hushtable_federation.cli._ranges_page import ranges_page
 from hushtable_federation.cli.model import ResultFile, check_one_period
 from hushtable_federation.language import _
-from hushtable_federation.plausible_ranges import (
+from hushtable_federation.ranges import (
     QUANTILES,
     SURE,
+    TOLERATED,
+    OwnValues,
     PlausibleRange,
+    RangeLimit,
     ValueHistogram,
     category_counts,
     check_quantiles,
     histograms,
+    own_values,
+    schema_text,
 )
-from hushtable_federation.ranges import TOLERATED, OwnValues, own_values, schema_text
 from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
 
@@ -71,39 +74,14 @@ _EXACT = "This output describes this site's rows exactly: do not send it to anyo
 
 
 @dataclass(frozen=True)
-class _RangesRead:
+class _RangesFound:
     result: Noised
     quantiles: tuple[float, float]
     tolerated: float
-    reads: RowOptions
-    data: str | None
-    site: Site | None
-
-    @cached_property
-    def histograms(self) -> list[ValueHistogram]:
-        return histograms(self.result)
-
-    @cached_property
-    def ranges(self) -> list[PlausibleRange]:
-        return [one.range(self.quantiles) for one in self.histograms]
-
-    @cached_property
-    def own(self) -> list[OwnValues]:
-        if self.data is None:
-            return []
-        plan = self.result.plan
-        by: dict[str, Sequence[PlausibleRange]] = {"all": self.ranges}
-        if self.site is not None:
-            by["others"] = [one.range(self.quantiles) for one in histograms(self._others)]
-        return own_values(self.reads.open_as(self.data, plan.schema), plan, by)
-
-    @property
-    def _others(self) -> Counts:
-        from hushtable_federation.comparison import others_in
-
-        assert self.site is not None
-        with self.site.book() as book:
-            return others_in(self.result, book, Purpose.MARGINALS)
+    histograms: list[ValueHistogram]
+    ranges: list[PlausibleRange]
+    #: The site's own values next to the ranges; empty without own rows.
+    own: list[OwnValues]
 
     def failing(self, whose: str = "all") -> list[str]:
         return [one.feature.name for one in self.own if one.fails(self.tolerated, whose)]
@@ -112,39 +90,6 @@ class _RangesRead:
     def about(self) -> str:
         ledger, n = self.result.ledger, len(self.result.ledger.shares)
         return f"{n} {'site' if n == 1 else 'sites'}, epsilon {ledger.epsilon:.3g} (hushtable)"
-
-    def text(self, ending: str) -> str:
-        if ending == ".toml":
-            return schema_text(self.result, self.ranges)
-        if ending == ".html":
-            limits = self.quantiles, self.tolerated
-            return html(
-                ranges_page(
-                    self.result, limits, self.ranges, self.histograms, self.own, _dry_run(self)
-                )
-            )
-        if self.reads.recipe is None:
-            return _plain(self.ranges, self.about)
-        made = self.reads.recipe.thresholds
-        ranges = made.ranges(self.histograms, self.quantiles)
-        text: str = made.text(ranges, self.tolerated, self.about)
-        return text
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        return {
-            "quantiles": list(self.quantiles), "sites": len(self.result.ledger.shares),
-            "epsilon": self.result.ledger.epsilon, "noise_sd": self.result.noise_sd,
-            "ranges": [one.to_dict() for one in self.ranges],
-            "statistics": [_statistics(one) for one in self.histograms],
-            "categories": category_counts(self.result),
-            **({"own_is": _EXACT} if self.own else {}),
-            "own": [
-                one.to_dict()
-                | {"fails": one.fails(self.tolerated)}
-                | {"fails_by_others": one.fails(self.tolerated, "others")} for one in self.own
-            ],
-        }  # fmt: skip
 
 
 def ranges(
@@ -178,16 +123,44 @@ def ranges(
         check_extra()
     place = None if site is None else Site.open(site)
     read = check_one_period(result, open_result(result))
-    found = _RangesRead(read, _quantiles(quantiles), tolerated, *_rows(place, data, reads), place)
-    with speaking(language if target.path.suffix == ".html" else ENGLISH):
-        text = found.text(target.path.suffix)
-    own = found.own
+    try:
+        given = [float(one) for one in quantiles.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"--quantiles {quantiles}: needs two numbers, such as 0.005,0.995"
+        ) from None
+    limits = check_quantiles(given)
+    reads, data = _rows(place, data, reads)
+    drawn = histograms(read)
+    found_ranges = [one.range(limits) for one in drawn]
+    by: dict[str, Sequence[PlausibleRange]] = {"all": found_ranges}
+    own: list[OwnValues] = []
+    if data is not None:
+        if place is not None:
+            from hushtable_federation.comparison import others_in  # SciPy takes a while to import
+
+            with place.book() as book:
+                others = others_in(read, book, Purpose.MARGINALS)
+            by["others"] = [one.range(limits) for one in histograms(others)]
+        own = own_values(reads.open_as(data, read.plan.schema), read.plan, by)
+    found = _RangesFound(read, limits, tolerated, drawn, found_ranges, own)
+    facts = _facts(found)
+    if target.path.suffix == ".html":
+        with speaking(language):
+            text = _page(found)
+    elif target.path.suffix == ".toml":
+        text = schema_text(read, found.ranges)
+    elif reads.recipe is None:
+        text = _plain(found)
+    else:
+        made = reads.recipe.thresholds
+        text = made.text(made.ranges(drawn, limits), tolerated, found.about)
+    private = bool(own) and target.path.suffix == ".html"
     with target.writing():
-        files.write_bytes(
-            target.path, text.encode(), private=bool(own) and output.suffix == ".html"
-        )
-    facts = {"command": "round ranges", "output": str(output), **found.facts}
-    return CommandResult(facts, _blocks(found, target))
+        files.write_bytes(target.path, text.encode(), private=private)
+    keep = " Keep this file where the rows are: it describes them exactly." if private else ""
+    facts = {"command": "round ranges", "output": str(output), **facts}
+    return CommandResult(facts, [*_blocks(found), Paragraph([f"Wrote {target}.{keep}"])])
 
 
 def _rows(place: Site | None, data: str | None, reads: RowOptions) -> tuple[RowOptions, str | None]:
@@ -201,50 +174,79 @@ def _rows(place: Site | None, data: str | None, reads: RowOptions) -> tuple[RowO
     return RowOptions(**place.settings.reads), rows
 
 
-def _quantiles(text: str) -> tuple[float, float]:
-    try:
-        given = [float(one) for one in text.split(",")]
-    except ValueError:
-        raise UsageError(f"--quantiles {text}: needs two numbers, such as 0.005,0.995") from None
-    return check_quantiles(given)
+def _facts(found: _RangesFound) -> dict[str, Any]:
+    return {
+        "quantiles": list(found.quantiles), "sites": len(found.result.ledger.shares),
+        "epsilon": found.result.ledger.epsilon, "noise_sd": found.result.noise_sd,
+        "ranges": [one.to_dict() for one in found.ranges],
+        "statistics": [_statistics(one) for one in found.histograms],
+        "categories": category_counts(found.result),
+        **({"own_is": _EXACT} if found.own else {}),
+        "own": [
+            one.to_dict()
+            | {"fails": one.fails(found.tolerated)}
+            | {"fails_by_others": one.fails(found.tolerated, "others")} for one in found.own
+        ],
+    }  # fmt: skip
 
 
-def _plain(ranges: Sequence[PlausibleRange], about: str) -> str:
+def _page(found: _RangesFound) -> str:
+    limits = found.quantiles, found.tolerated
+    page = ranges_page(
+        found.result, limits, found.ranges, found.histograms, found.own, _dry_run(found)
+    )
+    return html(page)
+
+
+def _plain(found: _RangesFound) -> str:
     lines = io.StringIO()
     write = csv.writer(lines, lineterminator="\n").writerow
     write(["column", "unit", "low", "high", "lowNotes", "highNotes"])
-    for one in ranges:
+    for one in found.ranges:
         if one.limits:
-            values = [f"{limit.value:.10g}" for limit in one.limits]
-            said = f"about {one.values:,} values, {about}"
-            notes = [f"{limit.words(one.feature.unit)}; {said}" for limit in one.limits]
-            texts = one.feature.name, one.feature.unit
-            write([*map(harmless, texts), *values, *notes])
+            about = f"about {one.values:,} values, {found.about}"
+            write([
+                harmless(one.feature.name),
+                harmless(one.feature.unit),
+                *(f"{limit.value:.10g}" for limit in one.limits),
+                *(f"{limit.words(one.feature.unit)}; {about}" for limit in one.limits),
+            ])  # fmt: skip
     return lines.getvalue()
 
 
-def _blocks(found: _RangesRead, target: Target) -> Iterator[Block]:
-    given = [one for one in found.ranges if one.limits]
+def _blocks(found: _RangesFound) -> list[Block]:
     low, high = found.quantiles
-    yield f"Ranges from the quantile {low:g} to {high:g}, from {found.about}.\n"
-    if given:
+    blocks: list[Block] = [f"Ranges from the quantile {low:g} to {high:g}, from {found.about}.\n"]
+    if given := [one for one in found.ranges if one.limits]:
         lines = [
             [shown(one.feature.name), shown(one.feature.unit), *map(_limit_words, one.limits),
              f"{one.values:,}"]
             for one in given
         ]  # fmt: skip
-        yield TextTable(["column", "unit", "low", "high", "values"], lines, left=2)
-        yield "\nIn parentheses: the 95% interval of the quantile, given the noise."
+        blocks += [
+            TextTable(["column", "unit", "low", "high", "values"], lines, left=2),
+            "\nIn parentheses: the 95% interval of the quantile, given the noise.",
+        ]
     if lacking := [one for one in found.ranges if not one.limits]:
-        yield "\nLeft out, because these columns have too few values for a range:\n"
         lines = [[shown(one.feature.name), f"{one.values:,}", f"{one.needed:,}"] for one in lacking]
-        yield TextTable(["column", "values, about", "needed"], lines, left=1)
-        yield "\nQuantiles nearer to the middle need fewer values (--quantiles 0.025,0.975)."
-    yield from _statistics_blocks(found)
-    yield from _own_blocks(found)
-    private = found.own and target.path.suffix == ".html"
-    keep = " Keep this file where the rows are: it describes them exactly." if private else ""
-    yield Paragraph([f"Wrote {target}.{keep}"])
+        blocks += [
+            "\nLeft out, because these columns have too few values for a range:\n",
+            TextTable(["column", "values, about", "needed"], lines, left=1),
+            "\nQuantiles nearer to the middle need fewer values (--quantiles 0.025,0.975).",
+        ]
+    lines = []
+    for one in found.histograms:
+        mean, median = one.mean(), one.median()
+        if mean is not None and median is not None:
+            words = f"{mean[0]:.4g} (+/- {mean[1]:.2g})"
+            lines.append([shown(one.feature.name), words, _limit_words(median)])
+    if lines:
+        blocks += ["", TextTable(["column", "mean", "median"], lines, left=1)]
+    noise = f"{SURE * found.result.noise_sd:,.0f}"
+    for name, counts in category_counts(found.result).items():
+        words = ", ".join(f"{category} {n:,}" for category, n in counts.items())
+        blocks.append(Paragraph([f"{shown(name)}: {shown(words)} (each +/- {noise})."]))
+    return blocks + (_own_blocks(found) if found.own else [])
 
 
 def _statistics(one: ValueHistogram) -> dict[str, Any]:
@@ -252,65 +254,49 @@ def _statistics(one: ValueHistogram) -> dict[str, Any]:
     return {
         "name": one.feature.name, "values": max(0, round(one.values)),
         "mean": None if mean is None else mean[0], "off": None if mean is None else mean[1],
-        "median": None if median is None else median.to_dict(),
+        "median": None if median is None else asdict(median),
     }  # fmt: skip
 
 
-def _statistics_blocks(found: _RangesRead) -> Iterator[Block]:
-    lines = []
-    for one in found.histograms:
-        mean, median = one.mean(), one.median()
-        if mean is not None and median is not None:
-            said = f"{mean[0]:.4g} (+/- {mean[1]:.2g})"
-            lines.append([shown(one.feature.name), said, _limit_words(median)])
-    if lines:
-        yield ""
-        yield TextTable(["column", "mean", "median"], lines, left=1)
-    noise = f"{SURE * found.result.noise_sd:,.0f}"
-    for name, counts in category_counts(found.result).items():
-        said = ", ".join(f"{category} {n:,}" for category, n in counts.items())
-        yield Paragraph([f"{shown(name)}: {shown(said)} (each +/- {noise})."])
-
-
-def _limit_words(limit: Any) -> str:
+def _limit_words(limit: RangeLimit) -> str:
     low, high = limit.interval
     return f"{limit.value:.10g} ({low:.10g} to {high:.10g})"
 
 
-def _own_blocks(found: _RangesRead) -> Iterator[Block]:
-    if not found.own:
-        return
-    yield "\nDry run: own values beyond the limits.\n"
+def _own_blocks(found: _RangesFound) -> list[Block]:
     headers, rows = _dry_run(found)
-    yield TextTable(headers, [[shown(cell) for cell in row] for row in rows], left=2)
     failing = found.failing()
-    said = [
+    words = [
         f"{len(failing) or 'None'} of {len(rows)} would fail. A column fails if more than "
         f"{found.tolerated:g}% of its values lie beyond a limit."
     ]
     if others := found.failing("others"):
-        said += [
+        words.append(
             f"By the limits of the other sites alone, {len(others)} would fail: "
             f"{', '.join(others)}. An error at this site moves the common limits, but not these."
-        ]
-    said += [_EXACT]
-    yield Paragraph(said)
+        )
+    return [
+        "\nDry run: own values beyond the limits.\n",
+        TextTable(headers, [[shown(cell) for cell in row] for row in rows], left=2),
+        Paragraph([*words, _EXACT]),
+    ]
 
 
-def _dry_run(found: _RangesRead) -> tuple[list[str], list[list[str]]]:
+def _dry_run(found: _RangesFound) -> tuple[list[str], list[list[str]]]:
     headers = [_("column"), _("verdict"), _("% below"), _("% above"), _("values")]
     with_others = any("others" in one.beyond for one in found.own)
     if with_others:
         headers += [_("by others'"), _("% below others'"), _("% above others'")]
+
+    def fails(one: OwnValues) -> bool:
+        return any(one.fails(found.tolerated, whose) for whose in one.beyond)
+
     lines = []
-    failing = [
-        one for one in found.own if any(one.fails(found.tolerated, whose) for whose in one.beyond)
-    ]
-    for one in [*failing, *(one for one in found.own if one not in failing)]:
-        if not one.beyond:
-            continue
-        line = [one.feature.name, *_verdict(one, "all", found.tolerated), numerals(f"{one.n:,}")]
-        lines.append(line + (_verdict(one, "others", found.tolerated) if with_others else []))
+    for one in sorted(found.own, key=fails, reverse=True):
+        if one.beyond:
+            line = [one.feature.name, *_verdict(one, "all", found.tolerated)]
+            line.append(numerals(f"{one.n:,}"))
+            lines.append(line + (_verdict(one, "others", found.tolerated) if with_others else []))
     return headers, lines
 
 

@@ -1,23 +1,27 @@
-"""``hushtable round show`` and ``approve``: what an officer reviews and signs."""
+"""``hushtable round show``, ``approve``, and ``verify``: what an officer reviews and signs."""
 
-from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli.options import Output, argument, option
 from hushtable.cli.output import Target, shown, size
 from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph, TextTable
+from hushtable.describe.content import signed_by
 from hushtable.describe.plan import column_rows, values
-from hushtable.errors import UsageError
+from hushtable.errors import RoundError, UsageError
 from hushtable.files import Content
 from hushtable.privacy.accounting import rounded_up
+from hushtable_federation.book.book import Book
 from hushtable_federation.cli import _common as common
-from hushtable_federation.cli._common import RoundFile, read_round
+from hushtable_federation.clock import now
 from hushtable_federation.describe import officer_words, round_lines
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.language import _
-from hushtable_federation.policy import Approval, Policy, load_policy
+from hushtable_federation.policy import Approval, load_policy
+from hushtable_federation.result import Result
 from hushtable_federation.round import Round
+from hushtable_federation.signatures import grouped
 from hushtable_federation.site import Site
 from hushtable_federation.standing import Standing, parties
 
@@ -55,19 +59,16 @@ def show(
             raise UsageError("give the file of a round, or a policy alone (--policy)")
         return _policy(policy)
     asked = common.read_round(round_)
-    standing: dict[str, Any] = {"known": {}, "policy": None, "beside_cost": "", "further": []}
+    known: dict[str, str] = {}
+    policy_facts: dict[str, Any] | None = None
+    beside_cost, further = "", list[float]()
     if key is not None:
         found = Standing.of(Site.open(key, **common.given(book=book, policy=policy)), asked)
         if found.officer:
             found.words.append(f"The officer {found.officer} has to sign it (round approve).")
         policy_facts = {"allows": found.allows, "words": found.words}
-        standing = {
-            "known": found.known,
-            "policy": policy_facts,
-            "beside_cost": found.beside_cost,
-            "further": found.further,
-        }
-    facts: dict[str, Any] = {
+        known, beside_cost, further = found.known, found.beside_cost, found.further
+    facts = {
         "command": "round show",
         "round_id": asked.round_id,
         "fingerprint": asked.fingerprint,
@@ -79,43 +80,42 @@ def show(
         "site_scale": asked.site_scale,
         "coordinator": asked.coordinator.to_dict(),
         "sites": [card.to_dict() for card in asked.sites],
-        **standing,
+        "known": known,
+        "policy": policy_facts,
+        "beside_cost": beside_cost,
+        "further": further,
     }
-
-    def blocks() -> Iterator[Block]:
-        yield from round_blocks(asked, standing["known"], standing["beside_cost"])
-        if standing["policy"] is not None:
-            yield "\nThis site\n"
-            yield Paragraph(standing["policy"]["words"], indent="  ")
-        if len(standing["further"]) > 1:
-            headers = ["further rounds like this", "epsilon of all rounds"]
-            yield ""
-            yield TextTable(
-                headers,
-                [[f"{k}", f"{rounded_up(one):g}"] for k, one in enumerate(standing["further"])],
-            )
-
-    return CommandResult(facts, blocks())
+    blocks = round_blocks(asked, known, beside_cost)
+    if policy_facts is not None:
+        blocks += ["\nThis site\n", Paragraph(policy_facts["words"], indent="  ")]
+    if len(further) > 1:
+        rows = [[f"{k}", f"{rounded_up(one):g}"] for k, one in enumerate(further)]
+        blocks += ["", TextTable(["further rounds like this", "epsilon of all rounds"], rows)]
+    return CommandResult(facts, blocks)
 
 
-def round_blocks(asked: Round, known: dict[str, str], beside_cost: str) -> Iterator[Block]:
-    """Print what a round counts, what its cost does not contain here, and who takes part."""
-    yield Paragraph(officer_words(asked))
-    yield ""
+def round_blocks(asked: Round, known: dict[str, str], beside_cost: str) -> list[Block]:
+    """Return what a round counts, what its cost does not contain here, and who takes part."""
+    lines = []
     for label, value in round_lines(asked).items():
-        yield f"{label:<13}{shown(value)}"
+        lines.append(f"{label:<13}{shown(value)}")
         if label == _("Cost") and beside_cost:
-            yield f"{'':<13}{shown(beside_cost)}"
-    yield ""
-    rows = [[shown(cell) for cell in row] for row in column_rows(asked.plan)]
-    yield TextTable(["column", "kind", "range or categories"], rows, left=3)
-    yield ""
+            lines.append(f"{'':<13}{shown(beside_cost)}")
+    columns = [[shown(cell) for cell in row] for row in column_rows(asked.plan)]
     headers = ["role", "name", "fingerprint of the card", *(["here"] if known else [])]
     rows = [[role, card.name, card.fingerprint] for role, card in parties(asked)]
     for row in rows if known else []:
         row.append(known[f"{row[0]} {row[1]}"])
-    yield TextTable(headers, rows, left=len(headers))
-    yield f"\nFingerprint of all cards: {asked.fingerprint}"
+    return [
+        Paragraph(officer_words(asked)),
+        "",
+        *lines,
+        "",
+        TextTable(["column", "kind", "range or categories"], columns, left=3),
+        "",
+        TextTable(headers, rows, left=len(headers)),
+        f"\nFingerprint of all cards: {asked.fingerprint}",
+    ]
 
 
 _OfficersKey = Annotated[
@@ -123,7 +123,7 @@ _OfficersKey = Annotated[
 ]
 
 
-def approve(round_: RoundFile, key: _OfficersKey, output: Output) -> CommandResult:
+def approve(round_: common.RoundFile, key: _OfficersKey, output: Output) -> CommandResult:
     """Sign a round as the officer whom a site's policy names.
 
     Review the round first: hushtable round show.
@@ -132,7 +132,7 @@ def approve(round_: RoundFile, key: _OfficersKey, output: Output) -> CommandResu
       hushtable round approve round.hush --key officer.key -o round.approval
     """
     target = Target(output, [round_, key])
-    asked, keys = read_round(round_), Keys.load(key)
+    asked, keys = common.read_round(round_), Keys.load(key)
     target.save(Approval.sign(asked, keys))
     facts = {
         "command": "round approve",
@@ -141,71 +141,56 @@ def approve(round_: RoundFile, key: _OfficersKey, output: Output) -> CommandResu
         "officer": keys.card.fingerprint,
     }
 
-    def blocks() -> Iterator[Block]:
-        yield f"{keys.card.name} ({keys.card.fingerprint}) approves round {asked.round_id[:12]}."
-        yield f"Wrote {target}. At the site:"
-        yield f"  hushtable round sync FOLDER DATA --key SITE.key --approval {output}"
-
-    return CommandResult(facts, blocks())
+    lines = [
+        f"{keys.card.name} ({keys.card.fingerprint}) approves round {asked.round_id[:12]}.",
+        f"Wrote {target}. At the site:",
+        f"  hushtable round sync FOLDER DATA --key SITE.key --approval {output}",
+    ]
+    return CommandResult(facts, lines)
 
 
 def _policy(file: Path) -> CommandResult:
-    read = load_policy(file)
-    facts: dict[str, Any] = {
+    policy = load_policy(file)
+    facts = {field.name: getattr(policy, field.name) for field in fields(policy)}
+    facts |= {
         "command": "round show",
         "policy": str(file),
-        "digest": read.digest,
-        "coordinators": dict(read.coordinators),
-        "sites": dict(read.sites),
-        "epsilon": read.epsilon,
-        "total_epsilon": read.total_epsilon,
-        "delta": read.delta,
-        "known_sites": read.known_sites,
-        "coordinator_may_be_site": read.coordinator_may_be_site,
-        "unattended": read.unattended,
-        "persons": read.persons,
-        "masks": read.masks,
-        "independent": read.independent,
-        "officer": read.officer or None,
-        "plans": list(read.plans),
-        "features": [feature.to_dict() for feature in read.features],
+        "coordinators": dict(policy.coordinators),
+        "sites": dict(policy.sites),
+        "officer": policy.officer or None,
+        "plans": list(policy.plans),
+        "features": [feature.to_dict() for feature in policy.features],
     }
-    return CommandResult(facts, _blocks(file, read))
-
-
-def _blocks(file: Path, read: Policy) -> Iterator[Block]:
     by_book = "those that the book knows"
     lines = {
-        "Policy": f"{file}, {read.digest[:12]}",
-        "Coordinators": shown(", ".join(read.coordinators)) or by_book,
-        "Sites": shown(", ".join(read.sites)) or by_book,
-        "A round": f"epsilon {read.epsilon:g} and delta {read.delta:g} at most",
-        "All rounds": f"epsilon {read.total_epsilon:g} at most",
-        "Masked": f"{read.known_sites} or more known sites, including this one",
+        "Policy": f"{file}, {policy.digest[:12]}",
+        "Coordinators": shown(", ".join(policy.coordinators)) or by_book,
+        "Sites": shown(", ".join(policy.sites)) or by_book,
+        "A round": f"epsilon {policy.epsilon:g} and delta {policy.delta:g} at most",
+        "All rounds": f"epsilon {policy.total_epsilon:g} at most",
+        "Masked": f"{policy.known_sites} or more known sites, including this one",
         "Both roles": "allowed"
-        if read.coordinator_may_be_site
+        if policy.coordinator_may_be_site
         else "refused: no party may be coordinator and site",
         "Persons": "named by a column (person = ... in the site's file)"
-        if read.persons == "column"
-        else f"{read.persons:,} rows at most per person, as affirmed",
+        if policy.persons == "column"
+        else f"{policy.persons:,} rows at most per person, as affirmed",
         "Queries": "each row depends on one person, as affirmed"
-        if read.independent
+        if policy.independent
         else "counted only if the site's file states that each row depends on one person",
-        "No masks": "refused" if read.masks else "allowed",
-        "Officer": read.officer or "no signature needed",
-        "Unattended": "answers" if read.unattended else "answers nothing",
+        "No masks": "refused" if policy.masks else "allowed",
+        "Officer": policy.officer or "no signature needed",
+        "Unattended": "answers" if policy.unattended else "answers nothing",
     }
-    for label, value in lines.items():
-        yield f"{label:<14}{value}"
-    if read.plans:
-        yield "\nPlans:"
-        yield from (f"  {shown(plan)}" for plan in read.plans)
-    if read.features:
-        rows = [[shown(one.name), one.kind, shown(values(one))] for one in read.features]
-        yield ""
-        yield TextTable(["column", "kind", "at most"], rows, left=3)
-    elif not read.plans:
-        yield "\nColumns: a person reviews those of each round (hushtable round show)."
+    blocks: list[Block] = [f"{label:<14}{value}" for label, value in lines.items()]
+    if policy.plans:
+        blocks += ["\nPlans:", *(f"  {shown(plan)}" for plan in policy.plans)]
+    if policy.features:
+        rows = [[shown(one.name), one.kind, shown(values(one))] for one in policy.features]
+        blocks += ["", TextTable(["column", "kind", "at most"], rows, left=3)]
+    elif not policy.plans:
+        blocks.append("\nColumns: a person reviews those of each round (hushtable round show).")
+    return CommandResult(facts, blocks)
 
 
 #: By kind of file, the next command that uses it.
@@ -230,19 +215,147 @@ def inspect_round(file: Path, content: Content) -> CommandResult:
     facts: dict[str, Any] = {"command": "inspect", "file": str(file), "kind": content.kind}
     facts |= {key: entries[key] for key in entries if key not in ("plan", "arrays", "kind")}
 
-    def blocks() -> Iterator[Block]:
-        lines = {
-            "File": f"{file} ({size(file)})",
-            "Kind": f"{content.kind}, protocol {entries['protocol']}",
-            "Id": content.digest,
-            "Of round": entries.get("round_id"),
-            "Of site": entries.get("site"),
-            "Plan": entries.get("plan_id"),
-        }
-        for label, value in lines.items():
-            if value is not None:
-                yield f"{label:<17}{shown(str(value))}"
-        if content.kind in _NEXT:
-            yield f"\nMore: {_NEXT[content.kind].format(file=file)}"
+    lines = {
+        "File": f"{file} ({size(file)})",
+        "Kind": f"{content.kind}, protocol {entries['protocol']}",
+        "Id": content.digest,
+        "Of round": entries.get("round_id"),
+        "Of site": entries.get("site"),
+        "Plan": entries.get("plan_id"),
+    }
+    known = {label: shown(str(value)) for label, value in lines.items() if value is not None}
+    blocks: list[Block] = [LabelledValues(known)]
+    if content.kind in _NEXT:
+        blocks.append(f"\nMore: {_NEXT[content.kind].format(file=file)}")
+    return CommandResult(facts, blocks)
 
-    return CommandResult(facts, blocks())
+
+# --- round verify ---------------------------------------------------------------------------------
+
+_Result = Annotated[Path, argument("RESULT", "Result written by hushtable round sync.")]
+_Submissions = Annotated[
+    list[Path] | None,
+    argument(
+        "SUBMISSION...", "The files that the sites sent: without masks, they are added up again."
+    ),
+]
+_Round = Annotated[Path | None, option("ROUND", "The round, if no book holds it.", "--round")]
+_Book = Annotated[
+    Path | None, option("FILE", "This site's book: check that its own answer is in the result.")
+]
+_Digest = Annotated[
+    list[str] | None, option("HEX", "The digest that another site reads aloud. May be repeated.")
+]
+
+
+def verify(
+    result: _Result,
+    submissions: _Submissions = None,
+    round_: _Round = None,
+    book: _Book = None,
+    digest: _Digest = None,
+) -> CommandResult:
+    """Check who signed a result, and whether it is the sum.
+
+    The command always checks the signature. With --book or --round, it checks that the round's
+    coordinator made the result under the round's terms; with --book, that this site's own answer is
+    in it; with all submissions, that the result names them and, in a round without masks, that they
+    add up to it. It prints the digest of the result, which has to be the same at all sites. Exit
+    code 1 means that a check failed: do not use the result.
+
+    Example:
+      hushtable round verify result.hush --book north.book
+    """
+    given = {str(path): path for path in common.present(submissions)}
+    opened = Result.load(result)
+    asked = None if round_ is None else common.read_round(round_)
+    seal, card = opened.seal, opened.coordinator
+    who = f"{shown(card.name)} ({card.fingerprint})"
+    done, left = [f"Nothing in it has changed since {who} signed it."], list[str]()
+    answer = site = None
+    if book is not None:
+        with Book.open(book) as notes:
+            site, answer = notes.site, notes.answer(seal.round_id)
+        if answer is None:
+            raise RoundError(
+                f"{opened.path} ends round {seal.round_id[:12]}, which {site!r} did not answer: it "
+                "belongs to other sites, or to another round; check with hushtable round book"
+            )
+        noted = Round.from_bytes(answer.round, f"{book}: the round")
+        if asked is not None and asked.round_id != noted.round_id:
+            raise RoundError(
+                f"--round is round {asked.round_id[:12]}, but this is the result of "
+                f"{seal.round_id[:12]}, which {site!r} answered: leave out --round"
+            )
+        asked = noted
+    if asked is None:
+        left.append(
+            f"Whose keys these are: without --book or --round, call {shown(card.name)}, and "
+            "compare the fingerprint."
+        )
+    else:
+        opened.check_round(asked)
+        about = "" if asked.period is None else f" about period {asked.period}"
+        done.append(
+            f"It ends round {asked.round_id[:12]}{about}, which {shown(asked.coordinator.name)} "
+            "opened; plan, sites, noise and ledger match its terms."
+        )
+    if answer is not None and site is not None:
+        opened.check_own(site, answer.share, answer.content)
+        done.append(f"The share of {shown(site)} is in its ledger.")
+        done.append(f"What {shown(site)} sent is in it, unchanged.")
+    elif asked is not None:
+        left.append("Whether this site's answer is in it: give --book.")
+    recomputed = _check_submissions(opened, asked, given, done, left)
+    for other in digest or []:
+        opened.check_digest(other)
+        done.append("Another site has the same result.")
+    if not digest:
+        left.append("Whether the other sites have the same result: compare its digest.")
+    if book is not None:
+        with Book.open(book) as notes:
+            notes.note_verified(seal.digest, seal.round_id)
+    facts = {
+        "command": "round verify",
+        "result": str(result),
+        "round_id": seal.round_id,
+        **({} if asked is None else common.period_facts(asked)),
+        "signed_by": signed_by(opened.counts),
+        "submissions": dict(seal.submissions),
+        "digest": seal.digest,
+        "round_checked": asked is not None,
+        "own_answer": book is not None,
+        "recomputed": recomputed,
+        "checked": done,
+        "not_checked": left,
+    }
+    known = "Verified" if asked is not None else "Signed by unverified keys"
+    blocks: list[Block] = [
+        f"{known}: {result}, of round {seal.round_id[:12]}\n",
+        Paragraph(done, indent="  "),
+        "\nNot checked\n",
+        Paragraph(left or ["Nothing is left to check."], indent="  "),
+        "\nIts digest, to compare with the other sites (--digest):\n",
+        *(f"  {grouped(half)}" for half in (seal.digest[:32], seal.digest[32:])),
+    ]
+    return CommandResult(facts, blocks)
+
+
+def _check_submissions(
+    result: Result, asked: Round | None, given: dict[str, Path], done: list[str], left: list[str]
+) -> bool:
+    if not given:
+        left.append("Whether it is the sum of the submissions: give all of them.")
+        return False
+    if asked is None:
+        raise UsageError("submissions are checked against their round: give --round or --book")
+    recomputed = result.check_submissions(asked, given, now())
+    done.append("It names the submissions given, unchanged, and no others.")
+    if recomputed:
+        done.append("They add up to its counts, to the bit.")
+    else:
+        left.append(
+            "Whether the submissions add up to it: their masks are removed only in the last step "
+            "of the round."
+        )
+    return recomputed

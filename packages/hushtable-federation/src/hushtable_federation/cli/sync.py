@@ -1,56 +1,198 @@
-"""``hushtable round sync`` and ``amend``: the next step in a folder of rounds, and changes."""
+"""``hushtable round sync``: the next step in a folder of rounds."""
 
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli.options import option
-from hushtable.cli.output import shown
-from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines
+from hushtable.cli.errors import check_interrupt
+from hushtable.cli.options import argument, flag, option
+from hushtable.cli.output import shown, tally, tally_blocks
+from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines, show
+from hushtable.cli.rows import person_facts, persons_blocks
+from hushtable.data.readers import Reader
 from hushtable.errors import HushTableError, UsageError
+from hushtable.progress import watched
 from hushtable_federation.cli import _common as common
-from hushtable_federation.cli._answering import ANSWERS, Answers, Rows, Screen
-from hushtable_federation.clock import goes_on, now, shown_time, stamp
+from hushtable_federation.cli.show import round_blocks
+from hushtable_federation.clock import goes_on, stamp
 from hushtable_federation.coordinator import NoRoundError
-from hushtable_federation.describe import (
-    aside_lines,
-    damaged_words,
-    done_words,
-    next_lines,
-)
-from hushtable_federation.folder.mailbox import Store, is_private
+from hushtable_federation.describe import aside_lines, damaged_words, done_words, next_lines
+from hushtable_federation.folder.mailbox import is_private
 from hushtable_federation.folder.round_folder import RoundFolder
+from hushtable_federation.online.site import Statement
+from hushtable_federation.reply import Reply, known_cards
 from hushtable_federation.reports import VisitReport
-from hushtable_federation.settings import SiteSettings
-from hushtable_federation.site import Site
-from hushtable_federation.visits.visit import Visit
+from hushtable_federation.settings import site_files
+from hushtable_federation.site import Attendant, Site, SiteRows
+from hushtable_federation.standing import known_words
+from hushtable_federation.visits import Visit
 
+_Rows = Annotated[
+    str | None,
+    argument("[DATA]", "The rows, if they are not those that the site's file names."),
+]
+_SiteFile = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "This site's file, written by hushtable round keygen: keys, rows, how to read them. By "
+        "default, the only one in this folder.",
+        "--site",
+    ),
+]
+_Key = Annotated[
+    Path | None,
+    option("FILE", "Your keys, if you have no such file: for a coordinator.", "--key"),
+]
+_Approval = Annotated[
+    Path | None, option("FILE", "The officer's approval, written by hushtable round approve.")
+]
+_Trust = Annotated[
+    list[Path] | None,
+    option("CARD", "Card that its owner gave you: a new party, or new keys. May be repeated."),
+]
+_NewPeople = Annotated[
+    bool,
+    flag("--new-people", "The rows are about different people, although they look alike."),
+]
+_OutsideToo = Annotated[
+    bool, flag("--outside-too", "Continue although most rows lie outside a range.")
+]
+_Yes = Annotated[bool, flag("--yes", "Send without asking; this does not trust anyone for you.")]
 _Post = Annotated[
     list[Path] | None,
     option("ROUND", "At the coordinator: a round to put into the folder. May be repeated."),
 ]
 _Results = Annotated[Path | None, option("DIR", "Folder to write results to.", "--output", "-o")]
-_Which = Annotated[str, option("ID", "Only this round, given by the first digits of its id.")]
 _Unattended = Annotated[
     bool,
-    typer.Option(
-        "--unattended", help="Run without prompts: answer what the policy allows, refuse the rest."
-    ),
+    flag("--unattended", "Run without prompts: answer what the policy allows, refuse the rest."),
 ]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Options of the command that answers for a site."""
+
+    site: _SiteFile = None
+    key: _Key = None
+    approval: _Approval = None
+    trust: _Trust = None
+    new_people: _NewPeople = False
+    outside_too: _OutsideToo = False
+    yes: _Yes = False
+
+    def check_asked(self, quiet: bool) -> None:
+        """Raise `UsageError` if there is a question, but no one to ask."""
+        if not self.yes and (quiet or not sys.stdin.isatty()):
+            raise UsageError(
+                "there is no terminal to ask at: give --yes to send without a question"
+            )
+
+    def open(self, data: str | None, results: Path | None) -> Site:
+        """Open the site that the command names, with the settings that its options change."""
+        if self.site is not None and self.key is not None:
+            raise UsageError("--site and --key exclude each other: the file names the keys")
+        path = self.site or self.key
+        if path is None:
+            found = site_files(Path())
+            if len(found) != 1:
+                what = (
+                    f"there are {len(found)} sites' files" if found else "there is no site's file"
+                )
+                raise UsageError(
+                    f"there {what} in this folder: name yours (--site NORTH.toml), or a "
+                    "coordinator's keys (--key)"
+                )
+            path = found[0]
+        approvals = None if self.approval is None else escape(str(self.approval))
+        return Site.open(path, **common.given(rows=data, results=results, approvals=approvals))
+
+
+class Screen(Attendant):
+    """The person at this terminal, or no one if the command runs unattended."""
+
+    def __init__(self, answers: Answers, *, quiet: bool, unattended: bool) -> None:
+        self._answers, self._quiet = answers, quiet
+        self.attended = not unattended
+        self.cards = common.cards(answers.trust or [])
+        self.statement = Statement(answers.new_people, answers.outside_too)
+        #: For machines, by the id of the round: what this call counted for it.
+        self.counted: dict[str, dict[str, Any]] = {}
+
+    def confirm(self, reply: Reply) -> None:
+        """Show the round; ask whether unknown cards are genuine, and whether to send."""
+        if not self.attended:
+            return
+        if not self._quiet:
+            pins = reply.policy.pins(known_cards(reply.book))
+            here = known_words(reply.round, reply.keys.card, pins)
+            show(
+                *round_blocks(reply.round, here, reply.beside_cost),
+                f"\n{reply.keys.card.name} will send these counts, and nothing else.",
+                Paragraph([reply.cost_words]),
+            )
+        self._answers.check_asked(self._quiet)
+        if not self._answers.yes:
+            if reply.new:
+                names = ", ".join(card.name for card in reply.new)
+                print(
+                    f"\nNot known here: {names}. In a call of all parties, everyone reads aloud "
+                    f"this fingerprint of all cards:\n  {reply.round.fingerprint}"
+                )
+                if typer.confirm("Have all read the same?"):
+                    reply.trust(reply.new)
+            typer.confirm("\nSend this?", abort=True)
+        reply.check_known()
+
+    @contextmanager
+    def reading(self, reader: Reader) -> Iterator[Reader]:
+        """Show how many rows are read; the last moment to stop before the site pays and sends."""
+        with watched(reader, quiet=self._quiet or not self.attended) as watch:
+            yield watch.reader
+        check_interrupt()
+
+    def report(self, reply: Reply, rows: SiteRows) -> None:
+        """Print the numbers of rows and people counted, and values outside; this stays here."""
+        sketch = rows.sketch
+        if sketch is None:
+            return
+        nameless = rows.nameless(reply.round)
+        self.counted[reply.round.round_id] = {
+            "data_set": reply.data_set,
+            "epsilon_so_far": reply.epsilon,
+            "tally": tally(reply.plan.schema, sketch.tally),
+            **person_facts(sketch.persons, nameless),
+        }
+        if not self._quiet:
+            n_rows = sketch.n_rows if sketch.persons else rows.n_read
+            show(
+                f"Counted {sketch.n_rows:,} rows.",
+                Paragraph([f"Not read: {shown(words)}" for words in sketch.unread]),
+                *persons_blocks(sketch.persons, nameless),
+                *tally_blocks(reply.plan.schema, sketch.tally, n_rows),
+            )
+
+
+#: No option given.
+_ANSWERS = Answers()
 
 
 def sync(
     folder: common.FolderArgument = "",
-    data: Rows = None,
+    data: _Rows = None,
     output: _Results = None,
     post: _Post = None,
-    which: _Which = "",
+    which: common.Which = "",
     unattended: _Unattended = False,
-    answers: Answers = ANSWERS,
+    answers: Answers = _ANSWERS,
 ) -> CommandResult:
     """Do whatever is next in a folder of rounds.
 
@@ -74,20 +216,26 @@ def sync(
     if data is not None and not unattended:
         answers.check_asked(for_machines())
     screen, report = Screen(answers, quiet=for_machines(), unattended=unattended), VisitReport(site)
+    facts: dict[str, Any] = {"command": "round sync"}
     try:
         new = site.lead.post(folder, *common.present(post)) if post else []
         visited = site.sync(folder, which=which, attendant=screen)
     except (HushTableError, OSError) as error:
-        if unattended and isinstance(error, NoRoundError):
-            return _none_yet(site, report, str(error))
+        if unattended and isinstance(error, NoRoundError):  # before the first round is there
+            facts |= {
+                "name": site.card.name,
+                "state": report.of([]).state,
+                "not_written": report.not_written,
+                "rounds": [],
+            }
+            return CommandResult(facts, [Paragraph([str(error)]), report.line()], report.exit_code)
         report.failed(error)
         if unattended and not for_machines():
             print(report.line())
         raise
     store = visited[0][0].store
     new += store.written
-    facts = {
-        "command": "round sync",
+    facts |= {
         "folder": store.where,
         "name": site.card.name,
         "state": report.of(visited).state,
@@ -96,105 +244,38 @@ def sync(
         "new_files": new,
         "rounds": [_facts(round_folder, visit, screen) for round_folder, visit in visited],
     }
-    summary = _Summary(store, site, answers, output, new)
-    blocks = [*summary.blocks(visited), report.line(visited)]
-    return CommandResult(facts, blocks, report.exit_code)
-
-
-def _none_yet(site: Site, report: VisitReport, words: str) -> CommandResult:
-    """Return what a scheduled run reports before the first round is there."""
-    facts = {
-        "command": "round sync",
-        "name": site.card.name,
-        "state": report.of([]).state,
-        "not_written": report.not_written,
-        "rounds": [],
-    }
-    return CommandResult(facts, [Paragraph([words]), report.line()], report.exit_code)
-
-
-# --- for people and machines ----------------------------------------------------------------------
+    blocks: list[Block] = [block for one in visited for block in _of_one(site, *one)]
+    if store.aside:
+        blocks.append(Paragraph([f"{shown(store.aside)}."]))
+    if store.damaged:
+        blocks.append(damaged_words(len(store.damaged)))
+    if new and is_private(store.where):
+        words = "New in this folder (send these files to all others if they do not share it):"
+        blocks += [words, *(f"  {name}" for name in new)]
+    blocks += _to_do(site, visited, answers, output)
+    return CommandResult(facts, [*blocks, report.line(visited)], report.exit_code)
 
 
 def _facts(round_folder: RoundFolder, visit: Visit, screen: Screen) -> dict[str, Any]:
+    asked = round_folder.round
     return {
-        "round_id": round_folder.round.round_id,
-        "fingerprint": round_folder.round.fingerprint,
-        "title": round_folder.round.title,
-        **common.period_facts(round_folder.round),
+        "round_id": asked.round_id,
+        "fingerprint": asked.fingerprint,
+        "title": asked.title,
+        **common.period_facts(asked),
         "state": visit.state,
         "posted": visit.posted,
         "waits_for": visit.waits_for,
         "exit_code": visit.exit_code,
         "needs_person": visit.needs_person,
-        "deadline": stamp(round_folder.round.deadline),
-        "goes_on": stamp(goes_on(round_folder.round.deadline)),
+        "deadline": stamp(asked.deadline),
+        "goes_on": stamp(goes_on(asked.deadline)),
         "amendments": round_folder.amendment.number,
         "words": visit.words,
         "found_out": visit.found_out,
         "set_aside": round_folder.odd,
-        "counted": screen.counted.get(round_folder.round.round_id),
+        "counted": screen.counted.get(asked.round_id),
     }
-
-
-@dataclass
-class _Summary:
-    """Reports what was done, who is awaited, what to do, and when to run the command again."""
-
-    store: Store
-    site: Site
-    answers: Answers
-    output: Path | None
-    new: Sequence[str]
-
-    def blocks(self, visited: Sequence[tuple[RoundFolder, Visit]]) -> Iterator[Block]:
-        for round_folder, visit in visited:
-            yield from self._of_one(round_folder, visit)
-        if self.store.aside:
-            yield Paragraph([f"{shown(self.store.aside)}."])
-        if self.store.damaged:
-            yield damaged_words(len(self.store.damaged))
-        if self.new and is_private(self.store.where):
-            yield "New in this folder (send these files to all others if they do not share it):"
-            yield "\n".join(f"  {name}" for name in self.new)
-        me = self.site.card.name
-        asked = [one for one, visit in visited if visit.state == "act" and me in visit.waits_for]
-        if any(self.site.card in one.round.sites for one in asked):
-            yield "To do here: answer with this site's rows:"
-            yield f"  {self._command('DATA ')}"
-            return
-        states = {visit.state for _, visit in visited}
-        if "act" in states:
-            yield "To do here: act as described above, then run this command again:"
-            yield f"  {self._command()}"
-        elif "waiting" in states:
-            yield (
-                "To do here: nothing now. Run this command again after the others have run it, or "
-                "once a day:"
-            )
-            yield f"  {self._command()}"
-
-    def _of_one(self, round_folder: RoundFolder, visit: Visit) -> Iterator[Block]:
-        title = f" {shown(round_folder.round.title)}" if round_folder.round.title else ""
-        yield f"Round {round_folder.round.round_id[:12]}{title}: {_STATES[visit.state]}."
-        yield f"  Fingerprint of all cards: {round_folder.round.fingerprint}"
-        lines = [*done_words(visit.posted), *visit.words]
-        lines += [f"Detected: {shown(name)} {why}." for name, why in visit.found_out.items()]
-        lines += aside_lines(round_folder.odd)
-        yield Paragraph(map(shown, lines), indent="  ")
-        result = self.site.result(round_folder.round)
-        if visit.state == "done" or (visit.state == "left-out" and result.exists()):
-            yield "\n".join(f"  {line}" for line in next_lines(round_folder.round, result))
-
-    def _command(self, data: str = "") -> str:
-        option, path = "--key", self.site.settings.key
-        if self.answers.site is not None:
-            option, path = "--site", self.answers.site
-        there = "" if self.output is None else f" -o {quote(str(self.output))}"
-        where = f"{quote(self.store.where)} "
-        if not data and self.site.settings.address.folder:
-            where = ""
-        return f"hushtable round sync {where}{data}{option} {quote(str(path))}{there}"
 
 
 _STATES = {
@@ -208,58 +289,47 @@ _STATES = {
 }
 
 
-# --- round amend ----------------------------------------------------------------------------------
+def _of_one(site: Site, round_folder: RoundFolder, visit: Visit) -> list[Block]:
+    asked = round_folder.round
+    title = f" {shown(asked.title)}" if asked.title else ""
+    lines = [*done_words(visit.posted), *visit.words]
+    lines += [f"Detected: {shown(name)} {why}." for name, why in visit.found_out.items()]
+    lines += aside_lines(round_folder.odd)
+    result = site.result(asked)
+    is_there = visit.state == "done" or (visit.state == "left-out" and result.exists())
+    return [
+        f"Round {asked.round_id[:12]}{title}: {_STATES[visit.state]}.",
+        f"  Fingerprint of all cards: {asked.fingerprint}",
+        Paragraph(map(shown, lines), indent="  "),
+        *(f"  {line}" for line in (next_lines(asked, result) if is_there else [])),
+    ]
 
-_Key = Annotated[Path, option("FILE", "The coordinator's keys, or its file.", "--key")]
-_Days = Annotated[
-    float | None, option("N", "Number of days from now until the deadline.", min=0, max=3650)
-]
-_Drop = Annotated[
-    list[str] | None,
-    option("SITE", "Continue without this site: it is late, away, or has lost its keys."),
-]
-_Why = Annotated[str, option("TEXT", "The reason, which the sites will see.")]
 
-
-def amend(
-    key: _Key,
-    folder: common.FolderArgument = "",
-    days: _Days = None,
-    drop: _Drop = None,
-    why: _Why = "",
-    which: _Which = "",
-) -> CommandResult:
-    """Extend a round in a folder, or go on without a site.
-
-    You sign the change, and the sites see it. You can amend a round until it is decided which sites
-    are in the sum. After that, no site can be dropped, and the other sites make up for missing
-    ones. Drop a site whose keys are no longer trusted; it gets a new card in the next round.
-
-    Example:
-      hushtable round amend /mnt/round --key lead.key --days 3 --drop north --why "server down"
-    """
-    if days is None and not drop:
-        raise UsageError("nothing to amend: give --days, --drop, or both")
-    settings = SiteSettings.load(key)
-    common.check_folder(folder, settings)
-    lead = Site(settings).lead
-    deadline = None if days is None else common.days_on(days)
-    asked, made = lead.amend(folder, which=which, deadline=deadline, drop=drop or (), why=why)
-    facts: dict[str, Any] = {
-        "command": "round amend",
-        "round_id": asked.round_id,
-        "number": made.number,
-        "deadline": stamp(made.deadline),
-        "dropped": list(made.dropped),
-        "why": made.why,
-    }
-
-    def blocks() -> Iterator[Block]:
-        over = " (over)" if now() > made.deadline else ""
-        yield f"Round {asked.round_id[:12]}, amendment {made.number}:"
-        yield f"  until {shown_time(made.deadline)}{over}"
-        if made.dropped:
-            yield f"  without {', '.join(map(shown, made.dropped))}"
-        yield f"It is in {folder or settings.address.folder}. Continue with: hushtable round sync"
-
-    return CommandResult(facts, blocks())
+def _to_do(
+    site: Site,
+    visited: Sequence[tuple[RoundFolder, Visit]],
+    answers: Answers,
+    output: Path | None,
+) -> list[Block]:
+    states, me = {visit.state for _, visit in visited}, site.card
+    asked = any(
+        visit.state == "act" and me.name in visit.waits_for and me in one.round.sites
+        for one, visit in visited
+    )
+    if asked:
+        words, data = "answer with this site's rows:", "DATA "
+    elif "act" in states:
+        words, data = "act as described above, then run this command again:", ""
+    elif "waiting" in states:
+        words = "nothing now. Run this command again after the others have run it, or once a day:"
+        data = ""
+    else:
+        return []
+    where = f"{quote(visited[0][0].store.where)} "
+    if not asked and site.settings.address.folder:
+        where = ""
+    party = f"--key {quote(str(site.settings.key))}"
+    if answers.site is not None:
+        party = f"--site {quote(str(answers.site))}"
+    there = "" if output is None else f" -o {quote(str(output))}"
+    return [f"To do here: {words}", f"  hushtable round sync {where}{data}{party}{there}"]

@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -95,10 +95,10 @@ class Mailbox(Protocol):
 
     where: str
 
-    def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
-        """Return the plain files with wanted names, and the number of all other files.
+    def entries(self, folder: str = "") -> list[tuple[str, str]]:
+        """Return name and type of every entry: ``"file"``, ``"directory"``, or anything else.
 
-        Subfolders whose name could be on a card are searched, too. Hidden files are not counted.
+        A link is neither. A subfolder that is gone, or may not be listed, has none.
         """
 
     def subfolder(self, name: str) -> bool | None:
@@ -160,7 +160,6 @@ class Store:
 
     def __init__(self, place: Mailbox, me: str = "") -> None:
         self._place, self._me = place, me
-        self._others: int | None = None
         #: By name of a file, the subfolders that contain it; "" for the folder itself.
         self._folders: dict[str, list[str]] = {}
         self.where = place.where
@@ -202,22 +201,19 @@ class Store:
         Folders, links, hidden and temporary files, and files with other names are left out. No file
         is opened. A name that was just added may be missing from the list of a remote folder.
         """
-        found, self._others = self._place.look(lambda name: parsed(name) is not None)
         self._folders = {}
-        for path in found:
-            folder, _, name = path.rpartition("/")
-            self._folders.setdefault(name, []).append(folder)
+        for name, kind in self._place.entries():
+            if kind == "file" and parsed(name):
+                self._folders.setdefault(name, []).append("")
+            elif kind == "directory" and is_name(name):
+                for file, of in self._place.entries(name):
+                    if of == "file" and parsed(file):
+                        self._folders.setdefault(file, []).append(name)
         return sorted(self._folders)
 
     def first_of(self, names: Iterable[str], writer: str) -> list[str]:
         """Return the listed names, those in the subfolder of a writer first."""
         return sorted(names, key=lambda name: (writer not in self._folders.get(name, ()), name))
-
-    def foreign(self) -> int:
-        """Return how many other files there were at the last listing, without hidden ones."""
-        if self._others is None:
-            self.names()
-        return self._others or 0
 
     def read(self, name: str, most: int = MOST, *, writer: str = "") -> bytes | None:
         """Return the content of a file, if it is what the name claims.
@@ -282,15 +278,6 @@ class Store:
                 "`name_of` returns"
             )
         self.damaged.discard(name)
-        if self._has_subfolder():
-            try:
-                return self._added(self._me, name, content)
-            except FileError as error:
-                self.aside = f"{error}. This site's files are in the folder itself"
-        return self._added("", name, content)
-
-    def _has_subfolder(self) -> bool:
-        """Return whether this party has its own subfolder; record it if a stranger made one."""
         own = self._place.subfolder(self._me) if self._me and not self.aside else None
         if own is False:
             self.aside = (
@@ -298,7 +285,12 @@ class Store:
                 "it, so this site's files are in the folder itself. Ask the person who set the "
                 "folder up"
             )
-        return bool(own)
+        if own:
+            try:
+                return self._added(self._me, name, content)
+            except FileError as error:
+                self.aside = f"{error}. This site's files are in the folder itself"
+        return self._added("", name, content)
 
     def _added(self, folder: str, name: str, content: bytes) -> bool:
         path = _path(folder, name)
@@ -348,17 +340,18 @@ def is_private(where: str) -> bool:
     return "://" not in where and os.path.isdir(where) and not others_may_write(os.stat(where))
 
 
-def _others_may_replace(folder: os.stat_result) -> bool:
-    """Return whether others may remove our files in a folder, as it has no sticky bit."""
-    return others_may_write(folder) and not folder.st_mode & stat.S_ISVTX
-
-
 def _too_wide(where: str, mode: int) -> str:
     return (
         f"{where}: others may write to this folder (mode {stat.S_IMODE(mode):o}) and replace your "
         "files in it: have its owner run chmod +t on it (chmod 3770 for a group's folder), then "
         "run the command again"
     )
+
+
+def _type_of(entry: os.DirEntry[str]) -> str:
+    if entry.is_file(follow_symlinks=False):
+        return "file"
+    return "directory" if entry.is_dir(follow_symlinks=False) else "other"
 
 
 class Directory:
@@ -372,41 +365,24 @@ class Directory:
             os.scandir(where).close()  # this also checks that we may list it
             found = os.stat(where)
         self._device = found.st_dev
-        if _others_may_replace(found):
+        if others_may_write(found) and not found.st_mode & stat.S_ISVTX:
             words = _too_wide(where, found.st_mode)
             raise FileError(
                 f"{words}; mount a network drive that does not store modes with dir_mode=0700"
             )
         self._path = Path(where).absolute()
 
-    def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
-        """Return the plain files that are wanted, and the number of all others."""
-        found, others = [], 0
+    def entries(self, folder: str = "") -> list[tuple[str, str]]:
+        """Return name and type of every entry."""
         with self._words():
             self._check()
-            with os.scandir(self._path) as entries:
-                for entry in entries:
-                    inside = []
-                    if wanted(entry.name) and entry.is_file(follow_symlinks=False):
-                        inside = [entry.name]
-                    elif entry.is_dir(follow_symlinks=False) and is_name(entry.name):
-                        inside = self._inside(entry.name, wanted)
-                    found += inside
-                    others += not inside and not entry.name.startswith(".")
-        return found, others
-
-    def _inside(self, folder: str, wanted: Callable[[str], bool]) -> list[str]:
-        try:
-            with os.scandir(self._path / folder) as entries:
-                return [
-                    f"{folder}/{entry.name}"
-                    for entry in entries
-                    if wanted(entry.name) and entry.is_file(follow_symlinks=False)
-                ]
-        except OSError as error:
-            if error.errno in _OF_ONE_FOLDER:
-                return []
-            raise
+            try:
+                with os.scandir(self._path / folder) as found:
+                    return [(entry.name, _type_of(entry)) for entry in found]
+            except OSError as error:
+                if folder and error.errno in _OF_ONE_FOLDER:
+                    return []
+                raise
 
     def subfolder(self, name: str) -> bool | None:
         """Return whether a subfolder was made by this user, or by the owner of the folder.
@@ -456,7 +432,6 @@ class Directory:
             files.write_bytes(self._path / name, content, private=False)
 
     def _check(self) -> None:
-        """Raise if the folder is gone, even if an empty one appeared instead."""
         if os.stat(self._path).st_dev != self._device:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
@@ -501,39 +476,24 @@ class Remote:
                 raise FileError(_too_wide(self.where, mode))
 
     def _mode(self) -> int:
-        """Return the folder's mode, as an SFTP server reports it; 0 if there is none."""
         sftp = getattr(self._system, "ftp", None)
         found = getattr(sftp, "stat", lambda path: None)(self._root)
         return int(getattr(found, "st_mode", None) or 0)
 
-    def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
-        """Return the plain files that are wanted, and the number of all others."""
-        found, others = [], 0
+    def entries(self, folder: str = "") -> list[tuple[str, str]]:
+        """Return name and type of every entry."""
+        path = self._path(folder) if folder else self._root
         with self._words():
-            self._system.invalidate_cache()
-            for path, kind in self._listed(self._root):
-                name, inside = path.rpartition("/")[2], []
-                if kind == "file" and wanted(name):
-                    inside = [name]
-                elif kind == "directory" and is_name(name):
-                    inside = self._inside(name, wanted)
-                found += inside
-                others += not inside and not name.startswith(".")
-        return found, others
-
-    def _listed(self, folder: str) -> list[tuple[str, str]]:
-        """Return path and type of every entry of a folder."""
-        entries = self._system.ls(folder, detail=True)
-        paths = [(str(entry["name"]).strip("/"), str(entry["type"])) for entry in entries]
-        return [one for one in paths if one[0] != folder.strip("/")]
-
-    def _inside(self, folder: str, wanted: Callable[[str], bool]) -> list[str]:
-        try:
-            there = self._listed(self._path(folder))
-        except (PermissionError, FileNotFoundError, NotADirectoryError):  # a stranger's, or removed
-            return []
-        names = [path.rpartition("/")[2] for path, kind in there if kind == "file"]
-        return [f"{folder}/{name}" for name in names if wanted(name)]
+            if not folder:
+                self._system.invalidate_cache()
+            try:
+                found = self._system.ls(path, detail=True)
+            except (PermissionError, FileNotFoundError, NotADirectoryError):
+                if not folder:
+                    raise
+                return []  # a stranger's, or removed
+        paths = [(str(entry["name"]).strip("/"), str(entry["type"])) for entry in found]
+        return [(one.rpartition("/")[2], kind) for one, kind in paths if one != path.strip("/")]
 
     def subfolder(self, name: str) -> bool | None:
         """Return whether there is a subfolder, as far as is known before writing to it."""
@@ -579,10 +539,7 @@ class Remote:
                     )
 
     def _check_owner(self, name: str, mine: Any) -> None:
-        """Raise `FileError` if a file of ours is in a subfolder that belongs to a stranger.
-
-        If a server does not report owners, it alone decides who may remove files.
-        """
+        # If a server does not report owners, it alone decides who may remove files.
         folder = name.rpartition("/")[0]
         if not folder or mine is None:
             return
@@ -594,7 +551,6 @@ class Remote:
             )
 
     def _renamed(self, path: str, name: str, content: bytes) -> bool:
-        """Write a file through a temporary one; return whether that could be renamed."""
         folder, slash, last = name.rpartition("/")
         temporary = self._path(f"{folder}{slash}.{last}.{secrets.token_hex(4)}.part")
         try:
@@ -620,8 +576,7 @@ class Remote:
 
     def _info(self, path: str) -> dict[str, Any]:
         self._system.invalidate_cache()
-        found: dict[str, Any] = self._system.info(path)
-        return found
+        return dict(self._system.info(path))
 
     def _words(self) -> contextlib.AbstractContextManager[None]:
         return far.reaching(self._url, FileError, _ADVICE_THERE, self._secret)

@@ -49,7 +49,7 @@ def rounds(store: Store) -> list[Round]:
             if content is not None:
                 made = Round.from_bytes(content, name)
                 found[made.round_id] = made
-        except HushTableError:  # a stranger's, or of another version: `foreign` shows it
+        except HushTableError:  # a stranger's, or of another version
             continue
     return sorted(found.values(), key=lambda one: (one.opened, one.round_id))
 
@@ -183,7 +183,6 @@ class RoundFolder:
         self.odd[name] = why
 
     def _writer(self, step: str, sender: str) -> Card | None:
-        """Return the card of the party that writes a step's files; None if it is not a party."""
         lead = self.round.coordinator
         if step.startswith(ASK) or (step in ("amend", "result") and sender == lead.name):
             return lead

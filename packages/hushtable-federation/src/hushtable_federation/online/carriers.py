@@ -98,8 +98,6 @@ class Carrier(Protocol):
 
 @dataclass
 class _Asked:
-    """A request to a node, until its answer arrives."""
-
     node: Node
     request: bytes
     #: Seconds to wait after sending; longer each time.
@@ -110,7 +108,6 @@ class _Asked:
     due: float = 0.0
 
     def answered(self, sent: str, answer: bytes) -> bool:
-        """Return whether this answers one of its messages; after an error, send again soon."""
         if sent not in self.ids:
             return False
         self.ids.remove(sent)
@@ -193,18 +190,15 @@ class Nodes:
         for site in (set(self._wanted) & met) - set(self._asked):
             self._asked[site] = _Asked(self.nodes[site], self._wanted[site], self._pause)
         under_way = [*self._hellos.values(), *self._asked.values()]
-        self._push([one for one in under_way if one.node in self._there])
-        every = {sent for one in under_way for sent in one.ids}
-        for sent, answer in self._carrier.pull(every) if every else ():
-            self._take(sent, answer)
-
-    def _push(self, asked: list[_Asked]) -> None:
-        for one in asked:
+        for one in under_way:
             now = time.monotonic()
-            if now >= one.due:
+            if one.node in self._there and now >= one.due:
                 sent = self._carrier.push(one.node, one.request)
                 one.ids |= {sent} if sent else set()
                 one.due, one.pause = now + one.pause, 2 * one.pause
+        every = {sent for one in under_way for sent in one.ids}
+        for sent, answer in self._carrier.pull(every) if every else ():
+            self._take(sent, answer)
 
     def _take(self, sent: str, answer: bytes) -> None:
         for node, one in list(self._hellos.items()):

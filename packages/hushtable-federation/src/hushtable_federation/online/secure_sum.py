@@ -1,25 +1,130 @@
-"""The coordinator of a masked round whose sites are reachable now, over any transport."""
+"""The coordinator of a masked round whose sites are reachable now, and its files of the round."""
 
 import contextlib
 import hashlib
+import json
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
+from hushtable import files
+from hushtable.arguments import entries
 from hushtable.counts.base import Noised
-from hushtable.errors import RoundError
+from hushtable.errors import FileError, RoundError
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Transport
-from hushtable_federation.online.journal import Journal
 from hushtable_federation.online.site import BEGINNING
-from hushtable_federation.protocol.messages import STEPS, Step
-from hushtable_federation.protocol.tally import Tally
+from hushtable_federation.protocol.messages import STEPS, Step, SumList
+from hushtable_federation.protocol.tally import Decisions, Tally
 from hushtable_federation.round import Round, check_protocol
 
 #: Seconds for the last message, which does not affect the result.
 _PARTING = 10.0
+
+
+def path_of(key: Path, round_: Round) -> Path:
+    """Return the path of a coordinator's journal of a round, beside its keys.
+
+    The folder is created if necessary.
+    """
+    folder = key.with_suffix(".rounds")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / f"{round_.round_id[:16]}.json"
+
+
+class Journal:
+    """A coordinator's decisions in a round, and the answers that arrived.
+
+    Parameters
+    ----------
+    path : Path
+        File of the decisions; the answers are in the folder of the same name without its suffix.
+    round_ : Round
+        Which it is of.
+    """
+
+    def __init__(self, path: Path, round_: Round) -> None:
+        self.path, self._round = path, round_
+        self._folder = path.with_suffix("")
+
+    @contextlib.contextmanager
+    def alone(self, seconds: float) -> Iterator[None]:
+        """Let one process at a time continue the round; raise `FileError` if another does not end.
+
+        A process whose SuperLink was killed ends within seconds.
+        """
+        end = time.monotonic() + seconds
+        with contextlib.ExitStack() as lock:
+            while True:
+                try:
+                    lock.enter_context(files.locked(self.path))
+                    break
+                except FileError:
+                    if time.monotonic() >= end:
+                        raise
+                    time.sleep(0.2)
+            yield
+
+    def decided(self) -> Decisions:
+        """Return the decisions so far; raise `HushTableError` if they are not of this round."""
+        if not self.path.exists():
+            return Decisions()
+        try:
+            record = json.loads(self.path.read_bytes())
+        except ValueError:
+            record = None
+        kinds = {"hushtable": str, "round_id": str, "keys": dict, "listed": dict, "signed": dict}
+        what = (
+            f"{self.path}: this is not a coordinator's decisions, or it is damaged: in a round by "
+            "folder, remove it and run the command again, which reads the decisions from the "
+            "folder. Such a file"
+        )
+        record = entries(record, what, kinds, error=FileError)
+        if record["round_id"] != self._round.round_id:
+            raise RoundError(
+                f"{self.path} holds the decisions of round {record['round_id'][:12]!a}, not those "
+                f"of {self._round.round_id[:12]}: restore the right file, or remove it, and run "
+                "the command again"
+            )
+        return Decisions(
+            record["keys"], SumList.of(self._round, record["listed"]), record["signed"]
+        )
+
+    def decide(self, decided: Decisions) -> None:
+        """Write the decisions, unless they are already there."""
+        if decided != self.decided():
+            record = {"hushtable": "decisions", "round_id": self._round.round_id, **asdict(decided)}
+            files.write_bytes(self.path, json.dumps(record).encode())
+
+    def keep(self, step: Step, site: str, content: bytes) -> None:
+        """Keep an answer."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        files.write_bytes(self._file(step, site), content)
+
+    def answer(self, step: Step, site: str) -> bytes:
+        """Return a stored answer; empty if there is none."""
+        path = self._file(step, site)
+        return path.read_bytes() if path.exists() else b""
+
+    def kept(self) -> Iterator[tuple[Step, str, bytes]]:
+        """Yield the stored answers: step, site, content; the first step first."""
+        for step in STEPS:
+            for site in self._round.names:
+                content = self.answer(step, site)
+                if content:
+                    yield step, site, content
+
+    def forget(self) -> None:
+        """Remove the stored answers, after the result is there."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _file(self, step: Step, site: str) -> Path:
+        # Names may differ only in case, which some file systems do not distinguish.
+        return self._folder / f"{step}.{self._round.names.index(site)}.hush"
 
 
 class SecureSum:
@@ -118,13 +223,12 @@ class SecureSum:
         return result
 
     def _end(self) -> None:
-        """Let the sites forget the data of the round; silent sites do so when its time is over."""
+        # Nothing depends on the answers: silent sites forget when the round's time is over.
         requests = dict.fromkeys(self.tally.listed.sites, self.tally.ending())
         for _ in self._answers(requests, min(self._timeout, _PARTING)):
             pass  # nothing depends on their answers
 
     def _recall(self, journal: Journal) -> None:
-        """Continue from where the previous process stopped."""
         self.tally.decided = journal.decided()
         for step, site, content in journal.kept():
             self._heard.add(_digest(content))
@@ -134,7 +238,6 @@ class SecureSum:
                 self._there.add((step, site))
 
     def _check_there(self, journal: Journal) -> None:
-        """Raise `RoundError` if answers that an earlier list names are missing."""
         tally = self.tally
         if tally.lacking:
             raise RoundError(
@@ -150,7 +253,7 @@ class SecureSum:
     # --- asking -------------------------------------------------------------------------------
 
     def _ask(self, step: Step, requests: Mapping[str, bytes], journal: Journal) -> None:
-        """Send the requests of one step, and take the answers; silent sites count as lost."""
+        # Silent sites count as lost.
         listed = self.tally.listed.sites
         requests = {
             name: request
@@ -184,7 +287,6 @@ class SecureSum:
     def _answers(
         self, requests: Mapping[str, bytes], seconds: float
     ) -> Iterator[tuple[str, bytes]]:
-        """Yield the first answer of each site that answers in time, as they arrive."""
         silent = set(requests)
         for _ in range(self._tries):
             waiting = set(silent)

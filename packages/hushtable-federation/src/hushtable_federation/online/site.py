@@ -1,24 +1,28 @@
-"""A site in a round: which step is requested, and what it answered before.
+"""A site in a round: which step is requested, what it answered before, and its rows.
 
 The steps of masked rounds are in `hushtable_federation.protocol`; the state between them is in the
-site's book.
+site's book. Everything that can fail because of the rows fails in the first step. In between, the
+book keeps the counts, and what recognises the rows and persons.
 """
 
+import base64
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import HushTableError, RoundError
-from hushtable.plans.plan import Plan
+from hushtable.privacy.mechanisms import library
 from hushtable_federation.book.book import ALL_ROWS, Book
-from hushtable_federation.book.digests import RowDigests
+from hushtable_federation.book.digests import PersonsSeen, RowDigests, from_bytes, to_bytes
 from hushtable_federation.clock import forgotten, now, stamp
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.rows import NOTHING_SAID, RoundRows, Statement
 from hushtable_federation.policy import Approval, Policy
 from hushtable_federation.protocol.messages import Message, Step
 from hushtable_federation.protocol.site import MaskedSite
@@ -28,8 +32,19 @@ from hushtable_federation.round import Round, check_protocol
 
 #: Steps that a coordinator waits for before it decides which sites are in the sum.
 BEGINNING: tuple[Step, ...] = "keys", "shares", "masked"
-#: Name of the row in the book's steps that holds the round of an online request.
-_ROUND = "round"
+#: Names of rows in the book's steps: the round of an online request, and the counts of the first
+#: step.
+_ROUND, _COUNTED = "round", "rows"
+
+
+class Statement(NamedTuple):
+    """A person's statements about the rows; as in `Reply.answer` and `Reply.counted`."""
+
+    new_people: bool = False
+    outside_too: bool = False
+
+
+NOTHING_SAID = Statement()
 
 
 class OnlineSite:
@@ -45,7 +60,7 @@ class OnlineSite:
     book : Book
         The site's book, which holds the state between steps.
     count : callable
-        Takes a plan, and returns the sketch of the site's rows under it without asking, as
+        Takes a round, and returns the sketch of the site's rows under its plan without asking, as
         `Sketch.from_data` with ``attended=False``. What it could not read is written to the log.
     policy : Policy, optional
         The site's policy; without one, the site answers nothing.
@@ -58,7 +73,7 @@ class OnlineSite:
         The log of refusals; by default, a file beside the book.
     data_set, attended
         As in `Reply`.
-    statement : Statement, optional
+    statement : Statement
         A statement of a person at the site about the rows.
 
     Examples
@@ -72,7 +87,7 @@ class OnlineSite:
         self,
         keys: Keys,
         book: Book,
-        count: Callable[[Plan], Sketch],
+        count: Callable[[Round], Sketch],
         *,
         policy: Policy | None = None,
         recognise: Callable[[], RowDigests | None] = lambda: None,
@@ -80,22 +95,15 @@ class OnlineSite:
         log: SiteLog | None = None,
         data_set: str = ALL_ROWS,
         attended: bool = False,
-        statement: Statement | None = None,
+        statement: Statement = NOTHING_SAID,
     ) -> None:
         self._keys, self._book, self._count = keys, book, count
         self._recognise, self._approvals = recognise, approvals or {}
         self._log = SiteLog(Path(book.path).with_suffix(".log")) if log is None else log
         self._reply = partial(Reply, keys=keys, book=book, policy=policy, data_set=data_set)
-        self._attended = attended
-        self._statement = statement or NOTHING_SAID
+        self._attended, self._statement = attended, statement
+        #: The round of the last request: to read it checks the card of each site.
         self._last: Round | None = None
-
-    @property
-    def round(self) -> Round:
-        """Return the round of the last request, for ``count``; raise `RoundError` before any."""
-        if self._last is None:
-            raise RoundError("there was no request about a round yet: answer a request first")
-        return self._last
 
     def answer(self, request: bytes, round_: Round | None = None) -> bytes:
         """Return the signed answer to a request, or a signed `Refusal`: one word.
@@ -114,7 +122,7 @@ class OnlineSite:
         round_id, step = "", ""
         try:
             with refusing(Refusal.REQUEST):
-                about = self._last = self._round(request) if round_ is None else round_
+                about = self._round(request) if round_ is None else round_
                 round_id = about.round_id
                 asked = Message.read(request, about.coordinator)
                 step = asked.step
@@ -132,26 +140,30 @@ class OnlineSite:
         """Check every aspect of a round; nothing is counted, recorded or sent."""
         return self._reply_to(round_, self._attended)
 
-    def begin(self, round_: Round) -> dict[str, bytes]:
+    def begin(self, round_: Round, reply: Reply | None = None) -> dict[str, bytes]:
         """Count the rows, and return the first answer, by its step.
 
-        In a round without masks, it is the only answer. Errors are raised, for the person who is
-        here.
+        In a round without masks, it is the only answer. ``reply`` is that of `reply`, if it was
+        made. Errors are raised, for the person who is here.
         """
-        self._last = round_
         check_protocol(round_)
-        if not round_.terms.masked:
-            return {"submission": self._rows(round_).submit()}
-        keys = self._participant(round_).draw()
-        self._keep_steps(round_)
-        return {"keys": keys}
+        if round_.terms.masked:
+            keys = self._participant(round_, reply).draw()
+            self._keep_steps(round_)
+            return {"keys": keys}
+        reply = reply or self.reply(round_)
+        counts, digests, persons = self._counted(reply)
+        given = reply.answer(
+            counts, None, rows=digests, persons=persons, new_people=self._statement.new_people
+        )
+        return {"submission": given.content}
 
     def send_counts(self, round_: Round, keys: Mapping[str, bytes]) -> dict[str, bytes]:
         """Return the answers with the counts, masked with the sites whose keys are given.
 
         If the site dealt its shares before a crash, return the same ones. Errors are raised.
         """
-        self._last, site = round_, self._participant(round_)
+        site = self._participant(round_)
         noted = self._book.step(round_.round_id, "shares")
         return {
             "shares": site.deal(keys) if noted is None else noted[1],
@@ -200,8 +212,8 @@ class OnlineSite:
     def _keep_steps(self, round_: Round) -> None:
         self._book.keep_steps(round_.round_id, forgotten(round_.deadline))
 
-    def _participant(self, round_: Round) -> MaskedSite:
-        return MaskedSite(round_, self._keys, self._book, self._rows(round_))
+    def _participant(self, round_: Round, reply: Reply | None = None) -> MaskedSite:
+        return MaskedSite(round_, self._keys, self._book, _MaskedRows(self, round_, reply))
 
     def _reply_to(self, round_: Round, attended: bool) -> Reply:
         # The officer's signature of another round gives a more precise refusal than none.
@@ -209,26 +221,21 @@ class OnlineSite:
         approval = self._approvals.get(round_.round_id, another)
         return self._reply(round_, approval=approval, attended=attended)
 
-    def _rows(self, round_: Round) -> RoundRows:
-        return RoundRows(
-            round_, self._book, partial(self._reply_to, round_), partial(self._counted, round_),
-            self._recognise, self._statement, self._attended,
-        )  # fmt: skip
-
-    def _counted(self, round_: Round, plan: Plan) -> Sketch:
-        sketch = self._count(plan)
+    def _counted(self, reply: Reply) -> tuple[NDArray[np.int64], RowDigests | None, PersonsSeen]:
+        round_ = reply.round
+        sketch = self._count(round_)
         step = "keys" if round_.terms.masked else "submission"
         notes = [("unread", words) for words in sketch.unread]
-        names, missing = plan.schema.of_rows.names, sketch.tally[:, 0]
+        names, missing = reply.plan.schema.of_rows.names, sketch.tally[:, 0]
         empty = [name for name, n in zip(names, missing, strict=False) if 0 < n == sketch.n_rows]
         if empty and not self._attended:
             notes.append(("empty", f"no row has a value in {', '.join(empty)}"))
         for word, words in notes:
             self._log.note(stamp(now()), round_.round_id, step, word, words)
-        return sketch
+        counts = reply.counted(sketch, outside_too=self._statement.outside_too)
+        return counts, self._recognise(), PersonsSeen.of(sketch.persons)
 
     def _round(self, request: bytes) -> Round:
-        """Return the round of a request: the one in it, or the one of an earlier request."""
         read = files.unpack(request, "request")
         array = read.arrays.get("round", np.empty(0, np.uint8))
         content, round_id = array.tobytes(), str(read.manifest.get("round_id"))
@@ -242,5 +249,77 @@ class OnlineSite:
             else:
                 raise Refused(Refusal.ORDER, "step 'keys' has to come first, with the round")
         if self._last is None or self._last.content != content:
-            return Round.from_bytes(content, "request")
+            self._last = Round.from_bytes(content, "request")
         return self._last
+
+
+@dataclass(frozen=True)
+class _MaskedRows:
+    # The rows of a site in a masked round. Each step that needs the reply checks the round again,
+    # unless this visit has done so.
+    site: OnlineSite
+    round: Round
+    reply: Reply | None
+
+    def count(self) -> None:
+        site = self.site
+        reply = self.reply or site.reply(self.round)
+        if not self.round.terms.masked:
+            raise Refused(Refusal.ROUND, "steps are only for masked rounds: request one")
+        if reply.earlier is not None and reply.earlier.round_id == self.round.round_id:
+            raise Refused(
+                Refusal.ANSWERED,
+                "the data kept for this answer's steps are gone: request a new round",
+            )
+        reply.check_known()
+        library()  # without it, there will be no noise, and no answer
+        counts, digests, persons = site._counted(reply)
+        new_people = site._statement.new_people
+        if digests is not None:
+            site._book.check_people(reply.data_set, digests, new_people)
+        found = {
+            "digests": None if digests is None else digests.to_bytes(),
+            "sample": None if persons.sample is None else persons.sample.to_bytes(),
+            "register": None if persons.register is None else to_bytes(persons.register),
+        }
+        kept: dict[str, Any] = {
+            name: None if one is None else base64.b64encode(one).decode()
+            for name, one in found.items()
+        }
+        kept |= {"new_people": new_people, "attended": site._attended, "data_set": reply.data_set}
+        content = counts.astype("<i8").tobytes()
+        site._book.note_step(self.round.round_id, _COUNTED, "", content, kept)
+
+    def send(self, mask: NDArray[np.uint64]) -> bytes:
+        noted = self.site._book.step(self.round.round_id, _COUNTED)
+        if noted is None:
+            raise Refused(Refusal.ORDER, "step 'keys' has to come first")
+        _, counts, kept = noted
+        # A person reviewed the round when the rows were counted, if at all.
+        reply = self.site._reply_to(self.round, kept["attended"])
+        # An earlier version stored no name.
+        if kept.get("data_set") not in (None, reply.data_set):
+            raise Refused(
+                Refusal.UNAVAILABLE,
+                f"the rows of this round were counted as data_set {kept['data_set']!r}, and this "
+                f"visit is for data_set {reply.data_set!r}, which has a budget of its own: nothing "
+                "was sent. Visit the round with the site's file that has data_set = "
+                f"{kept['data_set']!r}",
+            )
+        digests, sample, register = (
+            None if kept[name] is None else base64.b64decode(kept[name])
+            for name in ("digests", "sample", "register")
+        )
+        persons = PersonsSeen(
+            None if sample is None else RowDigests.from_bytes(sample),
+            None if register is None else from_bytes(register),
+        )
+        rows = None if digests is None else RowDigests.from_bytes(digests)
+        return reply.answer(
+            np.frombuffer(counts, "<i8").astype(np.int64), mask, rows=rows, persons=persons,
+            new_people=kept["new_people"],
+        ).content  # fmt: skip
+
+    def sent(self) -> bytes:
+        given = self.site._book.answer(self.round.round_id)
+        return b"" if given is None else given.content

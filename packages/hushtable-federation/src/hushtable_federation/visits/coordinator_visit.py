@@ -21,7 +21,7 @@ from hushtable_federation.folder.round_folder import (
     RoundFolder,
 )
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.journal import Journal, read_decided, write_decided
+from hushtable_federation.online.secure_sum import Journal
 from hushtable_federation.online.site import BEGINNING
 from hushtable_federation.protocol.messages import (
     Message,
@@ -34,7 +34,7 @@ from hushtable_federation.protocol.tally import Decisions, Tally, TooFewError
 from hushtable_federation.result import Collection, Result
 from hushtable_federation.round import Round, check_protocol
 from hushtable_federation.state import RoundState
-from hushtable_federation.visits.visit import Visit
+from hushtable_federation.visits import Visit
 
 
 @dataclass
@@ -57,6 +57,10 @@ class CoordinatorVisit:
     keys: Keys
     journal: Path
     output: Path
+
+    @property
+    def _journal(self) -> Journal:
+        return Journal(self.journal, self.folder.round)
 
     def run(self) -> Visit:
         """Do the next steps; raise `HushTableError` if another process is doing so."""
@@ -96,9 +100,9 @@ class CoordinatorVisit:
         return self._sum(tally, visit)
 
     def _ask(self, step: Step, tally: Tally, visit: Visit) -> None:
-        """Ask the sites that were not asked yet; files of others must not change the request."""
+        # Files of others must not change a request.
         requests = tally.advance((), now(), step)
-        write_decided(self.journal, self.folder.round, tally.decided)
+        self._journal.decide(tally.decided)
         for name, content in requests.items():
             if not any(self.folder.requests(step, name)) and self.folder.add(
                 ASK + step, name, content
@@ -106,13 +110,11 @@ class CoordinatorVisit:
                 visit.posted.append(ASK + step)
 
     def _wait(self, visit: Visit, awaited: Sequence[str] = (), *words: str) -> Visit:
-        """End the visit as the round stands: sites or a person have to act, or it cannot end."""
         state = RoundState.of(self.folder, self.keys.card.name, visit.found_out)
         return visit.say(*words).conclude_lead(state, awaited)
 
     def _read(self, tally: Tally, step: Step) -> None:
-        """Take the answers to a step: those kept, which may be gone from the folder, and others."""
-        journal = Journal(self.journal, self.folder.round)
+        journal = self._journal
         for sender in self.folder.round.names:
             kept = journal.answer(step, sender)
             if kept and tally.take(step, sender, kept, now()):
@@ -128,11 +130,8 @@ class CoordinatorVisit:
                     kept = content
 
     def _has_keys(self, tally: Tally, visit: Visit) -> bool:
-        """Return whether it is decided whose keys mask the counts; decide if it is time.
-
-        If all sites have drawn a key, they notice that by themselves, and no request is needed,
-        unless a site has changed its key since.
-        """
+        # If all sites have drawn a key, they notice that by themselves, and no request is needed,
+        # unless a site has changed its key since.
         round_, left = self.folder.round, self.folder.left()
         if not tally.decided.keys:
             missing = [name for name in left if name not in tally.drawn]
@@ -143,14 +142,13 @@ class CoordinatorVisit:
                 self._wait(visit, missing)
                 return False
             tally.close_keys()
-            write_decided(self.journal, round_, tally.decided)
+            self._journal.decide(tally.decided)
         there = [name for name in round_.names if any(self.folder.of("keys", name))]
         if tally.found_out or not set(tally.decided.keys) == set(there) == set(round_.names):
             self._ask("shares", tally, visit)
         return True
 
     def _closes(self, tally: Tally, visit: Visit) -> bool:
-        """Decide which sites are in the sum if it is time; return whether that is decided."""
         round_ = self.folder.round
         left = [name for name in self.folder.left() if name in tally.decided.keys]
         missing = [name for name in left if name not in tally.present]
@@ -162,7 +160,6 @@ class CoordinatorVisit:
         return True
 
     def _sum(self, tally: Tally, visit: Visit) -> Visit:
-        """Ask for help with the masks, and remove them if there is enough."""
         n, least = len(tally.signed), self.folder.round.needed
         try:
             if not tally.whole and n < least and not tally.disputed:
@@ -172,8 +169,7 @@ class CoordinatorVisit:
             n = len(tally.helped)
             if n < least and not tally.disputed:
                 return self._wait(visit, tally.awaited)
-            journal = Journal(self.journal, self.folder.round)
-            result = tally.result(lambda name: journal.answer("masked", name))
+            result = tally.result(lambda name: self._journal.answer("masked", name))
         except TooFewError as error:
             if tally.awaited:
                 return self._wait(visit, tally.awaited, str(error))
@@ -229,7 +225,7 @@ class CoordinatorVisit:
         return False
 
     def _end(self, visit: Visit, result: Result) -> Visit:
-        Journal(self.journal, self.folder.round).forget()
+        self._journal.forget()
         out = [name for name in self.folder.round.names if name not in result.sites]
         without = f" Without {', '.join(out)}." if out else ""
         return visit.end(
@@ -239,10 +235,7 @@ class CoordinatorVisit:
     # --- decisions ----------------------------------------------------------------------------
 
     def _decided(self) -> Decisions:
-        """Return earlier decisions: recorded here, or shown by requests in the folder."""
-        noted = Decisions()
-        if self.journal.exists():
-            noted = read_decided(self.journal, self.folder.round)
+        noted = self._journal.decided()
         for step in REQUESTS:
             for site in self.folder.there(ASK + step):
                 for name, message in self.folder.requests(step, site):
@@ -250,7 +243,6 @@ class CoordinatorVisit:
         return noted
 
     def _agree(self, noted: Decisions, other: Decisions, name: str) -> None:
-        """Adopt the decisions that a request shows; raise if they differ from those recorded."""
         for part in ("keys", "listed"):
             mine, record = getattr(noted, part), getattr(other, part)
             if mine not in ({}, SumList(), record) and record not in ({}, SumList()):
@@ -264,7 +256,7 @@ class CoordinatorVisit:
         noted.signed = noted.signed or other.signed
 
     def _keep_amendment(self) -> None:
-        """Keep the amendment beside the decisions; without it, late answers would not count."""
+        # Without the amendment beside the decisions, late answers would not count.
         kept, made = self.journal.with_suffix(".amendment.hush"), self.folder.amendment
         if kept.exists():
             self.folder.put_again(kept.read_bytes())
@@ -275,7 +267,6 @@ class CoordinatorVisit:
 
 
 def _decided_by(round_: Round, message: Message) -> Decisions:
-    """Return the decisions that a request shows."""
     body = message.body
     if message.step == "shares":
         keys = read_passed_on(round_, message)

@@ -22,7 +22,7 @@ from hushtable_federation.refusals import Refusal
 from hushtable_federation.round import check_protocol
 from hushtable_federation.state import RoundState
 from hushtable_federation.submission import signed_digest
-from hushtable_federation.visits.visit import Visit
+from hushtable_federation.visits import Visit
 
 #: Steps that a site answers with messages; its counts have their own form.
 MESSAGES: tuple[Step, ...] = "keys", "shares", *ASKED
@@ -76,7 +76,7 @@ class SiteVisit:
             if self._is_old:
                 return visit.end("failed", _OTHER)
             self._send_again(visit)
-            if self._has_answered:
+            if self.book.answer(self.folder.round.round_id) is not None:
                 self._help(visit)
             elif RoundState.of(self.folder, self.me.name).may_answer(self.me.name):
                 self._answer(visit)
@@ -85,25 +85,14 @@ class SiteVisit:
         return visit.end("failed", waits_for=visit.waits_for) if self._is_unavailable else visit
 
     @property
-    def _has_answered(self) -> bool:
-        return self.book.answer(self.folder.round.round_id) is not None
-
-    @property
-    def _has_counted(self) -> bool:
-        return self.book.step(self.folder.round.round_id, "keys") is not None
-
-    @property
     def _step(self) -> str:
-        """Return the step whose files hold the counts."""
         return "masked" if self.folder.round.terms.masked else "submission"
 
     @cached_property
     def _is_old(self) -> bool:
-        """Return whether the folder has a file that this site signed, but its book does not know.
-
-        That is a head of the book after an answer to any round in this folder, or an answer to this
-        round. All candidates are checked, whatever strangers add.
-        """
+        # The folder has a file that this site signed and its book does not know: a head of the book
+        # after an answer to any round in this folder, or an answer to
+        # this round. All candidates are checked, whatever strangers add.
         return self._lacks_head() or self._lacks_counts() or any(map(self._lacks, MESSAGES))
 
     def _lacks_head(self) -> bool:
@@ -137,12 +126,9 @@ class SiteVisit:
     # --- the counts ---------------------------------------------------------------------------
 
     def _answer(self, visit: Visit) -> None:
-        """Count the rows, and send the counts as soon as it is known whose keys mask them.
-
-        Counts that cannot be in a sum are not sent, because they would cost budget anyway.
-        """
+        # Counts that cannot be in a sum are not sent, because they would cost budget anyway.
         round_ = self.folder.round
-        if not self._has_counted:
+        if self.book.step(round_.round_id, "keys") is None:  # not counted yet
             if self.begin is None:
                 return
             sent = self.begin()
@@ -160,10 +146,7 @@ class SiteVisit:
             self._add(visit, step, content)
 
     def _keys(self) -> dict[str, bytes] | None:
-        """Return the sites' keys for the round, by name; None if it is not settled which.
-
-        These are the ones that the coordinator distributes, or those of all sites of the roster.
-        """
+        # These are the ones that the coordinator distributes, or those of all sites of the roster.
         folder = self.folder
         for name, message in folder.requests("shares", self.me.name):
             try:
@@ -185,7 +168,6 @@ class SiteVisit:
         return found
 
     def _send_again(self, visit: Visit) -> None:
-        """Write again what the book records as sent, if it is not there completely."""
         given = self.book.answer(self.folder.round.round_id)
         noted = {step: self.book.step(self.folder.round.round_id, step) for step in MESSAGES}
         if given is not None:
@@ -197,7 +179,7 @@ class SiteVisit:
             self._add(visit, self._step, given.content)
 
     def _add_head(self) -> None:
-        """Write, before the answer, a file that shows that the book holds it."""
+        # This file, written before the answer, shows that the book holds it.
         if not self._has_head:
             self.folder.add(HEAD, self.me.name, self.online.head(self.folder.round))
 
@@ -208,7 +190,6 @@ class SiteVisit:
     # --- further steps ------------------------------------------------------------------------
 
     def _help(self, visit: Visit) -> None:
-        """Answer the requests to this site."""
         folder, lists = self.folder, list[str]()
         for step in ASKED:
             refused = b""
@@ -245,7 +226,6 @@ class SiteVisit:
     # --- the result ---------------------------------------------------------------------------
 
     def _result(self, visit: Visit) -> bool:
-        """Fetch the result if it is there and valid; return whether it is."""
         folder = self.folder
         for name, content, result in folder.results():
             given = self.book.answer(folder.round.round_id)
@@ -273,7 +253,6 @@ class SiteVisit:
 
 
 def _listed(folder: RoundFolder, message: Message) -> list[str]:
-    """Return the digest of the list in a request, if there is one."""
     record = {name: message.body[name] for name in ("sites", "others") if name in message.body}
     try:
         return [SumList.of(folder.round, record).digest(folder.round)] if record else []

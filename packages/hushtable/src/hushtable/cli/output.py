@@ -12,7 +12,7 @@ from hushtable.cli.errors import escaped, written
 from hushtable.cli.result import Block, TextTable
 from hushtable.data.options import first_names
 from hushtable.data.schema import Schema
-from hushtable.errors import FileError, UsageError, explain
+from hushtable.errors import FileError, UsageError, explain, without_secrets
 from hushtable.files import remove_leftovers
 
 
@@ -24,6 +24,7 @@ class Target:
 
     def __init__(self, path: Path, inputs: Iterable[str | Path | None] = ()) -> None:
         self.path = path
+        _check_name(path)
         if path.is_file() and any(_takes_in(name, path) for name in inputs if name is not None):
             raise UsageError(f"{path} is both read and written: give a different -o")
         if path.exists() and not path.is_file():
@@ -57,6 +58,7 @@ class OutputFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        _check_name(path)
         self._files = 0
         self._lock = threading.Lock()
         if path.exists() and not path.is_dir():
@@ -84,6 +86,12 @@ class OutputFolder:
 
     def __str__(self) -> str:
         return f"{count(self._files, 'file')} in {self.path}"
+
+
+def _check_name(path: Path) -> None:
+    """Refuse to write an address, because the password in it would be the name of a file."""
+    if without_secrets(str(path)) != str(path):
+        raise UsageError(f"-o {path}: this is an address with a password: name a file")
 
 
 def _check_folder(folder: Path, what: str) -> None:

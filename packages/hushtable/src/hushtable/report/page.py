@@ -178,10 +178,7 @@ def _cards(block: RowList) -> list[dict[str, Any]]:
         cards.append(
             {
                 "rank": k + 1,
-                "kept": [
-                    (name, _text(value))
-                    for name, value in row.kept_values.items()
-                ],
+                "kept": [(name, _text(value)) for name, value in row.kept_values.items()],
                 "place": place,
                 "far": row.far,
                 "first_alike": None if incident is None else incident.rows[0] + 1,
