@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data import typed
 from hushtable.data.encoding import Encoder
-from hushtable.data.few import PlacedRows
-from hushtable.data.readers.reader import OfFrame
+from hushtable.data.readers.reader import FEW_VALUES
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.scores import Explainer, Scorer
@@ -271,7 +270,8 @@ ENCODER = Encoder(ONE_OF_EACH)
 def encoded(frame, reading):
     """Return the codes of the rows of a frame, and what is outside."""
     read = open_rows(frame, ONE_OF_EACH, reading).read
-    (batch,) = [read] if isinstance(read, PlacedRows) else read()
+    placed = getattr(read, "placed", None)
+    (batch,) = read() if placed is None else [placed]
     codes = ENCODER.encode(batch)
     outside = vars(codes.outside).values()
     return b"".join(one.tobytes() for one in (codes.codes, codes.tally, *outside))
@@ -330,15 +330,15 @@ def detector():
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_few_rows_of_everyday_frames_are_numbers_at_once(detector, library):
-    for n in (1, OfFrame.few):
+    for n in (1, FEW_VALUES):
         frame = in_each_library(everyday(n))[library]
         read = open_rows(frame, detector.plan_.schema)
-        assert isinstance(read.read, PlacedRows)
+        assert read.read.placed is not None
         for call in (detector.score_samples, detector.predict, detector.decision_function,
                      detector.explain, detector.standard_errors):  # fmt: skip
             same(lambda call=call, x=frame: call(x))
-    frame = in_each_library(everyday(OfFrame.few + 1))[library]
-    assert not isinstance(open_rows(frame, detector.plan_.schema).read, PlacedRows)
+    frame = in_each_library(everyday(FEW_VALUES + 1))[library]
+    assert not hasattr(open_rows(frame, detector.plan_.schema).read, "placed")
     same(lambda: detector.score_samples(frame))
 
 

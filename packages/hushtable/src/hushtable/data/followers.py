@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.data.options import first_names
-from hushtable.data.relations import RIDGE
+from hushtable.data.residuals import RIDGE
 from hushtable.language import _, numerals
 
 Floats = NDArray[np.float64]

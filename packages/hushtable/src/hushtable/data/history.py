@@ -372,7 +372,6 @@ class _State:
 
     @classmethod
     def of(cls, arrays: Any, n_entities: int) -> "_State":
-        """Return the state in named arrays; raises `ValueError` if they do not fit."""
         state = cls(arrays["n"].shape[1])
         for name, empty in vars(state).items():
             array = arrays[name]
@@ -382,7 +381,6 @@ class _State:
         return state
 
     def grown(self, n_entities: int) -> "_State":
-        """Return this state with room for this many entities."""
         grown = _State(self.n.shape[1])
         for name, array in vars(self).items():
             fresh = np.zeros((n_entities - len(array), *array.shape[1:]))
@@ -496,7 +494,6 @@ def _times(column: pa.Array, name: str) -> tuple[Floats, Integers]:
 
 
 def _entities(column: pa.Array, name: str) -> pa.Array:
-    """Return entities as texts (n,), null where missing; raises `DataError`."""
     kind = column.type
     whole = pa.types.is_integer(kind) or pa.types.is_null(kind)
     if pa.types.is_floating(kind):  # the type of whole numbers in frames if some are missing
@@ -511,7 +508,6 @@ def _entities(column: pa.Array, name: str) -> pa.Array:
 
 
 def _beside(X: Any, table: pa.Table, columns: dict[str, Floats]) -> Any:
-    """Return X, or the table of its rows, with more columns."""
     if is_pandas(X):
         return X.assign(**columns)
     if is_polars(X):

@@ -17,11 +17,12 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch, count_here
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.calendar import without_parts
+from hushtable.data.encoding import encoded_rows
 from hushtable.data.followers import Follower, followers
 from hushtable.data.labels import fold
 from hushtable.data.persons import PersonsCounted, some_of_each
 from hushtable.data.readers import Reader, as_reader, no_rows
-from hushtable.data.row_cache import MOST_BYTES, MemoryBudget, cached_rows
+from hushtable.data.row_cache import MOST_BYTES
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import ColumnUnderstanding, Reading
 from hushtable.data.typed import open_rows
@@ -197,7 +198,6 @@ class TableDetector(FittedTables, ABC):
         return schema
 
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
-        """Return the counts of some rows."""
         return count_here(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
 
     def _sketch_all(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
@@ -215,8 +215,7 @@ class TableDetector(FittedTables, ABC):
         reader = self._to_fit(as_reader(X).repeatable())
         self._check_parameters()
         weights = whole_weights(sample_weight, reader)
-        memory = MemoryBudget(MOST_BYTES)
-        inferred = self._inferred(reader, weights, schema, memory)
+        inferred = self._inferred(reader, weights, schema)
         schema, n_rows = inferred.schema, inferred.n_rows
         self.understanding_ = inferred.columns
         self._warn_of(inferred.columns)
@@ -236,7 +235,8 @@ class TableDetector(FittedTables, ABC):
         some = sample.of(some)
         pays = not some.numeric or chosen is not None or n_rows * len(schema) <= _FEW_VALUES
         if self._reads_again and weights is None and pays:
-            some = cached_rows(some, memory)
+            left = MOST_BYTES - inferred.n_bytes
+            some = encoded_rows(some, schema, n_rows, left, self.n_jobs)
         drawn_by = self._drawn_by(schema, some, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
         sketch = (self._sketch_all if all_rows else self._sketch)(plan, some, weights)
@@ -271,12 +271,9 @@ class TableDetector(FittedTables, ABC):
         """Return the numbers of the rows to count, in rising order; None for all rows."""
         return None
 
-    def _inferred(
-        self, reader: Reader, weights: Any, schema: Schema | None, memory: MemoryBudget
-    ) -> Inferred:
-        """Return the schema read off the rows, or the given schema, with the number of rows."""
+    def _inferred(self, reader: Reader, weights: Any, schema: Schema | None) -> Inferred:
         if schema is None:
-            inferred = schema_from_data(reader, weights, self.n_jobs, memory)
+            inferred = schema_from_data(reader, weights, self.n_jobs, MOST_BYTES)
             return replace(inferred, schema=self._schema(inferred))
         if not isinstance(schema, Schema):
             raise UsageError(
@@ -343,7 +340,6 @@ class TableDetector(FittedTables, ABC):
         return self._fit(rows, sample_weight, schema=schema)
 
     def _of_persons(self, X: Any, person: str | None, most: int, sample_weight: Any) -> Any:
-        """Return the rows to fit: all rows, or some rows of each person."""
         self.persons_: PersonsCounted | None = None
         if person is None:
             if most != 1:
@@ -462,7 +458,6 @@ class TableDetector(FittedTables, ABC):
 
     @classmethod
     def _parameters_of(cls, plan: Plan) -> dict[str, Any]:
-        """Return the constructor parameters that follow from a plan."""
         return {"n_tables": plan.family.n_tables}
 
     def _finish(self, sketch: Counts, reader: Reader | None, weights: Any) -> Self:
@@ -592,7 +587,6 @@ class TableDetector(FittedTables, ABC):
         )
 
     def _learned(self, verdicts: Counts | None) -> Self:
-        """Use other verdicts for scoring from now on."""
         model = self.sketch_ if verdicts is None else LearnedModel(self.sketch_, verdicts)
         scorer = Scorer(model)
         follows = self.offset_ == self._scorer.auto_offset()
@@ -669,7 +663,6 @@ class TableDetector(FittedTables, ABC):
         files.write(path, "detector", *self._entries())
 
     def _entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return the detector's part of a file: manifest entries and arrays."""
         check_fitted(self)
         parameters = {
             name: value.item() if isinstance(value, np.generic) else value

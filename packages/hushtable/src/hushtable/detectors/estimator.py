@@ -151,7 +151,6 @@ def suggesting(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _proposal(name: str, known: Sequence[str]) -> str:
-    """Return a question that proposes a known parameter; nothing if none is near."""
     near = [here for here, others in _ELSEWHERE.items() if name in others and here in known]
     near = near or difflib.get_close_matches(name, known, n=1)
     return f". Did you mean {near[0]}?" if near else ""

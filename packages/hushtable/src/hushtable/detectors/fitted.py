@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from hushtable.arguments import fill_docs
 from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.sketch import count_here
-from hushtable.data.history import values_behind
 from hushtable.data.labels import fold
 from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
 from hushtable.data.readers.memory import with_absent_keys
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
-from hushtable.data.typed import open_rows, with_calendar, with_history
+from hushtable.data.typed import open_rows, with_derived
 from hushtable.data.weights import Weights, whole_weights
 from hushtable.detectors.estimator import check_fitted, import_sklearn, join_sklearn
 from hushtable.errors import DataError, MissingExtraError, UsageError
@@ -444,7 +443,6 @@ class FittedTables(_Base):
         return sizes
 
     def _explainer(self) -> Explainer:
-        """Return the explainer of the current scores: after learning, it is another one."""
         kept = self._kept_explainer
         if kept is None or kept.scorer is not self._scorer:
             kept = self._kept_explainer = Explainer(self._scorer)
@@ -537,7 +535,6 @@ class FittedTables(_Base):
         *,
         only_counted: bool = False,
     ) -> Outliers:
-        """Find the n rows with the lowest scores."""
         return find_outliers(
             self._scorer,
             self._open(X, keep),
@@ -607,7 +604,6 @@ class FittedTables(_Base):
     # --- columns, as scikit-learn checks them -------------------------------------------------
 
     def _open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
-        """Open rows with the columns seen in `fit`, and others that are kept as they are."""
         if not hasattr(self, "plan_"):  # checking every attribute takes as long as encoding a row
             check_fitted(self)
         texts = self.plan_.schema.categorical_names
@@ -616,9 +612,7 @@ class FittedTables(_Base):
         reading = self.reading_.updated(reader.reading)
         features = self.plan_.schema.names
         kept = [*map(fold, keep)]  # like the reader's names
-        values = values_behind(features) if reading.entity else ()
-        reader = with_history(reader, reading, values, kept)
-        reader = with_calendar(reader, reading, kept, features)
+        reader = with_derived(reader, reading, features, kept)
         names = reader.names or ()
         if lacking := [name for name in keep if fold(name) not in names]:
             raise DataError(
@@ -673,7 +667,6 @@ fill_docs(FittedTables, SHARED)
 
 
 def _some(found: Floats, reader: Reader) -> Floats:
-    """Return the results found for rows; raise `DataError` if there were no rows."""
     if len(found) == 0:
         raise no_rows(reader)
     return found

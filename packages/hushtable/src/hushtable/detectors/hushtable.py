@@ -13,15 +13,15 @@ from hushtable.counts.base import Counts
 from hushtable.counts.passes import both_passes
 from hushtable.counts.sketch import Sketch, count_here
 from hushtable.data.calendar import without_parts
-from hushtable.data.differences import (
+from hushtable.data.readers import Reader
+from hushtable.data.residuals import (
     FEW_ROWS,
     Rows,
     differences_in_groups,
     learned_differences,
+    learned_relations,
     names_of_groups,
 )
-from hushtable.data.readers import Reader
-from hushtable.data.relations import learned_relations
 from hushtable.data.schema import MAX_CATEGORIES, Feature, Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.understanding import Inferred
@@ -229,7 +229,6 @@ class HushTable(TableDetector):
 
     @property
     def _contexts(self) -> list[str]:
-        """Names of the columns of the context."""
         given = () if self.context is None else self.context
         return [given] if isinstance(given, str) else list(given)
 
@@ -337,7 +336,6 @@ def _with_differences(schema: Schema, names: Sequence[str], rows: Rows, n_rows: 
 
 
 def _check_contexts(schema: Schema, names: Sequence[str], n_rows: int, counted: Sketch) -> None:
-    """Raise `UsageError` for a context that all rows share, or that almost every row has alone."""
     for feature, missing in zip(schema.features, counted.tally[:, 0].tolist(), strict=True):
         n = len(feature.categories) if feature.name in names else 0
         if n == 1 and not missing:

@@ -259,7 +259,7 @@ class ReviewRows:
             lambda: iter((rows,)),
             numeric=isinstance(rows, np.ndarray),
             keep=self._behind,
-            differences=self._schema.differences,
+            opened=self._schema,
         )
 
     def details(self, rows: Batch) -> list[Detail]:

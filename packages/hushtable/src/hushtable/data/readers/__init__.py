@@ -151,8 +151,7 @@ def as_reader(
         return data
     if layout.unasked is not None:
         rows = _opened(memory.each_by_itself(data), text_columns, layout, kept).folded()
-        files = tuple(replace(file, unasked=layout.unasked) for file in rows.files)
-        return replace(rows, files=files, unasked=layout.unasked)
+        return replace(rows, unasked=layout.unasked)
     return _opened(data, text_columns, layout, kept).folded()
 
 
@@ -181,7 +180,6 @@ def _of_url(
     layout: FileLayout,
     kept: Mapping[str, str | int | bool],
 ) -> Reader:
-    """Read from a URL: of a plug-in, of a database, or of remote files."""
     if is_taken(name):
         layout.check_used((), far.without_user(name))
         return opened(name)

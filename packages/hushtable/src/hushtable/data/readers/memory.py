@@ -15,9 +15,11 @@ from hushtable.arguments import is_text as is_whole_text
 from hushtable.data.columns import integer_too_large, is_text
 from hushtable.data.labels import fold
 from hushtable.data.readers.reader import (
+    FEW_VALUES,
     FILE_ROWS,
     Batch,
-    OfFrame,
+    Passes,
+    Read,
     Reader,
     as_name,
     column_names,
@@ -26,7 +28,7 @@ from hushtable.data.readers.reader import (
     slices,
     split,
 )
-from hushtable.data.readers.stored import OfSparse, stored_batches, stored_share, without_twice
+from hushtable.data.readers.stored import stored_batches, stored_share, without_twice
 from hushtable.errors import DataError, DataTypeError
 from hushtable.threads import FEW_ROWS
 
@@ -46,7 +48,8 @@ def arrow(data: Any) -> Reader:
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
         names = column_names(data.schema)
-        read = OfFrame(lambda: split(iter(data.to_batches())), lambda: _of_table(data), OfFrame.few)
+        apart = (lambda: _of_table(data)) if len(data) <= FEW_VALUES else None
+        read = Passes(lambda: split(iter(data.to_batches())), apart=apart)
         return Reader(names, len(names), len(data), read)
     # The defaults read far ahead, and take 20 times the memory of these settings.
     sparing = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
@@ -65,7 +68,6 @@ _PLAIN = frozenset(
 
 
 def _of_table(data: pa.Table) -> list[Any] | None:
-    """Return the columns of a table; None if any of them cannot be taken apart."""
     found = []
     for kind, column in zip(data.schema.types, data.columns, strict=True):
         per_second = 0.0 if kind.id in _PLAIN or is_text(kind) else _per_second(kind)
@@ -95,7 +97,6 @@ def _per_second(kind: pa.DataType) -> float | None:
 
 
 def _seconds(whole: Iterable[int | None], per_second: float) -> NDArray[np.float64]:
-    """Return whole numbers of units as seconds, as `as_numbers` does."""
     values = np.array([np.nan if one is None else float(one) for one in whole])
     return values * 86_400.0 if per_second == _DAYS else values / per_second
 
@@ -192,7 +193,7 @@ def half_a_character(column: str, error: UnicodeEncodeError, row: str = "") -> D
 
 
 def _check_container(data: Any) -> None:
-    """Raise `DataTypeError` for what NumPy would take as one value."""
+    # NumPy would take these as one value.
     if isinstance(data, Mapping):
         raise DataTypeError("a dict of columns: make a frame of it, such as pandas.DataFrame(data)")
     if isinstance(data, Iterator):
@@ -245,7 +246,6 @@ def _floats(block: np.ndarray[Any, Any]) -> Batch:
 
 
 def _unmasked(block: Any) -> Batch:
-    """Return a block with NaN, or None for objects, where it is masked."""
     if block.dtype.kind not in "fiub":
         objects = np.array(block.data, object)
         objects[np.ma.getmaskarray(block)] = None
@@ -258,7 +258,6 @@ def _unmasked(block: Any) -> Batch:
 
 
 def _structured(rows: np.ndarray[Any, Any]) -> Reader:
-    """Read an array of records, whose fields are the named columns."""
     if rows.ndim != 1 or any(rows.dtype[name].shape for name in rows.dtype.names):
         raise DataError(
             f"Expected one record per row, got a structured array of shape {rows.shape} and type "
@@ -305,7 +304,7 @@ def sparse(data: Any) -> Reader:
     if none.numeric and rows.nnz <= stored_share(d) * n * d:
         stored = without_twice(rows)
         if _plain(stored.data):
-            read = OfSparse(batches, partial(stored_batches, stored))
+            read = Passes(batches, stored=partial(stored_batches, stored))
             return replace(none, n_rows=n, read=read)
     return replace(none, n_rows=n, read=batches)
 
@@ -362,13 +361,14 @@ def polars_frame(data: Any) -> Reader:
     one: Any = kinds.pop() if len(kinds) == 1 else None
     # NumPy has no missing integers.
     if str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0))):
-        return Reader(names, len(names), len(data), OfFrame(batches, data.to_numpy, FEW_ROWS))
-    read = OfFrame(batches, lambda: _of_polars(data), OfFrame.few)
+        most, apart = FEW_ROWS, data.to_numpy
+    else:
+        most, apart = FEW_VALUES, partial(_of_polars, data)
+    read = Passes(batches, apart=apart if len(data) <= most else None)
     return Reader(names, len(names), len(data), read)
 
 
 def _of_polars(data: Any) -> list[Any] | None:
-    """Return the columns of a frame; None if any of them cannot be taken apart."""
     found = []
     for column, kind in zip(data.get_columns(), data.dtypes, strict=True):
         name = type(kind).__name__
@@ -420,12 +420,12 @@ def pandas_frame(data: Any) -> Reader:
                 part = part.astype(dense)
             yield from _as_table(part).combine_chunks().to_batches()
 
-    read: Any = batches
+    read: Read = batches
     different = {id(kind): kind for kind in kinds}.values()  # some take long to be hashed
     if data.columns.is_unique and all(map(_is_simple, different)):
         numbers = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in different)
-        most = FEW_ROWS if numbers else OfFrame.few
-        read = OfFrame(batches, lambda: _of_pandas(data, kinds), most)
+        if n <= (FEW_ROWS if numbers else FEW_VALUES):
+            read = Passes(batches, apart=lambda: _of_pandas(data, kinds))
     return Reader(tuple(names) if all(texts) else None, d, n, read)
 
 
@@ -437,7 +437,6 @@ _EXTENSIONS = frozenset(
 
 
 def _is_simple(kind: Any) -> bool:
-    """Return whether columns of a type can be taken apart."""
     if isinstance(kind, np.dtype):
         return kind.kind in "fiubMmO" and kind.itemsize <= 8
     if type(kind).__name__ == "CategoricalDtype":  # each category is a whole text
@@ -447,7 +446,6 @@ def _is_simple(kind: Any) -> bool:
 
 
 def _of_pandas(data: Any, kinds: list[Any]) -> Any:
-    """Return the values of a frame, or its columns; None if any cannot be taken apart."""
     block = data.to_numpy()
     if block.dtype.kind in "fiub":
         same = isinstance(kinds[0], np.dtype) and all(kind is kinds[0] for kind in kinds)
@@ -487,7 +485,6 @@ def _as_table(part: Any) -> pa.Table:
 
 
 def _check_one_type(column: Any) -> None:
-    """Raise `DataTypeError`, with the name of a pandas column, if Arrow cannot hold its values."""
     try:
         pa.Array.from_pandas(column)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
