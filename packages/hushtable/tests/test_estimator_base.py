@@ -85,8 +85,8 @@ ASKED = {
 try: HushTable().predict(X)
 except Exception as error: print(type(error).__module__, error)
 """,
-    "unbound": """
-try: HushTable.partial_fit(HushTable(passes=2), X)
+    "absent": """
+try: HushTable(passes=2).partial_fit(X)
 except AttributeError as error: print(error)
 """,
 }

@@ -287,9 +287,8 @@ def test_what_max_rows_refuses(X):
     with pytest.raises(UsageError, match="max_rows=700 counts whole rows: leave sample_weight out"):
         HushTable(max_rows=700).fit(X, sample_weight=np.ones(len(X)))
     detector = HushTable(random_state=0, max_rows=700).fit(X)
-    with pytest.raises(AttributeError) as raised:
+    with pytest.raises(AttributeError, match="no partial_fit, which needs max_rows=None"):
         detector.partial_fit(X)
-    assert "partial_fit needs max_rows=None" in str(raised.value.__cause__)
     with pytest.raises(UsageError, match="counted a sample of its rows"):
         detector.set_params(max_rows=None).partial_fit(X)
     with pytest.raises(PrivacyError):

@@ -48,7 +48,7 @@ class DetectorReview:
 
     Attributes
     ----------
-    row : Shown or None
+    row : ReviewRow or None
         The row to judge: ``row.row`` is its number, ``row.words`` says why it is listed, and
         ``row.to_dict()`` has its values. None if no row is left.
     """
