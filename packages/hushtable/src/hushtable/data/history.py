@@ -43,6 +43,7 @@ from hushtable.data.columns import as_column, as_numbers, as_texts, is_text, nul
 from hushtable.data.labels import LABELS_VERSION, fold, fold_texts
 from hushtable.data.readers import Coupling, Reader, as_reader, is_pandas
 from hushtable.data.readers.memory import is_polars
+from hushtable.data.readers.reader import as_table
 from hushtable.data.schema import SINCE
 from hushtable.errors import DataError, FileError, UsageError
 
@@ -200,23 +201,30 @@ class History:
             earlier updates. The history is then as it was.
         """
         reader = as_reader(X).repeatable()
-        table = _table(reader)
+        if reader.names is None:
+            raise DataError(
+                f"{reader.source} has no column names: history needs a data frame or an Arrow "
+                "table with named columns for entity and time"
+            )
+        table = as_table(reader)
+        if not len(table):
+            raise DataError(f"{reader.source} has no rows: history needs at least one reading")
         values = self._values(table, reader)
         names = history_names(values)
         if clash := [name for name in names if name in table.column_names]:
             raise DataError(
                 f"{reader.source} already has a column {clash[0]!r}: rename it, or leave it out"
             )
-        numbers = [finite(table[v].combine_chunks(), v, reader.place) for v in values]
-        seconds, hours = _times(table[self.time].combine_chunks(), self.time)
-        texts = table[self.entity].combine_chunks()
+        columns = {name: table[name].combine_chunks() for name in table.column_names}
+        numbers = [finite(columns[v], v, reader.place) for v in values]
+        seconds, hours = _times(columns[self.time], self.time)
 
         def where(row: int) -> str:
             return f"{reader.source}, {reader.place(row)}"
 
-        columns = self.advance(texts, seconds, hours, numbers, where)
+        compared = self.advance(columns[self.entity], seconds, hours, numbers, where)
         self.values = values
-        return _beside(X, table, dict(zip(names, columns.T, strict=True)))
+        return _beside(X, table, dict(zip(names, compared.T, strict=True)))
 
     def advance(
         self,
@@ -412,31 +420,6 @@ def _normal(t: Floats, n: Floats) -> Floats:
     return np.where(n >= 1.0, np.copysign(z, t), np.nan)
 
 
-def _table(reader: Reader) -> pa.Table:
-    if reader.names is None:
-        raise DataError(
-            f"{reader.source} has no column names: history needs a data frame or an Arrow table "
-            "with named columns for entity and time"
-        )
-    names = list(reader.names)
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(
-            f"{reader.source} has two columns {twice[0]!r}: rename one, or leave it out"
-        )
-    batches = [
-        pa.RecordBatch.from_arrays([as_column(np.ascontiguousarray(c)) for c in b.T], names)
-        if isinstance(b, np.ndarray)
-        else b
-        for b in reader.read()
-    ]
-    if not sum(map(len, batches)):
-        raise DataError(f"{reader.source} has no rows: history needs at least one reading")
-    return pa.concat_tables(
-        [pa.Table.from_batches([b]).rename_columns(names) for b in batches],
-        promote_options="permissive",
-    )
-
-
 def _is_number(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
@@ -515,5 +498,5 @@ def _beside(X: Any, table: pa.Table, columns: dict[str, Floats]) -> Any:
 
         return X.lazy().collect().with_columns([polars.Series(n, c) for n, c in columns.items()])
     for name, column in columns.items():
-        table = table.append_column(name, as_column(np.ascontiguousarray(column)))
+        table = table.append_column(name, as_column(column))
     return table

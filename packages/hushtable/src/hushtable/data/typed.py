@@ -40,7 +40,7 @@ from hushtable.data.readers import (
     in_memory,
     near_names,
 )
-from hushtable.data.readers.reader import slices
+from hushtable.data.readers.reader import arrow_columns, as_table, slices
 from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import (
@@ -349,7 +349,7 @@ def with_calendar(
 
     def begin(part: Reader) -> Callable[[Any, int], Batch]:
         def apply(batch: Any, start: int) -> Batch:
-            columns = dict(zip(names, _columns(batch), strict=True))
+            columns = dict(zip(names, arrow_columns(batch), strict=True))
             place = _place(part, start)
             _, clock = _times(columns[reading.time], reading, reader.unasked, place)
             derived = columns | parts_of(clock)
@@ -455,8 +455,8 @@ def with_history(
 
     def compare() -> Iterator[Batch]:
         start, own = 0, before.copy()
-        for batch in _together(rows) if small else rows.read():
-            there = dict(zip(names, _columns(batch), strict=True))
+        for batch in as_table(rows).to_batches() if small else rows.read():
+            there = dict(zip(names, arrow_columns(batch), strict=True))
             new = _history(own, there, reading, values, _place(reader, start))
             there = {n: there[n] for n in others} | new | {n: there[n] for n in kept}
             whole = pa.RecordBatch.from_arrays(list(there.values()), list(there))
@@ -487,7 +487,7 @@ def _history(
     seconds, clock = _times(there[reading.time], reading, None, place)
     numbers = [finite(there[value], value, place) for value in values]
     found = own.advance(there[reading.entity], seconds, hours_of(clock), numbers, place)
-    columns = (as_column(np.ascontiguousarray(x)) for x in found.T)
+    columns = (as_column(x) for x in found.T)
     return dict(zip(history_names(values), columns, strict=True))
 
 
@@ -509,20 +509,6 @@ def _check_history(reader: Reader, reading: Reading, values: Sequence[str]) -> N
             f"{reader.source} already has a column {clash[0]!r}, which entity={reading.entity!r} "
             "would add: rename it, or leave it out"
         )
-
-
-def _together(reader: Reader) -> Iterator[Batch]:
-    assert reader.names is not None
-    parts = [pa.Table.from_arrays(_columns(batch), list(reader.names)) for batch in reader.read()]
-    if parts:
-        table = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
-        yield from table.to_batches()
-
-
-def _columns(batch: Batch) -> list[Any]:
-    if isinstance(batch, np.ndarray):
-        return [as_column(np.ascontiguousarray(column)) for column in batch.T]
-    return list(batch.columns)
 
 
 # --- texts without a value --------------------------------------------------------------------

@@ -17,7 +17,6 @@ from hushtable import kernels
 from hushtable.data.calendar import calendar_features
 from hushtable.data.columns import (
     InfiniteError,
-    as_column,
     as_numbers,
     as_texts,
     infinite,
@@ -32,6 +31,7 @@ from hushtable.data.readers import (
     in_memory,
     no_rows,
 )
+from hushtable.data.readers.reader import arrow_columns
 from hushtable.data.readers.stored import StoredRows
 from hushtable.data.remedies import limited, names_in_rows
 from hushtable.data.row_cache import KeptBatches
@@ -97,8 +97,7 @@ class _Found:
             return batch
         named = {"category", "label"} & {*self.reading.kinds.values()}
         if isinstance(batch, np.ndarray) and named:
-            columns = [as_column(np.ascontiguousarray(column)) for column in batch.T]
-            batch = pa.RecordBatch.from_arrays(columns, self.names)
+            batch = pa.RecordBatch.from_arrays(arrow_columns(batch), self.names)
         if isinstance(batch, np.ndarray):
             self._add_numbers(self.reading.without_numbers(batch, self.names), start, slice(None))
             return batch

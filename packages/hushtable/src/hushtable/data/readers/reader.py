@@ -501,6 +501,23 @@ def _joined_column(parts: list[Any], name: str, numeric: bool) -> Any:
     return pa.concat_arrays([one if one.type == kind else one.cast(kind) for one in parts])
 
 
+def arrow_columns(batch: Batch) -> list[Any]:
+    """Return the columns of a batch as Arrow's."""
+    if isinstance(batch, np.ndarray):
+        return [as_column(column) for column in batch.T]
+    return list(batch.columns)
+
+
+def as_table(reader: Reader) -> pa.Table:
+    """Return all rows of a reader whose columns have names; types may differ between batches."""
+    assert reader.names is not None
+    names = list(reader.names)
+    parts = [pa.Table.from_arrays(arrow_columns(batch), names) for batch in reader.read()]
+    if not parts:
+        return pa.table({name: pa.nulls(0) for name in names})
+    return pa.concat_tables(parts, promote_options="permissive").combine_chunks()
+
+
 def slices(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Cut ``n_rows`` rows into equal batches, a multiple of four: 2 or 4 threads end together."""
     batches = -(-n_rows // max(1, min(BATCH_ROWS, BATCH_VALUES // n_columns)))
