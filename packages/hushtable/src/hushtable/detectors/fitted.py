@@ -15,6 +15,7 @@ from hushtable.counts.sketch import count_here
 from hushtable.data.labels import fold
 from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
 from hushtable.data.readers.memory import with_absent_keys
+from hushtable.data.readers.reader import library_of
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows, with_derived
@@ -139,18 +140,13 @@ _READ_FIRST = ("file", "row", "severity", "words")
 _OUTPUTS = ("default", "pandas", "polars")
 
 
-def index_of(X: Any) -> Any:
-    """Return the index of the rows of a pandas object; None for other objects."""
-    return X.index if _library(X) == "pandas" and hasattr(X, "iloc") else None
-
-
 def frame_like(table: pa.Table, X: Any) -> Any:
     """Return a table of some rows of X, numbered by its column ``row``, in the same library as X.
 
     A pandas frame gets the index of the rows; rows from other libraries than pandas and polars
     give a pyarrow Table.
     """
-    library = _library(X)
+    library = library_of(X)
     if library == "polars":
         import polars
 
@@ -163,20 +159,7 @@ def frame_like(table: pa.Table, X: Any) -> Any:
     return frame
 
 
-def _library(X: Any) -> str:
-    return type(X).__module__.partition(".")[0]
-
-
 Floats = NDArray[np.float64]
-
-
-def accept_any_columns(tags: Any) -> Any:
-    """Return an estimator's tags: it takes missing values, text, categories, sparse matrices."""
-    tags.input_tags.allow_nan = True
-    tags.input_tags.categorical = True
-    tags.input_tags.sparse = True
-    tags.input_tags.string = True
-    return tags
 
 
 class FittedTables(_Base):
@@ -587,14 +570,14 @@ class FittedTables(_Base):
         """Return values (n,) or (n, d) of rows in the format that `set_output` chose."""
         kind = getattr(self, "_sklearn_output_config", {}).get("transform")
         if kind is None and columns is not None:
-            kind = _library(X)  # columns without names say little
+            kind = library_of(X)  # columns without names say little
         if kind not in _OUTPUTS[1:]:
             return values
         try:
             library = __import__(kind)
         except ImportError:
             raise MissingExtraError(f"set_output(transform={kind!r})", kind, kind) from None
-        index = {"index": index_of(X)} if kind == "pandas" else {}
+        index = {"index": X.index if is_pandas(X) else None} if kind == "pandas" else {}
         if columns is None:
             series = {"data": values} if kind == "pandas" else {"values": values}
             return library.Series(name=name, **series, **index)
@@ -657,9 +640,11 @@ class FittedTables(_Base):
             )
 
     def __sklearn_tags__(self) -> Any:
-
         import_sklearn()  # from which super() has it
-        return accept_any_columns(super().__sklearn_tags__())
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = True
+        tags.input_tags.sparse = tags.input_tags.string = True
+        return tags
 
 
 join_sklearn(FittedTables)
