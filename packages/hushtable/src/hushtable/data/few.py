@@ -43,15 +43,15 @@ def few_rows(reader: Reader, schema: Schema, reading: Reading, read: Read) -> Re
     If all features are numbers, it reads the block; otherwise it reads from ``read``, and the block
     is a `PlacedRows`.
     """
-    n, passes = reader.n_rows or 0, reader.read
-    if not isinstance(passes, Passes) or passes.apart is None or not n:
+    n, apart = reader.n_rows or 0, reader.passes.apart
+    if apart is None or not n:
         return None
     if n * reader.n_columns > BATCH_VALUES or (places := _places(reader, schema)) is None:
         return None
     numeric = not schema.categorical_names
     if not numeric and (n > FEW_VALUES or not schema.labels or schema.relations is not None):
         return None
-    columns = passes.apart()
+    columns = apart()
     if columns is None:
         return None
     if numeric and isinstance(columns, np.ndarray):

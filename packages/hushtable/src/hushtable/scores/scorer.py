@@ -16,7 +16,6 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.encoding import Codes, Encoder, naming_places
 from hushtable.data.readers import Batch, Reader
-from hushtable.data.readers.reader import Passes
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, numbered
@@ -214,8 +213,8 @@ class Scorer:
         With ``stored``, batches of sparse rows may come as `StoredRows`.
         """
         reader = self.open(X)
-        if isinstance(reader.read, Passes) and reader.read.placed and self.rules is None:
-            return found((0, reader.read.placed, None))
+        if self.rules is None and (placed := reader.passes.placed) is not None:
+            return found((0, placed, None))
         if reader.n_rows is None:
             parts = list(self.mapped(reader, found, n_jobs))
             return np.concatenate(parts) if parts else np.empty((0, *shape))

@@ -312,9 +312,8 @@ class Sample:
                 files.append(replace(part, read=partial(self._read, part, start)))
                 start += part.n_rows or 0
         read: Any = partial(self._read, reader, 0)
-        if isinstance(reader.read, Passes) and reader.read.stored is not None:
-            stored = replace(reader, read=reader.read.stored)
-            read = Passes(read, stored=partial(self._read, stored, 0))
+        if (stored := reader.passes.stored) is not None:
+            read = Passes(read, stored=partial(self._read, replace(reader, read=stored), 0))
         return replace(reader, read=read, files=tuple(files))
 
     def _read(self, part: Reader, start: int) -> Iterator[Any]:

@@ -224,6 +224,11 @@ class Reader:
         return _("%(place)s of %(file)s", place=place, file=self.source)
 
     @property
+    def passes(self) -> "Passes":
+        """What starts passes over the rows, with its faster ways."""
+        return self.read if isinstance(self.read, Passes) else Passes(self.read)
+
+    @property
     def parts(self) -> tuple["Reader", ...]:
         """Readers that can be read at the same time: the files, or the reader itself."""
         return self.files or (self,)
@@ -270,9 +275,7 @@ class Reader:
             return some.mapped(lambda part: named, columns).read
 
         renamed = self.mapped(lambda part: named, names)
-        read = renamed.read
-        if isinstance(self.read, Passes):
-            read = replace(self.read, batches=read)
+        read = replace(self.passes, batches=renamed.read)
         return replace(renamed, read=read, project=project if self.project else None)
 
     def mapped(self, begin: "Step", names: Sequence[str] | None) -> "Reader":
