@@ -218,7 +218,6 @@ class Encoder:
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.float64], ...]:
-        """``low``, ``high`` and ``scale``, by which places of categories become codes, too."""
         sizes = self.schema.places_of_categories
         last = np.array([-1.0 if places is None else len(places) - 1 for places in sizes])
         listed = np.array([places is not None for places in sizes])
@@ -380,7 +379,6 @@ class Encoder:
         return codes
 
     def _codes(self, feature: Feature, column: Any) -> NDArray[np.uint16]:
-        """Return the codes (n,) of values; those of a dictionary are looked up once."""
         if pa.types.is_dictionary(column.type):
             of_values = self._codes(feature, column.dictionary)
             with_missing = np.append(of_values, np.uint16(kernels.MISSING_LOW))  # at -1

@@ -73,7 +73,6 @@ def few_rows(reader: Reader, schema: Schema, reading: Reading, read: Read) -> Re
 
 
 def _places(reader: Reader, schema: Schema) -> Sequence[int] | None:
-    """Return the positions of the features' columns; None if not all are there."""
     wanted, names = schema.names, reader.names
     if names is None or not schema.named or [*names] == wanted:
         return range(len(wanted)) if reader.n_columns == len(wanted) else None
@@ -124,7 +123,6 @@ def _of_columns(
 def _listed(
     column: Sequence[Any], feature: Feature, places: Mapping[str, int], reading: Reading
 ) -> Sequence[float | None] | None:
-    """Return the places of a column's categories, None for missing values."""
     if isinstance(column, np.ndarray):  # points in time
         return None
     found, odd = list[float | None](), dict[str, list[int]]()

@@ -81,7 +81,6 @@ def followers(columns: Mapping[str, Floats]) -> list[Follower]:
 
 
 def _filled(Z: Floats, missing: NDArray[np.bool_]) -> Floats:
-    """Return standard scores (n, k) with predictions of a ridge regression where one is missing."""
     for _fill in range(_FILLS):
         _variance, inverse = _inverse(Z)
         for j in np.flatnonzero(missing.any(axis=0)).tolist():

@@ -460,7 +460,6 @@ def hours_of(clock: Floats) -> Integers:
 
 
 def _times(column: pa.Array, name: str) -> tuple[Floats, Integers]:
-    """Return seconds since 1970 UTC (n,), NaN where missing, and hours of the day (n,)."""
     kind = column.type
     stamped = pa.types.is_timestamp(kind)
     if not (stamped or pa.types.is_date(kind) or pa.types.is_null(kind) or _is_number(kind)):

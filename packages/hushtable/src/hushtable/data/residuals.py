@@ -462,7 +462,6 @@ def _values(batch: Any, place: int, features: Sequence[Any], start: int = 0) -> 
 def _behaviour(
     batch: Any, columns: Sequence[int], features: Sequence[Any], start: int = 0
 ) -> Floats:
-    """Return some columns (k, n) as numbers: a category by its place, an unseen one after all."""
     found = np.empty((len(columns), len(batch)))
     for k, j in enumerate(columns):
         values = _values(batch, j, features, start)

@@ -581,7 +581,6 @@ def number_words(x: float, digits: int = 6) -> str:
 
 
 def _point_in_time(seconds: float) -> str:
-    """Return seconds since 1970 as a date, with the time of day unless it is midnight."""
     try:
         return _date_words(_EPOCH + timedelta(seconds=round(seconds)))
     except (OverflowError, ValueError):

@@ -238,7 +238,6 @@ class _Values:
         }
 
     def __call__(self, batch: Any, start: int) -> Batch:
-        """Return a batch with values; ``start`` is the number of its first row."""
         place = _place(self._part, start)
         if isinstance(batch, np.ndarray):
             batch = self._reading.without_numbers(batch, self._names)
@@ -276,7 +275,6 @@ class _Values:
         return pc.if_else(pc.equal(texts, scalar("")), null(texts.type), texts)
 
     def _numbers(self, texts: pa.Array, j: int, place: Callable[[int], str]) -> NDArray[Any]:
-        """Return the values (n,) of texts, NaN where there is none."""
         one, name = self._readings[j], self._names[j]
         assert one is not None
         values = one.values(texts)
@@ -302,7 +300,6 @@ class _Values:
         return values
 
     def _finite(self, values: NDArray[Any], j: int, place: Callable[[int], str]) -> NDArray[Any]:
-        """Return values (n,) with NaN in place of infinities, which are noted."""
         odd = np.flatnonzero(np.isinf(values))
         self._note(odd, j, place)
         return np.where(np.isinf(values), np.nan, values) if len(odd) else values
@@ -529,7 +526,6 @@ _CLEAR = (ColumnReading("date", dates="ymd"), ColumnReading("boolean"), ColumnRe
 
 
 def _clear(texts: pa.Array, one: ColumnReading) -> ColumnReading:
-    """Return how unseen texts are read: as the kind that fits all of them, if not numbers."""
     for kind in _CLEAR:
         if int(np.isnan(kind.values(texts)).sum()) == texts.null_count:
             return kind
@@ -549,7 +545,6 @@ _NOUNS = {
 
 
 def _way(name: str, text: str, one: ColumnReading) -> str:
-    """Return the option with which a text would have a value, or be missing."""
     single = pa.RecordBatch.from_pylist([{"text": text}]).column(0)
     options: list[tuple[str, str]] = [("--missing", text.strip())]
     if one.kind == "number":

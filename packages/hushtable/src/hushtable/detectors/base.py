@@ -27,7 +27,7 @@ from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import ColumnUnderstanding, Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.understanding import Inferred, schema_from_data
-from hushtable.data.weights import whole_weights
+from hushtable.data.weights import count_rows, whole_weights
 from hushtable.detectors.estimator import check_fitted, suggesting
 from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
 from hushtable.display import html
@@ -280,15 +280,12 @@ class TableDetector(FittedTables, ABC):
                 f"schema= is a {type(schema).__name__}: needs a Schema, such as "
                 'Schema.from_toml("schema.toml")'
             )
-        n_rows = reader.n_rows
-        if n_rows is None:
-            n_rows = sum(len(batch) for batch in reader.read())
+        n_rows = count_rows(reader)
         if n_rows == 0:
             raise no_rows(reader)
         return Inferred(schema, n_rows, reader.reading or Reading(), (), reader)
 
     def _warn_of(self, columns: Sequence[ColumnUnderstanding]) -> None:
-        """Warn of doubtful columns, first of those whose values may identify single rows."""
         doubts = [one for one in columns if one.options]
         for one in columns:
             if one.doubt and one.reading is not None and one.reading.lenient and not one.options:
@@ -320,16 +317,7 @@ class TableDetector(FittedTables, ABC):
         [rows to fit]
         sample_weight : array-like of shape (n,), optional
             Whole numbers, 0 or more: a row of weight w counts exactly like w equal rows.
-        person : str, optional
-            A column that identifies persons and is not a feature: text or whole numbers, none
-            missing.
-        rows_per_person : int, default=1
-            With ``person``: the largest number of rows to use of each person, so that a person
-            with many rows does not become usual for that reason alone. ``persons_`` holds the
-            number of rows left out.
-        schema : Schema, optional
-            Features with their ranges and categories, used instead of those read off the rows;
-            other columns are left out.
+        [persons and schema]
 
         Raises
         ------

@@ -50,6 +50,18 @@ SHARED = {
         y : None
             Not used.
         """,
+    "[persons and schema]": """
+        person : str, optional
+            A column that identifies persons and is not a feature: text or whole numbers, none
+            missing.
+        rows_per_person : int, default=1
+            With ``person``: the largest number of rows to use of each person, so that a person
+            with many rows does not become usual for that reason alone. ``persons_`` holds the
+            number of rows left out.
+        schema : Schema, optional
+            Features with their ranges and categories, used instead of those read off the rows;
+            other columns are left out.
+        """,
     "[shared parameters]": """
         contamination : "auto" or float in (0, 0.5], default="auto"
             Determines `offset_`. A number is the share of the rows of the last `fit` or
@@ -567,7 +579,6 @@ class FittedTables(_Base):
         return self
 
     def _output(self, values: Any, X: Any, name: str, columns: Sequence[str] | None = None) -> Any:
-        """Return values (n,) or (n, d) of rows in the format that `set_output` chose."""
         kind = getattr(self, "_sklearn_output_config", {}).get("transform")
         if kind is None and columns is not None:
             kind = library_of(X)  # columns without names say little

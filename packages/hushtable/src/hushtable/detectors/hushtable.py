@@ -382,11 +382,7 @@ class SampledDetector(TableDetector):
         Parameters
         ----------
         [rows to fit]
-        person, rows_per_person : str and int, optional
-            The column that identifies persons, and the largest number of rows to use of each.
-        schema : Schema, optional
-            Features with their ranges and categories, used instead of those read off the rows;
-            other columns are left out.
+        [persons and schema]
 
         Raises
         ------

@@ -180,16 +180,13 @@ def _of_url(
     layout: FileLayout,
     kept: Mapping[str, str | int | bool],
 ) -> Reader:
+    load_plugins()
     if is_taken(name):
         layout.check_used((), far.without_user(name))
         return opened(name)
-    load_plugins()
     for takes, open_ in URLS:
         if takes(name, layout):
             return open_(name, layout)
-    if is_taken(name):
-        layout.check_used((), far.without_user(name))
-        return opened(name)
     if layout.query is not None or not far.is_known(name):
         scheme = name.partition("://")[0]
         if scheme.partition("+")[0].lower() in DATABASES:

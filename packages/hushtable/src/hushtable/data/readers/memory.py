@@ -399,7 +399,6 @@ def _of_pandas(data: Any, kinds: list[Any]) -> Any:
 
 
 def _is_simple_text(value: Any) -> bool:
-    """Return whether a value is a valid text, or missing, whatever the other values are."""
     if type(value) is str:
         return value.isascii() or is_whole_text(value)
     missing = type(value) is float and value != value

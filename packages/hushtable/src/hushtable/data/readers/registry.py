@@ -373,8 +373,6 @@ def _in_order(part: Reader, first: Reader) -> Reader:
 
 @dataclass(frozen=True)
 class _Opening:
-    """Opens files, each by its content: see `files`."""
-
     text_columns: frozenset[str]
     layout: FileLayout
     kept: Mapping[str, str | int | bool]
