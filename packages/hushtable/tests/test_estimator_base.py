@@ -98,17 +98,6 @@ def test_what_only_scikit_learns_base_has_is_as_if_it_had_been_imported_first(as
     assert run(asked) == run(f"import sklearn.base\n{asked}") != []
 
 
-@pytest.mark.slow
-def test_what_only_scikit_learns_base_has_imports_it():
-    shown, parameters = run(
-        "print(detector); print(detector.get_metadata_routing().fit.requests['schema'])"
-    )
-    assert (shown, parameters) == (
-        "HushTable(n_tables=20, random_state=0)",
-        "None",
-    )
-
-
 THREADS = """
 import threading
 from concurrent.futures import ThreadPoolExecutor
