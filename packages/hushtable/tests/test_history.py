@@ -190,13 +190,6 @@ def test_later_readings_change_nothing_earlier():
     assert same(before[~late], added(history_columns(frame[~late], **NAMES)))
 
 
-def test_other_entities_change_nothing():
-    frame = panel(2)
-    alone = frame[frame["patient"] == "b"]
-    found = added(history_columns(frame, **NAMES))[(frame["patient"] == "b").to_numpy()]
-    assert same(found, added(history_columns(alone, **NAMES)))
-
-
 @pytest.mark.parametrize("parts", [2, 7])
 def test_updates_one_after_the_other_are_as_one_update(parts):
     frame = panel(3).sort_values("at", kind="stable")
@@ -213,14 +206,6 @@ def test_the_order_of_rows_does_not_matter():
     order = np.random.default_rng(0).permutation(len(frame))
     whole = added(history_columns(frame, **NAMES))
     assert same(added(history_columns(frame.iloc[order], **NAMES)), whole[order])
-
-
-def test_equal_times_stay_in_the_order_of_rows():
-    frame = pd.DataFrame({"patient": 1, "at": 5, "pulse": [60, 80, 61, 90]})
-    found = history_columns(frame, **NAMES)
-    expected = plain(frame, ["pulse"])
-    np.testing.assert_allclose(added(found, ["pulse"]), expected)
-    assert found["since"].tolist()[1:] == [0.0, 0.0, 0.0]
 
 
 def test_the_size_of_a_history_does_not_grow_with_rows():
@@ -372,7 +357,7 @@ def test_a_reading_older_than_the_history_is_refused_and_changes_nothing():
         history.update(further.drop_columns("pulse"))
 
 
-# --- for the tests of detectors ---------------------------------------------------------------------
+# --- for the tests of detectors ------------------------------------------------------------------
 
 
 def synthetic(seed):

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.counts import passes
-from hushtable.data import encoding, typed
+from hushtable.data import encoding
 from hushtable.data.readers import as_reader
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
@@ -35,32 +34,7 @@ def detector(rows):
     return HushTable(n_tables=20, random_state=0).fit(pd.DataFrame(rows, columns=NAMES))
 
 
-def by_arrow(monkeypatch):
-    monkeypatch.setattr(typed, "few_rows", lambda *_: None)
-
-
-def outcome(do):
-    """Return what comes of a call: scores, or a refusal in words."""
-    try:
-        return np.asarray(do()).tobytes()
-    except Exception as error:
-        return type(error), str(error)
-
-
 # --- frames -----------------------------------------------------------------------------------
-
-
-def test_an_infinity_far_down_is_refused_as_in_arrows_columns(detector, monkeypatch):
-    # Column by column, b's comes first; by blocks of rows, as a kernel reads a matrix, c's.
-    columns = {
-        "a": np.zeros(3000), "b": np.r_[np.zeros(2999), np.inf], "c": np.r_[np.inf, np.zeros(2999)],
-    }  # fmt: skip
-    frame = pd.DataFrame(columns)
-    for rows in (frame, pl.from_pandas(frame)):
-        now = outcome(lambda x=rows: detector.score_samples(x))
-        with monkeypatch.context() as patch:
-            by_arrow(patch)
-            assert now == outcome(lambda x=rows: detector.score_samples(x))
 
 
 @pytest.mark.parametrize("n_rows", [FEW_ROWS, FEW_ROWS + 1])
