@@ -243,9 +243,6 @@ def test_each_value_of_each_type_in_the_place_of_each_feature(kind):
             same(*(lambda x=frame, r=one: encoded(x, r) for one in READINGS[:2]))
 
 
-# --- which rows are --------------------------------------------------------------------------
-
-
 def everyday(n, seed=1):
     """Return a frame with numbers, texts, a date and a truth value."""
     rng = np.random.default_rng(seed)

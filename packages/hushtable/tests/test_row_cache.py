@@ -296,9 +296,6 @@ def test_what_max_rows_refuses(X):
     assert "max_rows" not in LSHiTables().get_params()
 
 
-# --- what cannot be read at all -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("arrow", [False, True], ids=["pandas", "arrow"])
 def test_two_columns_of_one_name_are_refused(arrow):
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})[["a", "b", "a"]]

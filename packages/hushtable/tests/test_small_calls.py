@@ -34,9 +34,6 @@ def detector(rows):
     return HushTable(n_tables=20, random_state=0).fit(pd.DataFrame(rows, columns=NAMES))
 
 
-# --- frames -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n_rows", [FEW_ROWS, FEW_ROWS + 1])
 def test_only_few_rows_become_one_block(n_rows, detector):
     read = open_rows(pd.DataFrame(np.zeros((n_rows, 3)), columns=NAMES), detector.plan_.schema)
@@ -70,9 +67,6 @@ def test_rows_that_are_open_match_another_schema_by_name(detector):
     assert batch.tolist() == [[3.0, 1.0]]
     with pytest.raises(DataError, match="has no column \\['d'\\]"):
         open_rows(open_rows(frame, schema), Schema([Feature.numeric("d", low=0, high=9)]))
-
-
-# --- fits of few rows -------------------------------------------------------------------------
 
 
 def test_few_rows_are_encoded_once_and_read_again_only_where_a_guess_was_wrong(rows, monkeypatch):
@@ -115,9 +109,6 @@ def test_logarithms_of_few_different_counts_are_those_of_each(most):
         assert (logs(some, added) == exact(np.log2(some + added))).all()
 
 
-# --- one thread -------------------------------------------------------------------------------
-
-
 def test_one_thread_takes_items_itself_and_stops_at_the_first_error():
     done, stopped = [], []
 
@@ -131,8 +122,6 @@ def test_one_thread_takes_items_itself_and_stops_at_the_first_error():
     assert done == [(item, threading.current_thread()) for item in (0, 1, 2)]
     assert stopped == [True]
 
-
-# --- a scorer without scikit-learn ------------------------------------------------------------
 
 SERVER = """
 import sys

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -135,6 +135,7 @@ def _is_wide(X: NDArray[Any]) -> bool:
     return n_columns >= _WIDE[0] and (n_columns <= most or X.strides[0] % 2048 == 0)
 
 
+@dataclass(frozen=True, kw_only=True)
 class StoredCodes(Codes):
     """A batch of rows of a sparse matrix, encoded as they are stored.
 
@@ -147,26 +148,12 @@ class StoredCodes(Codes):
     features: NDArray[np.int64]
     stored: NDArray[np.uint16]
     zeros: NDArray[np.uint16]
-    _n_rows: int
-
-    def __init__(
-        self,
-        places: tuple[NDArray[np.int64], NDArray[np.int64]],
-        stored: NDArray[np.uint16],
-        zeros: NDArray[np.uint16],
-        n_rows: int,
-        tally: NDArray[np.int64],
-        outside: Outside,
-    ) -> None:
-        self.__dict__.update(
-            rows=places[0], features=places[1], stored=stored, zeros=zeros, _n_rows=n_rows,
-            tally=tally, outside=outside,
-        )  # fmt: skip
+    size: int
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self._n_rows
+        return self.size
 
     @property
     def some_missing(self) -> bool:
@@ -175,13 +162,14 @@ class StoredCodes(Codes):
 
     def take(self, rows: NDArray[np.int64]) -> "StoredCodes":
         """Return some rows, by their numbers; the tally stays that of the batch."""
-        outside = self.outside.take(rows, self.n_rows)
-        places = np.full(self.n_rows, -1)
+        places = np.full(self.size, -1)
         places[rows] = np.arange(len(rows))
         found = places[self.rows]
         kept = found >= 0
-        taken = (found[kept], self.features[kept])
-        return StoredCodes(taken, self.stored[kept], self.zeros, len(rows), self.tally, outside)
+        return replace(
+            self, rows=found[kept], features=self.features[kept], stored=self.stored[kept],
+            size=len(rows), outside=self.outside.take(rows, self.size),
+        )  # fmt: skip
 
 
 class Encoder:
@@ -336,7 +324,10 @@ class Encoder:
         row, feature, x = row[order], feature[order], np.concatenate(beyond)[order]
         outside = Outside(row, feature, self._past(x, feature)) if len(row) else NOTHING_OUTSIDE
         tally = np.stack([missing, np.bincount(feature, minlength=d)], axis=1)
-        return StoredCodes((rows, columns), self._levels(values, columns), zeros, n, tally, outside)
+        return StoredCodes(
+            np.empty((0, n), np.uint16), tally, outside, rows=rows, features=columns,
+            stored=self._levels(values, columns), zeros=zeros, size=n,
+        )  # fmt: skip
 
     def scan(self, batch: Batch, start: int, loop: NumbersLoop, *results: NDArray[Any]) -> bool:
         """Run a loop over a batch if all its columns are numbers, otherwise return False.
