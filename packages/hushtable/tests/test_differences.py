@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
 from hushtable.cli import main
-from hushtable.data.differences import FAR, MOST_ROWS, learned_differences
+from hushtable.data.residuals import FAR, MOST_ROWS, learned_differences
 from hushtable.errors import DataError, PlanError
 
 

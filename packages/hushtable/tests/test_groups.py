@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
-from hushtable.data.differences import FAR, differences_in_groups
+from hushtable.data.residuals import FAR, differences_in_groups
 from hushtable.errors import PlanError, PrivacyError
 
 #: Plan ids that versions before these differences drew for the same arguments.

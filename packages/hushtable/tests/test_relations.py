@@ -9,7 +9,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable import Feature, HushTable, Schema, Sketch, load
 from hushtable.cli import main
-from hushtable.data.relations import Relations
+from hushtable.data.residuals import Relations
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 
 

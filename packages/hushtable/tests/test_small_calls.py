@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.counts import passes
-from hushtable.data import encoding, typed
+from hushtable.data import encoding
 from hushtable.data.readers import as_reader
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
@@ -33,63 +32,6 @@ def rows():
 @pytest.fixture(scope="module")
 def detector(rows):
     return HushTable(n_tables=20, random_state=0).fit(pd.DataFrame(rows, columns=NAMES))
-
-
-def frames(columns, dtype=None):
-    """Return pandas' and polars' frames of columns."""
-    frame = pd.DataFrame({name: np.array(column, dtype) for name, column in columns.items()})
-    return [frame, pl.from_pandas(frame)]
-
-
-def by_arrow(monkeypatch):
-    monkeypatch.setattr(typed, "few_rows", lambda *_: None)
-
-
-def outcome(do):
-    """Return what comes of a call: scores, or a refusal in words."""
-    try:
-        return np.asarray(do()).tobytes()
-    except Exception as error:
-        return type(error), str(error)
-
-
-# --- frames -----------------------------------------------------------------------------------
-
-
-STRANGE = {
-    "missing": {"a": [1.0, np.nan], "b": [np.nan, 2.0], "c": [3.0, 4.0]},
-    "beyond": {"a": [1.0, 1e9], "b": [-7.0, 2.0], "c": [3.0, 4.0]},
-    "infinite": {"a": [1.0, 2.0], "b": [1.0, -np.inf], "c": [np.inf, 4.0]},
-    # Column by column, b's comes first; by blocks of rows, as a kernel reads a matrix, c's.
-    "infinite far down": {
-        "a": np.zeros(3000), "b": np.r_[np.zeros(2999), np.inf], "c": np.r_[np.inf, np.zeros(2999)],
-    },
-    "too large": {"a": [1, 2], "b": [2**53 + 2, 2], "c": [-(2**60), 4]},
-    "too low": {"a": [1, 2], "b": [-(2**63), 2], "c": [3, 4]},
-    "large floats": {"a": [2.0**53 + 2, 2.0], "b": [1.0, 2.0], "c": [3.0, 4.0]},
-    "true and false": {"a": [True, False], "b": [True, True], "c": [False, True]},
-    "texts": {"a": ["1", "2"], "b": ["3", "x"], "c": ["5", "6"]},
-    "several types": {"a": [1.0, 2.0], "b": [1, 2], "c": [True, False]},
-    "dates": dict.fromkeys(NAMES, np.array(["2026-01-01", "NaT"], "M8[ns]")),
-    "half floats": dict.fromkeys(NAMES, np.array([1, 2], np.float16)),
-    "another order": {"c": [1.0, 2.0], "a": [3.0, 4.0], "b": [5.0, 6.0]},
-    "another name": {"a": [1.0, 2.0], "b": [3.0, 4.0], "d": [5.0, 6.0]},
-    "a column more": {name: [1.0, 2.0] for name in "abcd"},
-    "a column less": {"a": [1.0, 2.0], "b": [1.0, 2.0]},
-    "no rows": {name: np.empty(0) for name in NAMES},
-}  # fmt: skip
-
-
-@pytest.mark.filterwarnings("ignore:columns .* were not seen in fit")
-@pytest.mark.parametrize("case", STRANGE)
-def test_what_is_out_of_the_ordinary_becomes_what_arrow_makes_of_it(case, detector, monkeypatch):
-    scorer = Scorer(detector.sketch_)
-    for frame in frames(STRANGE[case]):
-        calls = [lambda f=frame: detector.score_samples(f), lambda f=frame: scorer.score(f)]
-        now = [outcome(call) for call in calls]
-        with monkeypatch.context() as patch:
-            by_arrow(patch)
-            assert now == [outcome(call) for call in calls]
 
 
 @pytest.mark.parametrize("n_rows", [FEW_ROWS, FEW_ROWS + 1])
@@ -125,9 +67,6 @@ def test_rows_that_are_open_match_another_schema_by_name(detector):
     assert batch.tolist() == [[3.0, 1.0]]
     with pytest.raises(DataError, match="has no column \\['d'\\]"):
         open_rows(open_rows(frame, schema), Schema([Feature.numeric("d", low=0, high=9)]))
-
-
-# --- fits of few rows -------------------------------------------------------------------------
 
 
 def test_few_rows_are_encoded_once_and_read_again_only_where_a_guess_was_wrong(rows, monkeypatch):
@@ -170,9 +109,6 @@ def test_logarithms_of_few_different_counts_are_those_of_each(most):
         assert (logs(some, added) == exact(np.log2(some + added))).all()
 
 
-# --- one thread -------------------------------------------------------------------------------
-
-
 def test_one_thread_takes_items_itself_and_stops_at_the_first_error():
     done, stopped = [], []
 
@@ -186,8 +122,6 @@ def test_one_thread_takes_items_itself_and_stops_at_the_first_error():
     assert done == [(item, threading.current_thread()) for item in (0, 1, 2)]
     assert stopped == [True]
 
-
-# --- a scorer without scikit-learn ------------------------------------------------------------
 
 SERVER = """
 import sys

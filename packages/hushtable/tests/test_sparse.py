@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
-from hushtable.data.readers.stored import OfSparse, stored_batches
+from hushtable.data.readers.stored import stored_batches
 from hushtable.errors import DataError
 from hushtable.scores.usual import Sample
 
@@ -35,7 +35,7 @@ def dense(X):
 
 
 def is_stored(X):
-    return isinstance(as_reader(X).read, OfSparse)
+    return getattr(as_reader(X).read, "stored", None) is not None
 
 
 def assert_same(detector, X, n_jobs=None, **fitting):

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, load
 from hushtable.cli import main
 from hushtable.counts.rounds import relations
-from hushtable.data.relations import Relations
+from hushtable.data.residuals import Relations
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose
 

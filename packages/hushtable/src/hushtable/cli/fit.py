@@ -24,6 +24,7 @@ from hushtable.data.followers import followers_words
 from hushtable.data.options import RowOptions, first_names, names_in, notes
 from hushtable.data.readers import Reader
 from hushtable.data.table_shape import shape_words
+from hushtable.data.texts.reading import Reading
 from hushtable.data.understanding import refuse, understood
 from hushtable.describe.plan import texts_of_rows, values_of_rows
 from hushtable.errors import UsageError
@@ -195,8 +196,9 @@ def _keeping(reader: Reader, names: list[str]) -> Reader:
     if not names:
         return reader
     reader.select(names)  # check that they exist and are not left out
-    kinds = {**reader.reading.kinds, **dict.fromkeys(names, "category")}
-    return replace(reader, reading=replace(reader.reading, kinds=kinds))
+    reading = reader.reading or Reading()
+    kinds = {**reading.kinds, **dict.fromkeys(names, "category")}
+    return replace(reader, reading=replace(reading, kinds=kinds))
 
 
 def _fitted(

@@ -1,8 +1,8 @@
 """Rows under a schema, as the 16-bit codes that the kernels read."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -23,8 +23,10 @@ from hushtable.data.columns import (
 from hushtable.data.few import PlacedRows
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.readers.stored import StoredRows
-from hushtable.data.row_cache import FirstReading
+from hushtable.data.row_cache import KeptBatches
 from hushtable.data.schema import Feature, Schema
+from hushtable.data.weights import Numbered, numbered
+from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
 
 #: Largest distance of a value from its range, in ranges, so that sums over the features stay
 #: finite.
@@ -133,6 +135,7 @@ def _is_wide(X: NDArray[Any]) -> bool:
     return n_columns >= _WIDE[0] and (n_columns <= most or X.strides[0] % 2048 == 0)
 
 
+@dataclass(frozen=True, kw_only=True)
 class StoredCodes(Codes):
     """A batch of rows of a sparse matrix, encoded as they are stored.
 
@@ -145,26 +148,12 @@ class StoredCodes(Codes):
     features: NDArray[np.int64]
     stored: NDArray[np.uint16]
     zeros: NDArray[np.uint16]
-    _n_rows: int
-
-    def __init__(
-        self,
-        places: tuple[NDArray[np.int64], NDArray[np.int64]],
-        stored: NDArray[np.uint16],
-        zeros: NDArray[np.uint16],
-        n_rows: int,
-        tally: NDArray[np.int64],
-        outside: Outside,
-    ) -> None:
-        self.__dict__.update(
-            rows=places[0], features=places[1], stored=stored, zeros=zeros, _n_rows=n_rows,
-            tally=tally, outside=outside,
-        )  # fmt: skip
+    size: int
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self._n_rows
+        return self.size
 
     @property
     def some_missing(self) -> bool:
@@ -173,13 +162,14 @@ class StoredCodes(Codes):
 
     def take(self, rows: NDArray[np.int64]) -> "StoredCodes":
         """Return some rows, by their numbers; the tally stays that of the batch."""
-        outside = self.outside.take(rows, self.n_rows)
-        places = np.full(self.n_rows, -1)
+        places = np.full(self.size, -1)
         places[rows] = np.arange(len(rows))
         found = places[self.rows]
         kept = found >= 0
-        taken = (found[kept], self.features[kept])
-        return StoredCodes(taken, self.stored[kept], self.zeros, len(rows), self.tally, outside)
+        return replace(
+            self, rows=found[kept], features=self.features[kept], stored=self.stored[kept],
+            size=len(rows), outside=self.outside.take(rows, self.size),
+        )  # fmt: skip
 
 
 class Encoder:
@@ -216,7 +206,6 @@ class Encoder:
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.float64], ...]:
-        """``low``, ``high`` and ``scale``, by which places of categories become codes, too."""
         sizes = self.schema.places_of_categories
         last = np.array([-1.0 if places is None else len(places) - 1 for places in sizes])
         listed = np.array([places is not None for places in sizes])
@@ -226,15 +215,10 @@ class Encoder:
     def encode(self, batch: Any, start: int = 0) -> Codes:
         """Encode a batch, whose first columns are the features in order.
 
-        ``start`` is the number of its first row, for messages. Codes that a first pass keeps for
-        later ones stay as they are.
+        ``start`` is the number of its first row, for messages. Codes stay as they are.
         """
         if isinstance(batch, Codes):
             return batch
-        if isinstance(batch, FirstReading):
-            made = self.encode(batch.rows, start)
-            batch.keep(start, made)
-            return made
         if isinstance(batch, StoredRows):
             return self._stored(batch)
         n, d = len(batch), len(self.schema)
@@ -248,7 +232,7 @@ class Encoder:
         if isinstance(columns, np.ndarray) and not self._categories:
             outside = self._outside_of_numbers(columns.T, coded, some, tally[some, 1])
         else:
-            outside = Outside.of([self._outside(j, columns, coded[j]) for j in some.tolist()])
+            outside = Outside.of([self._outside(j, columns[j], coded[j]) for j in some.tolist()])
         if np.count_nonzero(tally[:, 0]):  # any() takes longer than a row's codes
             both = np.empty((2 * d, n), np.uint16)
             both[:d] = coded
@@ -260,27 +244,33 @@ class Encoder:
     def _coded(
         self, batch: Batch, coded: NDArray[np.uint16], tally: NDArray[np.int64], start: int
     ) -> Any:
-        """Encode a batch; return its columns, with numbers as NumPy arrays."""
-        d = len(self.schema)
         if isinstance(batch, np.ndarray) and not self._categories:
-            self._numeric(batch, slice(0, d), coded, tally, start)
+            encode = kernels.encode_wide if _is_wide(batch) else kernels.encode
+            self._scan(batch, slice(None), start, encode, coded, tally)
             return batch.T
+        d = len(self.schema)
         columns = list(batch.T if isinstance(batch, np.ndarray) else batch.columns[:d])
         for j, (feature, column) in enumerate(zip(self.schema.features, columns, strict=True)):
             if feature.kind == "numeric":
                 if not isinstance(column, np.ndarray):
                     column = columns[j] = as_numbers(column, feature.name, start)
                 one = slice(j, j + 1)
-                self._numeric(column[:, np.newaxis], one, coded[one], tally[one], start)
+                X = column[:, np.newaxis]
+                self._scan(X, one, start, kernels.encode, coded[one], tally[one])
             else:
                 coded[j] = self._categorical(feature, column, tally[j])
         return columns
 
-    def _outside(self, j: int, columns: Sequence[Any], codes: NDArray[np.uint16]) -> Outside:
-        """Find the rows whose value of feature j is outside its range, or not listed."""
-        if self.schema.features[j].kind == "numeric":
-            return self._beyond(j, columns[j])
-        return _unlisted(j, self.schema.features[j], codes)
+    def _outside(self, j: int, column: Any, codes: NDArray[np.uint16]) -> Outside:
+        feature = self.schema.features[j]
+        if feature.kind == "numeric":
+            values = column.astype(np.float64)
+            rows = np.flatnonzero((values < self.low[j]) | (values > self.high[j]))
+            beyond = self._past(values[rows], j)
+        else:
+            rows = np.flatnonzero(codes == len(feature.categories) + 1)
+            beyond = np.zeros(len(rows))
+        return Outside(rows, np.full(len(rows), j), beyond)
 
     def _outside_of_numbers(
         self,
@@ -334,7 +324,10 @@ class Encoder:
         row, feature, x = row[order], feature[order], np.concatenate(beyond)[order]
         outside = Outside(row, feature, self._past(x, feature)) if len(row) else NOTHING_OUTSIDE
         tally = np.stack([missing, np.bincount(feature, minlength=d)], axis=1)
-        return StoredCodes((rows, columns), self._levels(values, columns), zeros, n, tally, outside)
+        return StoredCodes(
+            np.empty((0, n), np.uint16), tally, outside, rows=rows, features=columns,
+            stored=self._levels(values, columns), zeros=zeros, size=n,
+        )  # fmt: skip
 
     def scan(self, batch: Batch, start: int, loop: NumbersLoop, *results: NDArray[Any]) -> bool:
         """Run a loop over a batch if all its columns are numbers, otherwise return False.
@@ -343,16 +336,13 @@ class Encoder:
         """
         numbers = isinstance(batch, np.ndarray) and not self._categories
         if numbers:
-            batch = self._related(batch, start)
-            self._scan(batch, slice(0, len(self.schema)), start, loop, *results)
+            self._scan(self._related(batch, start), slice(None), start, loop, *results)
         return numbers
 
     def _related(self, batch: Batch, start: int) -> Batch:
-        """Return a batch with residuals in the place of columns that have relations."""
         if self._relations is None:
             return batch
-        related: Batch = self._relations.applied(batch, self.schema.names, start)
-        return related
+        return self._relations.applied(batch, self.schema.names, start)
 
     def _scan(
         self, X: Any, features: slice, start: int, loop: NumbersLoop, *results: NDArray[Any]
@@ -360,27 +350,9 @@ class Encoder:
         ranges = self.low[features], self.high[features], self.scale[features]
         row, column = loop(X, *ranges, *results)
         if row >= 0:
-            raise infinite(self.schema.names[features.start + column], start + row)
-
-    def _numeric(
-        self,
-        X: NDArray[Any],
-        features: slice,
-        codes: NDArray[np.uint16],
-        tally: NDArray[np.int64],
-        start: int,
-    ) -> None:
-        encode = kernels.encode_wide if _is_wide(X) else kernels.encode
-        self._scan(X, features, start, encode, codes, tally)
-
-    def _beyond(self, j: int, column: NDArray[Any]) -> Outside:
-        """Find the numbers of a column (n,) that lie outside the range of feature j."""
-        values = column.astype(np.float64)
-        rows = np.flatnonzero((values < self.low[j]) | (values > self.high[j]))
-        return Outside(rows, np.full(len(rows), j), self._past(values[rows], j))
+            raise infinite(self.schema.names[features][column], start + row)
 
     def _past(self, values: NDArray[np.float64], j: Any) -> NDArray[np.float64]:
-        """Return how far values lie beyond the ranges of their features, in ranges."""
         with np.errstate(over="ignore"):
             past = np.maximum(self.low[j] - values, values - self.high[j])
             return np.asarray(np.minimum(past / self.unit[j], FARTHEST), np.float64)
@@ -398,7 +370,6 @@ class Encoder:
         return codes
 
     def _codes(self, feature: Feature, column: Any) -> NDArray[np.uint16]:
-        """Return the codes (n,) of values; those of a dictionary are looked up once."""
         if pa.types.is_dictionary(column.type):
             of_values = self._codes(feature, column.dictionary)
             with_missing = np.append(of_values, np.uint16(kernels.MISSING_LOW))  # at -1
@@ -414,19 +385,30 @@ class Encoder:
         return codes
 
 
-def _unlisted(j: int, feature: Feature, codes: NDArray[np.uint16]) -> Outside:
-    """Find the rows whose category of feature j is not listed."""
-    rows = np.flatnonzero(codes == len(feature.categories) + 1)
-    return Outside(rows, np.full(len(rows), j), np.zeros(len(rows)))
-
-
 @contextmanager
 def naming_places(reader: Reader) -> Iterator[None]:
     """Name the file, and the place in it, in errors about an infinity in a reader's rows."""
     try:
         yield
     except InfiniteError as error:
-        # With several files, a place names its own file.
-        named = reader.source != "the data" and len(reader.files) < 2
-        said = f" of {reader.source}" if named else ""
-        raise infinite(error.feature, error.row, reader.place(error.row) + said) from None
+        raise infinite(error.feature, error.row, reader.where(error.row)) from None
+
+
+def encoded_rows(
+    reader: Reader, schema: Schema, n_rows: int, n_bytes: int, n_jobs: int | None
+) -> Reader:
+    """Return ``n_rows`` rows as their codes, if these take at most ``n_bytes`` of memory.
+
+    Otherwise, return the reader.
+    """
+    if 2 * n_rows * len(schema) > n_bytes:
+        return reader
+    encoder, kept = Encoder(schema), KeptBatches(n_bytes)
+
+    def encode(item: Numbered) -> None:
+        start, batch, _ = item
+        kept.add(start, encoder.encode(batch, start))
+
+    with naming_places(reader):
+        for_each(encode, numbered(reader), n_threads(n_jobs, n_rows, few=FEW_TO_COUNT))
+    return kept.rows(reader, n_rows) or reader

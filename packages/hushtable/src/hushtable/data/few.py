@@ -4,16 +4,16 @@ Values that cannot be read here exactly as in Arrow columns are left to them, an
 are refused, because Arrow columns name the column.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.data.columns import texts_column
-from hushtable.data.readers import Batch, Reader, found_name
-from hushtable.data.readers.reader import BATCH_VALUES, OfFrame
+from hushtable.data.readers import Reader, found_name
+from hushtable.data.readers.reader import BATCH_VALUES, FEW_VALUES, Passes, Read
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.texts.reading import Reading
 
@@ -25,39 +25,33 @@ _NUMBERS = frozenset({float, int, bool, type(None)})
 
 @dataclass(frozen=True, eq=False)
 class PlacedRows:
-    """Starts a pass over few rows; for callers that only encode them, they are numbers already."""
+    """Few rows as a batch of numbers that only `Encoder.encode` takes.
 
-    #: Starts the pass over the rows for all other callers.
-    read: Callable[[], Iterator[Batch]]
-    #: (n, d) float64. For a category, its place in the list of its feature, or the place after the
-    #: last if it is not listed.
+    ``values`` is of shape (n, d), float64. For a category, it is the place in the list of its
+    feature, or the place after the last if it is not listed.
+    """
+
     values: NDArray[np.float64]
-
-    def __call__(self) -> Iterator[Batch]:
-        """Start a pass."""
-        return self.read()
 
     def __len__(self) -> int:
         return len(self.values)
 
 
-def few_rows(
-    reader: Reader, schema: Schema, reading: Reading, read: Callable[[], Iterator[Batch]]
-) -> Reader | None:
+def few_rows(reader: Reader, schema: Schema, reading: Reading, read: Read) -> Reader | None:
     """Return a reader of the same rows as one block, if they are a small frame's.
 
     If all features are numbers, it reads the block; otherwise it reads from ``read``, and the block
     is a `PlacedRows`.
     """
-    n, frame = reader.n_rows or 0, reader.read
-    if not isinstance(frame, OfFrame) or not 0 < n <= frame.most:
+    n, apart = reader.n_rows or 0, reader.passes.apart
+    if apart is None or not n:
         return None
     if n * reader.n_columns > BATCH_VALUES or (places := _places(reader, schema)) is None:
         return None
     numeric = not schema.categorical_names
-    if not numeric and (n > OfFrame.few or not schema.labels or schema.relations is not None):
+    if not numeric and (n > FEW_VALUES or not schema.labels or schema.relations is not None):
         return None
-    columns = frame.apart()
+    columns = apart()
     if columns is None:
         return None
     if numeric and isinstance(columns, np.ndarray):
@@ -69,21 +63,16 @@ def few_rows(
         return None
     by_place = reader.names is None or not schema.named
     names = reader.names if by_place else tuple(schema.names)
-    if not numeric:
-        placed = PlacedRows(read, block)
-        return Reader(
-            names, len(schema), n, placed, source=reader.source, place=reader.place, opened=schema
-        )
-
-    def project(some: list[str]) -> Callable[[], Iterator[Batch]]:
-        at = [(names or ()).index(name) for name in some]
-        return lambda: iter((np.take(block, at, axis=1),))
-
-    return Reader(names, len(schema), n, lambda: iter((block,)), project=project, numeric=True)
+    rows = Reader(names, len(schema), n, lambda: iter((block,)), numeric=True)
+    if numeric:
+        return rows
+    return replace(
+        rows, read=Passes(read, placed=PlacedRows(block)), source=reader.source,
+        place=reader.place, opened=schema, numeric=False,
+    )  # fmt: skip
 
 
 def _places(reader: Reader, schema: Schema) -> Sequence[int] | None:
-    """Return the positions of the features' columns; None if not all are there."""
     wanted, names = schema.names, reader.names
     if names is None or not schema.named or [*names] == wanted:
         return range(len(wanted)) if reader.n_columns == len(wanted) else None
@@ -93,7 +82,6 @@ def _places(reader: Reader, schema: Schema) -> Sequence[int] | None:
 
 
 def _of_matrix(values: NDArray[Any], places: Sequence[int]) -> NDArray[Any] | None:
-    """Return the numbers of some columns of a matrix (n, k); None if one is refused."""
     if values.dtype.kind not in "fiub" or values.dtype.itemsize > 8:
         return None
     if [*places] != [*range(values.shape[1])]:
@@ -118,31 +106,31 @@ def _of_columns(
     for feature, places, column in zip(
         schema.features, schema.places_of_categories, columns, strict=True
     ):
-        one = _numbers(column) if places is None else _listed(column, feature, places, reading)
-        if one is None:
-            return None
-        found.append(one)
+        if places is not None:
+            listed = _listed(column, feature, places, reading)
+            if listed is None:
+                return None
+            column = listed
+        elif not isinstance(column, np.ndarray) and not _NUMBERS.issuperset(map(type, column)):
+            column = [None if type(x).__name__ == "NAType" else x for x in column]
+            if not _NUMBERS.issuperset(map(type, column)):
+                return None
+        found.append(column)
     block = np.ascontiguousarray(np.array(found, np.float64).T)  # None becomes NaN
     return None if (np.abs(block) >= _LARGE).any() else block
-
-
-def _numbers(column: Sequence[Any]) -> Sequence[Any] | None:
-    if isinstance(column, np.ndarray) or _NUMBERS.issuperset(map(type, column)):
-        return column
-    column = [None if type(x).__name__ == "NAType" else x for x in column]
-    return column if _NUMBERS.issuperset(map(type, column)) else None
 
 
 def _listed(
     column: Sequence[Any], feature: Feature, places: Mapping[str, int], reading: Reading
 ) -> Sequence[float | None] | None:
-    """Return the places of a column's categories, None for missing values."""
     if isinstance(column, np.ndarray):  # points in time
         return None
     found, odd = list[float | None](), dict[str, list[int]]()
     for row, value in enumerate(column):
         place: float | None = places.get(value) if type(value) is str else None
-        if place is None and not _is_missing(value):
+        missing = value is None or type(value).__name__ == "NAType"
+        missing |= type(value) is float and value != value
+        if place is None and not missing:
             text = _text(value)
             if text is None:
                 return None
@@ -156,13 +144,6 @@ def _listed(
             for row in rows:
                 found[row] = None if text is None else places.get(text, len(places))
     return found
-
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, or a missing value of pandas."""
-    if type(value) is float:
-        return value != value
-    return value is None or type(value).__name__ == "NAType"
 
 
 def _text(value: Any) -> str | None:

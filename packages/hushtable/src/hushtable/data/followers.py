@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.data.options import first_names
-from hushtable.data.relations import RIDGE
+from hushtable.data.residuals import RIDGE
 from hushtable.language import _, numerals
 
 Floats = NDArray[np.float64]
@@ -81,7 +81,6 @@ def followers(columns: Mapping[str, Floats]) -> list[Follower]:
 
 
 def _filled(Z: Floats, missing: NDArray[np.bool_]) -> Floats:
-    """Return standard scores (n, k) with predictions of a ridge regression where one is missing."""
     for _fill in range(_FILLS):
         _variance, inverse = _inverse(Z)
         for j in np.flatnonzero(missing.any(axis=0)).tolist():

@@ -43,6 +43,7 @@ from hushtable.data.columns import as_column, as_numbers, as_texts, is_text, nul
 from hushtable.data.labels import LABELS_VERSION, fold, fold_texts
 from hushtable.data.readers import Coupling, Reader, as_reader, is_pandas
 from hushtable.data.readers.memory import is_polars
+from hushtable.data.readers.reader import as_table
 from hushtable.data.schema import SINCE
 from hushtable.errors import DataError, FileError, UsageError
 
@@ -200,23 +201,30 @@ class History:
             earlier updates. The history is then as it was.
         """
         reader = as_reader(X).repeatable()
-        table = _table(reader)
+        if reader.names is None:
+            raise DataError(
+                f"{reader.source} has no column names: history needs a data frame or an Arrow "
+                "table with named columns for entity and time"
+            )
+        table = as_table(reader)
+        if not len(table):
+            raise DataError(f"{reader.source} has no rows: history needs at least one reading")
         values = self._values(table, reader)
         names = history_names(values)
         if clash := [name for name in names if name in table.column_names]:
             raise DataError(
                 f"{reader.source} already has a column {clash[0]!r}: rename it, or leave it out"
             )
-        numbers = [finite(table[v].combine_chunks(), v, reader.place) for v in values]
-        seconds, hours = _times(table[self.time].combine_chunks(), self.time)
-        texts = table[self.entity].combine_chunks()
+        columns = {name: table[name].combine_chunks() for name in table.column_names}
+        numbers = [finite(columns[v], v, reader.place) for v in values]
+        seconds, hours = _times(columns[self.time], self.time)
 
         def where(row: int) -> str:
             return f"{reader.source}, {reader.place(row)}"
 
-        columns = self.advance(texts, seconds, hours, numbers, where)
+        compared = self.advance(columns[self.entity], seconds, hours, numbers, where)
         self.values = values
-        return _beside(X, table, dict(zip(names, columns.T, strict=True)))
+        return _beside(X, table, dict(zip(names, compared.T, strict=True)))
 
     def advance(
         self,
@@ -372,7 +380,6 @@ class _State:
 
     @classmethod
     def of(cls, arrays: Any, n_entities: int) -> "_State":
-        """Return the state in named arrays; raises `ValueError` if they do not fit."""
         state = cls(arrays["n"].shape[1])
         for name, empty in vars(state).items():
             array = arrays[name]
@@ -382,7 +389,6 @@ class _State:
         return state
 
     def grown(self, n_entities: int) -> "_State":
-        """Return this state with room for this many entities."""
         grown = _State(self.n.shape[1])
         for name, array in vars(self).items():
             fresh = np.zeros((n_entities - len(array), *array.shape[1:]))
@@ -412,31 +418,6 @@ def _normal(t: Floats, n: Floats) -> Floats:
     """Return Student's t with n degrees of freedom as standard normal; NaN where n < 1."""
     z = np.sqrt(n * np.log1p(t * t / n)) * (8.0 * n + 1.0) / (8.0 * n + 3.0)
     return np.where(n >= 1.0, np.copysign(z, t), np.nan)
-
-
-def _table(reader: Reader) -> pa.Table:
-    if reader.names is None:
-        raise DataError(
-            f"{reader.source} has no column names: history needs a data frame or an Arrow table "
-            "with named columns for entity and time"
-        )
-    names = list(reader.names)
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(
-            f"{reader.source} has two columns {twice[0]!r}: rename one, or leave it out"
-        )
-    batches = [
-        pa.RecordBatch.from_arrays([as_column(np.ascontiguousarray(c)) for c in b.T], names)
-        if isinstance(b, np.ndarray)
-        else b
-        for b in reader.read()
-    ]
-    if not sum(map(len, batches)):
-        raise DataError(f"{reader.source} has no rows: history needs at least one reading")
-    return pa.concat_tables(
-        [pa.Table.from_batches([b]).rename_columns(names) for b in batches],
-        promote_options="permissive",
-    )
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -479,7 +460,6 @@ def hours_of(clock: Floats) -> Integers:
 
 
 def _times(column: pa.Array, name: str) -> tuple[Floats, Integers]:
-    """Return seconds since 1970 UTC (n,), NaN where missing, and hours of the day (n,)."""
     kind = column.type
     stamped = pa.types.is_timestamp(kind)
     if not (stamped or pa.types.is_date(kind) or pa.types.is_null(kind) or _is_number(kind)):
@@ -496,7 +476,6 @@ def _times(column: pa.Array, name: str) -> tuple[Floats, Integers]:
 
 
 def _entities(column: pa.Array, name: str) -> pa.Array:
-    """Return entities as texts (n,), null where missing; raises `DataError`."""
     kind = column.type
     whole = pa.types.is_integer(kind) or pa.types.is_null(kind)
     if pa.types.is_floating(kind):  # the type of whole numbers in frames if some are missing
@@ -511,7 +490,6 @@ def _entities(column: pa.Array, name: str) -> pa.Array:
 
 
 def _beside(X: Any, table: pa.Table, columns: dict[str, Floats]) -> Any:
-    """Return X, or the table of its rows, with more columns."""
     if is_pandas(X):
         return X.assign(**columns)
     if is_polars(X):
@@ -519,5 +497,5 @@ def _beside(X: Any, table: pa.Table, columns: dict[str, Floats]) -> Any:
 
         return X.lazy().collect().with_columns([polars.Series(n, c) for n, c in columns.items()])
     for name, column in columns.items():
-        table = table.append_column(name, as_column(np.ascontiguousarray(column)))
+        table = table.append_column(name, as_column(column))
     return table

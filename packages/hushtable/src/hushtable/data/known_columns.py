@@ -86,7 +86,6 @@ _INNER_BOUNDARY = re.compile(
 
 
 def _words(name: str) -> list[str]:
-    """Split a name at separators and inner boundaries, ignoring case."""
     name = unicodedata.normalize("NFKC", name).replace("%", " percent ")
     return re.findall(r"[^\W_]+", _INNER_BOUNDARY.sub(" ", name).casefold())
 

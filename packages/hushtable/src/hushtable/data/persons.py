@@ -115,7 +115,6 @@ def among(digests: Words, some: Words) -> NDArray[np.bool_]:
 
 
 def _first(persons: Words) -> Words:
-    """Return the smallest digests, rising, each once: at most `SAMPLE`."""
     most = 2 * SAMPLE  # each occurs at most twice: in the sample, and in the batch
     if len(persons) > most:
         persons = persons[persons[:, 0] <= np.partition(persons[:, 0], most - 1)[most - 1]]
@@ -217,7 +216,6 @@ class PersonRows:
         return records
 
     def _digests(self, ids: pa.Array) -> tuple[Words, Ints]:
-        """Return the keyed digests of the persons of a batch, and the person of each row."""
         coded = ids.dictionary_encode()
         macs = [
             hmac.digest(self._key, text.encode(), "sha256")[:16]

@@ -9,15 +9,13 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from hushtable.data.followers import followers, followers_words
 from hushtable.data.labels import near
 from hushtable.data.readers import Batch, Reader, no_rows
-from hushtable.data.row_cache import FirstReading
 from hushtable.data.sentinels import CODES, DAYS, apart
 from hushtable.data.table_seen import (
     EXAMPLE_ROWS,
@@ -205,7 +203,7 @@ def understood_with_quality(
     waiting: dict[int, tuple[Batch, Batch]] = {}
     lock = threading.Lock()
 
-    def add(batch: Batch, start: int, parsed: Batch) -> None:
+    def add(start: int, batch: Batch, parsed: Batch) -> None:
         nonlocal rows, failed
         with lock, silenced():
             if failed or not len(batch):
@@ -220,10 +218,7 @@ def understood_with_quality(
             except HushTableError:  # it is raised where the rows are understood, or read again
                 failed = True
 
-    def read() -> Iterator[Any]:
-        return (FirstReading(batch, partial(add, batch)) for batch in reader.read())
-
-    columns, reading, _ = understood(reader if failed else replace(reader, read=read), None, n_jobs)
+    columns, reading, _ = understood(reader, None, n_jobs, add)
     if failed or rows is None or not rows.are_of(columns):
         return columns, reading, table_quality(reader, columns)
     rows.replace_understood(columns)

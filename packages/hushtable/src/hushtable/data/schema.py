@@ -12,9 +12,8 @@ from os import PathLike
 from typing import Any, Literal
 
 from hushtable.arguments import entries, is_text
-from hushtable.data.differences import FAR, Differences
 from hushtable.data.labels import LABELS_VERSION, fold
-from hushtable.data.relations import Relations
+from hushtable.data.residuals import FAR, Differences, Relations
 from hushtable.display import Displayed
 from hushtable.errors import PlanError
 from hushtable.language import N_, _, numerals
@@ -484,7 +483,6 @@ class Schema(Displayed):
 
 
 def _features_of(differences: Differences, columns: Sequence[Feature]) -> tuple[Feature, ...]:
-    """Return the features of differences, in units of their usual size; missing ones are usual."""
     names = differences.names([feature.name for feature in columns])
     return tuple(Feature.numeric(n, low=-FAR, high=FAR, unit="sd", neutral=True) for n in names)
 
@@ -499,12 +497,10 @@ def _paid(content: Mapping[str, Any]) -> Iterator[Spent]:
 
 
 def _folded(name: Any) -> Any:
-    """Return the name of a column, folded; anything else is refused later."""
     return fold(name) if isinstance(name, str) else name
 
 
 def _twice(names: Iterable[str]) -> str:
-    """Return the first name that is listed more than once."""
     return next(name for name, times in Counter(names).items() if times > 1)
 
 
@@ -541,7 +537,6 @@ _LENGTHS = {"day": 86_400.0, "hour": 3_600.0, "minute": 60.0, "second": 1.0}
 
 
 def _duration(x: float) -> str:
-    """Return a length of time of 2^x - 1 seconds, in its largest unit."""
     seconds = max(0.0, 2.0 ** min(x, 100.0) - 1.0)
     # A value just below a whole unit, because of rounding, is that unit.
     word = next((w for w, size in _LENGTHS.items() if seconds >= 0.999 * size), "second")
@@ -586,7 +581,6 @@ def number_words(x: float, digits: int = 6) -> str:
 
 
 def _point_in_time(seconds: float) -> str:
-    """Return seconds since 1970 as a date, with the time of day unless it is midnight."""
     try:
         return _date_words(_EPOCH + timedelta(seconds=round(seconds)))
     except (OverflowError, ValueError):

@@ -20,7 +20,6 @@ from hushtable.data.columns import (
     null,
     scalar,
 )
-from hushtable.data.differences import with_differences
 from hushtable.data.few import few_rows
 from hushtable.data.history import (
     History,
@@ -41,7 +40,7 @@ from hushtable.data.readers import (
     in_memory,
     near_names,
 )
-from hushtable.data.readers.reader import slices
+from hushtable.data.readers.reader import arrow_columns, as_table, slices
 from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import (
@@ -91,13 +90,14 @@ def open_rows(
     DataError
         If a column is missing; the message names it.
     """
+    before = X.opened if isinstance(X, Reader) else None
     if isinstance(X, Reader) and history is None and X.is_open(schema, keep, attended):
         return X
-    have = X.differences if isinstance(X, Reader) else None
-    if schema.differences is not None and have != schema.differences:
+    if schema.differences is not None and (
+        before is None or before.differences != schema.differences
+    ):
         rows = open_rows(X, schema.of_rows, reading, keep, attended=attended, history=history)
-        rows = with_differences(rows, schema.differences, schema.of_rows.features)
-        return replace(rows, opened=schema)
+        return replace(_with_differences(rows, schema), opened=schema)
     reading = reading or Reading()
     needed = () if attended or not schema.named else sources([*schema.names, *keep], reading)
     unasked = None if attended else Unasked(needed)
@@ -107,9 +107,7 @@ def open_rows(
         texts, layout = schema.categorical_names, FileLayout(unasked=unasked)
         reader = as_reader(X, text_columns=texts, layout=layout, kept=reading.layout)
     reading = reading.updated(reader.reading)
-    values = values_behind(schema.names) if reading.entity else ()
-    reader = with_history(reader, reading, values, keep, history)
-    reader = with_calendar(reader, reading, keep, schema.names)
+    reader = with_derived(reader, reading, schema.names, keep, history)
     in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
     in_order &= reader.n_columns == len(schema)
     plain = reader.unasked is None and not keep and not reading.missing
@@ -122,6 +120,19 @@ def open_rows(
 
     few = plain and not keep and few_rows(reader, schema, reading, lambda: whole().read())
     return few or whole()
+
+
+def with_derived(
+    reader: Reader,
+    reading: Reading,
+    names: Sequence[str],
+    keep: Sequence[str] = (),
+    history: History | None = None,
+) -> Reader:
+    """Return rows with the named columns that a history or a point in time gives."""
+    values = values_behind(names) if reading.entity else ()
+    reader = with_history(reader, reading, values, keep, history)
+    return with_calendar(reader, reading, keep, names)
 
 
 def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
@@ -163,64 +174,32 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
 
     Without a schema, all columns are read as they were recognised.
     """
-    if reader.files:
-        keep, unasked = reader.keep, reader.unasked
-        parts = [replace(file, keep=keep, unasked=unasked) for file in reader.files]
-        files = [typed(part, schema, reading) for part in parts]
-        return replace(reader.with_parts(files), reading=None)
-    names = tuple(reader.names or (f"x{j}" for j in range(reader.n_columns)))
+    places = [f"x{j}" for j in range(reader.n_columns)]
+    names = list(reader.names or (places if schema is None else schema.names))
     # By position, because a matrix has no names.
-    n_features, folds = len(names) - len(reader.keep), schema is None or schema.labels > 0
-    readings = [reading.columns.get(name) for name in names[:n_features]]
-    categories: list[Sequence[str]] = [()] * n_features
-    for j, feature in enumerate([] if schema is None else schema.features[:n_features]):
-        categories[j] = feature.categories
+    readings = [reading.columns.get(name) for name in names[: len(names) - len(reader.keep)]]
+    for j, feature in enumerate([] if schema is None else schema.features[: len(readings)]):
         if feature.kind == "numeric":
             readings[j] = reading.column(feature.name, feature.unit)
         else:
-            readings[j] = _of_categories(reading, feature, reader, folds=folds)
-
-    def texts(column: Any, one: ColumnReading, j: int) -> Any:
-        return one.texts(column, categories[j]) if folds else _trimmed(column)
-
-    if schema is not None and reader.unasked is not None:
-        return replace(reader, read=partial(_each, reader, schema, reading), project=None)
-
-    def read() -> Iterator[Batch]:
-        start, settled = 0, list(readings)
-        unsettled = {
-            j
-            for j, one in enumerate(readings)
-            if one is not None and _unsettled(one, names[j], reading)
-        }
-        for batch in reader.read():
-            yield _values(batch, names, settled, unsettled, reading, _place(reader, start), texts)
-            start += len(batch)
-
-    return replace(reader, read=read, project=None, reading=None)
+            readings[j] = _of_categories(reading, feature, schema, reader)
+    begin = partial(_Values, reader, names, readings, schema, reading)
+    return replace(reader.mapped(begin, reader.names), reading=None)
 
 
 def _of_categories(
-    reading: Reading, feature: Feature, reader: Reader, *, folds: bool
+    reading: Reading, feature: Feature, schema: Schema | None, reader: Reader
 ) -> ColumnReading | None:
     """Return how texts of a column of categories are read; None if they stay as they are.
 
-    They stay as they are under plans that do not fold texts: for texts in memory, and if blanks
-    belong to categories.
+    They stay as they are under plans that do not fold texts: for texts in memory, if blanks belong
+    to categories, and if no person can be asked.
     """
-    if folds:
+    if schema is None or schema.labels:
         return reading.category(feature.name)
     odd = any(text != text.strip() or not text for text in feature.categories)
-    one = None if odd else reading.columns.get(feature.name)
+    one = None if odd or reader.unasked is not None else reading.columns.get(feature.name)
     return None if one is not None and one.is_category and reader.n_bytes is None else one
-
-
-def _trimmed(column: Any) -> Any:
-    """Return texts without surrounding blanks, null if there is nothing else, and not folded."""
-    if not is_text(column.type):
-        return column
-    texts = pc.utf8_trim_whitespace(plain_texts(column))
-    return pc.if_else(pc.equal(texts, scalar("")), null(texts.type), texts)
 
 
 def _unsettled(one: ColumnReading, name: str, reading: Reading) -> bool:
@@ -228,48 +207,107 @@ def _unsettled(one: ColumnReading, name: str, reading: Reading) -> bool:
     return one.kind == "number" and not (one.lenient or name in reading.columns)
 
 
-def _place(reader: Reader, start: int) -> Callable[[int], str]:
-    source = "" if reader.source == "the data" else f" of {reader.source}"
-    return lambda row: reader.place(start + row) + source
+def _place(part: Reader, start: int) -> Callable[[int], str]:
+    return lambda row: part.where(start + row)
 
 
-def _values(
-    batch: Batch,
-    names: Sequence[str],
-    readings: list[ColumnReading | None],
-    unsettled: set[int],
-    reading: Reading,
-    place: Callable[[int], str],
-    texts_of: Callable[[Any, ColumnReading, int], Any],
-) -> Batch:
-    """Return a batch in which texts of columns with a reading are numbers, or categories.
+class _Values:
+    """Reads the values of columns in a pass over a part of the rows.
 
-    The first texts of an ``unsettled`` column determine how it is read: in ``readings``.
+    If a person can be asked about a value that cannot be read, an error does so; the first texts of
+    a column without a reading determine how it is read. Otherwise, each value is read by itself,
+    and counts as missing if that is not possible.
     """
-    if isinstance(batch, np.ndarray):
-        return reading.without_numbers(batch, names)
-    columns = list(batch.columns)
-    for j, one in enumerate(readings):
-        sign = one.decimal if one is not None and one.kind == "number" else None
-        column = reading.without_missing(columns[j], names[j], sign)
-        if one is not None and one.is_category:
-            columns[j] = texts_of(column, one, j)
-            continue
-        if one is not None and is_text(column.type):
-            texts = plain_texts(column)
-            values = one.values(texts)
-            if j in unsettled and texts.null_count < len(texts):
-                unsettled.remove(j)
-                if np.isnan(values).all():
-                    one = readings[j] = _clear(texts, one)
-                    values = one.values(texts)
-            if not one.lenient:
-                _check(names[j], texts, values, one, place)
-            if one.kind == "number" and (np.abs(values) >= 2**53).any():
-                _check_whole(names[j], texts, values)
-            column = nan_as_null(values)
-        columns[j] = column
-    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+    def __init__(
+        self,
+        rows: Reader,
+        names: list[str],
+        readings: list[ColumnReading | None],
+        schema: Schema | None,
+        reading: Reading,
+        part: Reader,
+    ) -> None:
+        self._names, self._readings, self._reading = names, list(readings), reading
+        self._schema, self._part = schema, part
+        self._unasked = None if schema is None else rows.unasked
+        self._unsettled = {
+            j
+            for j, one in enumerate(readings)
+            if one is not None and _unsettled(one, names[j], reading)
+        }
+
+    def __call__(self, batch: Any, start: int) -> Batch:
+        place = _place(self._part, start)
+        if isinstance(batch, np.ndarray):
+            batch = self._reading.without_numbers(batch, self._names)
+            if self._unasked is None:
+                return batch
+            finite = list(batch.T)
+            for j, one in enumerate(self._readings):
+                if one is not None and not one.is_category:
+                    finite[j] = self._finite(finite[j], j, place)
+            return np.stack(finite, axis=1)
+        columns = list(batch.columns)
+        for j, one in enumerate(self._readings):
+            sign = one.decimal if one is not None and one.kind == "number" else None
+            column = self._reading.without_missing(columns[j], self._names[j], sign)
+            if one is not None and one.is_category:
+                column = self._category(column, one, j)
+            elif one is not None and is_text(column.type):
+                column = nan_as_null(self._numbers(plain_texts(column), j, place))
+            elif self._unasked is not None and one is not None:
+                if pa.types.is_integer(column.type):
+                    # Beyond 2^53, it is rounded: no range depends on distinguishing such numbers.
+                    column = column.cast(pa.float64(), safe=False)
+                column = nan_as_null(self._finite(as_numbers(column, self._names[j]), j, place))
+            columns[j] = column
+        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+    def _category(self, column: Any, one: ColumnReading, j: int) -> Any:
+        if self._schema is None:
+            return one.texts(column, ())
+        if self._schema.labels:
+            return one.texts(column, self._schema.features[j].categories)
+        if not is_text(column.type):
+            return column
+        texts = pc.utf8_trim_whitespace(plain_texts(column))
+        return pc.if_else(pc.equal(texts, scalar("")), null(texts.type), texts)
+
+    def _numbers(self, texts: pa.Array, j: int, place: Callable[[int], str]) -> NDArray[Any]:
+        one, name = self._readings[j], self._names[j]
+        assert one is not None
+        values = one.values(texts)
+        if self._unasked is not None:
+            for kind in _CLEAR if j in self._unsettled else ():
+                if np.isnan(values).any():
+                    values = np.where(np.isnan(values), kind.values(texts), values)
+            values = np.where(np.isinf(values), np.nan, values)
+        elif j in self._unsettled and texts.null_count < len(texts):
+            self._unsettled.remove(j)
+            if np.isnan(values).all():
+                one = self._readings[j] = _clear(texts, one)
+                values = one.values(texts)
+        odd = [] if one.lenient else list(_without_value(texts, values))
+        if self._unasked is not None:
+            self._note(np.array(odd, np.int64), j, place)
+            return values
+        if odd:
+            raise _no_value(name, texts[odd[0]].as_py(), one, place(odd[0]))
+        for row in np.flatnonzero(np.abs(values) >= 2**53).tolist() if one.kind == "number" else ():
+            if (text := texts[row].as_py().strip()).lstrip("+-").isdigit():
+                raise integer_too_large(f"column {name!r}", text)
+        return values
+
+    def _finite(self, values: NDArray[Any], j: int, place: Callable[[int], str]) -> NDArray[Any]:
+        odd = np.flatnonzero(np.isinf(values))
+        self._note(odd, j, place)
+        return np.where(np.isinf(values), np.nan, values) if len(odd) else values
+
+    def _note(self, odd: NDArray[np.int64], j: int, place: Callable[[int], str]) -> None:
+        if len(odd) and self._unasked is not None:
+            what = f"values of column {self._names[j]!r} that are not numbers, read as missing"
+            self._unasked.note(what, len(odd), partial(place, int(odd[0])))
 
 
 # --- points in time -------------------------------------------------------------------------------
@@ -302,34 +340,28 @@ def with_calendar(
             f"{reader.source} already has a column {clash[0]!r}, which time={reading.time!r} would "
             "add: rename it, or leave it out"
         )
-    if reader.files:
-        files = [replace(f, keep=reader.keep, unasked=reader.unasked) for f in reader.files]
-        return reader.with_parts([with_calendar(one, reading, keep, wanted) for one in files])
     # Columns kept next to the features stay at the end; a kept feature stays in its place.
     kept = list(reader.keep) or [reading.time] * (reading.time in keep)
     others = [name for name in names if name not in {*kept, reading.time}]
 
-    def read() -> Iterator[Batch]:
-        start = 0
-        for batch in reader.read():
-            there = dict(zip(names, _columns(batch), strict=True))
-            times = there[reading.time]
-            _, clock = _times(times, reading, reader.unasked, _place(reader, start))
-            found = parts_of(clock)
-            before, behind = ([there[n] for n in some] for some in (others, kept))
-            columns = [*before, *map(found.get, parts), *behind]
-            yield pa.RecordBatch.from_arrays(columns, derived)
-            start += len(batch)
+    def begin(part: Reader) -> Callable[[Any, int], Batch]:
+        def apply(batch: Any, start: int) -> Batch:
+            columns = dict(zip(names, arrow_columns(batch), strict=True))
+            place = _place(part, start)
+            _, clock = _times(columns[reading.time], reading, reader.unasked, place)
+            derived = columns | parts_of(clock)
+            found = [derived[name] for name in (*others, *parts)]
+            found += [columns[name] for name in kept]
+            return pa.RecordBatch.from_arrays(found, [*others, *parts, *kept])
 
-    derived = (*others, *parts, *kept)
-    again = replace(reader, names=derived, n_columns=len(derived), read=read, project=None)
-    return replace(again, numeric=False)
+        return apply
+
+    return replace(reader.mapped(begin, [*others, *parts, *kept]), numeric=False)
 
 
 def _times(
     column: Any, reading: Reading, unasked: Unasked | None, place: Callable[[int], str]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return points in time (n,) as seconds since 1970, in UTC and in local time; or NaN."""
     name, zone = reading.time, reading.zone
     column = reading.without_missing(column, name)
     missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
@@ -339,7 +371,8 @@ def _times(
         texts, one = plain_texts(column), reading.column(name, DATE)
         values, zoned = one.values(texts), dates.say_zones(texts)
         if unasked is None and not one.lenient:
-            _check(name, texts, values, one, place)
+            for row in _without_value(texts, values):
+                raise _no_value(name, texts[row].as_py(), one, place(row))
     elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         values = np.asarray(as_numbers(column, name), np.float64)
         if pa.types.is_timestamp(kind) and kind.tz is not None:
@@ -359,6 +392,24 @@ def _times(
     elif doubt and not missing.all():
         raise DataError(doubt)
     return values, by_clock(values, zone) if zone else values
+
+
+def _with_differences(reader: Reader, schema: Schema) -> Reader:
+    differences, features = schema.differences, schema.of_rows.features
+    assert differences is not None
+    n, added = len(features), schema.names[len(features) :]
+
+    def append(batch: Any, start: int) -> Batch:
+        found = differences.of(batch, features, start)
+        if isinstance(batch, np.ndarray):
+            return np.concatenate([batch, found.T], axis=1)
+        columns, names = list(batch.columns), batch.schema.names
+        columns[n:n] = map(as_column, found)
+        return pa.RecordBatch.from_arrays(columns, [*names[:n], *added, *names[n:]])
+
+    names = reader.names
+    rows = reader.mapped(lambda part: append, names and [*names[:n], *added, *names[n:]])
+    return replace(rows, n_columns=reader.n_columns + len(added))
 
 
 # --- readings of entities ---------------------------------------------------------------------
@@ -395,12 +446,14 @@ def with_history(
     gone = (*values, reading.entity)
     kept = list(reader.keep) or [name for name in gone if name in keep]
     others = [name for name in names if name not in {*kept, *gone}]
-    small = _is_small(reader)
+    # Rows of small files, and in memory, may be in any order: they are processed together, once.
+    small = in_memory(reader) or (reader.n_bytes is not None and reader.n_bytes <= _AT_ONCE)
+    once: list[Batch] = []
 
-    def read() -> Iterator[Batch]:
+    def compare() -> Iterator[Batch]:
         start, own = 0, before.copy()
-        for batch in _together(rows) if small else rows.read():
-            there = dict(zip(names, _columns(batch), strict=True))
+        for batch in as_table(rows).to_batches() if small else rows.read():
+            there = dict(zip(names, arrow_columns(batch), strict=True))
             new = _history(own, there, reading, values, _place(reader, start))
             there = {n: there[n] for n in others} | new | {n: there[n] for n in kept}
             whole = pa.RecordBatch.from_arrays(list(there.values()), list(there))
@@ -409,29 +462,16 @@ def with_history(
             start += len(batch)
         before.after = own
 
+    def read() -> Iterator[Batch]:
+        if small and not once:
+            once.extend(compare())
+        return iter(once) if small else compare()
+
     columns = (*others, *derived, *kept)
     return replace(
-        reader, names=columns, n_columns=len(columns), read=_once(read) if small else read,
-        project=None, files=(), numeric=False,
-        coupled=(*reader.coupled, compared_within(reading.entity)),
+        reader, names=columns, n_columns=len(columns), read=read, project=None, files=(),
+        numeric=False, coupled=(*reader.coupled, compared_within(reading.entity)), opened=None,
     )  # fmt: skip
-
-
-def _is_small(reader: Reader) -> bool:
-    """Return whether all rows are processed together, once: rows of small files, and in memory."""
-    return in_memory(reader) or (reader.n_bytes is not None and reader.n_bytes <= _AT_ONCE)
-
-
-def _once(read: Callable[[], Iterator[Batch]]) -> Callable[[], Iterator[Batch]]:
-    """Return a ``read`` that keeps the rows for the next passes."""
-    kept: list[list[Batch]] = []
-
-    def read_once() -> Iterator[Batch]:
-        if not kept:
-            kept.append(list(read()))
-        return iter(kept[0])
-
-    return read_once
 
 
 def _history(
@@ -441,16 +481,14 @@ def _history(
     values: Sequence[str],
     place: Callable[[int], str],
 ) -> dict[str, pa.Array]:
-    """Return the columns of a history for some rows, which then become part of it."""
     seconds, clock = _times(there[reading.time], reading, None, place)
     numbers = [finite(there[value], value, place) for value in values]
     found = own.advance(there[reading.entity], seconds, hours_of(clock), numbers, place)
-    columns = (as_column(np.ascontiguousarray(x)) for x in found.T)
+    columns = (as_column(x) for x in found.T)
     return dict(zip(history_names(values), columns, strict=True))
 
 
 def _check_history(reader: Reader, reading: Reading, values: Sequence[str]) -> None:
-    """Raise `DataError` or `UsageError` unless rows have the columns that a history needs."""
     names = reader.names or ()
     if reader.unasked is not None:
         raise UsageError(
@@ -470,80 +508,7 @@ def _check_history(reader: Reader, reading: Reading, values: Sequence[str]) -> N
         )
 
 
-def _together(reader: Reader) -> Iterator[Batch]:
-    """Yield all rows as one batch."""
-    assert reader.names is not None
-    parts = [pa.Table.from_arrays(_columns(batch), list(reader.names)) for batch in reader.read()]
-    if parts:
-        table = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
-        yield from table.to_batches()
-
-
-def _columns(batch: Batch) -> list[Any]:
-    """Return the columns of a batch as Arrow's."""
-    if isinstance(batch, np.ndarray):
-        return [as_column(np.ascontiguousarray(column)) for column in batch.T]
-    return list(batch.columns)
-
-
-# --- where no one is here to be asked -------------------------------------------------------------
-
-
-def _each(reader: Reader, schema: Schema, reading: Reading) -> Iterator[Batch]:
-    """Yield batches with each value read on its own; unreadable ones are missing, and noted."""
-    assert reader.unasked is not None
-    names, start = schema.names, 0
-    numeric = [j for j, feature in enumerate(schema.features) if feature.kind == "numeric"]
-    for batch in reader.read():
-        if isinstance(batch, np.ndarray):
-            batch = reading.without_numbers(batch, names)
-        columns = list(batch.T if isinstance(batch, np.ndarray) else batch.columns)
-        for j, column in enumerate(columns[: len(names)]):
-            found = column
-            if not isinstance(batch, np.ndarray):
-                one = reading.column(names[j], schema.features[j].unit)
-                sign = one.decimal if j in numeric and one.kind == "number" else None
-                found = reading.without_missing(column, names[j], sign)
-                if j not in numeric and schema.labels:
-                    listed = schema.features[j].categories
-                    found = reading.category(names[j]).texts(found, listed)
-                columns[j] = found
-            if j in numeric:
-                values, odd = _alone(found, names[j], schema.features[j].unit, reading)
-                columns[j] = values if isinstance(batch, np.ndarray) else nan_as_null(values)
-                if len(odd):
-                    what = f"values of column {names[j]!r} that are not numbers, read as missing"
-                    first = _place(reader, start)
-                    reader.unasked.note(what, len(odd), partial(first, int(odd[0])))
-        start += len(batch)
-        if isinstance(batch, np.ndarray):
-            yield np.stack(columns, axis=1)
-        else:
-            yield pa.RecordBatch.from_arrays(columns, batch.schema.names)
-
-
-def _alone(
-    column: Any, name: str, unit: str, reading: Reading
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the values (n,) of a column, NaN where there is none, and rows it cannot read."""
-    if isinstance(column, np.ndarray):
-        values = column
-    elif is_text(column.type):
-        one, texts = reading.column(name, unit), plain_texts(column)
-        values = one.values(texts)
-        if _unsettled(one, name, reading):
-            for kind in _CLEAR:
-                if np.isnan(values).any():
-                    values = np.where(np.isnan(values), kind.values(texts), values)
-        values = np.where(np.isinf(values), np.nan, values)
-        rows = [] if one.lenient else list(_without_value(texts, values))
-        return values, np.array(rows, np.int64)
-    else:
-        # Whole numbers beyond 2^53 are rounded, because no range depends on distinguishing them.
-        whole = pa.types.is_integer(column.type)
-        values = as_numbers(column.cast(pa.float64(), safe=False) if whole else column, name)
-    odd = np.flatnonzero(np.isinf(values))
-    return (np.where(np.isinf(values), np.nan, values) if len(odd) else values), odd
+# --- texts without a value --------------------------------------------------------------------
 
 
 def _without_value(texts: pa.Array, values: NDArray[Any]) -> Iterator[int]:
@@ -561,30 +526,17 @@ _CLEAR = (ColumnReading("date", dates="ymd"), ColumnReading("boolean"), ColumnRe
 
 
 def _clear(texts: pa.Array, one: ColumnReading) -> ColumnReading:
-    """Return how unseen texts are read: as the kind that fits all of them, if not numbers."""
     for kind in _CLEAR:
         if int(np.isnan(kind.values(texts)).sum()) == texts.null_count:
             return kind
     return one
 
 
-def _check(
-    name: str, texts: pa.Array, values: Any, one: ColumnReading, place: Callable[[int], str]
-) -> None:
-    """Raise `DataError` for the first text that has no value."""
-    for row in _without_value(texts, values):
-        text = texts[row].as_py()
-        where = f"column {name!r}: {text[:80]!r} in {place(row)} is not {_NOUNS[one.kind]}"
-        raise DataError(
-            f"{where}: correct the value, or specify how to read it\nAdd: {_way(name, text, one)}"
-        )
-
-
-def _check_whole(name: str, texts: pa.Array, values: Any) -> None:
-    """Raise `DataError` for the first whole number that float64 cannot represent exactly."""
-    for row in np.flatnonzero(np.abs(values) >= 2**53).tolist():
-        if (text := texts[row].as_py().strip()).lstrip("+-").isdigit():
-            raise integer_too_large(f"column {name!r}", text)
+def _no_value(name: str, text: str, one: ColumnReading, place: str) -> DataError:
+    where = f"column {name!r}: {text[:80]!r} in {place} is not {_NOUNS[one.kind]}"
+    return DataError(
+        f"{where}: correct the value, or specify how to read it\nAdd: {_way(name, text, one)}"
+    )
 
 
 _NOUNS = {
@@ -593,7 +545,6 @@ _NOUNS = {
 
 
 def _way(name: str, text: str, one: ColumnReading) -> str:
-    """Return the option with which a text would have a value, or be missing."""
     single = pa.RecordBatch.from_pylist([{"text": text}]).column(0)
     options: list[tuple[str, str]] = [("--missing", text.strip())]
     if one.kind == "number":

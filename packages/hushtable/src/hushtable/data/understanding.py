@@ -17,7 +17,6 @@ from hushtable import kernels
 from hushtable.data.calendar import calendar_features
 from hushtable.data.columns import (
     InfiniteError,
-    as_column,
     as_numbers,
     as_texts,
     infinite,
@@ -32,9 +31,10 @@ from hushtable.data.readers import (
     in_memory,
     no_rows,
 )
+from hushtable.data.readers.reader import arrow_columns
 from hushtable.data.readers.stored import StoredRows
 from hushtable.data.remedies import limited, names_in_rows
-from hushtable.data.row_cache import FirstReading, MemoryBudget, RowCache, cached_rows
+from hushtable.data.row_cache import KeptBatches
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
 from hushtable.data.texts.decisions import Decider, NumbersSeen
@@ -97,8 +97,7 @@ class _Found:
             return batch
         named = {"category", "label"} & {*self.reading.kinds.values()}
         if isinstance(batch, np.ndarray) and named:
-            columns = [as_column(np.ascontiguousarray(column)) for column in batch.T]
-            batch = pa.RecordBatch.from_arrays(columns, self.names)
+            batch = pa.RecordBatch.from_arrays(arrow_columns(batch), self.names)
         if isinstance(batch, np.ndarray):
             self._add_numbers(self.reading.without_numbers(batch, self.names), start, slice(None))
             return batch
@@ -243,17 +242,22 @@ class Inferred:
     #: How texts became values, for later files.
     reading: Reading
     columns: tuple[ColumnUnderstanding, ...]
-    #: The rows, which are read from memory if all of them are kept.
+    #: The rows, which are read from memory if all of them are kept; and their bytes there.
     rows: Reader
+    n_bytes: int = 0
 
 
 def understood(
-    reader: Reader, weights: Weights | None = None, n_jobs: int | None = None
+    reader: Reader,
+    weights: Weights | None = None,
+    n_jobs: int | None = None,
+    take: Callable[[int, Batch, Batch], None] | None = None,
 ) -> tuple[tuple[ColumnUnderstanding, ...], Reading, "_Found"]:
     """Read all rows once, and decide on the kind of each column.
 
-    If `cached_rows` keeps them in memory, numbers are parsed for the following passes. Raises
-    `DataError` on an infinity, a mixture of types, or if there are no rows, but not for a doubt.
+    ``take`` is called with the number of each batch's first row, the batch, and the batch with
+    numbers parsed; from any thread. Raises `DataError` on an infinity, a mixture of types, or if
+    there are no rows, but not for a doubt.
     """
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
     if len(names) > MAX_FEATURES:  # before each is processed
@@ -269,10 +273,9 @@ def understood(
         start, batch, _ = item
         found = idle.get()
         try:
-            if isinstance(batch, FirstReading):
-                batch.keep(start, found.add(batch.rows, start))
-            else:
-                found.add(batch, start)
+            parsed = found.add(batch, start)
+            if take is not None:
+                take(start, batch, parsed)
         finally:
             idle.put(found)
 
@@ -317,11 +320,8 @@ def _decider(
     reader: Reader, reading: Reading, found: _Found
 ) -> Callable[[int], ColumnUnderstanding]:
     """Return a function that decides on a column, by its number."""
-    # With several files, a place names its own file.
-    named = reader.source != "the data" and len(reader.files) < 2
-    said = _(" of %(file)s", file=reader.source) if named else ""
     seen = {found.names[j]: texts for j, texts in found.texts.items()}
-    decider = Decider(reading, seen, lambda row: reader.place(row) + said, reader.delimiter)
+    decider = Decider(reading, seen, reader.where, reader.delimiter)
 
     def decide(j: int) -> ColumnUnderstanding:
         return limited(decided(j), found)
@@ -363,11 +363,11 @@ def schema_from_data(
     reader: Reader,
     weights: Weights | None = None,
     n_jobs: int | None = None,
-    memory: MemoryBudget | None = None,
+    n_bytes: int = 0,
 ) -> Inferred:
     """Derive a schema from the data, without the rows of weight 0.
 
-    With ``memory``, rows are kept there for the following passes: rows of files as numbers and
+    At most ``n_bytes`` of the rows are kept for the following passes: rows of files as numbers and
     texts, and rows in memory if this takes only a fraction of it.
 
     The schema is not public: every range is the minimum and maximum of the data. Raises `DataError`
@@ -376,11 +376,21 @@ def schema_from_data(
     """
     small = in_memory(reader)
     keeps = not small or ((reader.n_rows or 0) > FEW_ROWS and not reader.numeric)
-    most = _SMALL * reader.n_columns if small else np.inf
-    rows = cached_rows(reader, memory, most) if memory and keeps and weights is None else reader
-    columns, reading, found = understood(rows, weights, n_jobs)
+    keeps = keeps and n_bytes > 0 and weights is None
+    kept = KeptBatches(n_bytes, _SMALL * reader.n_columns if small else np.inf)
+
+    def keep(start: int, _batch: Batch, parsed: Batch) -> None:
+        kept.add(start, parsed)
+
+    columns, reading, found = understood(reader, weights, n_jobs, keep if keeps else None)
     refuse(columns, reading, reader.source)
-    reader = _cached(rows, reader, reading, found)
+    # Kept numbers are useless for a column whose texts turn out to be other than plain numbers,
+    # such as the date 20260515.
+    plain = (reading.columns.get(found.names[j]) for j in found.parsed)
+    if all(one is not None and one.takes_plain_numbers for one in plain):
+        reader = kept.rows(reader, found.n_rows) or reader
+    else:
+        kept.clear()
     if reading.entity:
         inferred = _inferred_of_history(reader, reading, columns, weights, n_jobs)
         return replace(inferred, reading=reading, columns=columns, rows=reader)
@@ -395,22 +405,7 @@ def schema_from_data(
             features[j] = found_again
     left = [feature for j in others if (feature := features[j]) is not None]
     schema = Schema((*left, *parts), public=False, named=reader.names is not None)
-    return Inferred(schema, found.n_rows, reading, columns, reader)
-
-
-def _cached(rows: Reader, reader: Reader, reading: Reading, found: _Found) -> Reader:
-    """Return the kept rows, as they are read, if all were kept; otherwise the rows to read again.
-
-    Kept numbers are discarded for a column whose texts turn out to be other than plain numbers,
-    such as the date 20260515.
-    """
-    there = all(
-        isinstance(one.read, RowCache) and one.read.n_rows is not None for one in rows.parts
-    )
-    plain = (reading.columns.get(found.names[j]) for j in found.parsed)
-    if there and all(one is not None and one.takes_plain_numbers for one in plain):
-        return replace(rows, n_rows=found.n_rows)
-    return reader
+    return Inferred(schema, found.n_rows, reading, columns, reader, kept.n_bytes)
 
 
 def _inferred_of_history(

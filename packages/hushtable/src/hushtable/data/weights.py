@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from hushtable import progress
 from hushtable.arguments import MOST
 from hushtable.data.readers import Batch, Reader, taken
-from hushtable.data.readers.stored import OfSparse
 from hushtable.errors import DataError
 
 Weights: TypeAlias = NDArray[np.int64]
@@ -26,8 +25,8 @@ def numbered(
     There is one source for each part of the reader that can be read separately, if the number of
     rows before it is known. With ``stored``, rows of a sparse matrix may come as they are stored.
     """
-    if stored and isinstance(reader.read, OfSparse):
-        reader = replace(reader, read=reader.read.stored)
+    if stored and reader.passes.stored is not None:
+        reader = replace(reader, read=reader.passes.stored)
     line = progress.begin_pass(reader.n_rows)
     if reader.n_rows is None:
         return [_numbered(reader, 0, weights, line)]

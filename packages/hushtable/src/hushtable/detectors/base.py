@@ -17,16 +17,17 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch, count_here
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.calendar import without_parts
+from hushtable.data.encoding import encoded_rows
 from hushtable.data.followers import Follower, followers
 from hushtable.data.labels import fold
 from hushtable.data.persons import PersonsCounted, some_of_each
 from hushtable.data.readers import Reader, as_reader, no_rows
-from hushtable.data.row_cache import MOST_BYTES, MemoryBudget, cached_rows
+from hushtable.data.row_cache import MOST_BYTES
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import ColumnUnderstanding, Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.understanding import Inferred, schema_from_data
-from hushtable.data.weights import whole_weights
+from hushtable.data.weights import count_rows, whole_weights
 from hushtable.detectors.estimator import check_fitted, suggesting
 from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
 from hushtable.display import html
@@ -199,7 +200,6 @@ class TableDetector(FittedTables, ABC):
         return schema
 
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
-        """Return the counts of some rows."""
         return count_here(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
 
     def _sketch_all(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
@@ -217,8 +217,7 @@ class TableDetector(FittedTables, ABC):
         reader = self._to_fit(as_reader(X).repeatable())
         self._check_parameters()
         weights = whole_weights(sample_weight, reader)
-        memory = MemoryBudget(MOST_BYTES)
-        inferred = self._inferred(reader, weights, schema, memory)
+        inferred = self._inferred(reader, weights, schema)
         schema, n_rows = inferred.schema, inferred.n_rows
         self.understanding_ = inferred.columns
         self._warn_of(inferred.columns)
@@ -238,7 +237,8 @@ class TableDetector(FittedTables, ABC):
         some = sample.of(some)
         pays = not some.numeric or chosen is not None or n_rows * len(schema) <= _FEW_VALUES
         if self._reads_again and weights is None and pays:
-            some = cached_rows(some, memory)
+            left = MOST_BYTES - inferred.n_bytes
+            some = encoded_rows(some, schema, n_rows, left, self.n_jobs)
         drawn_by = self._drawn_by(schema, some, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
         sketch = (self._sketch_all if all_rows else self._sketch)(plan, some, weights)
@@ -273,27 +273,21 @@ class TableDetector(FittedTables, ABC):
         """Return the numbers of the rows to count, in rising order; None for all rows."""
         return None
 
-    def _inferred(
-        self, reader: Reader, weights: Any, schema: Schema | None, memory: MemoryBudget
-    ) -> Inferred:
-        """Return the schema read off the rows, or the given schema, with the number of rows."""
+    def _inferred(self, reader: Reader, weights: Any, schema: Schema | None) -> Inferred:
         if schema is None:
-            inferred = schema_from_data(reader, weights, self.n_jobs, memory)
+            inferred = schema_from_data(reader, weights, self.n_jobs, MOST_BYTES)
             return replace(inferred, schema=self._schema(inferred))
         if not isinstance(schema, Schema):
             raise UsageError(
                 f"schema= is a {type(schema).__name__}: needs a Schema, such as "
                 'Schema.from_toml("schema.toml")'
             )
-        n_rows = reader.n_rows
-        if n_rows is None:
-            n_rows = sum(len(batch) for batch in reader.read())
+        n_rows = count_rows(reader)
         if n_rows == 0:
             raise no_rows(reader)
         return Inferred(schema, n_rows, reader.reading or Reading(), (), reader)
 
     def _warn_of(self, columns: Sequence[ColumnUnderstanding]) -> None:
-        """Warn of doubtful columns, first of those whose values may identify single rows."""
         doubts = [one for one in columns if one.options]
         for one in columns:
             if one.doubt and one.reading is not None and one.reading.lenient and not one.options:
@@ -325,16 +319,7 @@ class TableDetector(FittedTables, ABC):
         [rows to fit]
         sample_weight : array-like of shape (n,), optional
             Whole numbers, 0 or more: a row of weight w counts exactly like w equal rows.
-        person : str, optional
-            A column that identifies persons and is not a feature: text or whole numbers, none
-            missing.
-        rows_per_person : int, default=1
-            With ``person``: the largest number of rows to use of each person, so that a person
-            with many rows does not become usual for that reason alone. ``persons_`` holds the
-            number of rows left out.
-        schema : Schema, optional
-            Features with their ranges and categories, used instead of those read off the rows;
-            other columns are left out.
+        [persons and schema]
 
         Raises
         ------
@@ -345,7 +330,6 @@ class TableDetector(FittedTables, ABC):
         return self._fit(rows, sample_weight, schema=schema)
 
     def _of_persons(self, X: Any, person: str | None, most: int, sample_weight: Any) -> Any:
-        """Return the rows to fit: all rows, or some rows of each person."""
         self.persons_: PersonsCounted | None = None
         if person is None:
             if most != 1:
@@ -464,7 +448,6 @@ class TableDetector(FittedTables, ABC):
 
     @classmethod
     def _parameters_of(cls, plan: Plan) -> dict[str, Any]:
-        """Return the constructor parameters that follow from a plan."""
         return {"n_tables": plan.family.n_tables}
 
     def _finish(self, sketch: Counts, reader: Reader | None, weights: Any) -> Self:
@@ -594,7 +577,6 @@ class TableDetector(FittedTables, ABC):
         )
 
     def _learned(self, verdicts: Counts | None) -> Self:
-        """Use other verdicts for scoring from now on."""
         model = self.sketch_ if verdicts is None else LearnedModel(self.sketch_, verdicts)
         scorer = Scorer(model)
         follows = self.offset_ == self._scorer.auto_offset()
@@ -671,7 +653,6 @@ class TableDetector(FittedTables, ABC):
         files.write(path, "detector", *self._entries())
 
     def _entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return the detector's part of a file: manifest entries and arrays."""
         check_fitted(self)
         parameters = {
             name: value.item() if isinstance(value, np.generic) else value

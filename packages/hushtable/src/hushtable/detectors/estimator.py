@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import MethodType, ModuleType
+from types import ModuleType
 from typing import Any, Self
 
 _SKLEARN = "sklearn.base"
@@ -151,7 +151,6 @@ def suggesting(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _proposal(name: str, known: Sequence[str]) -> str:
-    """Return a question that proposes a known parameter; nothing if none is near."""
     near = [here for here, others in _ELSEWHERE.items() if name in others and here in known]
     near = near or difflib.get_close_matches(name, known, n=1)
     return f". Did you mean {near[0]}?" if near else ""
@@ -163,34 +162,3 @@ def check_fitted(detector: Any) -> None:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(detector)
-
-
-class AvailableIf:
-    """A method that an object does not have if ``check`` raises `AttributeError` for it.
-
-    Like scikit-learn's ``available_if``.
-    """
-
-    def __init__(self, check: Callable[[Any], object], method: Callable[..., Any]) -> None:
-        self._check, self._method = check, method
-        functools.update_wrapper(self, method)  # type: ignore[arg-type]
-
-    def __get__(self, detector: Any, owner: type) -> Any:
-        if detector is not None:
-            self._checked(detector)
-            return MethodType(self._method, detector)
-
-        @functools.wraps(self._method)
-        def unbound(detector: Any, *args: Any, **kwargs: Any) -> Any:
-            self._checked(detector)
-            return self._method(detector, *args, **kwargs)
-
-        return unbound
-
-    def _checked(self, detector: Any) -> None:
-        try:
-            self._check(detector)
-        except AttributeError as error:
-            mine = type(detector).__name__
-            words = f"This {mine!r} has no attribute {self._method.__name__!r}"
-            raise AttributeError(words) from error

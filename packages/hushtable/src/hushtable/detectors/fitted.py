@@ -13,13 +13,13 @@ from hushtable.arguments import fill_docs
 from hushtable.counts import rounds
 from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.sketch import count_here
-from hushtable.data.history import values_behind
 from hushtable.data.labels import fold
 from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
 from hushtable.data.readers.memory import with_absent_keys
+from hushtable.data.readers.reader import library_of
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
-from hushtable.data.typed import open_rows, with_calendar, with_history
+from hushtable.data.typed import open_rows, with_derived
 from hushtable.data.weights import Weights, whole_weights
 from hushtable.detectors.estimator import check_fitted, import_sklearn, join_sklearn
 from hushtable.errors import DataError, MissingExtraError, UsageError
@@ -50,6 +50,18 @@ SHARED = {
             path of a file, a folder or a glob pattern. Missing values and text are allowed.
         y : None
             Not used.
+        """,
+    "[persons and schema]": """
+        person : str, optional
+            A column that identifies persons and is not a feature: text or whole numbers, none
+            missing.
+        rows_per_person : int, default=1
+            With ``person``: the largest number of rows to use of each person, so that a person
+            with many rows does not become usual for that reason alone. ``persons_`` holds the
+            number of rows left out.
+        schema : Schema, optional
+            Features with their ranges and categories, used instead of those read off the rows;
+            other columns are left out.
         """,
     "[shared parameters]": """
         contamination : "auto" or float in (0, 0.5], default="auto"
@@ -141,18 +153,13 @@ _READ_FIRST = ("file", "row", "severity", "words")
 _OUTPUTS = ("default", "pandas", "polars")
 
 
-def index_of(X: Any) -> Any:
-    """Return the index of the rows of a pandas object; None for other objects."""
-    return X.index if _library(X) == "pandas" and hasattr(X, "iloc") else None
-
-
 def frame_like(table: pa.Table, X: Any) -> Any:
     """Return a table of some rows of X, numbered by its column ``row``, in the same library as X.
 
     A pandas frame gets the index of the rows; rows from other libraries than pandas and polars
     give a pyarrow Table.
     """
-    library = _library(X)
+    library = library_of(X)
     if library == "polars":
         import polars
 
@@ -165,20 +172,7 @@ def frame_like(table: pa.Table, X: Any) -> Any:
     return frame
 
 
-def _library(X: Any) -> str:
-    return type(X).__module__.partition(".")[0]
-
-
 Floats = NDArray[np.float64]
-
-
-def accept_any_columns(tags: Any) -> Any:
-    """Return an estimator's tags: it takes missing values, text, categories, sparse matrices."""
-    tags.input_tags.allow_nan = True
-    tags.input_tags.categorical = True
-    tags.input_tags.sparse = True
-    tags.input_tags.string = True
-    return tags
 
 
 class FittedTables(_Base):
@@ -445,7 +439,6 @@ class FittedTables(_Base):
         return sizes
 
     def _explainer(self) -> Explainer:
-        """Return the explainer of the current scores: after learning, it is another one."""
         kept = self._kept_explainer
         if kept is None or kept.scorer is not self._scorer:
             kept = self._kept_explainer = Explainer(self._scorer)
@@ -538,7 +531,6 @@ class FittedTables(_Base):
         *,
         only_counted: bool = False,
     ) -> Outliers:
-        """Find the n rows with the lowest scores."""
         search = Search(
             self._scorer,
             n,
@@ -587,17 +579,16 @@ class FittedTables(_Base):
         return self
 
     def _output(self, values: Any, X: Any, name: str, columns: Sequence[str] | None = None) -> Any:
-        """Return values (n,) or (n, d) of rows in the format that `set_output` chose."""
         kind = getattr(self, "_sklearn_output_config", {}).get("transform")
         if kind is None and columns is not None:
-            kind = _library(X)  # columns without names say little
+            kind = library_of(X)  # columns without names say little
         if kind not in _OUTPUTS[1:]:
             return values
         try:
             library = __import__(kind)
         except ImportError:
             raise MissingExtraError(f"set_output(transform={kind!r})", kind, kind) from None
-        index = {"index": index_of(X)} if kind == "pandas" else {}
+        index = {"index": X.index if is_pandas(X) else None} if kind == "pandas" else {}
         if columns is None:
             series = {"data": values} if kind == "pandas" else {"values": values}
             return library.Series(name=name, **series, **index)
@@ -607,7 +598,6 @@ class FittedTables(_Base):
     # --- columns, as scikit-learn checks them -------------------------------------------------
 
     def _open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
-        """Open rows with the columns seen in `fit`, and others that are kept as they are."""
         if not hasattr(self, "plan_"):  # checking every attribute takes as long as encoding a row
             check_fitted(self)
         texts = self.plan_.schema.categorical_names
@@ -616,9 +606,7 @@ class FittedTables(_Base):
         reading = self.reading_.updated(reader.reading)
         features = self.plan_.schema.names
         kept = [*map(fold, keep)]  # like the reader's names
-        values = values_behind(features) if reading.entity else ()
-        reader = with_history(reader, reading, values, kept)
-        reader = with_calendar(reader, reading, kept, features)
+        reader = with_derived(reader, reading, features, kept)
         names = reader.names or ()
         if lacking := [name for name in keep if fold(name) not in names]:
             raise DataError(
@@ -663,9 +651,11 @@ class FittedTables(_Base):
             )
 
     def __sklearn_tags__(self) -> Any:
-
         import_sklearn()  # from which super() has it
-        return accept_any_columns(super().__sklearn_tags__())
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = True
+        tags.input_tags.sparse = tags.input_tags.string = True
+        return tags
 
 
 join_sklearn(FittedTables)
@@ -673,7 +663,6 @@ fill_docs(FittedTables, SHARED)
 
 
 def _some(found: Floats, reader: Reader) -> Floats:
-    """Return the results found for rows; raise `DataError` if there were no rows."""
     if len(found) == 0:
         raise no_rows(reader)
     return found

@@ -1,7 +1,7 @@
 """The detectors: HushTable, and the paper's LSH iTables."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -13,21 +13,20 @@ from hushtable.counts.base import Counts
 from hushtable.counts.passes import both_passes
 from hushtable.counts.sketch import Sketch, count_here
 from hushtable.data.calendar import without_parts
-from hushtable.data.differences import (
+from hushtable.data.readers import Reader
+from hushtable.data.residuals import (
     FEW_ROWS,
     Rows,
     differences_in_groups,
     learned_differences,
+    learned_relations,
     names_of_groups,
 )
-from hushtable.data.readers import Reader
-from hushtable.data.relations import learned_relations
 from hushtable.data.schema import MAX_CATEGORIES, Feature, Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.understanding import Inferred
 from hushtable.data.weights import Weights, numbered
 from hushtable.detectors.base import TableDetector
-from hushtable.detectors.estimator import AvailableIf
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.families import context_columns, only_one_value
@@ -38,14 +37,6 @@ WIDER = 0.25
 #: Largest share of outliers that rows may have and still count as clean. From about 3% on, the
 #: default detects better: see the docs.
 _CLEAN = 0.1
-
-
-def _adds_rows(self: "HushTable") -> bool:
-    if self.passes == 2:
-        raise AttributeError('partial_fit needs passes="auto" or 1: two passes need all rows')
-    if self.max_rows is not None:
-        raise AttributeError("partial_fit needs max_rows=None: it adds all rows")
-    return True
 
 
 class HushTable(TableDetector):
@@ -193,8 +184,19 @@ class HushTable(TableDetector):
                 f"anyway, call set_threshold(X, {self.contamination:g}) after fit"
             )
 
+    def _partial_fit(self) -> Callable[..., Self]:
+        needed = ""
+        if self.passes == 2:
+            needed = 'passes="auto" or 1: two passes need all rows'
+        elif self.max_rows is not None:
+            needed = "max_rows=None: it adds all rows"
+        if needed:
+            mine = type(self).__name__
+            raise AttributeError(f"this {mine} has no partial_fit, which needs {needed}")
+        return super().partial_fit
+
     # The method does not exist with two passes, so that scikit-learn's tools do not rely on it.
-    partial_fit = AvailableIf(_adds_rows, TableDetector.partial_fit)
+    partial_fit = property(_partial_fit, doc=TableDetector.partial_fit.__doc__)
 
     def _so_far(self) -> Counts:
         if self.sketch_.sampled:
@@ -229,7 +231,6 @@ class HushTable(TableDetector):
 
     @property
     def _contexts(self) -> list[str]:
-        """Names of the columns of the context."""
         given = () if self.context is None else self.context
         return [given] if isinstance(given, str) else list(given)
 
@@ -337,7 +338,6 @@ def _with_differences(schema: Schema, names: Sequence[str], rows: Rows, n_rows: 
 
 
 def _check_contexts(schema: Schema, names: Sequence[str], n_rows: int, counted: Sketch) -> None:
-    """Raise `UsageError` for a context that all rows share, or that almost every row has alone."""
     for feature, missing in zip(schema.features, counted.tally[:, 0].tolist(), strict=True):
         n = len(feature.categories) if feature.name in names else 0
         if n == 1 and not missing:
@@ -382,11 +382,7 @@ class SampledDetector(TableDetector):
         Parameters
         ----------
         [rows to fit]
-        person, rows_per_person : str and int, optional
-            The column that identifies persons, and the largest number of rows to use of each.
-        schema : Schema, optional
-            Features with their ranges and categories, used instead of those read off the rows;
-            other columns are left out.
+        [persons and schema]
 
         Raises
         ------

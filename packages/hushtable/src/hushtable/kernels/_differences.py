@@ -53,7 +53,7 @@ def _fill(row, weights, sweeps, known):
 
 @kernel
 def take_residuals(X, centre, weights, sweeps, residuals):
-    """Write the residuals (k, n) of rows ``X`` (n, k): see `hushtable.data.relations.Relations`.
+    """Write the residuals (k, n) of rows ``X`` (n, k): see `hushtable.data.residuals.Relations`.
 
     In ``sweeps`` over a row, each missing value becomes the one that the others predict.
 

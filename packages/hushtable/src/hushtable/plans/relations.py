@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.data.relations import RIDGE, Relations
+from hushtable.data.residuals import RIDGE, Relations
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose

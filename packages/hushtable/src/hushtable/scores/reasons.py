@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch
-from hushtable.data.relations import Relations, numbers_of
+from hushtable.data.residuals import Relations, numbers_of
 from hushtable.data.schema import Feature, number_words, value_words
 from hushtable.language import N_, _, ngettext, numerals
 from hushtable.plans.families import WEIGHT, Contextual

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.encoding import Codes, Encoder, naming_places
-from hushtable.data.few import PlacedRows
-from hushtable.data.readers import Batch, Reader
+from hushtable.data.readers import Reader
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, numbered
@@ -188,8 +187,8 @@ class Scorer:
         With ``stored``, batches of sparse rows may come as `StoredRows`.
         """
         reader = self.open(X)
-        if isinstance(reader.read, PlacedRows):
-            return found((0, cast(Batch, reader.read), None))  # `encode` takes it as a batch
+        if (placed := reader.passes.placed) is not None:
+            return found((0, placed, None))
         if reader.n_rows is None:
             parts = list(self.mapped(reader, found, n_jobs))
             return np.concatenate(parts) if parts else np.empty((0, *shape))

@@ -19,8 +19,9 @@ from hushtable import kernels
 from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.readers import Batch, Reader, taken
-from hushtable.data.readers.stored import OfSparse, StoredRows
-from hushtable.data.relations import numbers_of as numbers_of_rows
+from hushtable.data.readers.reader import Passes
+from hushtable.data.readers.stored import StoredRows
+from hushtable.data.residuals import numbers_of as numbers_of_rows
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.weights import Weights
 from hushtable.errors import FileError, PlanError, UsageError
@@ -314,8 +315,8 @@ class Sample:
                 files.append(replace(part, read=partial(self._read, part, start)))
                 start += part.n_rows or 0
         read: Any = partial(self._read, reader, 0)
-        if isinstance(reader.read, OfSparse):
-            read = OfSparse(read, partial(self._read, replace(reader, read=reader.read.stored), 0))
+        if (stored := reader.passes.stored) is not None:
+            read = Passes(read, stored=partial(self._read, replace(reader, read=stored), 0))
         return replace(reader, read=read, files=tuple(files))
 
     def _read(self, part: Reader, start: int) -> Iterator[Any]:

@@ -151,8 +151,7 @@ def as_reader(
         return data
     if layout.unasked is not None:
         rows = _opened(memory.each_by_itself(data), text_columns, layout, kept).folded()
-        files = tuple(replace(file, unasked=layout.unasked) for file in rows.files)
-        return replace(rows, files=files, unasked=layout.unasked)
+        return replace(rows, unasked=layout.unasked)
     return _opened(data, text_columns, layout, kept).folded()
 
 
@@ -181,17 +180,13 @@ def _of_url(
     layout: FileLayout,
     kept: Mapping[str, str | int | bool],
 ) -> Reader:
-    """Read from a URL: of a plug-in, of a database, or of remote files."""
+    load_plugins()
     if is_taken(name):
         layout.check_used((), far.without_user(name))
         return opened(name)
-    load_plugins()
     for takes, open_ in URLS:
         if takes(name, layout):
             return open_(name, layout)
-    if is_taken(name):
-        layout.check_used((), far.without_user(name))
-        return opened(name)
     if layout.query is not None or not far.is_known(name):
         scheme = name.partition("://")[0]
         if scheme.partition("+")[0].lower() in DATABASES:

@@ -1,6 +1,5 @@
 """Rows in memory: NumPy, SciPy, pandas, polars, Arrow objects, lists of dicts."""
 
-import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,12 +11,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.arguments import is_text as is_whole_text
-from hushtable.data.columns import integer_too_large, is_text
+from hushtable.data.columns import integer_too_large
 from hushtable.data.labels import fold
 from hushtable.data.readers.reader import (
+    FEW_VALUES,
     FILE_ROWS,
     Batch,
-    OfFrame,
+    Passes,
+    Read,
     Reader,
     as_name,
     column_names,
@@ -26,7 +27,7 @@ from hushtable.data.readers.reader import (
     slices,
     split,
 )
-from hushtable.data.readers.stored import OfSparse, stored_batches, stored_share, without_twice
+from hushtable.data.readers.stored import stored_batches, stored_share, without_twice
 from hushtable.errors import DataError, DataTypeError
 from hushtable.threads import FEW_ROWS
 
@@ -46,58 +47,10 @@ def arrow(data: Any) -> Reader:
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
         names = column_names(data.schema)
-        read = OfFrame(lambda: split(iter(data.to_batches())), lambda: _of_table(data), OfFrame.few)
-        return Reader(names, len(names), len(data), read)
+        return Reader(names, len(names), len(data), lambda: split(iter(data.to_batches())))
     # The defaults read far ahead, and take 20 times the memory of these settings.
     sparing = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
     return stream(data.schema, lambda: data.to_batches(batch_size=FILE_ROWS, **sparing))
-
-
-#: Types of columns whose values become Python objects.
-_PLAIN = frozenset(
-    kind.id
-    for kind in (
-        pa.null(), pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(),
-        pa.uint16(), pa.uint32(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(),
-        pa.string(), pa.large_string(), pa.string_view(),
-    )
-)  # fmt: skip
-
-
-def _of_table(data: pa.Table) -> list[Any] | None:
-    """Return the columns of a table; None if any of them cannot be taken apart."""
-    found = []
-    for kind, column in zip(data.schema.types, data.columns, strict=True):
-        per_second = 0.0 if kind.id in _PLAIN or is_text(kind) else _per_second(kind)
-        if per_second is None:
-            return None
-        if per_second:
-            whole = pa.int64() if kind.bit_width == 64 else pa.int32()
-            parts = (chunk.view(whole).to_pylist() for chunk in column.chunks)
-            found.append(_seconds(itertools.chain.from_iterable(parts), per_second))
-            continue
-        try:
-            found.append(column.to_pylist())
-        except UnicodeDecodeError:
-            return None
-    return found
-
-
-#: Number of units of points in time, or of durations, in a second; and of days.
-_PER_SECOND, _DAYS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}, 1.0 / 86_400.0
-
-
-def _per_second(kind: pa.DataType) -> float | None:
-    """Return how many units of a time type are one second; None for other types."""
-    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind):
-        return _PER_SECOND[kind.unit]
-    return _DAYS if pa.types.is_date32(kind) else None
-
-
-def _seconds(whole: Iterable[int | None], per_second: float) -> NDArray[np.float64]:
-    """Return whole numbers of units as seconds, as `as_numbers` does."""
-    values = np.array([np.nan if one is None else float(one) for one in whole])
-    return values * 86_400.0 if per_second == _DAYS else values / per_second
 
 
 def c_stream(data: Any) -> Reader:
@@ -192,7 +145,7 @@ def half_a_character(column: str, error: UnicodeEncodeError, row: str = "") -> D
 
 
 def _check_container(data: Any) -> None:
-    """Raise `DataTypeError` for what NumPy would take as one value."""
+    # NumPy would take these as one value.
     if isinstance(data, Mapping):
         raise DataTypeError("a dict of columns: make a frame of it, such as pandas.DataFrame(data)")
     if isinstance(data, Iterator):
@@ -245,7 +198,6 @@ def _floats(block: np.ndarray[Any, Any]) -> Batch:
 
 
 def _unmasked(block: Any) -> Batch:
-    """Return a block with NaN, or None for objects, where it is masked."""
     if block.dtype.kind not in "fiub":
         objects = np.array(block.data, object)
         objects[np.ma.getmaskarray(block)] = None
@@ -258,7 +210,6 @@ def _unmasked(block: Any) -> Batch:
 
 
 def _structured(rows: np.ndarray[Any, Any]) -> Reader:
-    """Read an array of records, whose fields are the named columns."""
     if rows.ndim != 1 or any(rows.dtype[name].shape for name in rows.dtype.names):
         raise DataError(
             f"Expected one record per row, got a structured array of shape {rows.shape} and type "
@@ -305,7 +256,7 @@ def sparse(data: Any) -> Reader:
     if none.numeric and rows.nnz <= stored_share(d) * n * d:
         stored = without_twice(rows)
         if _plain(stored.data):
-            read = OfSparse(batches, partial(stored_batches, stored))
+            read = Passes(batches, stored=partial(stored_batches, stored))
             return replace(none, n_rows=n, read=read)
     return replace(none, n_rows=n, read=batches)
 
@@ -322,9 +273,6 @@ def _plain(values: NDArray[Any]) -> bool:
 _OF_NUMPY = frozenset(
     f"{kind}{bits}" for kind in ("Float", "Int", "UInt") for bits in (8, 16, 32, 64)
 )
-#: Polars types whose values become Python objects; and types that are whole numbers of a unit.
-_OF_PYTHON = _OF_NUMPY | {"Boolean", "String", "Categorical", "Enum", "Null"}
-_IN_UNITS = frozenset({"Date", "Datetime", "Duration", "Time"})
 
 
 def is_polars(data: Any) -> bool:
@@ -362,25 +310,9 @@ def polars_frame(data: Any) -> Reader:
     one: Any = kinds.pop() if len(kinds) == 1 else None
     # NumPy has no missing integers.
     if str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0))):
-        return Reader(names, len(names), len(data), OfFrame(batches, data.to_numpy, FEW_ROWS))
-    read = OfFrame(batches, lambda: _of_polars(data), OfFrame.few)
-    return Reader(names, len(names), len(data), read)
-
-
-def _of_polars(data: Any) -> list[Any] | None:
-    """Return the columns of a frame; None if any of them cannot be taken apart."""
-    found = []
-    for column, kind in zip(data.get_columns(), data.dtypes, strict=True):
-        name = type(kind).__name__
-        name = kind.__name__ if name == "DataTypeClass" else name
-        if name in _OF_PYTHON:
-            found.append(column.to_list())
-        elif name in _IN_UNITS:
-            per_second = _DAYS if name == "Date" else _PER_SECOND[getattr(kind, "time_unit", "ns")]
-            found.append(_seconds(column.to_physical().to_list(), per_second))
-        else:
-            return None
-    return found
+        read = Passes(batches, apart=data.to_numpy if len(data) <= FEW_ROWS else None)
+        return Reader(names, len(names), len(data), read)
+    return Reader(names, len(names), len(data), batches)
 
 
 def is_pandas(data: Any) -> bool:
@@ -420,15 +352,17 @@ def pandas_frame(data: Any) -> Reader:
                 part = part.astype(dense)
             yield from _as_table(part).combine_chunks().to_batches()
 
-    read: Any = batches
+    read: Read = batches
     different = {id(kind): kind for kind in kinds}.values()  # some take long to be hashed
     if data.columns.is_unique and all(map(_is_simple, different)):
         numbers = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in different)
-        most = FEW_ROWS if numbers else OfFrame.few
-        read = OfFrame(batches, lambda: _of_pandas(data, kinds), most)
+        if n <= (FEW_ROWS if numbers else FEW_VALUES):
+            read = Passes(batches, apart=lambda: _of_pandas(data, kinds))
     return Reader(tuple(names) if all(texts) else None, d, n, read)
 
 
+#: Number of units of points in time, or of durations, in a second.
+_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 #: Pandas types, besides NumPy's, whose values become Python objects.
 _EXTENSIONS = frozenset(
     {"StringDtype", "BooleanDtype", "DatetimeTZDtype", "Float32Dtype", "Float64Dtype"}
@@ -437,7 +371,6 @@ _EXTENSIONS = frozenset(
 
 
 def _is_simple(kind: Any) -> bool:
-    """Return whether columns of a type can be taken apart."""
     if isinstance(kind, np.dtype):
         return kind.kind in "fiubMmO" and kind.itemsize <= 8
     if type(kind).__name__ == "CategoricalDtype":  # each category is a whole text
@@ -447,7 +380,6 @@ def _is_simple(kind: Any) -> bool:
 
 
 def _of_pandas(data: Any, kinds: list[Any]) -> Any:
-    """Return the values of a frame, or its columns; None if any cannot be taken apart."""
     block = data.to_numpy()
     if block.dtype.kind in "fiub":
         same = isinstance(kinds[0], np.dtype) and all(kind is kinds[0] for kind in kinds)
@@ -458,16 +390,15 @@ def _of_pandas(data: Any, kinds: list[Any]) -> Any:
     for j, kind in enumerate(kinds):
         if kind.kind in "Mm":
             # As in NumPy: whole numbers of the column's unit, in UTC.
-            whole = (None if one != one else int(one.asm8.view(np.int64)) for one in columns[j])
+            whole = [np.nan if one != one else one.asm8.view(np.int64) for one in columns[j]]
             unit = np.datetime_data(kind)[0] if isinstance(kind, np.dtype) else kind.unit
-            columns[j] = _seconds(whole, _PER_SECOND[unit])
+            columns[j] = np.array(whole, np.float64) / _PER_SECOND[unit]
         elif kind.kind == "O" and not all(map(_is_simple_text, columns[j])):
             return None
     return columns
 
 
 def _is_simple_text(value: Any) -> bool:
-    """Return whether a value is a valid text, or missing, whatever the other values are."""
     if type(value) is str:
         return value.isascii() or is_whole_text(value)
     missing = type(value) is float and value != value
@@ -487,7 +418,6 @@ def _as_table(part: Any) -> pa.Table:
 
 
 def _check_one_type(column: Any) -> None:
-    """Raise `DataTypeError`, with the name of a pandas column, if Arrow cannot hold its values."""
     try:
         pa.Array.from_pandas(column)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):

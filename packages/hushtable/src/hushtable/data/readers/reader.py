@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,10 @@ from hushtable.data.readers.coupling import Coupling
 from hushtable.errors import DataError, UsageError
 from hushtable.language import _
 from hushtable.threads import FEW_ROWS
+
+if TYPE_CHECKING:
+    from hushtable.data.schema import Schema
+    from hushtable.data.texts.reading import Reading
 
 
 class Unasked:
@@ -144,7 +148,6 @@ def near_names(names: Iterable[str], there: Sequence[str], do: str = "rename the
 
 
 def _seen(name: str) -> str:
-    """Return a name without blanks and zero-width marks."""
     kept = (c for c in name if not c.isspace() and unicodedata.category(c) != "Cf")
     return fold("".join(kept))
 
@@ -160,7 +163,11 @@ BATCH_ROWS, BATCH_VALUES = 16_384, 1 << 21
 #: Number of rows, and of values, read at a time from files: memory stays flat at no cost in time.
 FILE_ROWS, FILE_VALUES = 65_536, 1 << 21
 
+#: Largest number of rows for which Python values, taken one by one, are faster than Arrow's.
+FEW_VALUES = 128
+
 Batch: TypeAlias = "np.ndarray[Any, Any] | pa.RecordBatch"
+Read: TypeAlias = Callable[[], Iterator[Batch]]
 
 
 @dataclass(frozen=True)
@@ -172,14 +179,14 @@ class Reader:
     n_columns: int
     #: If it is known without reading the rows.
     n_rows: int | None
-    #: Starts a pass over the rows.
-    read: Callable[[], Iterator[Batch]]
+    #: Starts a pass over the rows; a `Passes` if there are faster ways to them.
+    read: Read
     #: Whether only one pass is possible.
     one_shot: bool = False
     #: For messages.
     source: str = "the data"
     #: Returns a ``read`` of only the named columns, if the source can skip the others.
-    project: Callable[[list[str]], Callable[[], Iterator[Batch]]] | None = None
+    project: Callable[[list[str]], Read] | None = None
     #: Size of the files, and number of bytes read in this pass.
     n_bytes: int | None = None
     bytes_read: Callable[[], int] = lambda: 0
@@ -194,22 +201,32 @@ class Reader:
     #: The delimiter of a CSV file: an indication of how its numbers are written.
     delimiter: str = ""
     #: How texts become values, if the person who opened the rows specified it.
-    reading: Any = None
+    reading: "Reading | None" = None
     #: Columns after the features that are kept as they are.
     keep: tuple[str, ...] = ()
     #: What makes rows depend on other rows, so that few counts of them can be released.
     coupled: tuple[Coupling, ...] = ()
-    #: Differences whose columns follow those of the rows, as a schema's `differences`.
-    differences: Any = None
     #: If no person can be asked: notes values that cannot be read.
     unasked: Unasked | None = None
     #: The schema under which the rows were opened; the columns are its features already.
-    opened: Any = None
+    opened: "Schema | None" = None
 
-    def is_open(self, schema: Any, keep: Sequence[str], attended: bool) -> bool:
+    def is_open(self, schema: "Schema", keep: Sequence[str], attended: bool) -> bool:
         """Return whether the rows were opened this way: opening them again changes nothing."""
         same = self.opened is schema and self.keep == tuple(keep)
         return same and (attended or self.unasked is not None)
+
+    def where(self, row: int) -> str:
+        """Return where a row, numbered from 0, is, with the file that it is in: for messages."""
+        place = self.place(row)
+        if in_memory(self) or len(self.files) > 1:  # with several files, a place names its own
+            return place
+        return _("%(place)s of %(file)s", place=place, file=self.source)
+
+    @property
+    def passes(self) -> "Passes":
+        """What starts passes over the rows, with its faster ways."""
+        return self.read if isinstance(self.read, Passes) else Passes(self.read)
 
     @property
     def parts(self) -> tuple["Reader", ...]:
@@ -228,45 +245,58 @@ class Reader:
 
     def _selected(self, chosen: list[str]) -> "Reader":
         if self.files:
-            files = [file.select(chosen) for file in self.files]
-            return self.with_parts(files)
-        if self.project is not None:
-            read = self.project(chosen)
-        else:
+            return self.with_parts([file._selected(chosen) for file in self.files])
+        places = [(self.names or ()).index(name) for name in chosen]
 
-            def read() -> Iterator[Batch]:
-                return (cast(pa.RecordBatch, batch).select(chosen) for batch in self.read())
+        def select(batch: Any, _start: int) -> Batch:
+            numbers = isinstance(batch, np.ndarray)
+            return np.take(batch, places, axis=1) if numbers else batch.select(chosen)
 
-        return replace(
-            self, names=tuple(chosen), n_columns=len(chosen), read=read, project=None, opened=None
-        )
+        selected = self.mapped(lambda part: select, chosen)
+        return selected if self.project is None else replace(selected, read=self.project(chosen))
 
     def renamed(self, names: Sequence[str]) -> "Reader":
         """Return a reader of the same columns under other names."""
-        before, names = self.names, tuple(names)
-        if before is None or names == before:
+        if self.names is None or [*names] == [*self.names]:
             return self
         if self.files:
             return self.with_parts([file.renamed(names) for file in self.files])
+        new = dict(zip(self.names, names, strict=True))
+        was = {name: before for before, name in new.items()}
 
-        def named(read: Read, names: Sequence[str]) -> Read:
-            def batches() -> Iterator[Batch]:
-                for batch in read():
-                    if isinstance(batch, np.ndarray):
-                        yield batch
-                    else:
-                        yield pa.RecordBatch.from_arrays(batch.columns, list(names))
-
-            return replace(read, batches=batches) if isinstance(read, OfFrame) else batches
+        def named(batch: Any, _start: int) -> Batch:
+            if isinstance(batch, np.ndarray):
+                return batch
+            return pa.RecordBatch.from_arrays(batch.columns, [new[n] for n in batch.schema.names])
 
         def project(columns: list[str]) -> Read:
             assert self.project is not None
-            return named(self.project([was[name] for name in columns]), columns)
+            some = replace(self, read=self.project([was[name] for name in columns]))
+            return some.mapped(lambda part: named, columns).read
 
-        was = dict(zip(names, before, strict=True))
-        of_some = None if self.project is None else project
-        read = named(self.read, names)
-        return replace(self, names=names, read=read, project=of_some, opened=None)
+        renamed = self.mapped(lambda part: named, names)
+        read = replace(self.passes, batches=renamed.read)
+        return replace(renamed, read=read, project=project if self.project else None)
+
+    def mapped(self, begin: "Step", names: Sequence[str] | None) -> "Reader":
+        """Return rows with a step applied to each batch, and with the columns that it returns.
+
+        ``begin`` is called with each part of the rows (a reader) when a pass over it begins. It
+        returns a function of a batch and of the number of its first row in that part.
+        """
+        if self.files:
+            parts = [part.mapped(begin, names) for part in self.files]
+            return replace(self.with_parts(parts), opened=None)
+
+        def read() -> Iterator[Batch]:
+            apply, start = begin(self), 0
+            for batch in self.read():
+                yield apply(batch, start)
+                start += len(batch)
+
+        n = self.n_columns if names is None else len(names)
+        named = None if names is None else tuple(names)
+        return replace(self, names=named, n_columns=n, read=read, project=None, opened=None)
 
     def folded(self) -> "Reader":
         """Return a reader with folded column names; raises `DataError` if two become equal."""
@@ -279,7 +309,7 @@ class Reader:
         joined = one_after_other(parts, self.source)
         return replace(
             joined, reading=self.reading, keep=self.keep, unasked=self.unasked,
-            coupled=self.coupled, differences=self.differences, opened=self.opened,
+            coupled=self.coupled, opened=self.opened,
         )  # fmt: skip
 
     def take(self, rows: NDArray[np.int64]) -> "Reader":
@@ -308,7 +338,7 @@ class Reader:
         return replace(self, read=lambda: iter(batches), one_shot=False, n_rows=rows)
 
 
-def _gathered(read: Callable[[], Iterator[Any]]) -> Iterator[Batch]:
+def _gathered(read: Read) -> Iterator[Batch]:
     """Yield numbers in batches of the usual size: each costs a call of every kernel."""
     waiting: list[NDArray[Any]] = []
     for batch in read():
@@ -321,18 +351,23 @@ def _gathered(read: Callable[[], Iterator[Any]]) -> Iterator[Batch]:
         yield np.concatenate(waiting)
 
 
-@dataclass(frozen=True)
-class OfFrame:
-    """Starts a pass over a frame that can be taken apart without Arrow: see `data.few`."""
+#: Begins a pass over a part of the rows; returns a function of a batch and of the number of its
+#: first row, which returns the batch to read instead.
+Step: TypeAlias = Callable[[Reader], Callable[[Any, int], Batch]]
 
-    batches: Callable[[], Iterator[Batch]]
-    #: Returns its values (n, d), if they have one NumPy type; otherwise its columns: Python values,
-    #: or seconds as an array. None if it holds something else.
-    apart: Callable[[], "NDArray[Any] | Sequence[Sequence[Any]] | None"]
-    #: Largest number of rows for which that is faster.
-    most: int
-    #: The same if Python values are read one by one.
-    few: ClassVar[int] = 128
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """Starts passes over rows, and knows faster ways to the same rows for some callers."""
+
+    batches: Read
+    #: Starts a pass over rows of a sparse matrix as stored: see `hushtable.data.readers.stored`.
+    stored: Callable[[], Iterator[Any]] | None = None
+    #: Of a frame with few rows, its values (n, d), if they have one NumPy type; otherwise its
+    #: columns: Python values, or seconds as an array. Returns None if it holds something else.
+    apart: Callable[[], "NDArray[Any] | Sequence[Sequence[Any]] | None"] | None = None
+    #: All rows as one batch that only `Encoder.encode` takes: see `hushtable.data.few`.
+    placed: Any = None
 
     def __call__(self) -> Iterator[Batch]:
         """Start a pass."""
@@ -347,10 +382,9 @@ def one_after_other(files: Sequence[Reader], source: str) -> Reader:
         for file in files[:-1]:
             n_rows = sum(len(b) for b in file.read()) if file.n_rows is None else file.n_rows
             if row < n_rows:
-                return _("%(place)s of %(file)s", place=file.place(row), file=file.source)
+                return file.where(row)
             row -= n_rows
-        last = files[-1]
-        return _("%(place)s of %(file)s", place=last.place(row), file=last.source)
+        return files[-1].where(row)
 
     return Reader(
         files[0].names,
@@ -377,7 +411,7 @@ def of_file(
     """Read a file; ``batches`` yields the bytes read so far, and rows of the requested columns."""
     position, then = [0], _state(path)
 
-    def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
+    def project(columns: list[str] | None) -> Read:
         def read() -> Iterator[Batch]:
             with unchanged(path, then):
                 for position[0], batch in named_errors(batches(columns), str(path)):
@@ -456,7 +490,6 @@ def joined(batches: Sequence[Any], numeric: Collection[str] = ()) -> Batch:
 
 
 def _joined_column(parts: list[Any], name: str, numeric: bool) -> Any:
-    """Return the parts of a column as one array."""
     parts = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in parts]
     kinds = {one.type for one in parts if not pa.types.is_null(one.type)}
     if len(kinds) > 1:
@@ -469,6 +502,23 @@ def _joined_column(parts: list[Any], name: str, numeric: bool) -> Any:
         kinds = {parts[0].type}
     kind = kinds.pop() if kinds else pa.null()
     return pa.concat_arrays([one if one.type == kind else one.cast(kind) for one in parts])
+
+
+def arrow_columns(batch: Batch) -> list[Any]:
+    """Return the columns of a batch as Arrow's."""
+    if isinstance(batch, np.ndarray):
+        return [as_column(column) for column in batch.T]
+    return list(batch.columns)
+
+
+def as_table(reader: Reader) -> pa.Table:
+    """Return all rows of a reader whose columns have names; types may differ between batches."""
+    assert reader.names is not None
+    names = list(reader.names)
+    parts = [pa.Table.from_arrays(arrow_columns(batch), names) for batch in reader.read()]
+    if not parts:
+        return pa.table({name: pa.nulls(0) for name in names})
+    return pa.concat_tables(parts, promote_options="permissive").combine_chunks()
 
 
 def slices(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -536,9 +586,6 @@ def no_rows(reader: Reader) -> DataError:
     names = reader.n_bytes is not None and reader.names is not None
     below = "there is nothing below its column names. It " * names
     return DataError(f"{reader.source} has no rows: {below}needs at least 1 row (0 samples)")
-
-
-Read = Callable[[], Iterator[Batch]]
 
 
 @dataclass(frozen=True, eq=False)

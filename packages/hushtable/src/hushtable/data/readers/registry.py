@@ -119,7 +119,6 @@ def _copied(stream: IO[bytes]) -> Copy:
 
 
 def _ending(start: bytes, zipped: bool) -> str:
-    """Return the file name ending of a file of such rows."""
     if zipped:
         start = zlib.decompressobj(wbits=31).decompress(start, 1 << 12)
     json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
@@ -201,7 +200,6 @@ def built_in(
 
 
 def _of_others(ending: str) -> bool:
-    """Return whether a user registered a format for an ending."""
     return ending in FORMATS and FORMATS[ending].by_name
 
 
@@ -364,7 +362,6 @@ def files(
 
 
 def _in_order(part: Reader, first: Reader) -> Reader:
-    """Return a file's columns in the order of the first file's."""
     ours, theirs = set(part.names or ()), set(first.names or ())
     if ours == theirs:
         return part.select(list(first.names or ()))
@@ -376,8 +373,6 @@ def _in_order(part: Reader, first: Reader) -> Reader:
 
 @dataclass(frozen=True)
 class _Opening:
-    """Opens files, each by its content: see `files`."""
-
     text_columns: frozenset[str]
     layout: FileLayout
     kept: Mapping[str, str | int | bool]
@@ -385,11 +380,9 @@ class _Opening:
     used: set[str] = field(default_factory=set)
 
     def file(self, path: Path) -> Reader:
-        """Open a file; unpack an archive, and open its table in the same way."""
         return self._opened(path, PurePath(path.name)).folded()
 
     def _opened(self, path: Path, name: PurePath, *, unpacked: bool = False) -> Reader:
-        """Open a file by its ``name``; ``unpacked`` if it was in an archive."""
         named, asked = _format(_suffix(name)), self.layout.unasked is None
         if path.stat().st_size == 0 and asked:  # JSON lines without rows are an empty file
             raise DataError(f"{path}: the file is empty")
@@ -414,7 +407,6 @@ class _Opening:
     def _found(
         self, path: Path, name: PurePath, named: FileFormat | None, content: FirstBytes
     ) -> tuple[FileFormat, tuple[str, ...]]:
-        """Return the format of a file, and words on it if its name does not show it."""
         ending = content.ending
         by_no_row = self.layout.unasked is not None and ending not in BINARY
         if by_no_row and named is not None:
@@ -461,7 +453,6 @@ class _Opening:
         return replace(rows, found=(*words, *rows.found))
 
     def _table(self, path: Path, found: FileFormat) -> Reader:
-        """Open a file of a format."""
         self.used.update(found.uses)
         known = self.kept
         if "encoding" in known and "encoding" in found.uses and says_its_encoding(path):
@@ -494,7 +485,6 @@ class _Opening:
 
 
 def _packed_words(name: PurePath, content: FirstBytes) -> tuple[str, ...]:
-    """Return words on a compression that a file's name does not show."""
     said = name.suffix.lower() in PACKED or _suffix(name) in (ELSEWHERE.keys() | ARCHIVES)
     return (
         ()

@@ -1,6 +1,6 @@
 """Rows of a sparse matrix as stored: values that are not stored are 0.0, and not touched."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,19 +50,6 @@ class StoredRows:
         np.fmax.at(high, self.columns, self.values)
         some = np.bincount(self.columns, minlength=self.n_columns) < len(self)
         low[some], high[some] = np.minimum(low[some], 0.0), np.maximum(high[some], 0.0)
-
-
-@dataclass(frozen=True)
-class OfSparse:
-    """Starts a pass over a sparse matrix; `stored` starts one that skips zeros."""
-
-    batches: Callable[[], Iterator[Any]]
-    #: Starts a pass over the same rows, in batches of `StoredRows`.
-    stored: Callable[[], Iterator[StoredRows]]
-
-    def __call__(self) -> Iterator[Any]:
-        """Start a pass over dense rows."""
-        return self.batches()
 
 
 #: Largest number of rows in a batch: the bits of all their tables stay in the L2 cache. Measured.
