@@ -72,7 +72,7 @@ def names_in_rows(
         "each column of numbers holds a word in %(where)s: are these the names?",
         where=reader.place(len(first) - 1),
     )  # fmt: skip
-    option = (("--skip-lines", str(int(line[0]) - 1)),)
+    option = (("--read", f"skip_lines={int(line[0]) - 1}"),)
     return tuple(
         replace(one, doubt=f"{one.doubt}; {doubt}", options=option) if j in values else one
         for j, one in enumerate(columns)

@@ -566,7 +566,13 @@ def joined_options(options: Iterable[tuple[str, str]], reading: Reading | None =
         if value not in values:
             values.append(value)
     used = dict.fromkeys(flag for flag, _ in asked)
-    return " ".join(f"{flag} {_EITHER.get(flag) or quoted(together[flag])}" for flag in used)
+    words: list[str] = []
+    for flag in used:
+        if flag == "--read":  # each entry is an option of its own
+            words += [f"{flag} {shlex.quote(value)}" for value in together[flag]]
+        else:
+            words.append(f"{flag} {_EITHER.get(flag) or quoted(together[flag])}")
+    return " ".join(words)
 
 
 #: Both answers to a question that only a person can answer.
