@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from hushtable.data.readers.dialect import Dialect, find_dialect, is_remark, is_rule, records
-from hushtable.data.readers.encoding import Text, opened_lines, opened_text
+from hushtable.data.readers.encoding import Text, line_ends, opened_lines, opened_text
 from hushtable.data.readers.reader import Batch, FileLayout, Reader, of_file, split
 from hushtable.data.readers.totals import (
     MOST_BELOW,
@@ -111,44 +112,44 @@ class _File:
     @cached_property
     def lines(self) -> _Lines:
         """What all lines of the file show; its bytes are read once, but not parsed."""
-        separators = self.dialect.delimiter.encode() * (len(self._names) - 1)
-        gaps = {b"\n" + blank + end for blank in (b"", separators) for end in (b"\n", b"\r\n")}
-        quoted, odd, n, before = False, False, 0, b"\n"
-        seen: set[bytes] = set()
-        with self._opened() as (_, text):
-            text.skip(self.dialect.size)
+        shortest = len(self._names)  # any value makes a line longer than its delimiters and end
+        quoted, odd, gaps, n, before = False, False, False, 0, b"\n"
+        encoding = self.dialect.encoding
+        plain = encoding if "\n,".encode(encoding) != b"\n," else "utf-8"  # not to decode twice
+        with self._opened(plain) as (_, text):
+            text.skip(self.dialect.above, encoding if plain == "utf-8" else "utf-8")
             while block := text.read():
-                n += block.count(b"\n")
+                returns = block.count(b"\r") if b"\r" in block else 0
+                odd = odd or returns - block.endswith(b"\r") != (returns and block.count(b"\r\n"))
                 quoted = quoted or b'"' in block
-                block = before + block
-                odd = odd or block.count(b"\r") - block.endswith(b"\r") != block.count(b"\r\n")
-                seen |= {gap for gap in gaps - seen if gap in block}
-                before = block[-len(separators) - 3 :]
-        below = text.held.splitlines()
+                whole = before + block
+                ends = line_ends(whole)
+                gaps = gaps or bool((np.diff(ends) <= shortest + (returns > 0)).any())
+                n, before = n + len(ends) - 1, whole[whole.rfind(b"\n") :]
         signs = f"{self.dialect.delimiter} \t\x1a".encode()
-        filled = [line for line in below if line.strip(signs)]
-        n_blank = sum(self.dialect.delimiter.encode() in line for line in below) - len(filled)
-        plain = not (quoted or odd or seen or text.repeated)
-        footer = filled[0].decode(errors="replace") if filled else ""
+        below = [(line, line.strip(signs)) for line in text.held.splitlines()]
+        filled = [line for line, value in below if value]
         return _Lines(
-            text.repeated,
-            max(0, n_blank),
-            footer,
-            n + (not before.endswith(b"\n")),
-            quoted,
-            bool(seen),
-            plain,
+            repeated=text.repeated,
+            n_blank=sum(1 for line, value in below if line and not value),
+            footer=filled[0].decode(encoding, "replace") if filled else "",
+            n=n + (before != b"\n"),
+            quoted=quoted,
+            gaps=gaps,
+            plain=not (quoted or odd or gaps or text.repeated),
         )
 
-    def _opened(self, *, again: bool = True) -> AbstractContextManager[tuple[pa.OSFile, Text]]:
+    def _opened(
+        self, encoding: str = "", *, again: bool = True
+    ) -> AbstractContextManager[tuple[pa.OSFile, Text]]:
         line = self.dialect.line if again and self.asked and len(self._names) > 1 else ""
         return opened_text(
             self.path,
-            self.dialect.encoding,
+            encoding or self.dialect.encoding,
             asked=self.asked,
             footer=self.layout.footer,
             delimiter=self.dialect.delimiter,
-            again=line.encode(),
+            again=line.encode(self.dialect.encoding if encoding == "utf-8" else "utf-8"),
         )
 
     def _batches(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
@@ -199,7 +200,7 @@ class _File:
         )
         done = 0
         try:
-            text.skip(self.dialect.size)
+            text.skip(self.dialect.above)
             with arrow_csv.open_csv(pa.PythonFile(text, "r"), reading, parsing, converting) as file:
                 for batch in file:
                     done += len(batch)
@@ -329,8 +330,8 @@ class _File:
     def _check_totals(self, n_rows: int) -> None:
         """Raise `DataError` if rows, the last or others, are totals or notes."""
         n = max(0, min(self.first.n_below(self.last), n_rows - 3))
-        among = sorted(row for row in self.totals if row < n_rows - n)
-        if among:
+        among = sorted(self.totals)
+        if among and among[0] < n_rows - n:
             lines = [self._numbers(row)[0] for row in among[:MOST_LISTED]]
             words = subtotals_words("line", lines, len(among), self.totals[among[0]])
             raise DataError(f"{self.path}: {words}")
@@ -344,7 +345,7 @@ class _File:
         """Raise `DataError` if another table or a note follows a line without values."""
         first, end = self.dialect.first, self.dialect.lines
         with self._opened(again=False) as (_, text):
-            text.skip(self.dialect.size)
+            text.skip(self.dialect.above)
             lines = io.TextIOWrapper(io.BufferedReader(text), "utf-8", newline="")
             for record in records(lines, self.dialect.delimiter, end):
                 line = record.first + 1
@@ -370,7 +371,7 @@ class _File:
         Only the form is checked: a quoted text may hold anything, including line breaks.
         """
         with self._opened() as (_, text):
-            text.skip(self.dialect.size)
+            text.skip(self.dialect.above)
             lines = io.TextIOWrapper(io.BufferedReader(text), "utf-8", newline="")
             rows, line = csv.reader(lines, delimiter=self.dialect.delimiter, strict=True), 0
             try:

@@ -165,9 +165,9 @@ class Dialect:
     encoding: str
     delimiter: str
     header: "Header"
-    #: Number of lines above the first row, and their size as UTF-8 without a byte order mark.
+    #: Number of lines above the first row, and their text.
     lines: int
-    size: int
+    above: str
     #: The line of names without its end; empty if there is none.
     line: str
     first: FirstRows
@@ -235,9 +235,9 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         delimiter,
         header,
         header.body,
-        len("".join(lines[: header.body]).encode()),
+        "".join(lines[: header.body]),
         "" if header.at is None else lines[header.at.first].rstrip("\r\n"),
-        FirstRows.of([row.fields for row in body if len(row.fields) == width][:-1], width),
+        FirstRows.of([row.fields for row in body if len(row.fields) == width], width),
         remarks,
         tuple(found),
     )
@@ -354,11 +354,12 @@ class _Head:
         wide = next((row for row in self.rows[:at] if 2 * row.filled > width), None)
         hits, misses = self._numbers(self.rows[at].fields, at)
         if self.layout.header is None and wide is not None and not 0 < misses >= 3 * hits:
+            first = self.rows[at].first
             raise DataError(
-                f"{self.source}: line {wide.first + 1} has {len(wide.fields)} fields, but most "
-                f"lines have {width}: which line holds the names? Add --read "
-                f"skip_lines={wide.first} if it is this one, or --read skip_lines={self.rows[at].first} if it "
-                f"is line {self.rows[at].first + 1}"
+                f"{self.source}: {self.line} {wide.first + 1} has {len(wide.fields)} fields, but "
+                f"most have {width}: which {self.line} holds the names? Add --read "
+                f"skip_lines={wide.first} if it is this one, or --read skip_lines={first} if it is "
+                f"{self.line} {first + 1}"
             )
         return at
 

@@ -198,7 +198,7 @@ def as_column(values: list[Any]) -> pa.Array:
 
 
 #: Number of rows in which the names are searched, and of those that others are compared with.
-_FIRST = 500
+_FIRST = 100
 #: Largest share of the rows that a second table next to the first fills.
 _SHORT = 0.8
 
@@ -268,7 +268,8 @@ class _Sheet:
         names = dict(zip(self.columns, self.header.names, strict=True))
         order = [j for j, name in names.items() if name not in self.header.left_out]
         made = as_column if self.layout.unasked is None else as_texts
-        columns = [made([self.cells[i][j] for i in places]) for j in order]
+        rows = [self.cells[i] for i in places]
+        columns = [made([row[j] for row in rows]) for j in order]
         return replace(
             arrow(pa.Table.from_arrays(columns, [names[j] for j in order])),
             source=str(self.path),
@@ -284,33 +285,33 @@ class _Sheet:
         """Raise `DataError` if there is more than one table, or a row is no row of it."""
         self._check_side_by_side()
         self._check_merged()
-        names = list(self.header.names)
-        again = [i for i in self.places if self.texts(i) == names and len(names) > 1]
+        head = None if self.header.at is None else self.cells[self.header.at.first]
+        again = [i for i in self.places if self.cells[i] == head and len(self.columns) > 1]
         if again:
             self.places = [i for i in self.places if i not in again]
             self.found.append(repeated_words("row", [i + 1 for i in again]))
         if self.layout.skip_footer == 0 or not self.places:
             return
         last = [self.texts(i) for i in self.places[-MOST_BELOW:]]
-        some = [self.texts(i) for i in self.places[: min(_FIRST, len(self.places) - 1)]]
+        some = [self.texts(i) for i in self.places[:_FIRST]]
         first = FirstRows.of(some, len(self.columns))
         for k in range(1, len(self.places)):
             if self.places[k] - self.places[k - 1] > 1:
                 row = self.texts(self.places[k])
                 if first.is_names(row) or first.is_bare(row) or sum(map(bool, row)) == 1:
                     self._refuse_below(k, "another table or notes")
-        n = min(first.n_below(last), len(self.places) - 3)
+        n = max(0, min(first.n_below(last), len(self.places) - 3))
         always = [self.columns[j] for j in first.always]
         gaps = (
-            i for i in self.places[: len(self.places) - max(0, n)]
-            if any(self.cells[i][j] == "" for j in always)
+            i for i in self.places
+            if "" in self.cells[i] and any(self.cells[i][j] == "" for j in always)
         )  # fmt: skip
         among = [i for i in gaps if first.is_total(label_of(self.texts(i)))]
-        if among:
+        if among and among[0] not in self.places[len(self.places) - n :]:
             numbers = [i + 1 for i in among]
             words = subtotals_words("row", numbers, len(among), self.words(among[0]))
             raise DataError(f"{self.where}: {words}")
-        if n > 0:
+        if n:
             self._refuse_below(len(self.places) - n, "totals or notes")
 
     def _refuse_below(self, k: int, what: str) -> NoReturn:
@@ -344,13 +345,15 @@ class _Sheet:
             if not blocks or j - blocks[-1][-1] > 1:
                 blocks.append([])
             blocks[-1].append(j)
+        if len(blocks) < 2:
+            return
         sizes = [self._n_rows(block) for block in blocks]
-        short = any(
+        short = (
             0 < n <= _SHORT * len(self.places) and len(block) > 1
             and all(self.cells[i][j] != "" for i in self.places[:n] for j in block)
             for n, block in zip(sizes, blocks, strict=True)
         )  # fmt: skip
-        if len(blocks) < 2 or not short:
+        if not any(short):
             return
         spans = [f"{letters(block[0])}:{letters(block[-1])}" for block in blocks]
         parts = [f"{span} ({n:,} rows)" for span, n in zip(spans, sizes, strict=True)]

@@ -75,7 +75,8 @@ class FirstRows:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[str]], width: int) -> "FirstRows":
-        """Measure rows of as many fields as there are columns, without those of totals."""
+        """Measure rows of as many fields as there are columns, but not the last, nor totals."""
+        rows = rows[: max(len(rows) // 2, len(rows) - MOST_BELOW)]
         whole = [row for row in rows if all(row) or not _begins_with_total(label_of(row))]
         rows = [row for row in whole if any(row)][:_FEW_FIRST]
         numeric = set()
