@@ -227,7 +227,6 @@ class _File:
         return is_rule(text) or (self.dialect.remarks and is_remark(text))
 
     def _explained(self, error: str, done: int) -> DataError:
-        """Explain an error of Arrow after ``done`` rows: what is wrong, where, and what to do."""
         words = f"{self.path}: {error}"
         if self.odd is not None:
             return self._odd_line(self.odd)
@@ -296,12 +295,10 @@ class _File:
         return below_error(words, n, self._read_without)
 
     def _read_without(self, n: int) -> None:
-        """Read all rows but those of the last ``n`` lines."""
         for _batch in csv_file(self.path, replace(self.layout, skip_footer=n)).read():
             pass
 
     def _check_left_out(self, batch: pa.RecordBatch, done: int) -> None:
-        """Raise `DataError` if a column without a name has a value."""
         for name in self.dialect.header.left_out:
             if batch.column(name).null_count < len(batch):
                 row = pc.index(pc.is_valid(batch.column(name)), True).as_py()
@@ -328,7 +325,6 @@ class _File:
         self.last = [*self.last, *last][-MOST_BELOW:]
 
     def _check_totals(self, n_rows: int) -> None:
-        """Raise `DataError` if rows, the last or others, are totals or notes."""
         n = max(0, min(self.first.n_below(self.last), n_rows - 3))
         among = sorted(self.totals)
         if among and among[0] < n_rows - n:
@@ -342,7 +338,6 @@ class _File:
             raise self._below(first, f"{self.path}: {words}")
 
     def _check_gaps(self) -> None:
-        """Raise `DataError` if another table or a note follows a line without values."""
         first, end = self.dialect.first, self.dialect.lines
         with self._opened(again=False) as (_, text):
             text.skip(self.dialect.above)

@@ -87,14 +87,12 @@ def _rows(lines: Sequence[str], delimiter: str, first: int) -> list[Record]:
 
 
 def _width(rows: Sequence[Record]) -> tuple[int, int]:
-    """Return the most frequent number of fields, and how many records have it."""
     counts = Counter(len(row.fields) for row in rows)
     width = max(counts, key=lambda w: (counts[w], w), default=1)
     return width, counts[width]
 
 
 def _find_delimiter(lines: Sequence[str], source: str) -> str:
-    """Return the delimiter that gives most records the same number of fields."""
     ranks = {}
     for delimiter in _DELIMITERS + _RARE:
         rows = _rows(lines, delimiter, 0) if any(delimiter in line for line in lines) else []
@@ -120,7 +118,6 @@ def _find_delimiter(lines: Sequence[str], source: str) -> str:
 
 
 def _check_one_column(lines: Sequence[str], source: str) -> None:
-    """Raise `DataError` if lines without a delimiter may have columns."""
     fields = [row.fields[0] for row in _rows(lines, ",", 0) if len(row.fields) == 1]
     for delimiter in _DELIMITERS:
         each = {field.count(delimiter) for field in fields}
@@ -148,7 +145,6 @@ def _check_one_column(lines: Sequence[str], source: str) -> None:
 
 
 def _delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
-    """Return the delimiter with which the column names are found first; a comma if none."""
     places = {}
     for delimiter in _DELIMITERS + _RARE:
         rows = _rows(lines, delimiter, 0) if any(delimiter in line for line in lines) else []
@@ -453,7 +449,6 @@ class _Head:
     def _name_columns(
         self, names: list[str], at: int, below: Sequence[Record], found: list[str]
     ) -> list[str]:
-        """Make up names for columns without one; return those of columns without values."""
         head, below = self.rows[at], [row for row in below if len(row.fields) > 1]
         left_out, nameless = [], [j for j, name in enumerate(names) if not name]
         filled = [j for j in nameless if any(row.has(j) for row in below)]

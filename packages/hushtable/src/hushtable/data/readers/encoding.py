@@ -50,12 +50,14 @@ _NOT_WESTERN = re.compile(
     "|[\xa3-\xa6\xa8\xac\xaf\xb1-\xb4\xb6\xb8\xb9\xbc-\xbe][^\\W\\d_]|\u0153(?![uesdt])"
 )
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f]")
-#: Proposed in case of doubt, in addition to those that seem likely.
-_USUAL = ("cp1252", "cp850", "mac_roman", "cp1250", "cp1251")
+#: Proposed in case of doubt.
+_CANDIDATES = (
+    "cp1252", "cp850", "mac_roman", "cp1250", "cp1251", "cp1253", "cp1254", "iso-8859-2", "cp874",
+    "cp932", "cp949", "gb18030", "big5",
+)  # fmt: skip
 
 
 def _western(error: UnicodeError) -> tuple[str, int]:
-    """Read bytes that are not UTF-8 as western European text, whatever the bytes around them."""
     assert isinstance(error, UnicodeDecodeError)
     found = error.object[error.start : error.end]
     return found.decode("cp1252", errors="replace"), error.end
@@ -142,7 +144,6 @@ def find_encoding(sample: bytes, source: str) -> str:
 
 
 def _other(sample: bytes, source: str) -> str:
-    """Return the encoding of text that is not UTF-8."""
     try:
         text = sample.decode("cp1252")
     except UnicodeDecodeError:
@@ -150,20 +151,13 @@ def _other(sample: bytes, source: str) -> str:
     far = re.findall("[^\0-\x7f]", text)
     if far and all(map(_WESTERN.match, far)) and not _NOT_WESTERN.search(text):
         return "cp1252"
-    from charset_normalizer import from_bytes  # loads slowly, and few files need it
-
-    odd = b"\n".join(line for line in sample.splitlines() if not line.isascii())
-    matches = list(from_bytes(odd))
-    likely = [m.encoding for m in matches if m.chaos <= matches[0].chaos + 0.1]
-    if len({odd.decode(name, errors="replace") for name in likely}) == 1:
-        return codec(likely[0])
+    odd = next(line for line in sample.splitlines() if not line.isascii())
     word = next(word for word in re.split(rb"[\s,;|]", odd) if not word.isascii())[:30]
-    readings = {
-        word.decode(name, errors="replace"): name for name in (*likely[::-1], *_USUAL[::-1])
-    }
-    readings = {
-        text: name for text, name in readings.items() if text.isprintable() and "\ufffd" not in text
-    }
+    readings: dict[str, str] = {}
+    for name in _CANDIDATES:
+        reading = word.decode(name, errors="replace")
+        if reading.isprintable() and "\ufffd" not in reading:
+            readings.setdefault(reading, name)
     if not readings:
         raise DataError(
             f"{source}: neither UTF-8 nor text in a common encoding: give its encoding with "
@@ -249,7 +243,6 @@ class Text(io.RawIOBase):
         return len(block)
 
     def _read_lines(self, size: int) -> None:
-        """Read on; make the lines ready that are not left out."""
         size = size if self._decoder is None else min(size, _BLOCK)
         block = self.held + self._decoded(self._raw.read(size))
         # The line feed of a carriage return may follow.
@@ -322,7 +315,6 @@ def end_of_table(lines: bytes, signs: bytes, footer: int) -> int:
 
 
 def _behind_value(lines: bytes, end: int, signs: bytes) -> int:
-    """Return where the last value before ``end`` ends."""
     while end:
         piece = lines[max(0, end - 4096) : end]
         if kept := piece.rstrip(signs):

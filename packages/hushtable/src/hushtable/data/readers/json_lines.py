@@ -221,7 +221,6 @@ def _may_be_deep(block: bytes) -> bool:
 
 
 def _by_arrow(block: bytes, types: _Types | None) -> pa.Table | None:
-    """Parse lines with Arrow; None if it cannot."""
     from pyarrow import json as arrow_json  # not needed for other formats
 
     reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
@@ -238,19 +237,16 @@ def _by_arrow(block: bytes, types: _Types | None) -> pa.Table | None:
 
 
 def _joined(names: list[str]) -> str:
-    """Return names as an option takes them."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()
 
 
 def _plain(types: _Types) -> _Types:
-    """Return the names that do not come from lists."""
     return {keys: kind for keys, kind in types.items() if not pa.types.is_nested(kind)}
 
 
 def _leaves(fields: Any, outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType]]:
-    """Yield the keys and type of each value in the fields of a schema, or of an object type."""
     for field in fields:
         keys = (*outer, field.name)
         if pa.types.is_struct(field.type):
@@ -260,7 +256,6 @@ def _leaves(fields: Any, outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType
 
 
 def _fields(types: _Types) -> list[pa.Field]:
-    """Return fields, with nested objects, for values of these keys."""
     inner: dict[str, _Types] = {}
     for (first, *rest), kind in types.items():
         inner.setdefault(first, {})[tuple(rest)] = kind
@@ -318,7 +313,6 @@ def _lines(block: bytes) -> int:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield how many bytes of the file have been read, and whole lines."""
     with (
         pa.OSFile(str(path)) as raw,
         decompressed(raw) as plain,
@@ -334,7 +328,6 @@ def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _common(one: pa.DataType | None, other: pa.DataType) -> pa.DataType:
-    """Return the type of a column that has values of both."""
     if pa.types.is_timestamp(other):
         other = pa.string()  # JSON has no dates: the meaning of texts is decided elsewhere
     if one is None or pa.types.is_null(one):
@@ -363,7 +356,6 @@ class _Number(str):
 
 
 def _object(text: bytes, where: str) -> dict[str, Any]:
-    """Return the object in a line; raises `DataError` if there is none."""
     try:
         row = json.loads(
             text, parse_int=_Number, parse_float=_Number, parse_constant=_Number,
@@ -391,7 +383,6 @@ def _object(text: bytes, where: str) -> dict[str, Any]:
 
 
 def _once(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, in which no key may occur twice."""
     row = dict(pairs)
     if len(row) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]

@@ -29,7 +29,6 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
-    """Open a text in a Unicode encoding, decompressed."""
     with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
         mark = marked_encoding(plain.read(4))
     encoding = {None: "utf-8", "utf-8": "utf-8-sig"}.get(mark) or mark
@@ -77,7 +76,6 @@ def _of_list(path: Path, layout: FileLayout, start: str, file: TextIO) -> Reader
 
 
 def _elements(path: Path, text: str, file: TextIO) -> Iterator[str]:
-    """Yield the values of a list as they are written, from behind its bracket on."""
     at, n, sign = 0, 0, text[:1]
     while sign != "]":
         try:
@@ -111,7 +109,6 @@ def _elements(path: Path, text: str, file: TextIO) -> Iterator[str]:
 
 
 def _check_lines(path: Path, start: str, file: TextIO) -> None:
-    """Raise `DataError` if a file that is not a list does not hold an object in each line."""
     first, _, more = start.partition("\n")
     try:
         only = _DECODER.decode(first)
@@ -145,7 +142,6 @@ def _check_lines(path: Path, start: str, file: TextIO) -> None:
 
 
 def _whole(path: Path, text: str, first: str) -> Any:
-    """Return the only value of a file; None if each line may hold one."""
     try:
         value, end = _DECODER.raw_decode(text)
     except RecursionError:
@@ -164,7 +160,6 @@ def _whole(path: Path, text: str, first: str) -> Any:
 
 
 def _lists(value: dict[str, Any], outer: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the keys that lead to lists of objects, and the lists."""
     for key, inner in value.items():
         if isinstance(inner, dict):
             yield from _lists(inner, (*outer, key))

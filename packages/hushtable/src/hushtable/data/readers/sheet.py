@@ -18,14 +18,12 @@ from hushtable.data.readers.dialect import Header, Record, check_once, find_head
 from hushtable.data.readers.memory import arrow
 from hushtable.data.readers.reader import FileLayout, Reader, as_name
 from hushtable.data.readers.sheet_parts import (
-    Hidden,
     cell,
     column_number,
     errors,
-    hidden,
-    hidden_words,
-    is_archive,
     letters,
+    opendocument_errors,
+    parts,
 )
 from hushtable.data.readers.totals import (
     MOST_BELOW,
@@ -53,10 +51,8 @@ _DAMAGED = (
 _SAVE = "open it and save it as .xlsx"
 
 
-def cells_of(
-    path: Path, wanted: str | None, *, asked: bool = True
-) -> tuple[str, Cells, list[Any], Hidden]:
-    """Return the name of a sheet, its cells, merged cells, and hidden rows and columns.
+def cells_of(path: Path, wanted: str | None, *, asked: bool = True) -> tuple[str, Cells, list[Any]]:
+    """Return the name of a sheet, its cells, and its merged cells.
 
     ``wanted`` may end in columns, as in ``Sheet1!A:F``: then cells of other columns are empty. A
     formula without a value is refused if a person is ``asked``, and otherwise missing.
@@ -65,18 +61,23 @@ def cells_of(
 
     _check_start(path)
     try:
-        _check_opendocument(path)
+        files = parts(path)
+        failed = opendocument_errors(path) if "content.xml" in files else set()
         with path.open("rb") as file, calamine.CalamineWorkbook.from_object(file) as book:
             wanted, columns = _of_columns(wanted, book.sheet_names)
             sheet = _one_sheet(book, path, wanted)
             cells = sheet.to_python(skip_empty_area=False)
             merged = sheet.merged_cell_ranges or []
-        if is_archive(path):
+        if "xl/workbook.xml" in files:
             for row, column, text in errors(path, sheet.name, asked=asked):
                 cells[row][column] = text
-        elif asked:
+        elif asked and sheet.name in failed:
+            raise DataError(
+                f"{path}: sheet {sheet.name!r} holds a formula with an error: correct it, empty "
+                "the cell, or save the workbook as .xlsx"
+            )
+        elif asked and not files:
             _check_texts(path, sheet.name, cells)
-        gone = hidden(path, sheet.name)
     except (DataError, UsageError):
         raise
     except calamine.PasswordError:
@@ -89,11 +90,10 @@ def cells_of(
         before = [""] * columns.start
         cells = [before + row[columns] for row in cells]
         merged = [(a, b) for a, b in merged if columns.start <= a[1] and b[1] < columns.stop]
-    return sheet.name, cells, merged, gone
+    return sheet.name, cells, merged
 
 
 def _of_columns(wanted: str | None, names: Sequence[str]) -> tuple[str | None, slice | None]:
-    """Split ``Sheet1!A:F`` into the name of a sheet and the columns, if no sheet has that name."""
     found = _COLUMNS.fullmatch(wanted or "")
     if wanted in names or found is None:
         return wanted, None
@@ -122,16 +122,6 @@ def _check_start(path: Path) -> None:
         raise DataError(
             f"{path}: not a workbook: {_SAVE}, or rename it to .csv if it is text with a delimiter"
         )
-
-
-def _check_opendocument(path: Path) -> None:
-    """Raise `ElementTree.ParseError` for broken XML, on which calamine would hang."""
-    if is_archive(path):
-        with zipfile.ZipFile(path) as archive:
-            if "content.xml" in archive.namelist():
-                with archive.open("content.xml") as file:
-                    for _, element in ElementTree.iterparse(file):
-                        element.clear()
 
 
 def _check_texts(path: Path, sheet: str, cells: Cells) -> None:
@@ -215,9 +205,8 @@ class _Sheet:
     name: str
     #: By row, then by column, from the first of the sheet on; "" is an empty cell.
     cells: Cells
-    #: Corners of merged cells; and what is hidden.
+    #: Corners of merged cells.
     merged: Sequence[Any]
-    hidden: Hidden
     #: Numbers of the columns that hold anything, and of the rows below the names that do.
     columns: list[int]
     places: list[int]
@@ -227,7 +216,7 @@ class _Sheet:
 
     @classmethod
     def of(cls, path: Path, layout: FileLayout) -> "_Sheet":
-        name, cells, merged, gone = cells_of(path, layout.sheet, asked=layout.unasked is None)
+        name, cells, merged = cells_of(path, layout.sheet, asked=layout.unasked is None)
         where, start = f"{path}: sheet {name!r}", layout.skip_lines or 0
         width = max(map(len, cells), default=0)
         columns = [j for j in range(width) if any(row[j] != "" for row in cells[start:])]
@@ -246,7 +235,7 @@ class _Sheet:
                 f"{where} has {len(below):,} rows below the names, and --read "
                 f"skip_footer={layout.footer} leaves out all of them: lower it"
             )
-        sheet = cls(path, layout, name, cells, merged, gone, columns, places, header, where, found)
+        sheet = cls(path, layout, name, cells, merged, columns, places, header, where, found)
         if below[len(places) :]:
             n, begins = len(below) - len(places), sheet.words(below[len(places)])
             found.append(left_out_words(n, begins))
@@ -278,7 +267,7 @@ class _Sheet:
             place=lambda row: _(
                 "row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(self.name)
             ),
-            found=(*self.found, *hidden_words(self.hidden, places, order)),
+            found=tuple(self.found),
         )
 
     def check(self) -> None:
@@ -315,7 +304,6 @@ class _Sheet:
             self._refuse_below(len(self.places) - n, "totals or notes")
 
     def _refuse_below(self, k: int, what: str) -> NoReturn:
-        """Raise `BelowError` for the rows from the k-th on."""
         first, last = self.places[k] + 1, self.places[-1] + 1
         words = below_words("row", first, last, what, self.words(self.places[k]))
 
@@ -370,7 +358,6 @@ class _Sheet:
         raise DataError(words)
 
     def _n_rows(self, block: Sequence[int]) -> int:
-        """Return how many rows there are down to the last in which a block is not empty."""
         rows = enumerate(self.places, 1)
         filled = [k for k, i in rows if any(self.cells[i][j] != "" for j in block)]
         return max(filled, default=0)

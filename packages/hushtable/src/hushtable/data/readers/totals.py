@@ -136,7 +136,7 @@ def label_of(fields: Sequence[str]) -> str:
 class BelowError(DataError):
     """Lines at the end are not rows: with the number of them to leave out, or 0 if that fails."""
 
-    def __init__(self, words: str, n: int) -> None:
+    def __init__(self, words: str, n: int = 0) -> None:
         super().__init__(words)
         self.n = n
 
