@@ -214,11 +214,11 @@ def omop_of_views(some, folder):
         (entity_of_wards, ["pulse place"], "who", "with person='who'.*do not derive a history"),
         (history_frame, ["pulse", "pulse change"], None, r"\['pulse change'\].*history_columns"),
         (history_frame, ["since"], None, r"\['since'\]"),
-        (of_query, ["pulse"], None, "a query or a view.*one person only.*--read independent=true"),
-        (of_query, ["pulse"], "who", "--read independent=true"),
-        (of_view, ["most"], "who", "--read independent=true"),
+        (of_query, ["pulse"], None, "a query or a view.*one person only.*independent=True"),
+        (of_query, ["pulse"], "who", "independent=True"),
+        (of_view, ["most"], "who", "independent=True"),
         (omop_visits, ["age", "sodium"], None, "visits share.*person='person_id'"),
-        (omop_of_views, ["age", "sodium"], "person_id", "--read independent=true"),
+        (omop_of_views, ["age", "sodium"], "person_id", "independent=True"),
     ],
 )
 def test_coupled_rows_are_refused_under_a_public_plan(rows, names, person, words, tmp_path):
@@ -323,7 +323,7 @@ def test_the_statement_on_a_query_is_an_option(here, of, capsys):
 
 
 def test_the_statement_belongs_to_databases(here):
-    with pytest.raises(UsageError, match=r"cannot use --read independent=..."):
+    with pytest.raises(UsageError, match=r"cannot use independent: leave"):
         RowOptions(independent=True).opened("p.csv")
 
 

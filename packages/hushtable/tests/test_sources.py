@@ -745,11 +745,15 @@ def test_no_number_of_rows_decides_where_no_person_is(tmp_path, name, write, lay
             {"delimiter": ";", "header": False},
             "--read delimiter=..., --read no_header=...",
         ),
-        ("a.feather", {"skip_lines": 1}, "--read skip_lines="),
-        ("a.jsonl", {"encoding": "cp1252"}, "--read encoding="),
-        ("a.xlsx", {"delimiter": ";", "sheet": "S"}, "--read delimiter="),
-        ("", {"delimiter": ",", "sheet": "S"}, "--read sheet="),  # of the folder, one file is CSV
-        (None, {"query": "SELECT 1"}, "--read query="),
+        ("a.feather", {"skip_lines": 1}, "--read skip_lines=..."),
+        ("a.jsonl", {"encoding": "cp1252"}, "--read encoding=..."),
+        ("a.xlsx", {"delimiter": ";", "sheet": "S"}, "--read delimiter=..."),
+        (
+            "",
+            {"delimiter": ",", "sheet": "S"},
+            "--read sheet=...",
+        ),  # of the folder, one file is CSV
+        (None, {"query": "SELECT 1"}, "--read query=..."),
     ],
 )
 def test_options_that_a_source_has_no_use_for(tmp_path, name, layout, said):

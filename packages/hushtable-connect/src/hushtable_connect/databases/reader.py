@@ -38,8 +38,7 @@ _HARMLESS = frozenset({
 OF_SQL = Coupling(
     "the rows are the result of a query or a view",
     "if each row depends on the records of one person only, state it (--read independent=true, "
-    "independent = "
-    "true in a site's file, or independent=True)",
+    "or independent = true in a site's file)",
 )
 QUERY = "--read 'query=SELECT ... FROM ...' or --read query=FILE.sql; in Python, query='SELECT ...'"
 _READS = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM"})
