@@ -512,6 +512,38 @@ def test_a_file_that_changes_while_it_is_read(read, tmp_path, change):
         list(reader.read())
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("a" * 10**6, "a field is longer than 131,072 characters"),
+        (",".join(map(str, range(10**5))) + "\n" + "1," * (10**5 - 1) + "1\n", "100,000 columns"),
+    ],
+)
+def test_files_beyond_all_bounds_are_refused_in_words(read, content, says):
+    assert says in refused(read, content)
+
+
+def test_one_field_of_a_million_characters_is_a_text(read):
+    text = "x" * 10**6
+    assert values(read(f"a,b\n1,2\n3,{text}\n5,6\n")) == [["1", "2"], ["3", text], ["5", "6"]]
+
+
+@pytest.mark.parametrize("content", ["a,b\n,\n,\n", "a,b\nNA,\n,NA\n"])
+def test_a_file_of_missing_values_alone(read, content):
+    assert values(read(content, name="a.csv")) in ([], [[None, None]] * 2)
+    with pytest.raises(DataError, match=r"all its values are missing|no rows"):
+        HushTable().fit(read(content))
+
+
+def test_files_of_a_pattern_may_have_different_dialects(read, tmp_path):
+    read("a;b\n" + "1,5;x\n2,5;y\n" * 9, name="2.csv")
+    read("a,b\n" + "1.5,x\n2.5,y\n" * 9, name="1.csv", encoding="utf-8")
+    both = as_reader(str(tmp_path / "*.csv"))
+    assert values(both) == [["1.5", "x"], ["2.5", "y"]] * 9 + [["1,5", "x"], ["2,5", "y"]] * 9
+    with pytest.raises(DataError, match=r"a: .*(?:'1,5'|decimal)"):  # a number has one sign
+        HushTable().fit(both)
+
+
 def test_files_without_rows(read):
     assert values(read("a,b,c\n")) == []
     assert values(read("a,b,c\n\n\n")) == []

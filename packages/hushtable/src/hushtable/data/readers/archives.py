@@ -33,16 +33,8 @@ def chosen(
 ) -> tuple[zipfile.ZipInfo, tuple[str, ...]]:
     """Return the one table of an archive, and words on the files that are left out.
 
-    Parameters
-    ----------
-    path : Path
-        The archive, for messages.
-    files : sequence of ZipInfo
-        Its files.
-    wanted : str or None
-        The name of the table, or the last part of the name, if it is given.
-    rank : callable
-        Rank of a file's name: 2 for a table, 1 for a file that may accompany a table, 0 for others.
+    ``wanted`` is its name, or the last part of it. ``rank`` returns 2 for the name of a table, 1
+    for that of a file that may accompany one, and 0 for others.
     """
     if not files:
         raise DataError(f"{path}: the archive contains no files: pack it again, with a table in it")

@@ -159,8 +159,9 @@ class _File:
         wanted = [*columns, *left_out]
         if checked:  # columns that show totals
             label = {*first.labels(len(names)), *first.always[:1]}
-            wanted += [names[j] for j in sorted(label) if names[j] not in wanted]
-            self.first = replace(first, always=[j for j in first.always if names[j] in wanted])
+            wanted = [*dict.fromkeys([*wanted, *(names[j] for j in sorted(label))])]
+            read = set(wanted)
+            self.first = replace(first, always=[j for j in first.always if names[j] in read])
         done = 0
         with self._opened() as (raw, text):
             for batch in self._parsed(text, wanted):
@@ -311,7 +312,8 @@ class _File:
 
     def _note_totals(self, batch: pa.RecordBatch, start: int) -> None:
         """Remember rows with a word for a total and a gap, and the last rows."""
-        columns = {name: batch.column(name) for name in self._names if name in batch.schema.names}
+        read = set(batch.schema.names)
+        columns = {name: batch.column(name) for name in self._names if name in read}
         for j in self.first.always:
             column = columns[self._names[j]]
             if 0 < column.null_count <= len(batch) // 3:

@@ -32,6 +32,8 @@ _UNIT = re.compile(
     r"days?|Jahre|[\w°%µ]{1,6}/[\w²³.]{1,6}|°\w"
 )
 _SURE_UNIT = re.compile(r"[/%°µ]|^(?:mm|cm|kg|mg|mmHg|Jahre|years)$")
+#: Largest number of columns, which is that of a schema's features; and of those that are checked.
+_MOST_COLUMNS, _MOST_CHECKED = 65_535, 1_000
 _NOTHING = frozenset({"na", "n/a", "nan", "null", "none", "-", "--", "?", "."})
 
 
@@ -173,15 +175,7 @@ class Dialect:
 
 
 def find_dialect(path: Path, layout: FileLayout) -> Dialect:
-    """Find the layout of a file in its first lines.
-
-    Raises
-    ------
-    DataError
-        If the file is not text, or its layout is in doubt.
-    UsageError
-        If the given entries of the layout are impossible.
-    """
+    """Find the layout of a file in its first lines; raises an error in case of doubt."""
     source, start, footer = str(path), layout.skip_lines or 0, layout.footer
     if start < 0:
         raise UsageError(f"{start} lines to skip: needs 0 or more")
@@ -214,7 +208,10 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         delimiter = _delimiter_of_names(lines[start:], layout.unasked)
     rows = _rows(lines[start:], delimiter, start)
     if not rows:
-        raise DataError(f"{source}: no line could be split into fields by {delimiter!r}")
+        raise DataError(
+            f"{source}: no line could be split into fields by {delimiter!r}, or a field is longer "
+            "than 131,072 characters: export it as text with one row per line"
+        )
     header = find_header(rows, layout, start, source, "line", delimiter)
     check_once(header, source, "line")
     body, width = [row for row in rows if row.first >= header.body], len(header.names)
@@ -268,13 +265,18 @@ def find_header(
     Messages call a row ``line``, and columns by ``labels``; a sheet has no ``delimiter``. Raises
     `DataError` in case of doubt.
     """
+    if (width := _width(rows)[0]) > _MOST_COLUMNS:
+        raise DataError(
+            f"{source}: has {width:,} columns: needs {_MOST_COLUMNS:,} or fewer: export fewer, or "
+            "one row for each of them"
+        )
     if layout.header is False:
         if layout.unasked is not None:
             raise UsageError(
                 f"{source}: without column names, the number of columns could only be guessed from "
                 "values, which is not allowed when no person can be asked: add a header line"
             )
-        names = tuple(f"column {j + 1}" for j in range(_width(rows)[0]))
+        names = tuple(f"column {j + 1}" for j in range(width))
         return Header(names, (), start, None, [])
     head = _Head(rows, layout, start, source, line, delimiter, labels)
     return head.known(layout.unasked) if layout.unasked is not None else head.asked()
@@ -371,7 +373,7 @@ class _Head:
     def _numbers(self, names: Sequence[str], at: int) -> tuple[int, int]:
         """Count numeric columns whose name is also a number, and those whose name is not."""
         hits = misses = 0
-        for j, name in enumerate(names):
+        for j, name in enumerate(names[:_MOST_CHECKED]):
             values = [row.fields[j] for row in self.rows[at + 1 :] if row.has(j)]
             if values and "9" in shape(name) and _is_alike(name, values):
                 hits += 1

@@ -180,23 +180,11 @@ def _nul(source: str, line: int) -> DataError:
 class Text(io.RawIOBase):
     """A file's text as UTF-8 bytes without byte order marks, for Arrow to read from.
 
-    Parameters
-    ----------
-    raw : pyarrow.NativeFile
-        The file's bytes, already taken out of any archive.
-    encoding : str
-        Of the bytes.
-    source : str
-        For messages.
-    asked : bool
-        Whether to ask a person about bytes that are not text; otherwise they are replaced.
-    footer : int
-        Lines to leave out at the end; blank lines are not counted.
-    delimiter : str
-        If it is given, lines that hold nothing else are blank. If a person is asked, who reads
-        their number, those at the end are left out; otherwise, no row depends on those below.
-    again : bytes
-        A line that is left out wherever it occurs again.
+    ``raw`` holds the file's bytes, taken out of any archive. If no person is ``asked``, bytes that
+    are not text are replaced. The last ``footer`` lines with values are left out, and a line
+    ``again`` wherever it occurs again. If a person is asked, who reads their number, lines of
+    nothing but the ``delimiter`` at the end are left out as well; otherwise, no row depends on
+    those below.
     """
 
     def __init__(
