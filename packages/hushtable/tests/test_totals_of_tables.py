@@ -195,7 +195,7 @@ def test_another_table_in_a_sheet(tmp_path):
     book(path, [NAMES, *ROWS, [], ["Managers"], [], *other])
     assert remedied(path, refused(path)) == (3, 40)
     book(path, [NAMES, *ROWS, NAMES, *ROWS])
-    assert as_reader(path).found == ("row 42 repeats the names, and is left out",)
+    assert as_reader(path).found == ("line 42 repeats the names, and is left out",)
     assert n_rows(path) == 80
 
 

@@ -46,8 +46,8 @@ def csv_file(path: Path, layout: FileLayout) -> Reader:
 
 
 @dataclass
-class _Lines:
-    """What all lines of a file show."""
+class _Survey:
+    """Facts on all lines of a file."""
 
     #: Numbers of the lines that repeat the line of names; of lines without values at the end.
     repeated: list[int]
@@ -107,11 +107,11 @@ class _File:
                 lines.n_blank,
             )
         if lines.repeated:
-            yield repeated_words("line", lines.repeated)
+            yield repeated_words(lines.repeated)
 
     @cached_property
-    def lines(self) -> _Lines:
-        """What all lines of the file show; its bytes are read once, but not parsed."""
+    def lines(self) -> _Survey:
+        """The facts on all lines of the file, whose bytes are read once, but not parsed."""
         shortest = len(self._names)  # any value makes a line longer than its delimiters and end
         quoted, odd, gaps, n, before = False, False, False, 0, b"\n"
         encoding = self.dialect.encoding
@@ -129,7 +129,7 @@ class _File:
         signs = f"{self.dialect.delimiter} \t\x1a".encode()
         below = [(line, line.strip(signs)) for line in text.held.splitlines()]
         filled = [line for line, value in below if value]
-        return _Lines(
+        return _Survey(
             repeated=text.repeated,
             n_blank=sum(1 for line, value in below if line and not value),
             footer=filled[0].decode(encoding, "replace") if filled else "",

@@ -278,7 +278,7 @@ class _Sheet:
         again = [i for i in self.places if self.cells[i] == head and len(self.columns) > 1]
         if again:
             self.places = [i for i in self.places if i not in again]
-            self.found.append(repeated_words("row", [i + 1 for i in again]))
+            self.found.append(repeated_words([i + 1 for i in again]))
         if self.layout.skip_footer == 0 or not self.places:
             return
         last = [self.texts(i) for i in self.places[-MOST_BELOW:]]

@@ -155,15 +155,14 @@ def below_error(words: str, n: int, read: Callable[[int], object]) -> BelowError
     return BelowError(f"{words}\nAdd: --read skip_footer={n}" if n else words, n)
 
 
-def repeated_words(line: str, numbers: Sequence[int]) -> str:
+def repeated_words(numbers: Sequence[int]) -> str:
     """Return words on lines that repeat the names."""
     listed = ", ".join(map(str, numbers[:MOST_LISTED]))
     return ngettext(
-        "%(line)s %(numbers)s repeats the names, and is left out",
-        "%(line)ss %(numbers)s repeat the names, and are left out",
+        "line %(lines)s repeats the names, and is left out",
+        "lines %(lines)s repeat the names, and are left out",
         len(numbers),
-        line=line,
-        numbers=listed + (", ..." if len(numbers) > MOST_LISTED else ""),
+        lines=listed + (", ..." if len(numbers) > MOST_LISTED else ""),
     )
 
 
