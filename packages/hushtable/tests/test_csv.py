@@ -336,9 +336,9 @@ def test_columns_separated_by_blanks(read):
     [
         ("P99;1", "line 32 has 2 fields, but needs 3.*if the file was truncated, export it again"),
         ("P99;1;2;a", "line 32 has 4 fields, but needs 3.*quotation marks around texts"),
-        ("Total 30 rows", "line 32 has 1 field, but needs 3.*it begins 'Total 30 rows'.*a total"),
-        ("Summe;;123", "line 32, the last, looks like a total.*'Summe;;123'.*Delete it"),
-        (";;\nGesamt:;1234,5;", "line 33, the last, looks like a total"),
+        ("Total 30 rows", "(?s)line 32 has 1 field, but needs 3.*skip_footer=1"),
+        ("Summe;;123", "(?s)line 32, the last, looks like totals.*'Summe;;123'.*skip_footer=1"),
+        (";;\nGesamt:;1234,5;", "line 33, the last, looks like totals"),
         ("P99;1\0;2", "line 32 holds a NUL byte"),
     ],
 )
@@ -439,8 +439,8 @@ def test_the_example_of_an_encoding_is_one_of_the_readings(read, words, encoding
 def test_quotation_marks_that_do_not_close(read):
     more = lines(names=None).splitlines()[:3]
     for below, says in [
-        (["P77;1;\"2", *more, "P78;1;\"2", *more], "line 32 opens a quotation mark, .* 5 lines"),
-        (["P77;1;\"2", *more], "line 32 opens a quotation mark"),
+        (["P77;1;\"2", *more, "P78;1;\"2", *more], "line 32 begins a row that is not valid CSV"),
+        (["P77;1;\"2", *more], "line 32 begins a row that is not valid CSV .*may be unclosed"),
         (['"P77;1;2', *more], "line 32 has 1 field.*A quotation mark in it may be unclosed"),
         (['P77;1;"2', *more * 400_000], "in or below line \\d+ is longer than 4 MB"),
     ]:  # fmt: skip
@@ -510,6 +510,38 @@ def test_a_file_that_changes_while_it_is_read(read, tmp_path, change):
         list(passing)
     with pytest.raises(DataError, match="changed while it was being read"):
         list(reader.read())
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("a" * 10**6, "a field is longer than 131,072 characters"),
+        (",".join(map(str, range(10**5))) + "\n" + "1," * (10**5 - 1) + "1\n", "100,000 columns"),
+    ],
+)
+def test_files_beyond_all_bounds_are_refused_in_words(read, content, says):
+    assert says in refused(read, content)
+
+
+def test_one_field_of_a_million_characters_is_a_text(read):
+    text = "x" * 10**6
+    assert values(read(f"a,b\n1,2\n3,{text}\n5,6\n")) == [["1", "2"], ["3", text], ["5", "6"]]
+
+
+@pytest.mark.parametrize("content", ["a,b\n,\n,\n", "a,b\nNA,\n,NA\n"])
+def test_a_file_of_missing_values_alone(read, content):
+    assert values(read(content, name="a.csv")) in ([], [[None, None]] * 2)
+    with pytest.raises(DataError, match=r"all its values are missing|no rows"):
+        HushTable().fit(read(content))
+
+
+def test_files_of_a_pattern_may_have_different_dialects(read, tmp_path):
+    read("a;b\n" + "1,5;x\n2,5;y\n" * 9, name="2.csv")
+    read("a,b\n" + "1.5,x\n2.5,y\n" * 9, name="1.csv", encoding="utf-8")
+    both = as_reader(str(tmp_path / "*.csv"))
+    assert values(both) == [["1.5", "x"], ["2.5", "y"]] * 9 + [["1,5", "x"], ["2,5", "y"]] * 9
+    with pytest.raises(DataError, match=r"a: .*(?:'1,5'|decimal)"):  # a number has one sign
+        HushTable().fit(both)
 
 
 def test_files_without_rows(read):

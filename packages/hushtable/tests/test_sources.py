@@ -128,7 +128,7 @@ def test_a_sheet_keeps_its_types(tmp_path):
     assert batch["mixed"].to_pylist() == ["7", "<7", "2024-01-02"]
     assert batch["at"].to_pylist() == [at, noon, None]
     assert [reader.place(row) for row in range(3)] == [f"row {n} of sheet 'S1'" for n in (4, 5, 7)]
-    assert reader.found == ("2 rows above the names left out",)
+    assert reader.found == ("2 lines above the header",)
 
 
 def test_errors_of_formulas_are_texts(tmp_path):
@@ -142,7 +142,8 @@ def test_errors_of_formulas_are_texts(tmp_path):
 def test_layout_of_a_sheet(tmp_path):
     path = book(tmp_path / "a.xlsx", [[1, 2], [3, 4]])
     with pytest.raises(
-        DataError, match=r"row 1 .*A1 holds 1.*--read skip_lines=0\)\nAdd: --read no_header=true"
+        DataError,
+        match=r"row 1 looks like a row.*--read skip_lines=0\)\nAdd: --read no_header=true",
     ):
         as_reader(path)
     assert rows_of(path, header=False)[0] == {"column 1": 1, "column 2": 2}
@@ -155,15 +156,15 @@ def test_layout_of_a_sheet(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([["a", "b"], [1, 2, "note"]], r"column C has values, such as 'note' in C2, but no name"),
+        ([["a", "b"], [1, 2, "note"]], "row 1 has no name for column C: write one"),
         (
             [[None, "a", "b"], ["x", None, None], [0, 7, 8]],
-            r"column A has values, such as 'x' in A2, but no name",
+            "row 1 has no name for column A: write one",
         ),
-        ([["a", None, "b"], [1, 0, 2]], r"column B has values, such as '0' in B2, but no name"),
+        ([["a", None, "b"], [1, 0, 2]], "row 1 has no name for column B"),
         (
             [["Report"], ["a", "b", "a"], [1, 2, 3]],
-            r"a\.xlsx: sheet 'S1': column 'a' is listed twice, in A2 and C2: rename one of the two",
+            r"a\.xlsx: sheet 'S1': column 'a' is listed twice in row 2: rename one of the two",
         ),
         ([], "no sheet holds values"),
     ],
@@ -177,7 +178,7 @@ def test_a_first_column_without_a_name_in_a_sheet(tmp_path):
     """As in a CSV file: pandas writes the index of a frame so."""
     path = book(tmp_path / "a.xlsx", [[None, "a", "b"], [0, 1, "x"], [1, 2, "y"]])
     assert rows_of(path) == [{"column 1": 0, "a": 1, "b": "x"}, {"column 1": 1, "a": 2, "b": "y"}]
-    assert as_reader(path).found == ("column A has no name: called 'column 1'",)
+    assert as_reader(path).found == ("column 1 has no name: called 'column 1'",)
     series = book(tmp_path / "b.xlsx", [[None, "a"], [0, 1], [1, None]])
     assert rows_of(series) == [{"column 1": 0, "a": 1}, {"column 1": 1, "a": None}]
     title = book(tmp_path / "c.xlsx", [[None, "Report"], ["x", "a"], [0, 1], [1, 2]])

@@ -340,7 +340,7 @@ class Review:
             lambda: iter((rows,)),
             numeric=names is None,
             keep=behind,
-            differences=schema.differences,
+            opened=schema,
         )
 
     def lowest(self, n: int) -> Outliers:

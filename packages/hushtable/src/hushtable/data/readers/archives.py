@@ -5,7 +5,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -17,25 +16,65 @@ LARGE, TIMES = 1 << 30, 200
 _DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 
 
-@dataclass(frozen=True)
-class Member:
-    """A file in an archive."""
-
-    name: str
-    size: int
-    encrypted: bool = False
+def members(path: Path) -> list[zipfile.ZipInfo]:
+    """Return the files of an archive, without hidden files, and paths outside of it."""
+    with _explained(path), zipfile.ZipFile(path) as archive:
+        return [one for one in archive.infolist() if not one.is_dir() and _is_seen(one.filename)]
 
 
-def extracted(path: Path, member: Member) -> Copy:
+def _is_seen(name: str) -> bool:
+    path = PurePosixPath(name)
+    hidden = any(part.startswith((".", "~$")) or part == "__MACOSX" for part in path.parts)
+    return not hidden and not path.is_absolute()  # ".." begins with a dot
+
+
+def chosen(
+    path: Path, files: Sequence[zipfile.ZipInfo], wanted: str | None, rank: Callable[[str], int]
+) -> tuple[zipfile.ZipInfo, tuple[str, ...]]:
+    """Return the one table of an archive, and words on the files that are left out.
+
+    ``wanted`` is its name, or the last part of it. ``rank`` returns 2 for the name of a table, 1
+    for that of a file that may accompany one, and 0 for others.
+    """
+    if not files:
+        raise DataError(f"{path}: the archive contains no files: pack it again, with a table in it")
+    best = max(rank(one.filename) for one in files)
+    tables = [one for one in files if rank(one.filename) == best]
+    if wanted is not None:
+        same = [one for one in files if wanted == one.filename]
+        same = same or [one for one in files if wanted == PurePosixPath(one.filename).name]
+        if len(same) == 1:
+            return same[0], ()
+    elif len(tables) == 1:
+        left = [one.filename for one in files if one is not tables[0]]
+        more = f" and {len(left) - 3:,} more" if len(left) > 3 else ""
+        words = f"left out of the archive: {', '.join(left[:3])}{more}"
+        return tables[0], (words,) if left else ()
+    names = [one.filename for one in tables]
+    held = f"{names[:10]}{f' and {len(names) - 10:,} more' if len(names) > 10 else ''}"
+    if wanted is not None:
+        raise DataError(
+            f"{path}: does not contain {wanted!r}, but {held}: correct --read member=..."
+        )
+    largest = max(tables, key=lambda one: one.file_size).filename
+    raise DataError(
+        f"{path}: contains several files, {held}: choose one with --read member=NAME\nAdd: --read "
+        f"{shlex.quote(f'member={largest}')}"
+    )
+
+
+def extracted(path: Path, member: zipfile.ZipInfo) -> Copy:
     """Return a copy of a file in an archive."""
-    if member.encrypted:
-        raise DataError(f"{path}: {member.name} is encrypted: unpack it with its password first")
-    limit = max(LARGE, TIMES * path.stat().st_size)
-    copy = Copy.of(f"{path}: {member.name}", _ending(member.name))
-    if member.size > limit:
-        raise _too_large(copy.source, limit)
-    with _explained(path), zipfile.ZipFile(path) as archive, archive.open(member.name) as source:
-        _pour(source, copy, limit)
+    if member.flag_bits & 1:
+        raise DataError(
+            f"{path}: {member.filename} is encrypted: unpack it with its password first"
+        )
+    # Names that a system may refuse get no ending.
+    endings = PurePosixPath(member.filename).suffixes[-2:]
+    plain = [one for one in endings if one[1:].isalnum() and one.isascii() and len(one) < 12]
+    copy = Copy.of(f"{path}: {member.filename}", "".join(plain))
+    with _explained(path), zipfile.ZipFile(path) as archive, archive.open(member) as source:
+        _pour(source, copy, max(LARGE, TIMES * path.stat().st_size))
     return copy
 
 
@@ -45,87 +84,16 @@ def _pour(source: IO[bytes], copy: Copy, limit: int) -> None:
         while block := source.read(1 << 20):
             left -= len(block)
             if left < 0:
-                raise _too_large(copy.source, limit)
+                raise DataError(
+                    f"{copy.source}: it would unpack to more than {limit / 1e9:.3g} GB, over "
+                    f"{TIMES} times the size of the archive: if this is intended, unpack it "
+                    "yourself, and give the unpacked file"
+                )
             file.write(block)
-
-
-def _too_large(source: str, limit: int) -> DataError:
-    return DataError(
-        f"{source}: it would unpack to more than {limit / 1e9:.3g} GB, over {TIMES} times the size "
-        "of the archive: if this is intended, unpack it yourself, and give the unpacked file"
-    )
-
-
-def members(path: Path) -> list[Member]:
-    """Return the files of an archive, without hidden files, and paths outside of it."""
-    with _explained(path), zipfile.ZipFile(path) as archive:
-        entries = [one for one in archive.infolist() if not one.is_dir()]
-    found = [Member(e.filename, e.file_size, bool(e.flag_bits & 1)) for e in entries]
-    return [member for member in found if _is_seen(PurePosixPath(member.name))]
-
-
-def _is_seen(name: PurePosixPath) -> bool:
-    hidden = any(part.startswith((".", "~$")) or part == "__MACOSX" for part in name.parts)
-    return not hidden and not name.is_absolute()  # ".." begins with a dot
-
-
-def chosen(
-    path: Path, there: Sequence[Member], wanted: str | None, rank: Callable[[str], int]
-) -> tuple[Member, tuple[str, ...]]:
-    """Return the one table of an archive, and words on the files that are left out.
-
-    Parameters
-    ----------
-    path : Path
-        The archive, for messages.
-    there : sequence of Member
-        Its files.
-    wanted : str or None
-        The name of the table, if it is given.
-    rank : callable
-        Rank of a file's name: 2 for a table, 1 for a file that may accompany a table, 0 for others.
-    """
-    for name in ("name", "last part of the name") if wanted is not None else ():
-        whole = name == "name"
-        same = [m for m in there if wanted == (m.name if whole else PurePosixPath(m.name).name)]
-        if len(same) == 1:
-            return same[0], ()
-    best = max((rank(member.name) for member in there), default=0)
-    tables = [member for member in there if rank(member.name) == best]
-    if len(tables) == 1 and wanted is None:
-        left = [member.name for member in there if member is not tables[0]]
-        return tables[0], _left_out(left)
-    if not there:
-        raise DataError(f"{path}: the archive contains no files: pack it again, with a table in it")
-    names = [member.name for member in tables]
-    held = f"{names[:10]}{f' and {len(names) - 10:,} more' if len(names) > 10 else ''}"
-    if wanted is not None:
-        raise DataError(
-            f"{path}: does not contain {wanted!r}, but {held}: correct --read member=..."
-        )
-    largest = max(tables, key=lambda member: member.size)
-    raise DataError(
-        f"{path}: contains several files, {held}: choose one with --read member=NAME\nAdd: --read "
-        f"{shlex.quote(f'member={largest.name}')}"
-    )
-
-
-def _left_out(names: Sequence[str]) -> tuple[str, ...]:
-    if not names:
-        return ()
-    more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
-    return (f"left out of the archive: {', '.join(names[:3])}{more}",)
-
-
-def _ending(name: str) -> str:
-    """Return the last two endings of a name, if every system accepts them."""
-    endings = PurePosixPath(name).suffixes[-2:]
-    return "".join(one for one in endings if one[1:].isalnum() and one.isascii() and len(one) < 12)
 
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Explain why an archive cannot be read."""
     try:
         with unchanged(path):
             yield

@@ -122,7 +122,6 @@ def content_of(path: Path) -> FirstBytes:
 
 
 def _beginning(path: Path, start: bytes, codec: str) -> bytes:
-    """Return the decompressed first bytes of a file; none if it is damaged."""
     try:
         with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
             return bytes(plain.read(_BEGINNING))
@@ -131,7 +130,6 @@ def _beginning(path: Path, start: bytes, codec: str) -> bytes:
 
 
 def _of_zip(path: Path) -> str:
-    """Return whether a ZIP file is an archive, a workbook or a document."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -146,7 +144,6 @@ def _of_zip(path: Path) -> str:
 
 
 def _of_text(start: bytes) -> str | None:
-    """Return which kind of text this is; None if it is not a text of several lines."""
     text = _decoded(start)
     if text is None:
         return None

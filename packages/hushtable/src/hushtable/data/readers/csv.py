@@ -1,49 +1,65 @@
 """Rows in a CSV file, with each field as text; its meaning is decided elsewhere."""
 
-import contextlib
 import csv
 import io
 import itertools
 import re
-import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from hushtable.data.columns import texts_column
-from hushtable.data.labels import fold, fold_texts
-from hushtable.data.readers.below import Below, MiddleRows, second_table
 from hushtable.data.readers.dialect import Dialect, find_dialect, is_remark, is_rule, records
-from hushtable.data.readers.encoding import Text, decompressed, is_blank, opened_lines, opened_text
-from hushtable.data.readers.reader import Batch, FileLayout, Reader, Unasked, of_file, split
+from hushtable.data.readers.encoding import Text, line_ends, opened_lines, opened_text
+from hushtable.data.readers.reader import Batch, FileLayout, Reader, of_file, split
 from hushtable.data.readers.totals import (
-    MOST_SUMMARIES,
-    TOTAL,
-    n_summaries,
-    skipping,
-    subtotals,
-    subtotals_refused,
-    total_refused,
+    MOST_BELOW,
+    MOST_LISTED,
+    BelowError,
+    FirstRows,
+    below_error,
+    below_words,
+    label_of,
+    left_out_words,
+    repeated_words,
+    subtotals_words,
 )
 from hushtable.errors import DataError
 from hushtable.language import _, ngettext
 
 _BLOCK = 1 << 22
-#: Number of lines to list in a message.
-_LISTED = 8
+#: Number of lines that an option may leave out at the end.
+_MOST_BELOW = 100_000
 _BREAK = re.compile(r"\r\n?|\n")
 
 
 def csv_file(path: Path, layout: FileLayout) -> Reader:
     """Read a CSV file, some rows at a time."""
-    return _File(path, find_dialect(path, layout), layout).reader()
+    dialect = find_dialect(path, layout)
+    return _File(path, dialect, layout, dialect.first).reader()
+
+
+@dataclass
+class _Survey:
+    """Facts on all lines of a file."""
+
+    #: Numbers of the lines that repeat the line of names; of lines without values at the end.
+    repeated: list[int]
+    n_blank: int
+    #: The first line that is left out at the end.
+    footer: str
+    #: Number of other lines below the names; whether there are quotation marks, and gaps.
+    n: int
+    quoted: bool
+    gaps: bool
+    #: Whether each line is a row, as far as lines show.
+    plain: bool
 
 
 @dataclass
@@ -51,92 +67,127 @@ class _File:
     path: Path
     dialect: Dialect
     layout: FileLayout
-    #: Whether Arrow left out lines of dashes.
+    #: The first rows, and of the columns that are never empty in them those that are read.
+    first: FirstRows
+    #: Whether Arrow left out lines that are not rows.
     skipped: bool = False
-    #: Whether a whole pass has been made; and whether it showed that each row is one line.
-    passed: bool = False
-    row_by_line: bool = False
-    #: The error at which Arrow gave up.
+    #: The line at which Arrow gave up.
     odd: arrow_csv.InvalidRow | None = None
-    #: Whether this only tests how many lines to leave out at the end; and how many are needed.
-    trial: bool = False
-    needed: int = 0
-    #: Numbers of the lines below that repeat the line of names exactly; they are left out.
-    again: tuple[int, ...] = ()
+    #: Whether a whole pass has been made, and showed that each row is one line.
+    passed: bool = False
+    by_line: bool = False
+    #: The first texts of rows that may be totals, by their number; and the last rows.
+    totals: dict[int, str] = field(default_factory=dict)
+    last: list[list[str]] = field(default_factory=list)
 
     @property
-    def unasked(self) -> Unasked | None:
-        """Collects notes on lines that are not rows, if no person can be asked."""
-        return self.layout.unasked
+    def asked(self) -> bool:
+        """Whether a person can be asked."""
+        return self.layout.unasked is None
 
     def reader(self) -> Reader:
-        left_out = self.dialect.left_out
-        kept = tuple(name for name in self.dialect.names if name not in left_out)
+        dialect, names = self.dialect, self.dialect.header.names
+        kept = tuple(name for name in names if name not in dialect.header.left_out)
 
         def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
-            return self._checked(list(kept if columns is None else columns))
+            return self._batches(list(kept if columns is None else columns))
 
-        dialect, words = self.dialect, self.dialect.found
-        if self.unasked is None and len(dialect.written) == len(dialect.names) > 1:
-            self.again = repeats(self.path, dialect)
-            self.skipped = bool(self.again)
-        if self.again:
-            more = ", ..." if len(self.again) > _LISTED else ""
-            listed = f"{', '.join(map(str, self.again[:_LISTED]))}{more}"
-            words = (*words, ngettext(
-                "line %(lines)s repeats the names, and is left out",
-                "lines %(lines)s repeat the names, and are left out",
-                len(self.again), lines=listed,
-            ))  # fmt: skip
-        found = of_file(self.path, kept, batches)
-        return replace(found, place=self.place, found=words, delimiter=dialect.delimiter)
+        words = [*dialect.found, *(self._words() if self.asked else ()), *dialect.header.found]
+        rows = of_file(self.path, kept, batches)
+        return replace(rows, place=self.place, found=tuple(words), delimiter=dialect.delimiter)
 
-    def _checked(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
-        """Yield bytes read and rows; at the end, refuse accepted lines that are not rows."""
-        dialect, rows, asked = self.dialect, 0, self.unasked is None
-        counting = not self.passed
-        middle = MiddleRows(dialect.names, dialect.first) if counting and asked else None
-        further = [] if middle is None else middle.further([*columns, *dialect.left_out])
-        with self._opened(counting=counting) as (raw, text):
-            for batch in self._rows(text, [*columns, *dialect.left_out, *further]):
-                if dialect.left_out:
-                    self._check_left_out(batch, rows)
-                if middle is not None:
-                    self._check_names_again(batch.select(columns), rows)
-                    middle.add(batch, rows)
-                for part in split(iter([batch.select(columns)])):
-                    yield raw.tell(), part
-                rows += len(batch)
-        if asked and rows:
-            self._check_end(text, rows, middle)
-        if counting:
-            lines = text.ends - dialect.lines + (not text.tail.endswith(b"\n"))
-            self.row_by_line = lines == rows and not self.again
-            if asked and not self.row_by_line:
-                self._check_second_table()
-            if text.quoted and not self.row_by_line:
-                (self._check_breaks if asked else self._check_quotes)()
-            self.passed = True
+    def _words(self) -> Iterator[str]:
+        lines = self.lines
+        if self.layout.footer:
+            yield left_out_words(self.layout.footer, lines.footer)
+        if lines.n_blank:
+            yield ngettext(
+                "%(n)s line without values at the end left out",
+                "%(n)s lines without values at the end left out",
+                lines.n_blank,
+            )
+        if lines.repeated:
+            yield repeated_words(lines.repeated)
 
-    def _opened(self, *, counting: bool = False) -> AbstractContextManager[tuple[Any, Text]]:
-        return opened_text(
-            self.path,
-            self.dialect.encoding,
-            counting=counting,
-            asked=self.unasked is None,
-            footer=self.dialect.footer,
-            delimiter=self.dialect.delimiter,
+    @cached_property
+    def lines(self) -> _Survey:
+        """The facts on all lines of the file, whose bytes are read once, but not parsed."""
+        shortest = len(self._names)  # any value makes a line longer than its delimiters and end
+        quoted, odd, gaps, n, before = False, False, False, 0, b"\n"
+        encoding = self.dialect.encoding
+        plain = encoding if "\n,".encode(encoding) != b"\n," else "utf-8"  # not to decode twice
+        with self._opened(plain) as (_, text):
+            text.skip(self.dialect.above, encoding if plain == "utf-8" else "utf-8")
+            while block := text.read():
+                returns = block.count(b"\r") if b"\r" in block else 0
+                odd = odd or returns - block.endswith(b"\r") != (returns and block.count(b"\r\n"))
+                quoted = quoted or b'"' in block
+                whole = before + block
+                ends = line_ends(whole)
+                gaps = gaps or bool((np.diff(ends) <= shortest + (returns > 0)).any())
+                n, before = n + len(ends) - 1, whole[whole.rfind(b"\n") :]
+        signs = f"{self.dialect.delimiter} \t\x1a".encode()
+        below = [(line, line.strip(signs)) for line in text.held.splitlines()]
+        filled = [line for line, value in below if value]
+        return _Survey(
+            repeated=text.repeated,
+            n_blank=sum(1 for line, value in below if line and not value),
+            footer=filled[0].decode(encoding, "replace") if filled else "",
+            n=n + (before != b"\n"),
+            quoted=quoted,
+            gaps=gaps,
+            plain=not (quoted or odd or gaps or text.repeated),
         )
 
-    @contextlib.contextmanager
-    def _opened_lines(self) -> Iterator[Iterator[str]]:
-        """Open the file's lines, without the skipped lines at the end."""
-        with self._opened() as (_, text):
-            yield io.TextIOWrapper(io.BufferedReader(text), "utf-8", newline="")
+    def _opened(
+        self, encoding: str = "", *, again: bool = True
+    ) -> AbstractContextManager[tuple[pa.OSFile, Text]]:
+        line = self.dialect.line if again and self.asked and len(self._names) > 1 else ""
+        return opened_text(
+            self.path,
+            encoding or self.dialect.encoding,
+            asked=self.asked,
+            footer=self.layout.footer,
+            delimiter=self.dialect.delimiter,
+            again=line.encode(self.dialect.encoding if encoding == "utf-8" else "utf-8"),
+        )
 
-    def _rows(self, text: Text, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        names = self.dialect.names
-        wanted, columns = columns, list(names) if self.again else columns
+    def _batches(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
+        """Yield bytes read and rows; at the end of the first pass, check that all are rows."""
+        checked = self.asked and not self.passed
+        names, first, left_out = self._names, self.dialect.first, self.dialect.header.left_out
+        wanted = [*columns, *left_out]
+        if checked:  # columns that show totals
+            label = {*first.labels(len(names)), *first.always[:1]}
+            wanted = [*dict.fromkeys([*wanted, *(names[j] for j in sorted(label))])]
+            read = set(wanted)
+            self.first = replace(first, always=[j for j in first.always if names[j] in read])
+        done = 0
+        with self._opened() as (raw, text):
+            for batch in self._parsed(text, wanted):
+                if left_out:
+                    self._check_left_out(batch, done)
+                if checked:
+                    self._note_totals(batch, done)
+                for part in split(iter([batch.select(columns)])):
+                    yield raw.tell(), part
+                done += len(batch)
+        if not self.passed:
+            self.by_line = done == self.lines.n and not self.lines.repeated
+            if self.lines.quoted and not self.by_line:
+                self._check_quotes()
+        if checked and done and self.layout.skip_footer != 0:
+            self._check_totals(done)
+            if self.lines.gaps:
+                self._check_gaps()
+        self.passed = True
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.dialect.header.names
+
+    def _parsed(self, text: Text, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        names = self._names
         reading = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False, column_names=names)
         parsing = arrow_csv.ParseOptions(
             delimiter=self.dialect.delimiter,
@@ -150,324 +201,207 @@ class _File:
         )
         done = 0
         try:
-            text.skip(self.dialect.size)
+            text.skip(self.dialect.above)
             with arrow_csv.open_csv(pa.PythonFile(text, "r"), reading, parsing, converting) as file:
                 for batch in file:
-                    batch = self._without_names(batch).select(wanted) if self.again else batch
                     done += len(batch)
                     yield batch
         except pa.ArrowInvalid as error:
             if str(error) != "Empty CSV file":
-                raise DataError(f"{self.path}: {self._explained(str(error), done)}") from None
-
-    def _without_names(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows without those that hold the name of each column."""
-        fits = [
-            pc.equal(pc.fill_null(column, ""), texts_column([name])[0])
-            for name, column in zip(self.dialect.written, batch.columns, strict=True)
-        ]
-        return batch.filter(pc.invert(reduce(pc.and_, fits)))
+                raise self._explained(str(error), done) from None
 
     def _on_odd_row(self, row: arrow_csv.InvalidRow) -> str:
-        if self._is_skipped(row.text):
+        if self._is_no_row(row.text):
             self.skipped = True
             return "skip"
-        if self.unasked is not None:
+        if self.layout.unasked is not None:
             if not self.passed:
                 what = f"{self.path}: lines with more or fewer fields than names, left out"
-                self.unasked.note(what, 1, lambda: f"the line that begins {row.text[:20]!r}")
+                self.layout.unasked.note(what, 1, lambda: f"the line that begins {row.text[:20]!r}")
             self.skipped = True
             return "skip"
         self.odd = row
         return "error"
 
-    def _is_skipped(self, text: str) -> bool:
+    def _is_no_row(self, text: str) -> bool:
         """Return whether a line whose number of fields differs from the names is not a row."""
         return is_rule(text) or (self.dialect.remarks and is_remark(text))
 
-    def _explained(self, error: str, done: int) -> str:
-        """Explain an error of Arrow after ``done`` rows: what is wrong, where, and what to do."""
+    def _explained(self, error: str, done: int) -> DataError:
+        words = f"{self.path}: {error}"
         if self.odd is not None:
-            return self._odd_words(self.odd)
+            return self._odd_line(self.odd)
         if "invalid UTF8" in error:
             with opened_lines(self.path, "utf-8") as lines:
                 line = next((i for i, text in enumerate(lines, 1) if "\ufffd" in text), 0)
-            return (
-                f"line {line} is not UTF-8, unlike the lines above it: give the encoding, such as "
-                "--read encoding=cp1252"
+            words = (
+                f"{self.path}: line {line} is not UTF-8, unlike the lines above it: give the "
+                "encoding, such as --read encoding=cp1252"
             )
-        if "straddling" in error:
-            return (
-                f"a field in or below {self.place(done)} is longer than {_BLOCK >> 20} MB, so a "
-                "quotation mark may be unclosed: correct the line, or export again"
+        elif "straddling" in error:
+            words = (
+                f"{self.path}: a field in or below {self.place(done)} is longer than "
+                f"{_BLOCK >> 20} MB, so a quotation mark may be unclosed: correct the line, or "
+                "export again"
             )
-        return error
+        return DataError(words)
 
-    def _odd_words(self, row: arrow_csv.InvalidRow) -> str:
+    def _odd_line(self, row: arrow_csv.InvalidRow) -> DataError:
         want, got, delimiter = row.expected_columns, row.actual_columns, self.dialect.delimiter
-        line = self._lines(row.number - 1, every=True)[0]
+        line = self._numbers(row.number - 1, every=True)[0]
         words = (
-            f"line {line} has {got} field{'s' * (got != 1)}, but needs {want} (delimiter "
-            f"{delimiter!r}): it begins {row.text[:40]!r}. "
+            f"{self.path}: line {line} has {got} field{'s' * (got != 1)}, but needs {want} "
+            f"(delimiter {delimiter!r}): it begins {row.text[:40]!r}. "
         )
-        swallowed = _BREAK.search(row.text) and delimiter in row.text
-        if not swallowed and (below := self._below(line)):
-            return words + below
-        if TOTAL.match(row.text):
-            return words + "If it is a total: delete it, or export without totals"
-        if _BREAK.search(row.text):
-            return words + "A quotation mark in it may be unclosed: correct the line"
         above = (
             f"; if the table begins below it, add --read skip_lines={line}"
             if row.number < 3
             else ""
         )
+        swallowed = _BREAK.search(row.text) is not None
+        if swallowed and delimiter in row.text:
+            return DataError(f"{words}A quotation mark in it may be unclosed: correct the line")
         if got > want:
-            return words + (
+            words += (
                 f"Export with quotation marks around texts that hold {delimiter!r}, or with "
                 f"another delimiter{above}"
             )
-        return words + f"Correct or delete it; if the file was truncated, export it again{above}"
+        elif swallowed:
+            words += "A quotation mark in it may be unclosed: correct the line"
+        else:
+            words += f"Correct or delete it; if the file was truncated, export it again{above}"
+        return self._below(line, words)
+
+    def _below(self, line: int, words: str) -> BelowError:
+        """Return an error about lines from one on, with the option to leave them out if it helps.
+
+        It does not if rows of the table follow, or if the line may be a row that was cut off.
+        """
+        width, first = len(self._names), self.dialect.first
+        with opened_lines(self.path, self.dialect.encoding) as file:
+            lines = list(itertools.islice(file, line - 1, line - 1 + _MOST_BELOW))
+        signs = f"{self.dialect.delimiter} \t\r\n\x1a"
+        n = sum(bool(text.strip(signs)) for text in lines)
+        below = list(records(lines, self.dialect.delimiter))
+        cut = n == 1 and len(below[0].fields) != width and first.begins_like(below[0].fields)
+        for record in below:
+            if len(record.fields) == width and first.is_names(record.fields):
+                break
+            if len(record.fields) == width and not (
+                first.is_total(label_of(record.fields)) or first.gaps(record.fields)
+            ):
+                cut = True
+        if cut or len(lines) == _MOST_BELOW:
+            return BelowError(words, 0)
+        return below_error(words, n, self._read_without)
+
+    def _read_without(self, n: int) -> None:
+        for _batch in csv_file(self.path, replace(self.layout, skip_footer=n)).read():
+            pass
 
     def _check_left_out(self, batch: pa.RecordBatch, done: int) -> None:
-        """Raise `DataError` if a column without a name has a value."""
-        for name in self.dialect.left_out:
+        for name in self.dialect.header.left_out:
             if batch.column(name).null_count < len(batch):
                 row = pc.index(pc.is_valid(batch.column(name)), True).as_py()
-                j = self.dialect.names.index(name) + 1
                 raise DataError(
                     f"{self.path}: {self.place(done + row)} has "
-                    f"{batch.column(name)[row].as_py()!r} in column {j}, which has no name and was "
-                    "empty so far: correct the line, or give the column a name"
+                    f"{batch.column(name)[row].as_py()!r} in column {self._names.index(name) + 1}, "
+                    "which has no name and was empty so far: correct the line, or give the column "
+                    "a name"
                 )
 
-    def _check_names_again(self, batch: pa.RecordBatch, done: int) -> None:
-        """Raise `DataError` if a row repeats the names, as in concatenated exports."""
-        if not self.dialect.named or batch.num_columns == 1:
-            return
-        names = batch.schema.names
-        # Not pc.index(..., names[0]): converting Python texts to Arrow imports pandas first.
-        text = names[0].encode()
-        ends, data = pa.py_buffer(struct.pack("=ii", 0, len(text))), pa.py_buffer(text)
-        first = pa.StringArray.from_buffers(1, ends, data)[0]
-        row = pc.index(fold_texts(batch.column(0)), first).as_py()
-        fields = batch.slice(row, 1).to_pylist()[0].values() if row >= 0 else ()
-        if fields and [fold(field or "") for field in fields] == names:
-            raise DataError(
-                f"{self.path}: {self.place(done + row)} repeats the names of the columns: delete "
-                "it, or export into separate files"
-            )
+    def _note_totals(self, batch: pa.RecordBatch, start: int) -> None:
+        """Remember rows with a word for a total and a gap, and the last rows."""
+        read = set(batch.schema.names)
+        columns = {name: batch.column(name) for name in self._names if name in read}
+        for j in self.first.always:
+            column = columns[self._names[j]]
+            if 0 < column.null_count <= len(batch) // 3:
+                rows = pc.indices_nonzero(pc.is_null(column))
+                labels = pc.coalesce(*(other.take(rows) for other in columns.values())).to_pylist()
+                words = {label for label in {*labels} if label and self.first.is_total(label)}
+                some = zip(rows.to_pylist(), labels, strict=True) if words else ()
+                self.totals |= {start + row: label for row, label in some if label in words}
+        tail = batch.slice(max(0, len(batch) - MOST_BELOW)).to_pylist()
+        last = [[row.get(name) or "" for name in self._names] for row in tail]
+        self.last = [*self.last, *last][-MOST_BELOW:]
 
-    def _below(self, line: int, *, names: bool = False) -> str:
-        """Return what to do with lines from this one on, below the table; empty if they are rows.
-
-        ``names``: the line holds the names of a second table.
-        """
-        dialect = self.dialect
-        with opened_lines(self.path, dialect.encoding) as lines:
-            below = Below.of(lines, line, dialect.delimiter, dialect.first)
-        what = "a second table" if names else below.what
-        if not what:
-            return ""
-        n = self.needed = below.n_lines
-        if self.trial:
-            return what
-        while trial := self._tried(n):
-            if trial <= n:
-                more = " and the totals above it" * (n > below.n_lines)
-                return (
-                    f"It seems to begin {what} below the table: delete the lines from there on"
-                    f"{more}, or leave them out{skipping(n)}"
-                )
-            n = trial
-        return ""
-
-    def _tried(self, n: int) -> int:
-        """Return how many lines to leave out: n, more if these are too few, 0 if unknown."""
-        layout = replace(self.layout, skip_footer=n)
-        try:
-            trial = _File(self.path, find_dialect(self.path, layout), layout, trial=True)
-        except DataError:
-            return 0
-        try:
-            for _ in trial.reader().read():
-                pass
-        except DataError:
-            return trial.needed if trial.needed > n else 0
-        return n
-
-    def _check_subtotals(self, middle: MiddleRows, end: int) -> None:
-        """Raise `DataError` if rows before ``end`` sum up others."""
-        rows = subtotals(middle.rows, self.dialect.first, lambda j: self._above(j, None))
-        if rows and rows[0] < end:
-            begins = self.dialect.delimiter.join(dict(middle.rows)[rows[0]])
-            lines = [self._lines(row)[0] for row in rows[:100]]
-            lines += [0] * (len(rows) - len(lines))  # which are only counted
-            raise subtotals_refused(str(self.path), "lines", lines, begins)
-
-    def _check_second_table(self) -> None:
-        """Raise `DataError` if the names of a second table follow a blank line."""
-        with self._opened_lines() as lines:
-            line = second_table(lines, self.dialect)
-        if line:
-            self._refuse_second_table(line)
-
-    def _refuse_second_table(self, line: int) -> None:
-        words = self._below(line, names=True) or "Export it into a separate file"
-        raise DataError(
-            f"{self.path}: line {line}, below an empty line, is not a row: it holds words where "
-            f"there are numbers above. {words}"
-        )
-
-    def _check_end(self, text: Text, rows: int, middle: MiddleRows | None) -> None:
-        """Raise `DataError` if lines, the last or others, sum up those above them."""
-        if middle is not None and (row := middle.second_table()) is not None:
-            self._refuse_second_table(self._lines(row)[0])
-        lines = text.tail.decode(errors="replace").splitlines(keepends=True)[-4 * MOST_SUMMARIES :]
-        last = []
-        with contextlib.suppress(ValueError, csv.Error):
-            last = [*records(lines, self.dialect.delimiter)]
-        width = len(self.dialect.names)
-        odd = [i for i, one in enumerate(last) if len(one.fields) != width]
-        last = last[odd[-1] + 1 :] if odd else last
-        fields = [one.fields for one in last][-rows:]
-        n = n_summaries(fields, self.dialect.first, rows, self._above)
-        if middle is not None:
-            self._check_subtotals(middle, rows - n)
+    def _check_totals(self, n_rows: int) -> None:
+        n = max(0, min(self.first.n_below(self.last), n_rows - 3))
+        among = sorted(self.totals)
+        if among and among[0] < n_rows - n:
+            lines = [self._numbers(row)[0] for row in among[:MOST_LISTED]]
+            words = subtotals_words("line", lines, len(among), self.totals[among[0]])
+            raise DataError(f"{self.path}: {words}")
         if n:
-            first, signs = last[-n].first, f"{self.dialect.delimiter} \t"
-            self.needed = self.dialect.footer + sum(
-                not is_blank(one, signs) for one in lines[first:]
-            )
-            above, end = self._lines(rows - n)[0], self._lines(rows - 1)[1]
-            where = f"line {above}" if above == end else f"lines {above} to {end}"
-            begins = lines[first][:40].rstrip()
-            raise total_refused(f"{self.path}: {where}", begins, self.needed, several=n > 1)
+            first, last = self._numbers(n_rows - n)[0], self._numbers(n_rows - 1)[1]
+            begins = self.dialect.delimiter.join(self.last[-n])
+            words = below_words("line", first, last, "totals or notes", begins)
+            raise self._below(first, f"{self.path}: {words}")
 
-    def _above(self, j: int, n_rows: int | None) -> pa.Array:
-        """Return the texts of a column in the first rows."""
-        name = self.dialect.names[j]
-        with self._opened() as (_, text):
-            table = pa.Table.from_batches(self._rows(text, [name]))
-        return table.column(name).combine_chunks().slice(0, n_rows)
-
-    def _check_breaks(self) -> None:
-        """Raise `DataError` if a field has swallowed rows because a quotation mark is missing."""
-        rows, further = 0, len(self.dialect.names) - 1
-        with self._opened() as (_, text):
-            for batch in self._rows(text, list(self.dialect.names)):
-                for column in batch.columns:
-                    broken = pc.match_substring_regex(column, "[\r\n]")
-                    for row in pc.indices_nonzero(broken).to_pylist():
-                        value = column[row].as_py()
-                        lines, fields = _BREAK.split(value), value.count(self.dialect.delimiter)
-                        if fields in {further * (len(lines) - 1), further * (len(lines) - 2)} - {0}:
-                            line = self._lines(rows + row)[0]
-                            raise DataError(
-                                f"{self.path}: line {line} opens a quotation mark, and its field "
-                                f"runs over {len(lines)} lines that look like rows: close or "
-                                "delete the mark, or export again"
-                            )
-                rows += len(batch)
+    def _check_gaps(self) -> None:
+        first, end = self.dialect.first, self.dialect.lines
+        with self._opened(again=False) as (_, text):
+            text.skip(self.dialect.above)
+            lines = io.TextIOWrapper(io.BufferedReader(text), "utf-8", newline="")
+            for record in records(lines, self.dialect.delimiter, end):
+                line = record.first + 1
+                other = first.is_names(record.fields) or first.is_bare(record.fields)
+                if (
+                    record.first > end
+                    and record.filled
+                    and len(record.fields) == len(self._names)
+                    and line not in self.lines.repeated
+                    and other
+                ):
+                    raise self._below(
+                        line,
+                        f"{self.path}: line {line}, below an empty line, is not a row: it holds "
+                        "words where there are numbers above. Export it into a separate file, or "
+                        "leave it out; if it is a row, add --read skip_footer=0",
+                    )
+                end = record.end if record.filled else end
 
     def _check_quotes(self) -> None:
         """Raise `DataError` if the quotation marks in any line do not follow CSV.
 
         Only the form is checked: a quoted text may hold anything, including line breaks.
         """
-        with self._opened_lines() as lines:
-            for _ in itertools.islice(lines, self.dialect.lines):
-                pass
-            rows = csv.reader(lines, delimiter=self.dialect.delimiter, strict=True)
+        with self._opened() as (_, text):
+            text.skip(self.dialect.above)
+            lines = io.TextIOWrapper(io.BufferedReader(text), "utf-8", newline="")
+            rows, line = csv.reader(lines, delimiter=self.dialect.delimiter, strict=True), 0
             try:
-                for _ in rows:
-                    pass
+                for _row in rows:
+                    line = rows.line_num
             except csv.Error as error:
                 if "limit" not in str(error):  # a long text is not an error
                     raise DataError(
-                        f"{self.path}: line {self.dialect.lines + rows.line_num} is not valid CSV "
-                        f"({error}), so a quotation mark may be unclosed: export the file again"
+                        f"{self.path}: line {self.dialect.lines + line + 1} begins a row that is "
+                        f"not valid CSV ({error}), so a quotation mark may be unclosed: close or "
+                        "delete the mark, or export again"
                     ) from None
 
     def place(self, row: int) -> str:
         """Return ``line 19``, or ``lines 19 to 21``, for a row that is numbered from 0."""
-        first, last = self._lines(row)
+        first, last = self._numbers(row)
         if first == last:
             return _("line %(n)s", n=first)
         return _("lines %(first)s to %(last)s", first=first, last=last)
 
-    def _lines(self, row: int, *, every: bool = False) -> tuple[int, int]:
+    def _numbers(self, row: int, *, every: bool = False) -> tuple[int, int]:
         """Return the first and last line, from 1, of a row; ``every``: lines of dashes count."""
-        dialect, done, before = self.dialect, 0, b"\n"
-        by_row = dialect.lines + row + 1, dialect.lines + row + 1
-        if self.row_by_line:
-            return by_row
-        with self._opened() as (_, text):
-            text.skip(dialect.size)
-            # Lines are rows, unless there are quotation marks, blank lines or unusual line ends.
-            while not self.skipped and (block := text.read(_BLOCK)):
-                if _not_plain(before + block):
-                    break
-                done, before = done + block.count(b"\n"), block[-1:]
-                if done > row:
-                    return by_row
-            else:
-                if done == row and not self.skipped:  # the last line, without an end
-                    return by_row
-        return self._lines_slowly(row, every=every)
-
-    def _lines_slowly(self, row: int, *, every: bool) -> tuple[int, int]:
         dialect, end = self.dialect, self.dialect.lines
+        if self.by_line or (self.lines.plain and not self.skipped):
+            return end + row + 1, end + row + 1
         with opened_lines(self.path, dialect.encoding) as lines:
-            for _ in itertools.islice(lines, dialect.lines):
-                pass
-            with contextlib.suppress(csv.Error):  # a field beyond the limit of the csv library
-                for record in records(lines, dialect.delimiter, end):
-                    odd = len(record.fields) != len(dialect.names)
-                    if record.first + 1 in self.again and not every:
-                        end = record.end
-                        continue
-                    if every or not (
-                        odd and self._is_skipped(dialect.delimiter.join(record.fields))
-                    ):
-                        row -= 1
-                    if row < 0:
-                        return record.first + 1, record.end
-                    end = record.end
+            below = itertools.islice(lines, dialect.lines, None)
+            for record in records(below, dialect.delimiter, end):
+                odd = len(record.fields) != len(self._names)
+                skipped = odd and self._is_no_row(dialect.delimiter.join(record.fields))
+                end = record.end
+                if record.first + 1 not in self.lines.repeated and (every or not skipped):
+                    row -= 1
+                if row < 0:
+                    return record.first + 1, record.end
         return end + 1, end + 1
-
-
-def repeats(path: Path, dialect: Dialect) -> tuple[int, ...]:
-    """Return the numbers of the lines below the names that are the line of names again."""
-    with opened_lines(path, dialect.encoding) as lines:
-        first = list(itertools.islice(lines, dialect.lines))
-    written, found = list(dialect.written), ""
-    for one in first:
-        if next(csv.reader([one], delimiter=dialect.delimiter), []) == written:
-            found = one
-    line = found.lstrip("\ufeff").rstrip("\r\n")
-    if not line or not _holds(path, line.encode(dialect.encoding.replace("utf-8-sig", "utf-8"))):
-        return ()
-    with opened_lines(path, dialect.encoding) as lines:
-        return tuple(
-            n for n, text in enumerate(lines, 1)
-            if n > dialect.lines and text.lstrip("\ufeff").rstrip("\r\n") == line
-        )  # fmt: skip
-
-
-def _holds(path: Path, line: bytes) -> bool:
-    """Return whether a file, decompressed, holds some bytes twice."""
-    times, end = 0, b""
-    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
-        while block := plain.read(_BLOCK):
-            whole = end + block
-            times += whole.count(line)
-            end = whole[len(whole) - len(line) + 1 :] if len(line) > 1 else b""
-    return times > 1
-
-
-def _not_plain(block: bytes) -> bool:
-    """Return whether lines may not be rows: quotation marks, blank lines, ends of old Macs."""
-    if any(mark in block for mark in (b'"', b"\n\n", b"\n\r\n")):
-        return True
-    return block.count(b"\r") - block.endswith(b"\r") != block.count(b"\r\n")

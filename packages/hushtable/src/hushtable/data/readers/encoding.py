@@ -2,16 +2,18 @@
 
 import codecs
 import io
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, AnyStr
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from hushtable.errors import DataError, UsageError
-from hushtable.language import ngettext
 
 #: First bytes of compressed files, and their codecs, as Arrow names them.
 _COMPRESSIONS = (
@@ -29,14 +31,13 @@ _MARKS = {
 }
 _MARK = codecs.BOM_UTF8
 _BLOCK = 1 << 20
-#: Number of bytes of a file to check; more if they hold fewer than `_FEW` lines.
-_SAMPLE, _LARGEST, _FEW = 1 << 16, 1 << 25, 4
-#: Number of lines to check: each costs tens of microseconds.
-_MOST = 500
+#: Number of bytes of a file to check, at least `_FEW` lines; and of lines: each costs tens of
+#: microseconds.
+_SAMPLE, _FEW, _MOST = 1 << 16, 4, 200
 _LINE_END = re.compile(rb"\r\n?|\n")
 #: Signs of a line without values, besides the delimiter; the last marked the end of files.
 _BLANKS = " \t\r\n\x1a"
-#: Largest number of bytes in skipped lines at the end, which are held in memory.
+#: Largest number of bytes that are held in memory because they may be left out at the end.
 _MOST_HELD = 1 << 26
 #: Characters of western European text beyond ASCII. cp1252 reads nearly anything: other characters,
 #: three such letters in a row, symbols within or before a word, and an opening quotation mark that
@@ -49,12 +50,14 @@ _NOT_WESTERN = re.compile(
     "|[\xa3-\xa6\xa8\xac\xaf\xb1-\xb4\xb6\xb8\xb9\xbc-\xbe][^\\W\\d_]|\u0153(?![uesdt])"
 )
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f]")
-#: Proposed in case of doubt, in addition to those that seem likely.
-_USUAL = ("cp1252", "cp850", "mac_roman", "cp1250", "cp1251")
+#: Proposed in case of doubt.
+_CANDIDATES = (
+    "cp1252", "cp850", "mac_roman", "cp1250", "cp1251", "cp1253", "cp1254", "iso-8859-2", "cp874",
+    "cp932", "cp949", "gb18030", "big5",
+)  # fmt: skip
 
 
 def _western(error: UnicodeError) -> tuple[str, int]:
-    """Read bytes that are not UTF-8 as western European text, whatever the bytes around them."""
     assert isinstance(error, UnicodeDecodeError)
     found = error.object[error.start : error.end]
     return found.decode("cp1252", errors="replace"), error.end
@@ -141,28 +144,20 @@ def find_encoding(sample: bytes, source: str) -> str:
 
 
 def _other(sample: bytes, source: str) -> str:
-    """Return the encoding of text that is not UTF-8."""
     try:
         text = sample.decode("cp1252")
     except UnicodeDecodeError:
         text = ""
-    far = [letter for letter in text if ord(letter) > 127]
+    far = re.findall("[^\0-\x7f]", text)
     if far and all(map(_WESTERN.match, far)) and not _NOT_WESTERN.search(text):
         return "cp1252"
-    from charset_normalizer import from_bytes  # loads slowly, and few files need it
-
-    odd = b"\n".join(line for line in sample.splitlines() if not line.isascii())
-    matches = list(from_bytes(odd))
-    likely = [m.encoding for m in matches if m.chaos <= matches[0].chaos + 0.1]
-    if len({odd.decode(name, errors="replace") for name in likely}) == 1:
-        return codec(likely[0])
+    odd = next(line for line in sample.splitlines() if not line.isascii())
     word = next(word for word in re.split(rb"[\s,;|]", odd) if not word.isascii())[:30]
-    readings = {
-        word.decode(name, errors="replace"): name for name in (*likely[::-1], *_USUAL[::-1])
-    }
-    readings = {
-        text: name for text, name in readings.items() if text.isprintable() and "\ufffd" not in text
-    }
+    readings: dict[str, str] = {}
+    for name in _CANDIDATES:
+        reading = word.decode(name, errors="replace")
+        if reading.isprintable() and "\ufffd" not in reading:
+            readings.setdefault(reading, name)
     if not readings:
         raise DataError(
             f"{source}: neither UTF-8 nor text in a common encoding: give its encoding with "
@@ -183,25 +178,13 @@ def _nul(source: str, line: int) -> DataError:
 
 
 class Text(io.RawIOBase):
-    """A file's text as UTF-8 bytes without a byte order mark, for Arrow to read from.
+    """A file's text as UTF-8 bytes without byte order marks, for Arrow to read from.
 
-    Parameters
-    ----------
-    raw : pyarrow.NativeFile
-        The file's bytes, already taken out of any archive.
-    encoding : str
-        Of the bytes.
-    source : str
-        For messages.
-    counting : bool
-        Whether to compute ``ends`` and ``quoted``, which costs a tenth of the reading time.
-    asked : bool
-        Whether to ask a person about bytes that are not text; otherwise they are replaced.
-    footer : int
-        Lines to leave out at the end; blank lines are not counted.
-    delimiter : str
-        If it is given, lines that hold nothing else are blank. If a person is asked, who reads
-        their number, those at the end are left out; otherwise, no row depends on those below.
+    ``raw`` holds the file's bytes, taken out of any archive. If no person is ``asked``, bytes that
+    are not text are replaced. The last ``footer`` lines with values are left out, and a line
+    ``again`` wherever it occurs again. If a person is asked, who reads their number, lines of
+    nothing but the ``delimiter`` at the end are left out as well; otherwise, no row depends on
+    those below.
     """
 
     def __init__(
@@ -209,27 +192,25 @@ class Text(io.RawIOBase):
         raw: pa.NativeFile,
         encoding: str,
         source: str,
-        counting: bool,
         *,
         asked: bool = True,
         footer: int = 0,
         delimiter: str = "",
+        again: bytes = b"",
     ) -> None:
         super().__init__()
-        self._signs, self._strips = delimiter + _BLANKS, bool(delimiter) and asked
-        #: Lines without values, so far, that are left out if no other follows; and whether the
-        #: line before them goes on.
-        self.blanks, self._open = b"", False
-        self._footer, self._held, self._ready, self._ended = footer, b"", b"", False
-        #: Number of bytes to hold before lines are counted again.
-        self._enough = 0
         self._raw, self._encoding, self._source, self._asked = raw, encoding, source, asked
         plain = encoding in ("utf-8", "utf-8-sig") and asked
         errors = on_errors(encoding, asked=asked)
         self._decoder = None if plain else codecs.getincrementaldecoder(encoding)(errors)
-        self._began, self._counting = False, counting
-        #: The last bytes read, the number of line ends, and whether there were quotation marks.
-        self.tail, self.ends, self.quoted = b"", 0, False
+        self._signs, self._footer = (delimiter + _BLANKS).encode(), footer
+        self._strips = footer > 0 or (asked and bool(delimiter))
+        self._again, self._seen, self._ended, self._ready = again, False, False, b""
+        #: Bytes that are left out if no value follows.
+        self.held = b""
+        #: Number of line ends so far, and the numbers of the lines that were left out above.
+        self.ends = 0
+        self.repeated: list[int] = []
 
     def readable(self) -> bool:
         """Return True, because the stream can be read."""
@@ -237,24 +218,10 @@ class Text(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """Return up to ``size`` bytes; none at the end."""
-        block = b""
-        while not block:
-            # A byte becomes at most four.
-            block, ended = self._some(size if self._decoder is None else max(1, size // 4))
-            if not self._began and block:
-                block, self._began = block.removeprefix(_MARK), True
-            if ended:
-                break
-        if b"\xef" in block and _MARK in block:  # for concatenated files
-            block = without_marks(block, self.tail[-1:])
-        if b"\0" in block and not self._asked:
-            block = block.replace(b"\0", _SUBSTITUTE)
-        if b"\0" in block:
-            raise _nul(self._source, 1 + self.ends + block[: block.index(b"\0")].count(b"\n"))
-        if self._counting:
-            self.quoted = self.quoted or b'"' in block
-            self.ends += block.count(b"\n")
-        self.tail = (self.tail + block[-65_536:])[-65_536:]
+        size = _BLOCK if size < 0 else size
+        while 2 * len(self._ready) <= size and not self._ended:
+            self._read_lines(size - len(self._ready))
+        block, self._ready = self._ready[:size], self._ready[size:]
         return block
 
     def readinto(self, buffer: Any) -> int:
@@ -263,49 +230,46 @@ class Text(io.RawIOBase):
         buffer[: len(block)] = block
         return len(block)
 
-    def _some(self, size: int) -> tuple[bytes, bool]:
-        """Return bytes that are not left out at the end, and whether they are the last."""
-        if not self._footer and not self._strips:
-            return self._next(size)
-        while not self._ready and not self._ended:
-            block, self._ended = self._next(max(size, _BLOCK) if self._footer else size)
-            block = self._filled(block) if self._strips else block
-            if not self._footer:
-                self._ready = block
-                continue
-            self._held += block
-            if len(self._held) < self._enough and not self._ended:
-                continue
-            lines = self._held.splitlines(keepends=True)
-            cut = len(b"".join(lines[: footer_at(lines, self._footer, self._signs.encode())]))
-            self._ready, self._held = self._held[:cut], self._held[cut:]
-            self._enough = 2 * len(self._held)  # otherwise each line would be split again and again
-            if len(self._held) > _MOST_HELD:
-                raise DataError(
-                    f"{self._source}: {self._footer:,} of its lines take more than "
-                    f"{_MOST_HELD >> 20} MB: lower --read skip_footer=..."
-                )
-        block, self._ready = self._ready[:size], self._ready[size:]
-        return block, self._ended and not self._ready
-
-    def _filled(self, block: bytes) -> bytes:
-        """Return the next bytes up to the last line that holds a value so far."""
-        whole = self.blanks + block
-        end = blanks_at(whole, self._signs.encode(), within=self._open)
-        if end:
-            self._open = not whole[:end].endswith((b"\n", b"\r"))
-        self.blanks = whole[end:]
-        if len(self.blanks) > _MOST_HELD:
+    def _read_lines(self, size: int) -> None:
+        size = size if self._decoder is None else min(size, _BLOCK)
+        block = self.held + self._decoded(self._raw.read(size))
+        # The line feed of a carriage return may follow.
+        whole = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1
+        end = len(block) if self._ended else whole
+        if self._strips:
+            end = end_of_table(block[:end], self._signs, self._footer)
+        lines, self.held = block[:end], block[end:]
+        if len(self.held) > _MOST_HELD:
             raise DataError(
-                f"{self._source}: more than {_MOST_HELD >> 20} MB of lines without values: delete "
-                "them"
+                f"{self._source}: more than {_MOST_HELD >> 20} MB in a line, in lines without "
+                "values, or in lines to leave out at the end: delete these, or lower --read "
+                "skip_footer=..."
             )
-        return whole[:end]
+        if b"\xef" in lines:  # also between concatenated files
+            lines = lines.removeprefix(_MARK).replace(b"\n" + _MARK, b"\n")
+        if b"\0" in lines:
+            if self._asked:
+                line = 1 + self.ends + lines[: lines.index(b"\0")].count(b"\n")
+                raise _nul(self._source, line)
+            lines = lines.replace(b"\0", _SUBSTITUTE)
+        self._ready += self._without_again(lines) if self._again and self._again in lines else lines
+        self.ends += len(line_ends(lines))
 
-    def _next(self, size: int) -> tuple[bytes, bool]:
-        raw = self._raw.read(size)
+    def _without_again(self, lines: bytes) -> bytes:
+        kept = []
+        for number, line in enumerate(lines.splitlines(keepends=True), self.ends + 1):
+            same = line.rstrip(b"\r\n") == self._again
+            if same and self._seen:
+                self.repeated.append(number)
+            else:
+                kept.append(line)
+            self._seen = self._seen or same
+        return b"".join(kept)
+
+    def _decoded(self, raw: bytes) -> bytes:
+        self._ended = not raw
         if self._decoder is None:
-            return raw, not raw
+            return raw
         try:
             text = self._decoder.decode(raw, final=not raw)
         except UnicodeDecodeError:
@@ -314,100 +278,44 @@ class Text(io.RawIOBase):
                 f"{self._encoding}: give a different encoding, such as --read encoding="
                 + ("cp850" if self._encoding == "cp1252" else "cp1252")
             ) from None
-        return text.encode(errors="replace"), not raw
+        return text.encode(errors="replace")
 
-    def skip(self, size: int) -> None:
-        """Read ``size`` bytes, or to the end."""
+    def skip(self, text: str, encoding: str = "utf-8") -> None:
+        """Read past a text at the beginning."""
+        size = len(text.encode(encoding))
         while size and (block := self.read(min(size, 1 << 16))):
             size -= len(block)
 
 
-def without_marks(block: bytes, before: bytes) -> bytes:
-    """Return UTF-8 without byte order marks at line starts; ``before`` is the preceding byte."""
-    block = block.replace(b"\n" + _MARK, b"\n")
-    return block.removeprefix(_MARK) if before == b"\n" else block
+def line_ends(block: bytes) -> NDArray[np.int64]:
+    """Return where line feeds are, faster than `bytes.count` counts them."""
+    return np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
 
 
-def footer_begins(path: Path, encoding: str, n: int, delimiter: str) -> str:
-    """Return the first of n skipped lines at the end of a file, if that is known."""
-    with path.open("rb") as file:
-        if compression(file.read(_BLOCK)) or encoding.startswith(("utf-16", "utf-32")):
-            return ""
-        file.seek(max(0, path.stat().st_size - _BLOCK))
-        lines = file.read().splitlines()
-    signs = f"{delimiter} \t".encode()
-    at = footer_at(lines, n, signs)
-    first = next((line for line in lines[at:] if not is_blank(line, signs)), b"") if at else b""
-    return first.decode(encoding, errors="replace")
+def end_of_table(lines: bytes, signs: bytes, footer: int) -> int:
+    """Return where the last ``footer`` lines begin, and blank ones around them, of whole lines."""
+    end = _behind_value(lines, len(lines), signs)
+    for _ in range(footer):
+        end = max(lines.rfind(b"\n", 0, end), lines.rfind(b"\r", 0, end)) + 1
+        end = _behind_value(lines, end, signs)
+    found = _LINE_END.search(lines, end) if end else None
+    return found.end() if found else end and len(lines)
 
 
-def is_blank(line: AnyStr, signs: AnyStr | None = None) -> bool:
-    """Return whether a line is blank, or holds only these signs."""
-    return not line.strip().strip(signs)
-
-
-def footer_at(lines: Sequence[AnyStr], n: int, signs: AnyStr | None = None) -> int:
-    """Return the number of the line at which the last n lines that are not blank begin."""
-    at = len(lines)
-    while n and at:
-        at -= 1
-        n -= not is_blank(lines[at], signs)
-    while at and signs is not None and is_blank(lines[at - 1], signs):
-        at -= 1  # lines without values above
-    return at
-
-
-def blanks_at(block: bytes, signs: bytes, *, within: bool) -> int:
-    """Return where the lines at the end of a block that hold only these signs begin.
-
-    ``within``: the block begins within a line that holds a value.
-    """
-    end = len(block.rstrip(signs))
-    if not end and not within:
-        return 0
-    found = _LINE_END.search(block, end)
-    if found is None:
-        return len(block)
-    # The line feed may follow in the next block.
-    return found.start() if found[0] == b"\r" and found.end() == len(block) else found.end()
-
-
-def blank_words(path: Path, encoding: str, delimiter: str) -> Iterator[str]:
-    """Yield words on the lines at the end of a file that hold nothing but delimiters."""
-    if n := n_blank_at_end(path, encoding, delimiter):
-        yield ngettext(
-            "%(n)s line without values at the end left out",
-            "%(n)s lines without values at the end left out",
-            n,
-        )
-
-
-def n_blank_at_end(path: Path, encoding: str, delimiter: str) -> int:
-    """Return the number of lines at the end of a file that hold nothing but delimiters."""
-    signs = (delimiter + _BLANKS).encode()
-    with path.open("rb") as file:
-        plain = compression(file.read(_BLOCK)) is None and "\n,".encode(encoding) == b"\n,"
-        at, tail = file.seek(0, io.SEEK_END), b""
-        while plain and at and not tail.rstrip(signs) and len(tail) <= _MOST_HELD:
-            step = min(at, _BLOCK)
-            at = file.seek(at - step)
-            tail = file.read(step) + tail
-        tail = tail[blanks_at(tail, signs, within=False) :]
-    if not plain:
-        with opened_text(path, encoding, delimiter=delimiter) as (_, text):
-            while text.read(_BLOCK):
-                pass
-            tail = text.blanks
-    return sum(delimiter.encode() in line for line in tail.splitlines())
+def _behind_value(lines: bytes, end: int, signs: bytes) -> int:
+    while end:
+        piece = lines[max(0, end - 4096) : end]
+        if kept := piece.rstrip(signs):
+            return end - len(piece) + len(kept)
+        end -= len(piece)
+    return 0
 
 
 @contextmanager
-def opened_text(
-    path: Path, encoding: str, *, counting: bool = False, **options: Any
-) -> Iterator[tuple[pa.OSFile, Text]]:
+def opened_text(path: Path, encoding: str, **options: Any) -> Iterator[tuple[pa.OSFile, Text]]:
     """Open a text file; return its raw stream, which tracks progress, and its text."""
     with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
-        yield raw, Text(plain, encoding, str(path), counting, **options)
+        yield raw, Text(plain, encoding, str(path), **options)
 
 
 @contextmanager
@@ -419,35 +327,27 @@ def opened_lines(path: Path, encoding: str) -> Iterator[Iterator[str]]:
 
 
 def first_lines(
-    path: Path, encoding: str | None, *, asked: bool, footer: int, given: str
+    path: Path, encoding: str | None, *, asked: bool, footer: int, delimiter: str
 ) -> tuple[str, list[str]]:
     """Return the encoding and the first lines of a file, without ``footer`` lines at its end."""
-    size = _SAMPLE
-    while True:
-        with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
-            sample = plain.read(size + 1)
-        whole = len(sample) <= size
-        if asked:
-            used = encoding or find_encoding(sample, str(path))
-        else:
-            used = encoding or marked_encoding(sample) or "utf-8"
-        errors = on_errors(used, asked=asked)
-        try:
-            text = codecs.getincrementaldecoder(used)(errors).decode(sample, final=whole)
-        except UnicodeDecodeError:
-            raise DataError(
-                f"{path}: its bytes are not {used}: give a different encoding, such as "
-                "--read encoding=cp1252"
-            ) from None
-        text = text.removeprefix("\ufeff").replace("\n\ufeff", "\n")
-        lines = list(io.StringIO(text, newline=""))
-        if footer:
-            with opened_text(path, used, asked=asked, footer=footer, delimiter=given) as (_, above):
-                start = io.BufferedReader(above).read(size)
-            whole = len(start) < size
-            lines = list(io.StringIO(start.decode(errors="ignore"), newline=""))
-        if whole or size >= _LARGEST:
-            return used, lines[:_MOST]
-        if len(lines) > _FEW:
-            return used, lines[:-1][:_MOST]
-        size *= 8
+    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+        sample = plain.read(_SAMPLE)
+    if encoding is None:
+        encoding = find_encoding(sample, str(path)) if asked else marked_encoding(sample) or "utf-8"
+    try:
+        codecs.getincrementaldecoder(encoding)(on_errors(encoding, asked=asked)).decode(sample)
+    except UnicodeDecodeError:
+        raise DataError(
+            f"{path}: its bytes are not {encoding}: give a different encoding, such as "
+            "--read encoding=cp1252"
+        ) from None
+    lines: list[str] = []
+    size = 0
+    with opened_text(path, encoding, asked=asked, footer=footer, delimiter=delimiter) as (_, text):
+        file = io.TextIOWrapper(io.BufferedReader(text), "utf-8", errors="replace", newline="")
+        for line in itertools.islice(file, _MOST):
+            lines.append(line)
+            size += len(line)
+            if size > _SAMPLE and len(lines) > _FEW:
+                break
+    return encoding, lines

@@ -1,15 +1,14 @@
 """Rows in JSON lines: one object per line."""
 
-import contextlib
 import csv
 import io
 import json
 import math
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -36,10 +35,8 @@ _BLOCK = 1 << 22
 _NESTED = pa.list_(pa.null())
 #: Longest list of numbers in which each is a column: coordinates have two or three.
 _POINT = 3
-#: Largest depth of nested objects; number of braces and brackets in a line from which the depth is
-#: checked.
+#: Largest depth of nested objects; number of braces and brackets in a line that may be too deep.
 _DEEPEST, _MANY = 64, 256
-_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 #: Keys from the outermost object to a value; joined by dots, they are the name of its column.
 _Keys: TypeAlias = tuple[str, ...]
@@ -72,11 +69,8 @@ class _Lines:
         """
         types: _Types = {}
         line = n_rows = 0
-        deep = False
         for _at, block in _blocks(self.path):
-            here = self._is_deep(block, line)
-            deep = deep or here
-            table, found = self._parsed(block, None, line, here)
+            table, found = self._parsed(block, None, line)
             for keys, kind in found.items():
                 types[keys] = _common(types.get(keys), kind)
             line += _lines(block)
@@ -89,7 +83,7 @@ class _Lines:
             chosen, line = {of_name[n]: types[of_name[n]] for n in columns or names}, 0
             for at, block in _blocks(self.path):
                 self._refuse_nested(chosen, torn, block, line)
-                table, _ = self._parsed(block, chosen, line, deep)
+                table, _ = self._parsed(block, chosen, line)
                 line += _lines(block)
                 for batch in split(iter(table.combine_chunks().to_batches())):
                     yield at, batch
@@ -144,33 +138,19 @@ class _Lines:
                 )
         return types, torn
 
-    def _parsed(
-        self, block: bytes, types: _Types | None, line: int, deep: bool
-    ) -> tuple[pa.Table, _Types]:
+    def _parsed(self, block: bytes, types: _Types | None, line: int) -> tuple[pa.Table, _Types]:
         """Return the rows of some lines, numbered from ``line``, counted from 0.
 
         Only the columns in ``types``; if it is None, all columns, and their types are returned.
-        Lines that may be ``deep`` are parsed without Arrow.
         """
-        from pyarrow import json as arrow_json  # not needed for other formats
-
-        table = None
-        if not deep:
-            reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
-            parsing = arrow_json.ParseOptions(
-                explicit_schema=None if types is None else pa.schema(_fields(_plain(types))),
-                unexpected_field_behavior="infer" if types is None else "ignore",
-            )
-            with contextlib.suppress(pa.ArrowInvalid):
-                parsed = arrow_json.read_json(pa.BufferReader(block), reading, parsing)
-                parsed.validate(full=True)  # texts may not be UTF-8
-                table = parsed
-        if table is not None:
-            found = dict(_leaves(table.schema))
-            while any(pa.types.is_struct(field.type) for field in table.schema):
-                table = table.flatten()
-        if table is None or _doubtful(table, block) or _has_points(table):
+        table = None if _may_be_deep(block) else _by_arrow(block, types)
+        if table is None:
             # Slow, but it explains errors, and reads types that change, which Arrow cannot.
+            return self._slowly(block, types, line)
+        found = dict(_leaves(table.schema))
+        while any(pa.types.is_struct(field.type) for field in table.schema):
+            table = table.flatten()
+        if _doubtful(table, block) or _has_points(table):
             return self._slowly(block, types, line)
         if types is None:
             return table, found
@@ -178,23 +158,6 @@ class _Lines:
         nothing = pa.nulls(len(table), _NESTED)  # lists were refused before
         chosen = [columns.get(keys, nothing) for keys in types]
         return pa.Table.from_arrays(chosen, [_name(keys) for keys in types]), types
-
-    def _is_deep(self, block: bytes, line: int) -> bool:
-        """Return whether some line may be nested so deeply that Arrow would end the process."""
-        signs = np.frombuffer(block, np.uint8)
-        opened = np.flatnonzero((signs == ord("{")) | (signs == ord("[")))
-        times = np.bincount(np.searchsorted(np.flatnonzero(signs == ord("\n")), opened))
-        many = np.flatnonzero(times > _MANY)
-        lines = block.split(b"\n") if len(many) else []
-        for j in many.tolist():
-            bare = np.frombuffer(_TEXT.sub(b"", lines[j]), np.uint8)
-            steps = np.isin(bare, (91, 123)).astype(int) - np.isin(bare, (93, 125))
-            if steps.cumsum().max(initial=0) > _DEEPEST:
-                raise DataError(
-                    f"{self.path}: {self.word} {line + j + 1}: objects and lists are nested more "
-                    f"than {_DEEPEST} deep: flatten them"
-                )
-        return len(many) > 0
 
     def _slowly(self, block: bytes, types: _Types | None, line: int) -> tuple[pa.Table, _Types]:
         rows = [row for _, row in self._objects(block, line)]
@@ -249,20 +212,41 @@ class _Lines:
                     )
 
 
+def _may_be_deep(block: bytes) -> bool:
+    """Return whether a line may be nested so deeply that Arrow would end the process."""
+    signs = np.frombuffer(block, np.uint8)
+    opened = np.flatnonzero((signs == ord("{")) | (signs == ord("[")))
+    lines = np.searchsorted(np.flatnonzero(signs == ord("\n")), opened)
+    return bool(np.bincount(lines).max(initial=0) > _MANY)
+
+
+def _by_arrow(block: bytes, types: _Types | None) -> pa.Table | None:
+    from pyarrow import json as arrow_json  # not needed for other formats
+
+    reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    parsing = arrow_json.ParseOptions(
+        explicit_schema=None if types is None else pa.schema(_fields(_plain(types))),
+        unexpected_field_behavior="infer" if types is None else "ignore",
+    )
+    try:
+        table = arrow_json.read_json(pa.BufferReader(block), reading, parsing)
+        table.validate(full=True)  # texts may not be UTF-8
+    except pa.ArrowInvalid:
+        return None
+    return table
+
+
 def _joined(names: list[str]) -> str:
-    """Return names as an option takes them."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()
 
 
 def _plain(types: _Types) -> _Types:
-    """Return the names that do not come from lists."""
     return {keys: kind for keys, kind in types.items() if not pa.types.is_nested(kind)}
 
 
 def _leaves(fields: Any, outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType]]:
-    """Yield the keys and type of each value in the fields of a schema, or of an object type."""
     for field in fields:
         keys = (*outer, field.name)
         if pa.types.is_struct(field.type):
@@ -272,7 +256,6 @@ def _leaves(fields: Any, outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType
 
 
 def _fields(types: _Types) -> list[pa.Field]:
-    """Return fields, with nested objects, for values of these keys."""
     inner: dict[str, _Types] = {}
     for (first, *rest), kind in types.items():
         inner.setdefault(first, {})[tuple(rest)] = kind
@@ -330,7 +313,6 @@ def _lines(block: bytes) -> int:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield how many bytes of the file have been read, and whole lines."""
     with (
         pa.OSFile(str(path)) as raw,
         decompressed(raw) as plain,
@@ -346,7 +328,6 @@ def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _common(one: pa.DataType | None, other: pa.DataType) -> pa.DataType:
-    """Return the type of a column that has values of both."""
     if pa.types.is_timestamp(other):
         other = pa.string()  # JSON has no dates: the meaning of texts is decided elsewhere
     if one is None or pa.types.is_null(one):
@@ -375,17 +356,18 @@ class _Number(str):
 
 
 def _object(text: bytes, where: str) -> dict[str, Any]:
-    """Return the object in a line; raises `DataError` if there is none."""
     try:
         row = json.loads(
             text, parse_int=_Number, parse_float=_Number, parse_constant=_Number,
-            object_pairs_hook=_Once(where),
+            object_pairs_hook=partial(_once, where),
         )  # fmt: skip
     except UnicodeDecodeError:
         raise DataError(f"{where} is not UTF-8: save the file as UTF-8") from None
     except DataError:
         raise
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise DataError(f"{where}: objects and lists are nested too deeply: flatten them") from None
+    except ValueError as error:
         if b"\0" in text:
             raise DataError(f"{where} is not UTF-8: save the file as UTF-8") from None
         raise DataError(
@@ -400,18 +382,12 @@ def _object(text: bytes, where: str) -> dict[str, Any]:
     return row
 
 
-@dataclass(frozen=True)
-class _Once:
-    """Makes a dict of the pairs of an object; no key may occur twice."""
-
-    where: str
-
-    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        row = dict(pairs)
-        if len(row) < len(pairs):
-            twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-            raise DataError(f"{self.where} has the key {twice!r} twice: rename one of the two")
-        return row
+def _once(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise DataError(f"{where} has the key {twice!r} twice: rename one of the two")
+    return row
 
 
 def _type(values: list[Any]) -> pa.DataType:

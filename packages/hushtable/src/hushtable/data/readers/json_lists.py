@@ -4,7 +4,7 @@ import io
 import json
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -20,12 +20,15 @@ from hushtable.errors import DataError, UsageError
 _WINDOW, _LONGEST = 1 << 20, 1 << 26
 #: Number of labels from which they count as those of rows, even if they are no numbers.
 _FEW = 20
-_BLANKS = re.compile(r"[ \t\r\n]*")
+_BETWEEN = re.compile(r"\s*([,\]])\s*")
+_MISSING = "a comma or the end of the list is missing"
+_CUT = "the file ends in the middle: was it truncated? Export it again"
+# As texts, because numbers may be longer than Python converts.
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
-    """Open a text in a Unicode encoding, decompressed."""
     with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
         mark = marked_encoding(plain.read(4))
     encoding = {None: "utf-8", "utf-8": "utf-8-sig"}.get(mark) or mark
@@ -42,28 +45,16 @@ def json_file(path: Path, layout: FileLayout) -> Reader:
     if layout.unasked is not None and path.suffix.lower() != ".json":
         return lines_file(path, layout)
     with unchanged(path), _opened(path) as file:
-        window = _Window(file, path)
-        if window.peek() == "[":
-            copy = Copy.of(str(path), ".jsonl")
-            with copy.path.open(
-                "w", encoding="utf-8", errors="surrogateescape", newline="\n"
-            ) as lines:
-                n = 0
-                for n, text in enumerate(window.elements(), 1):  # noqa: B007 # the number remains
-                    # Line breaks occur only between values: within texts they are escaped.
-                    lines.write(text.replace("\n", " ").replace("\r", " ") + "\n")
-            window.end()
-            if not n and layout.unasked is None:
-                raise DataError(f"{path}: the list contains no objects: needs one per row")
-            return copy.reader(lambda rows: lines_file(rows, layout, "object"))
+        start = file.read(_WINDOW).lstrip()
+        if start.startswith("["):
+            return _of_list(path, layout, start[1:].lstrip(), file)
         if layout.unasked is not None:
             raise UsageError(
                 f"{path}: does not begin with a list, so which objects are rows could only be "
                 "guessed from them, which is not allowed when no person can be asked: write a list "
                 "of objects, or let the file's name end in .jsonl if each line is a row"
             )
-        if window.peek():
-            _check_lines(path, window)
+        _check_lines(path, start, file)
     if file.encoding == "utf-8":
         return lines_file(path, layout)
     copy = Copy.of(str(path), ".jsonl")
@@ -72,17 +63,59 @@ def json_file(path: Path, layout: FileLayout) -> Reader:
     return copy.reader(lambda rows: lines_file(rows, layout))
 
 
-def _check_lines(path: Path, window: "_Window") -> None:
-    """Raise `DataError` if a file that is not a list does not hold an object in each line."""
-    first = window.value()
-    if window.peek():
-        if "\n" in first:
+def _of_list(path: Path, layout: FileLayout, start: str, file: TextIO) -> Reader:
+    copy, n = Copy.of(str(path), ".jsonl"), 0
+    with copy.path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+        for text in _elements(path, start, file):
+            # Line breaks occur only between values: within texts they are escaped.
+            lines.write(text.replace("\n", " ").replace("\r", " ") + "\n")
+            n += 1
+    if not n and layout.unasked is None:
+        raise DataError(f"{path}: the list contains no objects: needs one per row")
+    return copy.reader(lambda rows: lines_file(rows, layout, "object"))
+
+
+def _elements(path: Path, text: str, file: TextIO) -> Iterator[str]:
+    at, n, sign = 0, 0, text[:1]
+    while sign != "]":
+        try:
+            _value, end = _DECODER.raw_decode(text, at)
+            between = _BETWEEN.match(text, end)
+            if between is None:
+                raise json.JSONDecodeError(_MISSING, text, end)
+        except RecursionError:
             raise DataError(
-                f"{path}: its objects take several lines each: write one object per line (jq -c "
-                ".), or a list of them"
+                f"{path}: object {n + 1}: objects and lists are nested too deeply: flatten them"
+            ) from None
+        except json.JSONDecodeError as error:
+            if len(text) - at > _LONGEST:
+                raise DataError(
+                    f"{path}: object {n + 1} is larger than {_LONGEST >> 20} MB: write smaller ones"
+                ) from None
+            is_cut = not text[error.pos :].strip() or (
+                error.pos > at and error.pos > len(text) - 16 and not error.msg.startswith(_MISSING)
             )
-        return
-    only = json.loads(first, parse_int=str, parse_float=str)
+            is_cut = is_cut or error.msg.startswith("Unterminated")
+            block = file.read(max(_WINDOW, len(text) - at)) if is_cut else ""
+            if not block:
+                words = _CUT if is_cut else f"this is not JSON ({error.msg}): export the file again"
+                raise DataError(f"{path}: object {n + 1}: {words}") from None
+            text, at = (text[at:] + block).lstrip(), 0
+            continue
+        yield text[at:end]
+        at, n, sign = between.end(), n + 1, between[1]
+    if text[at + (n == 0) :].strip() or file.read(_WINDOW).strip():
+        raise DataError(f"{path}: there is text after the end of the list")
+
+
+def _check_lines(path: Path, start: str, file: TextIO) -> None:
+    first, _, more = start.partition("\n")
+    try:
+        only = _DECODER.decode(first)
+        if more.strip():
+            return
+    except (ValueError, RecursionError):
+        only = _whole(path, start + file.read(_LONGEST), first)
     if not isinstance(only, dict):
         return
     if _is_frame(only):
@@ -101,15 +134,32 @@ def _check_lines(path: Path, window: "_Window") -> None:
             f"of its own, for example in Python: pathlib.Path({written!r}).write_text(json.dumps("
             f"json.loads(pathlib.Path({whole!r}).read_text('utf-8')){at}))"
         )
-    if "\n" in first:
+    if "\n" in start.strip():
         raise DataError(
             f"{path}: holds one object over several lines, and no list of objects: write one "
             "object per row, in a line of its own (in pandas, orient='records')"
         )
 
 
-def _lists(value: dict[str, Any], outer: tuple[str, ...]) -> Iterator[tuple[Sequence[str], Any]]:
-    """Yield the keys that lead to lists of objects, and the lists."""
+def _whole(path: Path, text: str, first: str) -> Any:
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except RecursionError:
+        raise DataError(f"{path}: line 1: objects are nested too deeply: flatten them") from None
+    except json.JSONDecodeError as error:
+        is_cut = error.pos > len(text) - 16 or error.msg.startswith("Unterminated")
+        if is_cut and text.strip():
+            raise DataError(f"{path}: line {error.lineno}: {_CUT}") from None
+        return None
+    if text[end:].strip() and "\n" in text[:end]:
+        raise DataError(
+            f"{path}: its objects take several lines each: write one object per line (jq -c .), or "
+            "a list of them"
+        )
+    return None if text[end:].strip() else value
+
+
+def _lists(value: dict[str, Any], outer: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     for key, inner in value.items():
         if isinstance(inner, dict):
             yield from _lists(inner, (*outer, key))
@@ -127,95 +177,3 @@ def _is_frame(row: dict[str, Any]) -> bool:
     labels, alike = values[0].keys(), all(value.keys() == values[0].keys() for value in values)
     numbered = any(all(label.isdigit() for label in one) for one in (row, labels))
     return alike and (numbered or max(len(row), len(labels)) >= _FEW)
-
-
-_CUT = "the file ends in the middle: was it truncated? Export it again"
-
-
-class _Window:
-    """A file of JSON, a part of it at a time."""
-
-    def __init__(self, file: TextIO, path: Path) -> None:
-        self._file, self._path = file, path
-        self._text, self._at, self._line = "", 0, 1
-        # As texts, because numbers may be longer than Python converts.
-        self._parse = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
-
-    def error(self, words: str) -> DataError:
-        """Return an error about the current position."""
-        line = self._line + self._text.count("\n", 0, self._at)
-        return DataError(f"{self._path}: line {line}: {words}")
-
-    def _more(self) -> bool:
-        """Read on, and forget the parsed part; return whether there was more."""
-        if len(self._text) - self._at > _LONGEST:
-            raise self.error(f"an object is larger than {_LONGEST >> 20} MB: write smaller ones")
-        block = self._file.read(max(_WINDOW, len(self._text) - self._at))
-        self._line += self._text.count("\n", 0, self._at)
-        self._text, self._at = self._text[self._at :] + block, 0
-        return bool(block)
-
-    def peek(self) -> str:
-        """Return the next character that is not blank, without consuming it; empty at the end."""
-        while True:
-            self._at = _BLANKS.match(self._text, self._at).end()  # type: ignore[union-attr] # it does
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if not self._more():
-                return ""
-
-    def take(self, signs: str) -> str:
-        """Return the next character, which must be one of ``signs``."""
-        sign = self.peek()
-        if not sign:
-            raise self.error(_CUT)
-        if sign not in signs:
-            raise self.error(f"has {sign!r} where JSON has one of {' '.join(signs)}")
-        self._at += 1
-        return sign
-
-    def value(self) -> str:
-        """Return the next value, as written."""
-        if not self.peek():
-            self.take("{[")
-        while True:
-            try:
-                _, end = self._parse(self._text, self._at)
-            except json.JSONDecodeError as error:
-                cut = error.pos > len(self._text) - 16 or error.msg.startswith("Unterminated")
-                if cut and self._more():
-                    continue
-                cut = cut and error.pos > self._at  # else not even its first sign is JSON
-                self._at = self._at if cut else error.pos
-                words = _CUT if cut else f"this is not JSON ({error.msg}): export the file again"
-                raise self.error(words) from None
-            except RecursionError:
-                raise self.error("objects and lists are nested too deeply: flatten them") from None
-            # A number at the end may continue.
-            if end < len(self._text) or self._text[end - 1] in '}]"' or not self._more():
-                text, self._at = self._text[self._at : end], end
-                return text
-
-    def elements(self) -> Iterator[str]:
-        """Yield the values of a list."""
-        self.take("[")
-        if self.peek() == "]":
-            self.take("]")
-            return
-        parse = self._parse
-        while True:
-            self.peek()
-            try:  # the fast path, for a complete element
-                _, end = parse(self._text, self._at)
-                text, sign = self._text[self._at : end], self._text[end]
-                self._at = end + 1 if sign in ",]" else end
-            except (ValueError, IndexError, RecursionError):
-                text, sign = self.value(), ""
-            yield text
-            if sign != "," and (sign == "]" or self.take(",]") == "]"):
-                return
-
-    def end(self) -> None:
-        """Refuse anything after the list."""
-        if self.peek():
-            raise self.error("there is text after the end of the list")

@@ -440,7 +440,7 @@ class _Opening:
 
     def _of_archive(self, path: Path) -> Reader:
         there, wanted = members(path), self.layout.member
-        names = {name for one in there for name in (one.name, PurePosixPath(one.name).name)}
+        names = {name for one in there for name in (one.filename, PurePosixPath(one.filename).name)}
         if wanted is None and self.kept.get("member") in names:
             wanted = str(self.kept["member"])
         if wanted is not None:
@@ -448,7 +448,7 @@ class _Opening:
         kept = {name: value for name, value in self.kept.items() if name != "member"}
         below = replace(self, layout=replace(self.layout, member=None), kept=kept)
         member, words = chosen(path, there, wanted, _rank_in_archive)
-        copy, name = extracted(path, member), PurePath(member.name)
+        copy, name = extracted(path, member), PurePath(member.filename)
         rows = copy.reader(lambda plain: below._opened(plain, name, unpacked=True))
         return replace(rows, found=(*words, *rows.found))
 

@@ -6,31 +6,40 @@ import shlex
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 from xml.etree import ElementTree
 
 import pyarrow as pa
 
-from hushtable.data.readers.dialect import check_named
+from hushtable.data.readers.dialect import Header, Record, check_once, find_header
 from hushtable.data.readers.memory import arrow
-from hushtable.data.readers.reader import FileLayout, Reader, Unasked, as_name
+from hushtable.data.readers.reader import FileLayout, Reader, as_name
 from hushtable.data.readers.sheet_parts import (
-    Hidden,
     cell,
     column_number,
     errors,
-    hidden,
-    hidden_words,
-    is_archive,
     letters,
+    opendocument_errors,
+    parts,
 )
-from hushtable.data.readers.sheet_rows import Cells, check_rows, check_side_by_side, row_words
-from hushtable.data.readers.totals import left_out_words
+from hushtable.data.readers.totals import (
+    MOST_BELOW,
+    FirstRows,
+    below_error,
+    below_words,
+    label_of,
+    left_out_words,
+    repeated_words,
+    subtotals_words,
+)
 from hushtable.data.sentinels import WORDS
 from hushtable.errors import DataError, UsageError
 from hushtable.language import _
+
+Cells: TypeAlias = list[list[Any]]
 
 #: A sheet and its columns, as Excel writes them.
 _COLUMNS = re.compile("'?(?P<sheet>.+?)'?!(?P<first>[A-Z]{1,3}):(?P<last>[A-Z]{1,3})")
@@ -42,10 +51,8 @@ _DAMAGED = (
 _SAVE = "open it and save it as .xlsx"
 
 
-def cells_of(
-    path: Path, wanted: str | None, *, asked: bool = True
-) -> tuple[str, Cells, list[Any], Hidden]:
-    """Return the name of a sheet, its cells, merged cells, and hidden rows and columns.
+def cells_of(path: Path, wanted: str | None, *, asked: bool = True) -> tuple[str, Cells, list[Any]]:
+    """Return the name of a sheet, its cells, and its merged cells.
 
     ``wanted`` may end in columns, as in ``Sheet1!A:F``: then cells of other columns are empty. A
     formula without a value is refused if a person is ``asked``, and otherwise missing.
@@ -54,18 +61,23 @@ def cells_of(
 
     _check_start(path)
     try:
-        _check_opendocument(path)
+        files = parts(path)
+        failed = opendocument_errors(path) if "content.xml" in files else set()
         with path.open("rb") as file, calamine.CalamineWorkbook.from_object(file) as book:
             wanted, columns = _of_columns(wanted, book.sheet_names)
             sheet = _one_sheet(book, path, wanted)
             cells = sheet.to_python(skip_empty_area=False)
             merged = sheet.merged_cell_ranges or []
-        if is_archive(path):
+        if "xl/workbook.xml" in files:
             for row, column, text in errors(path, sheet.name, asked=asked):
                 cells[row][column] = text
-        elif asked:
+        elif asked and sheet.name in failed:
+            raise DataError(
+                f"{path}: sheet {sheet.name!r} holds a formula with an error: correct it, empty "
+                "the cell, or save the workbook as .xlsx"
+            )
+        elif asked and not files:
             _check_texts(path, sheet.name, cells)
-        gone = hidden(path, sheet.name)
     except (DataError, UsageError):
         raise
     except calamine.PasswordError:
@@ -78,11 +90,10 @@ def cells_of(
         before = [""] * columns.start
         cells = [before + row[columns] for row in cells]
         merged = [(a, b) for a, b in merged if columns.start <= a[1] and b[1] < columns.stop]
-    return sheet.name, cells, merged, gone
+    return sheet.name, cells, merged
 
 
 def _of_columns(wanted: str | None, names: Sequence[str]) -> tuple[str | None, slice | None]:
-    """Split ``Sheet1!A:F`` into the name of a sheet and the columns, if no sheet has that name."""
     found = _COLUMNS.fullmatch(wanted or "")
     if wanted in names or found is None:
         return wanted, None
@@ -111,16 +122,6 @@ def _check_start(path: Path) -> None:
         raise DataError(
             f"{path}: not a workbook: {_SAVE}, or rename it to .csv if it is text with a delimiter"
         )
-
-
-def _check_opendocument(path: Path) -> None:
-    """Raise `ElementTree.ParseError` for broken XML, on which calamine would hang."""
-    if is_archive(path):
-        with zipfile.ZipFile(path) as archive:
-            if "content.xml" in archive.namelist():
-                with archive.open("content.xml") as file:
-                    for _, element in ElementTree.iterparse(file):
-                        element.clear()
 
 
 def _check_texts(path: Path, sheet: str, cells: Cells) -> None:
@@ -186,158 +187,177 @@ def as_column(values: list[Any]) -> pa.Array:
     return pa.array(values)
 
 
-#: Number of rows in which the names are searched.
-_FIRST = 30
+#: Number of rows in which the names are searched, and of those that others are compared with.
+_FIRST = 100
+#: Largest share of the rows that a second table next to the first fills.
+_SHORT = 0.8
 
 
 def sheet_file(path: Path, layout: FileLayout) -> Reader:
     """Read the only sheet with rows, or the one that ``layout`` names, into memory."""
-    unasked = layout.unasked
-    check_named(layout, str(path))
-    sheet, cells, merged, gone = cells_of(path, layout.sheet, asked=unasked is None)
-    where = f"{path}: sheet {sheet!r}"
-    skipped = layout.skip_lines or 0
-    if layout.header is False:
-        header, first = None, skipped
-    else:
-        header = skipped if layout.skip_lines is not None else _header(cells, where, unasked)
-        first = header + 1
-    every, places = _rows(cells, first, layout, where)
-    width = max(map(len, cells), default=0)
-    used = [j for j in range(width) if any(cells[i][j] != "" for i in places)]
-    if header is None:
-        names = {j: f"column {k}" for k, j in enumerate(used, 1)}
-    else:
-        names = _names(cells, header, where)
-    found = [_("%(n)s rows above the names left out", n=header)] if header else []
-    if unasked is None:
-        found += _name_index(names, used, cells, places, header or 0, where)
-        check_side_by_side(cells, places, names, where, sheet)
-        _refuse_merged(merged, first - (header is not None), cells, where)
-        check_rows(cells, places, names, where, layout)
-    _refuse_twice(names, header or 0, where)
-    order = sorted(names)
-    made = as_column if unasked is None else as_texts
-    columns = [made([cells[i][j] for i in places]) for j in order]
-    table = pa.Table.from_arrays(columns, [names[j] for j in order])
-    if below := every[len(places) :]:
-        found.append(left_out_words(len(below), row_words(cells[below[0]])))
-    return replace(
-        arrow(table),
-        source=str(path),
-        n_bytes=path.stat().st_size,
-        bytes_read=lambda: path.stat().st_size,
-        place=lambda row: _("row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(sheet)),
-        found=(*found, *hidden_words(gone, places, order)),
-    )
+    return _Sheet.of(path, layout).reader()
 
 
-def _rows(cells: Cells, first: int, layout: FileLayout, where: str) -> tuple[list[int], list[int]]:
-    """Return the numbers of all rows from one on, and of the rows that are not left out.
+@dataclass
+class _Sheet:
+    path: Path
+    layout: FileLayout
+    name: str
+    #: By row, then by column, from the first of the sheet on; "" is an empty cell.
+    cells: Cells
+    #: Corners of merged cells.
+    merged: Sequence[Any]
+    #: Numbers of the columns that hold anything, and of the rows below the names that do.
+    columns: list[int]
+    places: list[int]
+    header: Header
+    where: str
+    found: list[str]
 
-    A row without any value does not count, like a blank line of a CSV file.
-    """
-    every = [i for i in range(first, len(cells)) if any(value != "" for value in cells[i])]
-    places = every[: max(0, len(every) - layout.footer)]
-    if every and not places and layout.unasked is None:
-        raise DataError(
-            f"{where} has {len(every):,} rows below the names, and --read "
-            f"skip_footer={layout.footer} "
-            "leaves out all of them: lower it"
+    @classmethod
+    def of(cls, path: Path, layout: FileLayout) -> "_Sheet":
+        name, cells, merged = cells_of(path, layout.sheet, asked=layout.unasked is None)
+        where, start = f"{path}: sheet {name!r}", layout.skip_lines or 0
+        width = max(map(len, cells), default=0)
+        columns = [j for j in range(width) if any(row[j] != "" for row in cells[start:])]
+        filled = [i for i in range(start, len(cells)) if any(value != "" for value in cells[i])]
+        if not filled or (start and filled[0] > start):
+            raise DataError(
+                f"{where} has no row {start + 1}: lower --read skip_lines=..." if start else
+                f"{where} is empty: needs a row of names, and rows of values below it"
+            )  # fmt: skip
+        first = [Record(i, i + 1, [as_name(cells[i][j]) for j in columns]) for i in filled[:_FIRST]]
+        header = find_header(first, layout, start, where, "row", labels=[*map(letters, columns)])
+        below = [i for i in filled if i >= header.body]
+        places, found = below[: max(0, len(below) - layout.footer)], list(header.found)
+        if below and not places and layout.unasked is None:
+            raise DataError(
+                f"{where} has {len(below):,} rows below the names, and --read "
+                f"skip_footer={layout.footer} leaves out all of them: lower it"
+            )
+        sheet = cls(path, layout, name, cells, merged, columns, places, header, where, found)
+        if below[len(places) :]:
+            n, begins = len(below) - len(places), sheet.words(below[len(places)])
+            found.append(left_out_words(n, begins))
+        if layout.unasked is None:
+            sheet.check()
+        check_once(header, where, "row")
+        return sheet
+
+    def texts(self, i: int) -> list[str]:
+        """Return a row's cells as texts."""
+        return [as_name(self.cells[i][j]) for j in self.columns]
+
+    def words(self, i: int) -> str:
+        """Return a row's cells as one text."""
+        return " | ".join(self.texts(i))
+
+    def reader(self) -> Reader:
+        size, places = self.path.stat().st_size, self.places
+        names = dict(zip(self.columns, self.header.names, strict=True))
+        order = [j for j, name in names.items() if name not in self.header.left_out]
+        made = as_column if self.layout.unasked is None else as_texts
+        rows = [self.cells[i] for i in places]
+        columns = [made([row[j] for row in rows]) for j in order]
+        return replace(
+            arrow(pa.Table.from_arrays(columns, [names[j] for j in order])),
+            source=str(self.path),
+            n_bytes=size,
+            bytes_read=lambda: size,
+            place=lambda row: _(
+                "row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(self.name)
+            ),
+            found=tuple(self.found),
         )
-    return every, places
 
+    def check(self) -> None:
+        """Raise `DataError` if there is more than one table, or a row is no row of it."""
+        self._check_side_by_side()
+        self._check_merged()
+        head = None if self.header.at is None else self.cells[self.header.at.first]
+        again = [i for i in self.places if self.cells[i] == head and len(self.columns) > 1]
+        if again:
+            self.places = [i for i in self.places if i not in again]
+            self.found.append(repeated_words([i + 1 for i in again]))
+        if self.layout.skip_footer == 0 or not self.places:
+            return
+        last = [self.texts(i) for i in self.places[-MOST_BELOW:]]
+        some = [self.texts(i) for i in self.places[:_FIRST]]
+        first = FirstRows.of(some, len(self.columns))
+        for k in range(1, len(self.places)):
+            if self.places[k] - self.places[k - 1] > 1:
+                row = self.texts(self.places[k])
+                if first.is_names(row) or first.is_bare(row) or sum(map(bool, row)) == 1:
+                    self._refuse_below(k, "another table or notes")
+        n = max(0, min(first.n_below(last), len(self.places) - 3))
+        always = [self.columns[j] for j in first.always]
+        gaps = (
+            i for i in self.places
+            if "" in self.cells[i] and any(self.cells[i][j] == "" for j in always)
+        )  # fmt: skip
+        among = [i for i in gaps if first.is_total(label_of(self.texts(i)))]
+        if among and among[0] not in self.places[len(self.places) - n :]:
+            numbers = [i + 1 for i in among]
+            words = subtotals_words("row", numbers, len(among), self.words(among[0]))
+            raise DataError(f"{self.where}: {words}")
+        if n:
+            self._refuse_below(len(self.places) - n, "totals or notes")
 
-def _name_index(
-    names: dict[int, str],
-    used: Sequence[int],
-    cells: Cells,
-    places: Sequence[int],
-    header: int,
-    where: str,
-) -> list[str]:
-    """Name the first column if it is the only one without a name, and return words on it.
+    def _refuse_below(self, k: int, what: str) -> NoReturn:
+        first, last = self.places[k] + 1, self.places[-1] + 1
+        words = below_words("row", first, last, what, self.words(self.places[k]))
 
-    Raises `DataError` for other columns with values and without a name. If the first row has no
-    other value, it is not a row: pandas writes names of indexes there.
-    """
-    nameless = [j for j in used if j not in names]
-    if not nameless:
-        return []
-    j = nameless[0]
-    if nameless == [used[0]] and len(used) > 1 and any(cells[places[0]][k] != "" for k in used[1:]):
-        names[j] = "column 1"
-        return [f"column {letters(j)} has no name: called {names[j]!r}"]
-    i = next(i for i in places if cells[i][j] != "")
-    raise DataError(
-        f"{where}: column {letters(j)} has values, such as {as_name(cells[i][j])!r} in "
-        f"{cell(i, j)}, but no name in row {header + 1}: name it, empty it, or specify where the "
-        "names are with --read skip_lines=N or --read no_header=true"
-    )
+        def read_without(n: int) -> None:
+            _Sheet.of(self.path, replace(self.layout, skip_footer=n))
 
+        n = len(self.places) - k + self.layout.footer
+        raise below_error(f"{self.where}: {words}", n, read_without)
 
-def _names(cells: Cells, header: int, where: str) -> dict[int, str]:
-    """Return the names in the row of this number, by column."""
-    if header >= len(cells):
-        raise DataError(f"{where} has no row {header + 1}: lower --read skip_lines=...")
-    return {j: as_name(value) for j, value in enumerate(cells[header]) if value != ""}
+    def _check_merged(self) -> None:
+        """Refuse merged cells in the table: except for the first, their values would be missing."""
+        first = self.header.body if self.header.at is None else self.header.at.first
+        for (top, left), (bottom, right) in self.merged:
+            if bottom >= first and top < len(self.cells) and left < len(self.cells[top]):
+                raise DataError(
+                    f"{self.where}: the cells {cell(top, left)}:{cell(bottom, right)} are merged, "
+                    "and hold a single value: unmerge them, and fill in each cell"
+                )
 
+    def _check_side_by_side(self) -> None:
+        """Raise `DataError` if two tables are side by side, with an empty column between them."""
+        names = dict(zip(self.columns, self.header.names, strict=True))
+        blocks: list[list[int]] = []
+        for j in self.columns:
+            if names[j] in self.header.left_out:
+                continue
+            if not blocks or j - blocks[-1][-1] > 1:
+                blocks.append([])
+            blocks[-1].append(j)
+        if len(blocks) < 2:
+            return
+        sizes = [self._n_rows(block) for block in blocks]
+        short = (
+            0 < n <= _SHORT * len(self.places) and len(block) > 1
+            and all(self.cells[i][j] != "" for i in self.places[:n] for j in block)
+            for n, block in zip(sizes, blocks, strict=True)
+        )  # fmt: skip
+        if not any(short):
+            return
+        spans = [f"{letters(block[0])}:{letters(block[-1])}" for block in blocks]
+        parts = [f"{span} ({n:,} rows)" for span, n in zip(spans, sizes, strict=True)]
+        largest = spans[max(range(len(spans)), key=lambda k: sizes[k] * len(blocks[k]))]
+        sheet = f"{self.name}!{largest}"
+        words = (
+            f"{self.where}: there seem to be several tables side by side, in the columns "
+            f"{', '.join(parts[:-1])} and {parts[-1]}. With the sheet, give the columns of the "
+            "table to read"
+        )
+        with suppress(DataError):
+            _Sheet.of(self.path, replace(self.layout, sheet=sheet))
+            words += f"\nAdd: --read {shlex.quote(f'sheet={sheet}')}"
+        raise DataError(words)
 
-def _refuse_twice(names: dict[int, str], header: int, where: str) -> None:
-    first: dict[str, int] = {}
-    for j, name in names.items():
-        if (i := first.setdefault(name, j)) != j:
-            raise DataError(
-                f"{where}: column {name!r} is listed twice, in {cell(header, i)} and "
-                f"{cell(header, j)}: rename one of the two"
-            )
-
-
-def _header(cells: Cells, where: str, unasked: Unasked | None) -> int:
-    """Return the number of the header row: the first that has a text in each used column.
-
-    If no person can be asked, the first that holds the names of a schema.
-    """
-    if unasked is not None:
-        named = (i for i, row in enumerate(cells) if unasked.is_header([*map(as_name, row)]))
-        if (at := next(named, None)) is None:
-            raise DataError(
-                f"{where}: no row contains all required column names, {list(unasked.names)[:5]}: "
-                "add a header row above the others"
-            )
-        return at
-    width = max((sum(v != "" for v in row) for row in cells[:_FIRST]), default=0)
-    for i, row in enumerate(cells[:_FIRST]):
-        filled = [value for value in row if value != ""]
-        # Lines above a table fill one or two cells.
-        if filled and (2 * len(filled) > width or _is_above_index(row, cells[i + 1 : _FIRST])):
-            other = next((j for j, v in enumerate(row) if not isinstance(v, str)), None)
-            if other is None:
-                return i
-            raise DataError(
-                f"{where}: row {i + 1} should hold the names of the columns, but {cell(i, other)} "
-                f"holds {row[other]}: confirm that it is a row of values (--read no_header=true), "
-                f"or that "
-                f"these are names (--read skip_lines={i})\nAdd: --read no_header=true"
-            )
-    raise DataError(f"{where} is empty: needs a row of names, and rows of values below it")
-
-
-def _is_above_index(row: list[Any], below: Cells) -> bool:
-    """Return whether a row names only the second of two columns, above numbers or dates.
-
-    So pandas writes a series.
-    """
-    used = sorted({j for other in below for j, value in enumerate(other) if value != ""})
-    filled = [j for j, value in enumerate(row) if value != ""]
-    return len(used) == 2 and filled == used[1:] and not all(isinstance(v, str) for v in below[0])
-
-
-def _refuse_merged(merged: Any, first: int, cells: Cells, where: str) -> None:
-    """Refuse merged cells in the table: except for the first, their values would be missing."""
-    for (top, left), (bottom, right) in merged:
-        if bottom >= first and top < len(cells) and left < len(cells[top]):
-            raise DataError(
-                f"{where}: the cells {cell(top, left)}:{cell(bottom, right)} are merged, and hold "
-                "a single value: unmerge them, and fill in each cell"
-            )
+    def _n_rows(self, block: Sequence[int]) -> int:
+        rows = enumerate(self.places, 1)
+        filled = [k for k, i in rows if any(self.cells[i][j] != "" for j in block)]
+        return max(filled, default=0)

@@ -1,28 +1,25 @@
-"""Files within a workbook: errors, formulas without values, hidden rows and columns."""
+"""Files within a workbook: errors, and formulas without values, which calamine reads as empty."""
 
 import zipfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 from xml.etree import ElementTree
 
 from hushtable.errors import DataError
-from hushtable.language import _, ngettext
 
 _ERROR_OR_FORMULA = (b't="e"', b"t='e'", b"<f>", b"<f ", b"<f/", b":f>", b":f ", b":f/")
-_HIDDEN = (b'hidden="1"', b'hidden="true"', b"hidden='1'", b"hidden='true'")
-#: Attributes in which LibreOffice states that a formula failed, and what is hidden.
+#: The attribute in which LibreOffice states that a formula failed.
 _CALC = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}value-type"
-#: Number of rows of the largest sheets.
-_MOST = 1 << 20
-_OPENDOCUMENT_HIDDEN = (b':visibility="collapse"', b':visibility="filter"')
 
 
-def is_archive(path: Path) -> bool:
-    """Return whether a workbook is an archive, unlike an old .xls, which may contain one."""
+def parts(path: Path) -> list[str]:
+    """Return the files within a workbook; none in an old .xls, which may contain an archive."""
     with path.open("rb") as file:
-        return file.read(2) == b"PK"
+        if file.read(2) != b"PK":
+            return []
+        with zipfile.ZipFile(file) as archive:
+            return archive.namelist()
 
 
 def errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, str]]:
@@ -32,10 +29,6 @@ def errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, s
     for a formula without a value: programs that write workbooks may leave its calculation to Excel.
     """
     with zipfile.ZipFile(path) as archive:
-        if "xl/workbook.xml" not in archive.namelist():
-            if asked:
-                _refuse_errors(archive, path, sheet)
-            return
         part = _part(archive, sheet)
         with archive.open(part) as file:
             if not _has(file, _ERROR_OR_FORMULA):  # most sheets, which then are not parsed twice
@@ -65,87 +58,7 @@ def errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, s
                         )
 
 
-@dataclass(frozen=True)
-class Hidden:
-    """Numbers, from 0, of the rows and columns that a sheet does not show."""
-
-    rows: frozenset[int] = frozenset()
-    columns: frozenset[int] = frozenset()
-
-
-def hidden_words(gone: Hidden, rows: Sequence[int], columns: Sequence[int]) -> tuple[str, ...]:
-    """Return words on hidden rows and columns of a sheet that are read."""
-    n_rows = len(gone.rows.intersection(rows))
-    names = [letters(j) for j in columns if j in gone.columns]
-    rows_too = ngettext("%(n)s hidden row", "%(n)s hidden rows", n_rows)
-    parts = [rows_too] if n_rows else []
-    if names:
-        more = _(" and %(n)s more", n=len(names) - 5) if len(names) > 5 else ""
-        listed = ", ".join(names[:5]) + more
-        parts.append(
-            ngettext(
-                "hidden column %(names)s", "hidden columns %(names)s", len(names), names=listed
-            )
-        )
-    words = ngettext("%(what)s is read", "%(what)s are read", n_rows + len(names),
-                     what=_(" and ").join(parts))  # fmt: skip
-    return (words,) if parts else ()
-
-
-def hidden(path: Path, sheet: str) -> Hidden:
-    """Return the hidden rows and columns of a sheet; unknown for an old .xls."""
-    if not is_archive(path):
-        return Hidden()
-    with zipfile.ZipFile(path) as archive:
-        excel = "xl/workbook.xml" in archive.namelist()
-        part = _part(archive, sheet) if excel else "content.xml"
-        with archive.open(part) as file:
-            if not _has(file, _HIDDEN if excel else _OPENDOCUMENT_HIDDEN):
-                return Hidden()
-        with archive.open(part) as file:
-            return _hidden_of_excel(file) if excel else _hidden_of_opendocument(file, sheet)
-
-
-def _hidden_of_excel(file: IO[bytes]) -> Hidden:
-    rows: set[int] = set()
-    columns: set[int] = set()
-    row = -1
-    for _event, element in ElementTree.iterparse(file):
-        tag, gone = element.tag.rpartition("}")[2], element.get("hidden") in ("1", "true")
-        if tag == "row":
-            row = int(element.get("r", row + 2)) - 1
-            if gone:
-                rows.add(row)
-            element.clear()
-        elif tag == "col" and gone:
-            last = min(int(element.get("max", 1)), _MOST)
-            columns.update(range(int(element.get("min", 1)) - 1, last))
-    return Hidden(frozenset(rows), frozenset(columns))
-
-
-def _hidden_of_opendocument(file: IO[bytes], sheet: str) -> Hidden:
-    found: dict[str, set[int]] = {"row": set(), "column": set()}
-    at = dict.fromkeys(found, 0)
-    inside = False
-    for event, element in ElementTree.iterparse(file, ("start", "end")):
-        tag = element.tag.rpartition("}")[2]
-        keys = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
-        if tag == "table" and event == "start":
-            inside = keys.get("name") == sheet
-        kind = tag.removeprefix("table-")
-        if event == "start" or kind not in found:
-            continue
-        if inside:
-            times = int(keys.get(f"number-{kind}s-repeated", 1))
-            if keys.get("visibility") in ("collapse", "filter"):
-                found[kind].update(range(at[kind], min(at[kind] + times, _MOST)))
-            at[kind] += times
-        element.clear()
-    return Hidden(frozenset(found["row"]), frozenset(found["column"]))
-
-
 def _has(file: IO[bytes], words: tuple[bytes, ...]) -> bool:
-    """Return whether a file holds one of these words, each at most 32 bytes long."""
     end = b""
     while block := file.read(1 << 20):
         if any(word in end + block for word in words):
@@ -155,12 +68,10 @@ def _has(file: IO[bytes], words: tuple[bytes, ...]) -> bool:
 
 
 def _child(element: Any, tag: str) -> str | None:
-    """Return the text of a child, "" if it has none, or None if there is no such child."""
     return next((c.text or "" for c in element if c.tag.rpartition("}")[2] == tag), None)
 
 
 def _part(archive: zipfile.ZipFile, sheet: str) -> str:
-    """Return the name of the file within the archive that holds a sheet."""
     book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
     (keys,) = (e.attrib for e in book.iter() if e.get("name") == sheet and "sheetId" in e.attrib)
     (key,) = (value for name, value in keys.items() if name.endswith("}id"))
@@ -169,21 +80,22 @@ def _part(archive: zipfile.ZipFile, sheet: str) -> str:
     return target.lstrip("/") if target.startswith("/") else f"xl/{target}"
 
 
-def _refuse_errors(archive: zipfile.ZipFile, path: Path, sheet: str) -> None:
-    """Refuse errors in an OpenDocument sheet, which calamine also reads as empty cells."""
-    with archive.open("content.xml") as file:
-        inside = False
+def opendocument_errors(path: Path) -> set[str]:
+    """Return the names of the sheets that hold an error, which calamine also reads as empty.
+
+    Raises `ElementTree.ParseError` for broken XML, on which calamine would hang.
+    """
+    name, sheets = "", set()
+    with zipfile.ZipFile(path) as archive, archive.open("content.xml") as file:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
-            keys = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
-            if element.tag.endswith("}table") and event == "start":
-                inside = keys.get("name") == sheet
-            elif inside and element.get(_CALC) == "error":
-                raise DataError(
-                    f"{path}: sheet {sheet!r} holds a formula with an error: correct it, empty the "
-                    "cell, or save the workbook as .xlsx"
-                )
+            if event == "start" and element.tag.endswith("}table"):
+                keys = element.attrib.items()
+                name = next((value for key, value in keys if key.endswith("}name")), "")
+            elif element.get(_CALC) == "error":
+                sheets.add(name)
             elif event == "end" and element.tag.endswith("}table-row"):
                 element.clear()
+    return sheets
 
 
 def letters(column: int) -> str:
