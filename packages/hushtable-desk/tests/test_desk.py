@@ -18,7 +18,7 @@ from python_calamine import CalamineWorkbook
 import hushtable
 from cli_helpers import do
 from desk_helpers import ORIGIN, DeskClient, patients
-from hushtable.data.texts.reading import ColumnUnderstanding
+from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.scores.models import open_model
 from hushtable.scores.verdict_log import COLUMNS
 from hushtable_desk.listing import Query, key_of

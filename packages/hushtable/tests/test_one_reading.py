@@ -151,7 +151,7 @@ def test_the_words_on_too_many_texts_do_not_depend_on_threads(texts, n_jobs, tmp
     path = written(tmp_path / "rows.csv", columns)
     found = understood(read(path), None, n_jobs)[0]
     assert found == understood(read(path), None, 1)[0]
-    assert "more than 10,000 different texts" in (found[0].evidence, found[0].doubt)
+    assert "more than 10,000 different texts" in (found[0].evidence, found[0].question)
     assert found[0].refused
 
 

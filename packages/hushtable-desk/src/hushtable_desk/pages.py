@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from hushtable.data.texts.reading import ColumnUnderstanding
+from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import DataError, FileError, HushTableError, UsageError, explain
 from hushtable.files import replacing
 from hushtable.language import LANGUAGES

@@ -13,7 +13,7 @@ from typing import Any
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.quality import TableQuality, understood_with_quality
 from hushtable.data.readers import Batch, Reader
-from hushtable.data.texts.reading import ColumnUnderstanding
+from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import DataError, HushTableError, UsageError, explain
 from hushtable.language import N_, spoken
 from hushtable_desk.folder import MODEL, Folder, key_of

@@ -25,7 +25,8 @@ from hushtable.charts.lines import ChartLine, LineChart
 from hushtable.counts.sketch import count_here
 from hushtable.data.columns import as_numbers, is_text
 from hushtable.data.readers import Reader
-from hushtable.data.texts.reading import ColumnUnderstanding, plain_texts
+from hushtable.data.texts.doubt import ColumnUnderstanding
+from hushtable.data.texts.reading import plain_texts
 from hushtable.data.weights import Numbered
 from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_drift
 from hushtable.errors import DataError, HushTableError, UsageError, explain

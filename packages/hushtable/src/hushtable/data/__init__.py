@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hushtable.data.quality import TableQuality, table_quality
     from hushtable.data.readers import register_format, register_source
     from hushtable.data.schema import Feature, Schema
-    from hushtable.data.texts.reading import ColumnUnderstanding
+    from hushtable.data.texts.doubt import ColumnUnderstanding
     from hushtable.data.understanding import Understanding
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "ColumnUnderstanding": "texts.reading",
+        "ColumnUnderstanding": "texts.doubt",
         "Feature": "schema",
         "FeatureCheck": "check",
         "Schema": "schema",

@@ -7,12 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pyarrow as pa
 
-from hushtable.data.columns import as_column, as_texts, is_text
-from hushtable.data.readers import Reader
 from hushtable.data.table_seen import ColumnSeen, RowsSeen
-from hushtable.data.texts.reading import ColumnUnderstanding
+from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.language import _, ngettext, numerals
 
 #: Number of rows below which nothing counts as usual.
@@ -56,7 +53,7 @@ def shape_words(n_rows: int, columns: Sequence[ColumnUnderstanding]) -> list[str
     return words
 
 
-def one_row_a_value(reader: Reader, rows: RowsSeen) -> Iterator[tuple[str, str, str]]:
+def one_row_a_value(rows: RowsSeen, copied: set[str]) -> Iterator[tuple[str, str, str]]:
     """Yield pairs of columns in which one states the meaning of the other, with a sentence."""
     if not any(_is_entity(column, rows.n) for column in rows.columns):
         return
@@ -67,11 +64,10 @@ def one_row_a_value(reader: Reader, rows: RowsSeen) -> Iterator[tuple[str, str, 
         and _WHAT.search(column.name)
         and _KINDS[0] <= len(column.labels or ()) <= _KINDS[1]
     ]
-    numbers = [column for column in rows.columns if column.sample and not column.is_date]
     for what in named[:1]:
-        labels = _sampled_labels(reader, what.name, rows)
-        for value in numbers:
-            if value is what:  # a column is not compared with itself
+        labels = [what.named.get(word, "") for word in np.concatenate(what.words).tolist()]
+        for value in rows.columns:
+            if not value.sample or value.is_date or value.name in copied:
                 continue
             groups = _groups(labels, np.concatenate(value.sample))
             if (apart := _far_apart(groups)) is not None:
@@ -89,26 +85,15 @@ def one_row_a_value(reader: Reader, rows: RowsSeen) -> Iterator[tuple[str, str, 
 
 def _is_entity(column: ColumnSeen, n_rows: int) -> bool:
     """Return whether a column identifies entities with several rows each."""
-    different = len(column.labels) if column.labels is not None else len(np.unique(_ids(column)))
-    labelled = column.is_text or column.is_id
-    return labelled and different > _EACH and n_rows >= _PER_ENTITY * different
+    if column.labels is not None:
+        n = len(column.labels)
+    else:
+        n = len(np.unique(np.concatenate(column.ids))) if column.ids else 0
+    return (column.is_text or column.is_id) and n > _EACH and n_rows >= _PER_ENTITY * n
 
 
-def _ids(column: ColumnSeen) -> np.ndarray:
-    return np.concatenate(column.ids) if column.ids else np.empty(0)
-
-
-def _sampled_labels(reader: Reader, name: str, rows: RowsSeen) -> list[str | None]:
-    """Return the texts of a column in the rows of the sample."""
-    found: list[str | None] = []
-    for batch in reader.select([name]).take(rows.sampled).read():
-        column = batch.column(0) if isinstance(batch, pa.RecordBatch) else as_column(batch[:, 0])
-        found += (column if is_text(column.type) else as_texts(column, name)).to_pylist()
-    return found
-
-
-def _groups(labels: Sequence[str | None], values: np.ndarray) -> dict[str, np.ndarray]:
-    names, codes = np.unique([label or "" for label in labels], return_inverse=True)
+def _groups(labels: Sequence[str], values: np.ndarray) -> dict[str, np.ndarray]:
+    names, codes = np.unique(labels, return_inverse=True)
     known = np.isfinite(values)
     every = {str(name): values[known & (codes == k)] for k, name in enumerate(names) if name}
     return {name: some for name, some in every.items() if len(some) >= _EACH}

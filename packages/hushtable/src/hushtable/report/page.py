@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from hushtable.data.quality import TableQuality, range_words
-from hushtable.data.texts.reading import ColumnUnderstanding
+from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
 from hushtable.language import N_, WORDS, Catalogue, _, numerals, percents, spoken

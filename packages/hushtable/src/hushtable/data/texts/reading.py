@@ -1,12 +1,7 @@
 """How the columns of a table are read; a model keeps this and applies it to later files."""
 
-import csv
-import io
-import os
 import re
-import shlex
-import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal as Exact
 from functools import cache, lru_cache, reduce
@@ -375,6 +370,12 @@ class Reading:
             )
 
     @property
+    def options(self) -> list[tuple[str, str]]:
+        """What a person specified: fields of `hushtable.data.options.RowOptions` with values."""
+        kinds = [("as", f"{name}={kind}") for name, kind in self.kinds.items()]
+        return [*(("missing", x) for x in self.missing), *kinds, *(("drop", x) for x in self.drop)]
+
+    @property
     def dropped(self) -> frozenset[str]:
         """Names of the columns that are left out."""
         return frozenset(self.drop) | {n for n, kind in self.kinds.items() if kind == "id"}
@@ -493,92 +494,3 @@ class Reading:
             return cls(**said, columns=columns)
         except (UsageError, TypeError) as error:
             raise PlanError(str(error)) from None
-
-
-Kind: TypeAlias = Literal["number", "date", "category", "id", "text", "constant", "empty"]
-
-
-@dataclass(frozen=True)
-class ColumnUnderstanding:
-    """One column as it was read.
-
-    Attributes
-    ----------
-    name : str
-        Of the column.
-    kind : {"number", "date", "category", "id", "text", "constant", "empty"}
-        Where "id" is an identifier and "text" free text.
-    confidence : float
-        From 0 to 1.
-    evidence : str
-        The evidence for its kind.
-    doubt : str
-        What a person should check; empty if there is nothing.
-    options : tuple of (str, str)
-        Command-line options that resolve the doubt, each with its value.
-    refused : bool
-        Whether `fit` refuses the column until the doubt is resolved.
-    asked : bool
-        Whether the command asks before it fits: about identifiers, free text, values that may be
-        codes for missing ones, and labels that may be the same.
-    reading : ColumnReading or None
-        How its texts become values; None for columns that hold values.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from hushtable.data import understand
-    >>> [one] = understand(pa.table({"seen": ["05/11/2026", "01/02/2026"]}))
-    >>> one.kind, one.refused, one.option
-    ('date', True, '--dates dmy/mdy')
-    """
-
-    name: str
-    kind: Kind
-    confidence: float
-    evidence: str
-    doubt: str = ""
-    options: tuple[tuple[str, str], ...] = ()
-    refused: bool = False
-    reading: ColumnReading | None = None
-    asked: bool = False
-
-    @property
-    def option(self) -> str:
-        """The options as they are typed in a shell."""
-        return joined_options(self.options)
-
-
-def joined_options(options: Iterable[tuple[str, str]], reading: Reading | None = None) -> str:
-    """Return options as they are typed in a shell, the values of each together.
-
-    Options that the ``reading`` already has come first. Where only a person knows the answer, both
-    values are there, and hushtable refuses them together.
-    """
-    together: dict[str, list[str]] = {}
-    if reading is not None:
-        together["--missing"] = list(reading.missing)
-        together["--as"] = [f"{name}={kind}" for name, kind in reading.kinds.items()]
-        together["--drop"] = list(reading.drop)
-    asked = list(options)
-    for flag, value in asked:
-        values = together.setdefault(flag, [])
-        if value not in values:
-            values.append(value)
-    used = dict.fromkeys(flag for flag, _ in asked)
-    return " ".join(f"{flag} {_EITHER.get(flag) or quoted(together[flag])}" for flag in used)
-
-
-#: Both answers to a question that only a person can answer.
-_EITHER = {"--dates": "dmy/mdy", "--decimal": "./,"}
-
-
-def quoted(values: Iterable[str]) -> str:
-    """Return values as an option takes them, separated by commas, quoted for the shell."""
-    values = list(values)
-    if values in ([","], ["."]):
-        return values[0]
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(values)
-    text = line.getvalue().removesuffix("\n")
-    return shlex.quote(text) if os.name == "posix" else subprocess.list2cmdline([text])

@@ -1,0 +1,72 @@
+"""Options that state how rows are read, as a person types them: in a shell, or in Python.
+
+An option is a field of `hushtable.data.options.RowOptions` and a value of it, such as
+``("missing", "pain:999")``, ``("as", "x=number")`` or ``("decimal", ",")``. A page offers buttons
+for the same pairs.
+"""
+
+import csv
+import io
+import os
+import shlex
+import subprocess
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from hushtable.errors import speaks_shell
+
+Option: TypeAlias = tuple[str, str]
+
+#: Fields with a single value. Several options of one are alternatives: only a person knows which.
+_SINGLE = ("decimal", "dates", "skip_lines")
+_KEYWORDS = {"as": "kinds"}
+
+
+def typed_options(options: Iterable[Option], before: Iterable[Option] = ()) -> str:
+    """Return options as they are typed, the values of each field together.
+
+    Values that a person gave ``before`` for the same fields come first. Alternatives are separated
+    by a slash, which hushtable refuses.
+    """
+    options = list(dict.fromkeys(options))
+    fields = dict.fromkeys(field for field, _ in options)
+    together: dict[str, list[str]] = {field: [] for field in fields}
+    for field, value in dict.fromkeys([*before, *options]):
+        if field in fields:
+            together[field].append(value)
+    if speaks_shell():
+        return " ".join(_in_shell(field, values) for field, values in together.items())
+    return ", ".join(_in_python(field, values) for field, values in together.items())
+
+
+def way(options: Iterable[Option], before: Iterable[Option] = ()) -> str:
+    """Return the last line of a message: what to add to a command, or to a call; empty if nothing.
+
+    ``before`` are options that a person gave already.
+    """
+    if not (typed := typed_options(options, before)):
+        return ""
+    if speaks_shell():
+        return f"\nAdd: {typed}"
+    return f"\nIn Python: hushtable.data.read(data, {typed})"
+
+
+def _in_shell(field: str, values: list[str]) -> str:
+    value = "/".join(sorted(values)[:: -1 if field == "decimal" else 1])
+    if field not in _SINGLE:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(values)
+        value = line.getvalue().removesuffix("\n")
+        value = shlex.quote(value) if os.name == "posix" else subprocess.list2cmdline([value])
+    return f"--{field.replace('_', '-')} {value}"
+
+
+def _in_python(field: str, values: list[str]) -> str:
+    keyword = _KEYWORDS.get(field, field)
+    if field == "as":
+        return f"{keyword}={dict(value.rpartition('=')[::2] for value in values)}"
+    if field == "skip_lines":
+        return f"{keyword}={values[0]}"
+    if field in _SINGLE:
+        return f"{keyword}={'/'.join(sorted(values)[:: -1 if field == 'decimal' else 1])!r}"
+    return f"{keyword}={values}"
