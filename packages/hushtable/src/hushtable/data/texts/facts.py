@@ -28,9 +28,9 @@ _ENOUGH = 500
 
 #: Facts of a text: its ``shape``, see `hushtable.data.texts.column_facts.ColumnFacts`, except for
 #: eight digits, which are ``compact`` dates if most rows are; the ``unit`` of a number with
-#: something ``beside`` it; whether it is ``lost`` if a person requests numbers. For other texts, in which
-#: ``orders`` it is a date, the ``first`` two numbers of a date with the year last, and the number
-#: of ``parts`` of a bare time such as 10:35.
+#: something ``beside`` it; whether it is ``lost`` if a person requests numbers. For other texts, in
+#: which ``orders`` it is a date, the ``first`` two numbers of a date with the year last, and the
+#: number of ``parts`` of a bare time such as 10:35.
 FACTS = np.dtype([
     ("shape", "O"), ("unit", "O"), ("number", "?"), ("comma", "?"), ("beside", "?"),
     ("compact", "?"), ("serial", "?"), ("lost", "?"),
