@@ -73,7 +73,7 @@ def test_an_unattended_site_states_it_in_its_file_or_its_policy(run, here, rows,
         assert (done.json["state"], done.code) == ("refused", 1)
         log = json.loads((here / "north.log").read_text().splitlines()[-1])
         assert log["word"] == "policy"
-        assert "--independent" in log["why"]
+        assert "--read independent=true" in log["why"]
     else:
         assert (done.json["state"], done.code) == ("waiting", 0)
         assert done.json["rounds"][0]["posted"] == ["keys"]
@@ -118,4 +118,4 @@ def test_the_statement_is_not_for_files(run, here):
     site = say(here, "north", rows="north.csv", independent=True)
     done = run("round", "sync", here / "box", "--site", site, "--yes")
     assert done.code == 2
-    assert "cannot use --independent" in done.err
+    assert "cannot use --read independent=" in done.err

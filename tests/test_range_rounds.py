@@ -71,7 +71,7 @@ def test_three_hospitals_find_thresholds_and_a_wrong_unit_at_home(here, capsys):
     began = time.perf_counter()
     result = play(here)
     seconds = time.perf_counter() - began
-    common = ("round", "ranges", result, "--omop", "person", "--concepts", "set.toml")
+    common = ("round", "ranges", result, "--read", "omop=person", "--read", "concepts=set.toml")
     facts = asked(capsys, *common, "-o", "thresholds.csv")
     assert facts["epsilon"] <= 1.0
     worst, relative, usual = _positions(facts, values_of(here, hospitals))
@@ -141,7 +141,7 @@ def small(played, monkeypatch):
 def test_units_of_a_concept_are_columns_and_lacking_persons_are_named(small, capsys):
     result = "result.hush"
     facts = asked(
-        capsys, "round", "ranges", result, "--omop", "person", "--concepts", "set.toml",
+        capsys, "round", "ranges", result, "--read", "omop=person", "--read", "concepts=set.toml",
         "--quantiles", "0.05,0.95", "-o", "thresholds.csv",
     )  # fmt: skip
     assert {one["name"] for one in facts["ranges"]} == {
@@ -169,8 +169,8 @@ def test_units_of_a_concept_are_columns_and_lacking_persons_are_named(small, cap
     draw = ("plan", "draw", "later.toml", "--epsilon", 1, "--expected-rows", 9_000)
     do(*draw, "-o", "plan.hush")
     assert main([str(one) for one in (
-        "sketch", "duckdb:///north.duckdb", "--omop", "person", "--cdm", "cdm", "--concepts",
-        "set.toml", "--plan", "plan.hush", "-o", "sketch.hush",
+        "sketch", "duckdb:///north.duckdb", "--read", "omop=person", "--read", "cdm=cdm",
+        "--read", "concepts=set.toml", "--plan", "plan.hush", "-o", "sketch.hush",
     )]) == 0  # fmt: skip
     said = refused(capsys, "release", "sketch.hush", "--epsilon", 1, "-o", "spent.hush")
     assert "epsilon" in said
@@ -268,11 +268,11 @@ def test_what_is_no_result_for_ranges_is_refused(here, capsys):
         (("-o", "x.txt"), ".csv, .toml or .html", 2),
         (("-o", "x.csv", "--quantiles", "0.9,0.1"), "0.005,0.995", 2),
         (("-o", "x.csv", "--quantiles", "low"), "two numbers", 2),
-        (("-o", "x.csv", "--omop", "person"), "50 to 225", 2),
+        (("-o", "x.csv", "--read", "omop=person"), "50 to 225", 2),
         (("-o", "x.csv", "--data", "other.csv"), "sodium", 1),
     ):
         (here / "other.csv").write_text("potassium\n4.1\n4.2\n")
-        if "--omop" in options:  # the set has the same range: another one is refused
+        if "omop=person" in options:  # the set has the same range: another one is refused
             other = Schema([Feature.numeric("sodium", low=100, high=200, unit="mmol/L")])
             plan = Plan.marginals(other, epsilon=1.0, expected_rows=4_000)
             Sketch.from_data(plan, rows).release(1.0, share=1.0).save("other.hush")

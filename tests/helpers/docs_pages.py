@@ -440,7 +440,7 @@ PAGES = {
         before={
             "hushtable plan draft": three_hospitals_with_databases,
             "hushtable round sync": the_others_know_their_rows,
-            "hushtable round ranges result.hush --omop": the_round_for_ranges_ends,
+            "hushtable round ranges result.hush --read omop": the_round_for_ranges_ends,
         },
     ),
     "docs/how-to/releases.md": Page(

@@ -76,7 +76,7 @@ def set_up(here, hospitals):
         rows = f"duckdb:///{here / name}.duckdb"
         say(here, name, rows=rows, omop="person", cdm="cdm", concepts="set.toml")
     do("round", "keygen", "lead")
-    where = (rows, "--omop", "person", "--cdm", "cdm", "--concepts", "set.toml")
+    where = (rows, "--read", "omop=person", "--read", "cdm=cdm", "--read", "concepts=set.toml")
     do("plan", "draft", *where, "--drop", "age,sex", "-o", "ranges.toml")
 
 

@@ -214,11 +214,11 @@ def omop_of_views(some, folder):
         (entity_of_wards, ["pulse place"], "who", "with person='who'.*do not derive a history"),
         (history_frame, ["pulse", "pulse change"], None, r"\['pulse change'\].*history_columns"),
         (history_frame, ["since"], None, r"\['since'\]"),
-        (of_query, ["pulse"], None, "a query or a view.*one person only.*--independent"),
-        (of_query, ["pulse"], "who", "--independent"),
-        (of_view, ["most"], "who", "--independent"),
+        (of_query, ["pulse"], None, "a query or a view.*one person only.*independent=True"),
+        (of_query, ["pulse"], "who", "independent=True"),
+        (of_view, ["most"], "who", "independent=True"),
         (omop_visits, ["age", "sodium"], None, "visits share.*person='person_id'"),
-        (omop_of_views, ["age", "sodium"], "person_id", "--independent"),
+        (omop_of_views, ["age", "sodium"], "person_id", "independent=True"),
     ],
 )
 def test_coupled_rows_are_refused_under_a_public_plan(rows, names, person, words, tmp_path):
@@ -313,17 +313,17 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "of", [["sqlite:///rows.db", "--query", QUERY], ["rows.db", "--member", "most"]]
+    "of", [["sqlite:///rows.db", "--read", f"query={QUERY}"], ["rows.db", "--read", "member=most"]]
 )
 def test_the_statement_on_a_query_is_an_option(here, of, capsys):
     sketch = ["sketch", *of, "--drop", "who", "--plan", "plan.hush", "-o", "s.hush"]
     assert main(sketch) == 1
-    assert "--independent" in capsys.readouterr().err
-    assert main([*sketch, "--independent"]) == 0
+    assert "--read independent=true" in capsys.readouterr().err
+    assert main([*sketch, "--read", "independent=true"]) == 0
 
 
 def test_the_statement_belongs_to_databases(here):
-    with pytest.raises(UsageError, match=r"cannot use --independent"):
+    with pytest.raises(UsageError, match=r"cannot use independent: leave"):
         RowOptions(independent=True).opened("p.csv")
 
 

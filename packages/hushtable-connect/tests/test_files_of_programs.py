@@ -285,7 +285,7 @@ def test_a_database_by_its_file(tmp_path, monkeypatch, make, name):
     monkeypatch.chdir(tmp_path)
     assert len(rows_of(name)) == 2
     make(path, "CREATE VIEW big AS SELECT 5 AS n")
-    with pytest.raises(DataError, match=r"several tables, .*'big'.*\nAdd: --member 'a \"b'$"):
+    with pytest.raises(DataError, match=r"several tables, .*'big'.*\nAdd: --read 'member=a \"b'$"):
         as_reader(path)
     assert rows_of(path, member="big") == [{"n": 5}]
     assert len(rows_of(path, member='a "b')) == 2
@@ -317,6 +317,6 @@ def test_a_model_of_a_table_reads_the_same_table_again(tmp_path, capsys):
     path = sqlite(tmp_path / "a.db", "CREATE TABLE one (a, b)", "CREATE TABLE two (c, d)",
                   "INSERT INTO two VALUES (1, 2), (2, 3), (1, 4)")  # fmt: skip
     model, scores = str(tmp_path / "m.hush"), str(tmp_path / "s.csv")
-    assert main(["fit", str(path), "--member", "two", "-o", model]) == 0
+    assert main(["fit", str(path), "--read", "member=two", "-o", model]) == 0
     assert main(["score", str(path), "--model", model, "-o", scores]) == 0
     capsys.readouterr()

@@ -82,8 +82,8 @@ SEVERAL = {"x/one.csv": CSV, "x/two.csv": CSV.replace("30", "31") * 2, "README.t
 
 def test_several_tables_are_asked_about(tmp_path):
     path = zipped(tmp_path / "a.arc", SEVERAL)
-    says = r"several files, \['x/one.csv', 'x/two.csv'\]: choose one with --member NAME"
-    with pytest.raises(DataError, match=rf"{says}\nAdd: --member x/two.csv$"):
+    says = r"several files, \['x/one.csv', 'x/two.csv'\]: choose one with --read member=NAME"
+    with pytest.raises(DataError, match=rf"{says}\nAdd: --read member=x/two.csv$"):
         as_reader(path)
     for name in ("x/one.csv", "one.csv"):
         assert values(as_reader(path, layout=FileLayout(member=name))) == ROWS
@@ -95,7 +95,7 @@ def test_several_tables_are_asked_about(tmp_path):
 
 def test_a_member_of_what_has_none_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text(CSV)
-    with pytest.raises(UsageError, match="cannot use --member: leave it out"):
+    with pytest.raises(UsageError, match=r"cannot use --read member=\.\.\.: leave it out"):
         as_reader(tmp_path / "a.csv", layout=FileLayout(member="x"))
     with pytest.raises(DataError, match="does not contain 'x'"):
         as_reader(zipped(tmp_path / "a.zip"), layout=FileLayout(member="x"))
@@ -105,7 +105,7 @@ def test_a_model_keeps_the_member(tmp_path, capsys):
     zipped(tmp_path / "a.zip", SEVERAL)
     model = tmp_path / "m.hush"
     arguments = ["--model", str(model), "-o"]
-    assert main(["fit", str(tmp_path / "a.zip"), "--member", "one.csv", "-o", str(model)]) == 0
+    assert main(["fit", str(tmp_path / "a.zip"), "--read", "member=one.csv", "-o", str(model)]) == 0
     assert main(["score", str(tmp_path / "a.zip"), *arguments, str(tmp_path / "a.csv")]) == 0
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 1 + len(ROWS)
     # Of other archives too, as far as they hold a file of this name.

@@ -273,16 +273,17 @@ def test_a_refusal_in_python_states_a_call_that_reads_the_rows(tmp_path, content
 
 def test_options_in_sentences_are_arguments_in_python():
     words = {
-        "add --skip-lines 3, or --no-header if": "add skip_lines=3, or header=False if",
+        "add --read skip_lines=3, or --read no_header=true if": "add skip_lines=3, or "
+        "header=False if",
         "(--dates dmy or --dates mdy)": "(dates='dmy' or dates='mdy')",
         "--missing would also apply": "missing would also apply",
         "If not, add --as 'b c=id'": "If not, add kinds={'b c': 'id'}",
-        "such as --encoding cp1252": "such as encoding='cp1252'",
+        "such as --read encoding=cp1252": "such as encoding='cp1252'",
         "--decimal , or --decimal .": "decimal=',' or decimal='.'",
-        "choose one with --member NAME": "choose one with member='NAME'",
+        "choose one with --read member=NAME": "choose one with member='NAME'",
         "hushtable fit --context": "hushtable fit --context",
         "a\nAdd: --dates dmy/mdy": "a\nIn Python: hushtable.data.read(data, dates='dmy/mdy')",
     }
     assert {text: in_python(text) for text in words} == words
     with in_shell():
-        assert str(DataError("add --no-header")) == "add --no-header"
+        assert str(DataError("add --read no_header=true")) == "add --read no_header=true"

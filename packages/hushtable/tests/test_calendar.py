@@ -222,7 +222,7 @@ def test_commands_take_time(tmp_path, capsys):
     rows, y = visits(n=2000)
     path, model = tmp_path / "visits.csv", tmp_path / "model.hush"
     rows.to_csv(path, index=False)
-    assert main(["fit", str(path), "--time", "at", "--seed", "0", "-o", str(model)]) == 0
+    assert main(["fit", str(path), "--read", "time=at", "--seed", "0", "-o", str(model)]) == 0
     assert main(["score", str(path), "--model", str(model), "-o", str(tmp_path / "s.csv")]) == 0
     scores = pd.read_csv(tmp_path / "s.csv")["score"]
     assert roc_auc_score(y, -scores) > 0.98

@@ -173,7 +173,7 @@ def test_a_document_is_no_archive(tmp_path):
 
 
 def test_an_option_for_the_named_kind_is_refused_where_the_file_is_of_another(tmp_path):
-    with pytest.raises(UsageError, match="cannot use --sheet"):
+    with pytest.raises(UsageError, match="cannot use --read sheet="):
         as_reader(saved(tmp_path / "a.xls", CSV), layout=FileLayout(sheet="S1"))
 
 
@@ -246,7 +246,7 @@ def test_a_link_to_itself(tmp_path):
 def test_one_blank_between_fields_is_a_remedy_that_can_be_typed(tmp_path):
     path = saved(tmp_path / "a.txt", CSV.replace(",", " "))
     with pytest.raises(
-        DataError, match=r"blanks seem to be the delimiter.*\nAdd: --delimiter ' '$"
+        DataError, match=r"blanks seem to be the delimiter.*\nAdd: --read 'delimiter= '$"
     ):
         as_reader(path)
     assert values(as_reader(path, layout=FileLayout(delimiter=" "))) == ROWS

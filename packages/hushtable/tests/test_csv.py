@@ -91,7 +91,7 @@ def test_a_given_delimiter_wins(read, given):
 
 
 def test_a_rare_delimiter_is_asked_for(read):
-    assert "--delimiter '^'" in refused(read, lines(names=["a", "b", "c"], delimiter="^"))
+    assert "--read 'delimiter=^'" in refused(read, lines(names=["a", "b", "c"], delimiter="^"))
     assert read(lines(delimiter="^"), delimiter="^").names == tuple(NAMES)
 
 
@@ -155,7 +155,7 @@ def test_megabytes_of_another_encoding(read, tmp_path):
 def test_another_encoding_far_below(read):
     content = lines(rows=ROWS * 400).encode() + "Müller;1;2\n".encode("cp1252")
     assert "line 12002 is not UTF-8" in refused(read, content)
-    assert "--encoding cp1252" in refused(read, content)
+    assert "--read encoding=cp1252" in refused(read, content)
 
 
 def test_encodings_that_cannot_be(read, tmp_path):
@@ -215,8 +215,8 @@ def test_lines_to_skip_are_taken_at_their_word(read):
 def test_a_first_line_like_a_row_is_asked_about(read, content):
     says = refused(read, content)
     assert "line 1 looks like a row" in says
-    assert "or that it holds names (--skip-lines 0)" in says
-    assert says.endswith("\nAdd: --no-header")
+    assert "or that it holds names (--read skip_lines=0)" in says
+    assert says.endswith("\nAdd: --read no_header=true")
     rows = list(csv.reader(io.StringIO(content), delimiter=";" if ";" in content else ","))
     without = read(content, header=False)
     assert without.names == tuple(f"column {j + 1}" for j in range(len(rows[0])))
@@ -255,7 +255,7 @@ def test_a_line_above_the_names_is_not_the_names(read):
 def test_numbers_above_an_index_are_asked_about(read):
     says = refused(read, ",1940,1950\n" + "food,22,44\nfuel,3,15\n" * 9)
     assert "line 1 looks like a row" in says
-    assert says.endswith("\nAdd: --skip-lines 0")
+    assert says.endswith("\nAdd: --read skip_lines=0")
 
 
 def test_a_name_that_is_also_a_value(read):
@@ -266,9 +266,9 @@ def test_a_name_that_is_also_a_value(read):
 
 def test_no_header_below_other_lines(read):
     content = lines("Bericht", names=None)
-    assert refused(read, content).endswith("\nAdd: --no-header --skip-lines 1")
+    assert refused(read, content).endswith("\nAdd: --read no_header=true --read skip_lines=1")
     assert values(read(content, header=False, skip_lines=1)) == ROWS
-    assert "add --skip-lines 1" in refused(read, content, header=False)
+    assert "add --read skip_lines=1" in refused(read, content, header=False)
 
 
 def test_names_that_are_numbers_of_columns(read):
@@ -300,17 +300,17 @@ def test_names_that_are_missing_or_twice(read):
     assert reader.found[-1] == "column 1 has no name: called 'column 1'"
     says = refused(read, lines(names=["a", "", "c"]))
     assert "line 1 has no name for column 2" in says
-    assert "--no-header and --skip-lines 1" in says
+    assert "--read no_header=true and --read skip_lines=1" in says
     content = lines(names=["a", "b", "a"])
     says = refused(read, content)
     assert "column 'a' is listed twice in line 1" in says
-    assert "--no-header and --skip-lines 1" in says
+    assert "--read no_header=true and --read skip_lines=1" in says
     assert values(read(content, header=False, skip_lines=1)) == ROWS
 
 
 def test_names_of_all_but_the_first_column(read):
     says = refused(read, lines(names=["TSH", "Alter"]))  # as R writes
-    assert "--skip-lines 0 if it is this one, or --skip-lines 1 if it is line 2" in says
+    assert "--read skip_lines=0 if it is this one, or --read skip_lines=1 if it is line 2" in says
 
 
 def test_fewer_names_than_fields(read):
@@ -325,9 +325,9 @@ def test_fewer_names_than_fields(read):
 
 def test_columns_separated_by_blanks(read):
     content = lines(rows=[[a, b.replace(",", "."), c] for a, b, c in ROWS], delimiter=" ")
-    assert "--delimiter ' '" in refused(read, content)
+    assert "--read 'delimiter= '" in refused(read, content)
     assert read(content, delimiter=" ").names == tuple(NAMES)
-    assert "a different --delimiter" in refused(read, "TSH\n" + "1,5\n" * 9)
+    assert "a different delimiter (--read delimiter=SIGN)" in refused(read, "TSH\n" + "1,5\n" * 9)
     assert values(read("TSH\n" + "1,5\n" * 9, delimiter=";")) == [["1,5"]] * 9
 
 
@@ -432,7 +432,7 @@ def test_the_example_of_an_encoding_is_one_of_the_readings(read, words, encoding
     content = "a,b\n" + "".join(f"{word},1\n" for word in words) * 20
     message = refused(read, content, written=encoding)
     readings = re.findall(r"' in ([\w-]+)", message)
-    [example] = re.findall(r"--encoding ([\w-]+)", message)
+    [example] = re.findall(r"--read encoding=([\w-]+)", message)
     assert example in readings
 
 

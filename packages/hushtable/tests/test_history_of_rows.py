@@ -236,8 +236,15 @@ def test_the_command_line_refuses_it_too(run, tmp_path):
     plan = Plan.draw(schema(), epsilon=1.0, expected_rows=5000, random_state=0)
     plan.save(tmp_path / "plan.hush")
     readings().dropna(subset="patient").to_csv(tmp_path / "rows.csv", index=False)
-    sketch = ["sketch", tmp_path / "rows.csv", "--plan", tmp_path / "plan.hush", "--time", "at"]
-    sketch += ["--entity", "patient", "-o", tmp_path / "out.hush"]
+    sketch = [
+        "sketch",
+        tmp_path / "rows.csv",
+        "--plan",
+        tmp_path / "plan.hush",
+        "--read",
+        "time=at",
+    ]
+    sketch += ["--read", "entity=patient", "-o", tmp_path / "out.hush"]
     refused = run(*sketch)
     assert refused.code == 1
     assert "with no person" in refused.err.replace("\n", " ")

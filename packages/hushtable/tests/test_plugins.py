@@ -157,10 +157,8 @@ def test_a_package_of_ours_in_another_version(install, capsys):
 
 def test_what_needs_a_package_that_is_not_there(monkeypatch):
     monkeypatch.setattr(plugins, "points", lambda group: {})
-    with pytest.raises(
-        PluginError, match=r"--omop needs the package hushtable-connect.*pip install"
-    ):
-        plugins.extension("omop", "--omop", "connect")
+    with pytest.raises(PluginError, match=r"omop needs the package hushtable-connect.*pip install"):
+        plugins.extension("omop", "--read omop=...", "connect")
 
 
 def test_a_file_and_a_command_of_a_package_that_is_not_there(monkeypatch, tmp_path, capsys):

@@ -141,12 +141,14 @@ def test_errors_of_formulas_are_texts(tmp_path):
 
 def test_layout_of_a_sheet(tmp_path):
     path = book(tmp_path / "a.xlsx", [[1, 2], [3, 4]])
-    with pytest.raises(DataError, match=r"row 1 .*A1 holds 1.*--skip-lines 0\)\nAdd: --no-header"):
+    with pytest.raises(
+        DataError, match=r"row 1 .*A1 holds 1.*--read skip_lines=0\)\nAdd: --read no_header=true"
+    ):
         as_reader(path)
     assert rows_of(path, header=False)[0] == {"column 1": 1, "column 2": 2}
     assert rows_of(path, header=False, skip_lines=1) == [{"column 1": 3, "column 2": 4}]
     assert rows_of(path, skip_lines=0) == [{"1": 3, "2": 4}]
-    with pytest.raises(DataError, match="no row 8: lower --skip-lines"):
+    with pytest.raises(DataError, match="no row 8: lower --read skip_lines="):
         as_reader(path, layout=FileLayout(skip_lines=7))
 
 
@@ -184,7 +186,7 @@ def test_a_first_column_without_a_name_in_a_sheet(tmp_path):
 
 def test_several_sheets(tmp_path):
     path = book(tmp_path / "a.xlsx", NAMED, [], [["z"], [9]])
-    with pytest.raises(DataError, match=r"several sheets.*\['S1', 'S3'\].*--sheet NAME"):
+    with pytest.raises(DataError, match=r"several sheets.*\['S1', 'S3'\].*--read sheet=NAME"):
         as_reader(path)
     assert rows_of(path, sheet="S3") == [{"z": 9}]
     with pytest.raises(DataError, match=r"no sheet 'S9'.*'S1', 'S2', 'S3'"):
@@ -736,13 +738,21 @@ def test_no_number_of_rows_decides_where_no_person_is(tmp_path, name, write, lay
 @pytest.mark.parametrize(
     ("name", "layout", "said"),
     [
-        ("a.csv", {"sheet": "S", "query": "SELECT 1"}, "--sheet, --query"),
-        ("a.parquet", {"delimiter": ";", "header": False}, "--delimiter, --no-header"),
-        ("a.feather", {"skip_lines": 1}, "--skip-lines"),
-        ("a.jsonl", {"encoding": "cp1252"}, "--encoding"),
-        ("a.xlsx", {"delimiter": ";", "sheet": "S"}, "--delimiter"),
-        ("", {"delimiter": ",", "sheet": "S"}, "--sheet"),  # of the folder, one file is CSV
-        (None, {"query": "SELECT 1"}, "--query"),
+        ("a.csv", {"sheet": "S", "query": "SELECT 1"}, "--read sheet=..., --read query=..."),
+        (
+            "a.parquet",
+            {"delimiter": ";", "header": False},
+            "--read delimiter=..., --read no_header=...",
+        ),
+        ("a.feather", {"skip_lines": 1}, "--read skip_lines=..."),
+        ("a.jsonl", {"encoding": "cp1252"}, "--read encoding=..."),
+        ("a.xlsx", {"delimiter": ";", "sheet": "S"}, "--read delimiter=..."),
+        (
+            "",
+            {"delimiter": ",", "sheet": "S"},
+            "--read sheet=...",
+        ),  # of the folder, one file is CSV
+        (None, {"query": "SELECT 1"}, "--read query=..."),
     ],
 )
 def test_options_that_a_source_has_no_use_for(tmp_path, name, layout, said):

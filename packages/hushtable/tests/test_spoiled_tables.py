@@ -23,9 +23,8 @@ pytestmark = pytest.mark.usefixtures("shell")  # messages name options
 
 #: Times that an owner obeys a message before giving up.
 MOST_STEPS = 6
-FLAGS = {"--missing": "missing", "--as": "kinds", "--drop": "drop", "--skip-lines": "skip_lines",
-         "--skip-footer": "skip_footer", "--decimal": "decimal", "--dates": "dates",
-         "--no-header": "header"}  # fmt: skip
+FLAGS = {"--missing": "missing", "--as": "kinds", "--drop": "drop", "--decimal": "decimal",
+         "--dates": "dates"}  # fmt: skip
 
 
 class Table:
@@ -157,14 +156,21 @@ def proposed(message):
     for word in shlex.split(found[1]) if found else ():
         if word in FLAGS:
             flag = FLAGS[word]
-            options[flag] = False if flag == "header" else []
+            options[flag] = []
+        elif word == "--read":
+            flag = word
+        elif flag == "--read":
+            name, value = word.split("=", 1)
+            options["header" if name == "no_header" else name] = (
+                False if name == "no_header" else value
+            )
         elif flag:
             options[flag] = [*options[flag], *next(csv.reader([word]))]
     for flag, values in options.items():
         if flag == "kinds":
             options[flag] = dict(value.rsplit("=", 1) for value in values)
         elif flag.startswith("skip"):
-            options[flag] = int(values[0])
+            options[flag] = int(values)
         elif flag in ("decimal", "dates"):
             options[flag] = values[0].split("/")[0]
     return options

@@ -1,4 +1,4 @@
-"""Totals, subtotals, footers and further tables: refused by line, left out by --skip-footer."""
+"""Totals, subtotals, footers and further tables: refused by line, left out by skip_footer."""
 
 import gzip
 import io
@@ -106,7 +106,7 @@ def refused(path, **layout):
 
 def remedied(path, message, **layout):
     """Type what a message asks for, until the file is read; return the number of rows."""
-    n = int(re.search(r"\nAdd: --skip-footer (\d+)$", message)[1])
+    n = int(re.search(r"\nAdd: --read skip_footer=(\d+)$", message)[1])
     return n, n_rows(path, skip_footer=n, **layout)
 
 
@@ -305,14 +305,14 @@ def test_what_may_be_a_row_is_not_offered_to_be_left_out(tmp_path, last, says):
     (tmp_path / "a.csv").write_text(text() + last)
     message = refused(tmp_path / "a.csv")
     assert says in message
-    assert "--skip-footer" not in message
+    assert "skip_footer" not in message
 
 
 def test_a_stray_line_between_rows_is_not_offered_to_be_left_out(tmp_path):
     (tmp_path / "a.csv").write_text(text("Page 2", *ROWS))
     message = refused(tmp_path / "a.csv")
     assert "line 42 has 1 field" in message
-    assert "--skip-footer" not in message
+    assert "skip_footer" not in message
 
 
 # --- the option -----------------------------------------------------------------------------------
@@ -356,14 +356,14 @@ def test_more_lines_than_there_are(tmp_path, ending):
 
 def test_formats_without_lines_have_no_use_for_it(tmp_path):
     pd.DataFrame(ROWS, columns=NAMES).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match="cannot use --skip-footer"):
+    with pytest.raises(UsageError, match="cannot use --read skip_footer="):
         n_rows(tmp_path / "a.parquet", skip_footer=1)
 
 
 def test_lines_held_back_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr("hushtable.data.readers.encoding._MOST_HELD", 1 << 10)
     (tmp_path / "a.csv").write_text(text(rows=ROWS * 50))
-    with pytest.raises(DataError, match="lower --skip-footer"):
+    with pytest.raises(DataError, match="lower --read skip_footer="):
         n_rows(tmp_path / "a.csv", skip_footer=1_000)
 
 
@@ -392,7 +392,7 @@ def test_a_total_above_lines_of_delimiters_is_found(tmp_path, n, last):
     path = tmp_path / "a.csv"
     path.write_text(text(last, *[",,,"] * n))
     message = refused(path)
-    assert message.endswith("Add: --skip-footer 1")
+    assert message.endswith("Add: --read skip_footer=1")
     assert n_rows(path, skip_footer=1) == 40
     assert read(path, skip_footer=1).found[0].startswith("of its lines, the last is left out, from")
 
@@ -435,7 +435,7 @@ def test_tables_side_by_side(tmp_path):
         message = refused(path)
         assert "side by side, in the columns A:D (40 rows) and F:G (2 rows)" in message
         assert says in message
-        assert message.endswith("Add: --sheet 'Sheet!A:D'")
+        assert message.endswith("Add: --read 'sheet=Sheet!A:D'")
         assert n_rows(path, sheet="Sheet!A:D") == 40
         reader = as_reader(path, layout=FileLayout(sheet="'Sheet'!F:G"))
         assert (reader.names, reader.n_rows) == (tuple(names), 2)

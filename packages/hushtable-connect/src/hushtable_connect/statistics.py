@@ -154,7 +154,7 @@ class _Rewritten:
         except UnicodeDecodeError:
             raise DataError(
                 f"{self.path}: its texts have another encoding than it states: give it with "
-                "--encoding NAME, such as cp1252"
+                "--read encoding=NAME, such as cp1252"
             ) from None
         except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
             raise DataError(

@@ -147,7 +147,7 @@ def test_queries_that_fail(store, query, words):
 
 
 def test_a_query_is_needed(store):
-    with pytest.raises(UsageError, match="a database needs a query: --query"):
+    with pytest.raises(UsageError, match="a database needs a query: --read"):
         as_reader(store.url)
 
 

@@ -1,4 +1,4 @@
-"""The option --query, from rows in a database to scores in a file."""
+"""The entry query of --read, from rows in a database to scores in a file."""
 
 import json
 
@@ -16,7 +16,7 @@ ROWS = "SELECT x, word FROM visits ORDER BY id"
 def model(tmp_path):
     store = Store("sqlite", tmp_path)
     made = tmp_path / "m.hush"
-    assert main(["fit", store.url, "--query", ROWS, "-o", str(made)]) == 0
+    assert main(["fit", store.url, "--read", f"query={ROWS}", "-o", str(made)]) == 0
     return store, made
 
 
@@ -25,7 +25,7 @@ def test_scores_of_a_query_in_a_file(model, tmp_path, capsys):
     (tmp_path / "rows.sql").write_text(ROWS)
     capsys.readouterr()
     scores = tmp_path / "scores.csv"
-    query = ["--query", str(tmp_path / "rows.sql")]
+    query = ["--read", f"query={tmp_path}/rows.sql"]
     assert (
         main(["score", store.url, *query, "--model", str(made), "-o", str(scores), "--json"]) == 0
     )
@@ -47,9 +47,18 @@ def test_scores_of_a_query_in_a_file(model, tmp_path, capsys):
 def test_what_fails_writes_nothing(model, tmp_path, capsys, query, words):
     store, made = model
     scores = tmp_path / "scores.csv"
-    asked = ["score", store.url, "--query", query, "--model", str(made), "-o", str(scores)]
+    asked = [
+        "score",
+        store.url,
+        "--read",
+        f"query={query}",
+        "--model",
+        str(made),
+        "-o",
+        str(scores),
+    ]
     if "raw" in query:
-        asked = ["fit", store.url, "--query", query, "-o", str(scores)]
+        asked = ["fit", store.url, "--read", f"query={query}", "-o", str(scores)]
     assert main(asked) == 1
     assert words in capsys.readouterr().err
     assert not scores.exists()
@@ -74,7 +83,7 @@ def test_a_server_that_dies_in_the_middle(postgres, tmp_path, capsys, monkeypatc
     monkeypatch.setattr(drivers.Postgres, "batches", dying)
     query = "SELECT i * 1.0 AS x, i % 7 AS y FROM generate_series(1, 2000000) i"
     made = tmp_path / "m.hush"
-    assert main(["fit", postgres.url(), "--query", query, "-o", str(made)]) == 1
+    assert main(["fit", postgres.url(), "--read", f"query={query}", "-o", str(made)]) == 1
     assert "the connection was lost, and nothing was kept: run it again" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 

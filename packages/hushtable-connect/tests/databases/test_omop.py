@@ -92,8 +92,8 @@ def asked(*commands):
 def two_commands(url, folder):
     """Fit and score; return the persons of the list in order, and the reasons of each."""
     asked(
-        f"fit {url} --omop person --cdm cdm --seed 0 -o {folder}/model.hush",
-        f"score {url} --omop person --cdm cdm --model {folder}/model.hush --top 20"
+        f"fit {url} --read omop=person --read cdm=cdm --seed 0 -o {folder}/model.hush",
+        f"score {url} --read omop=person --read cdm=cdm --model {folder}/model.hush --top 20"
         f" -o {folder}/top.csv",
     )
     with (folder / "top.csv").open() as file:
@@ -118,7 +118,7 @@ def test_two_commands_list_the_odd_persons_by_public_ranges(store, made, tmp_pat
 
 def test_a_draft_is_complete_and_names_the_sources(duck, made, tmp_path):
     url = duck.fill(made)
-    asked(f"plan draft {url} --omop visit --cdm cdm --drop sex -o {tmp_path}/s.toml")
+    asked(f"plan draft {url} --read omop=visit --read cdm=cdm --drop sex -o {tmp_path}/s.toml")
     whole = Recipe().schema
     schema = Schema.from_toml(tmp_path / "s.toml")
     assert schema.features == tuple(one for one in whole.features if one.name != "sex")
@@ -185,10 +185,10 @@ def test_each_value_is_the_latest_of_a_person_or_the_first_of_a_visit(store):
 
 def test_a_database_without_the_tables_is_refused(store, made, tmp_path, capsys):
     url = store.fill(made)
-    assert main(["fit", url, "--omop", "visit", "-o", f"{tmp_path}/m.hush"]) == 1
+    assert main(["fit", url, "--read", "omop=visit", "-o", f"{tmp_path}/m.hush"]) == 1
     said = capsys.readouterr().err
     assert "has no tables person, measurement, visit_occurrence of the OMOP CDM" in said
-    assert "they are in schema 'cdm' (--cdm cdm)" in said
+    assert "they are in schema 'cdm' (--read cdm=cdm)" in said
     with pytest.raises(DataError, match=r"schema 'other' has no tables person, measurement of"):
         Recipe(cdm="other").open(url)
     no_date = replace(made, measurement=made.measurement.drop(["measurement_date"]))
@@ -221,7 +221,7 @@ def test_a_person_or_a_visit_that_is_there_twice_is_refused(store, tmp_path, cap
     made = Cdm.made(20)
     twice = replace(made, person=pa.concat_tables([made.person, made.person[4:7]]))
     url = store.fill(twice)
-    assert main(f"fit {url} --omop person --cdm cdm -o {tmp_path}/m.hush".split()) == 1
+    assert main(f"fit {url} --read omop=person --read cdm=cdm -o {tmp_path}/m.hush".split()) == 1
     said = capsys.readouterr().err
     assert "table person in schema 'cdm' has 23 rows of 20 person_id: needs one row" in said
     with pytest.raises(DataError, match="table person in schema 'cdm' has 23 rows of 20"):
@@ -243,16 +243,16 @@ def test_a_concept_in_two_units_or_without_one_is_refused_or_left_out(
         for row in np.flatnonzero(concepts == concept)[::every]:
             units[row] = unit
     url = store.fill(changed(made, unit_concept_id=units))
-    fit = ["fit", url, "--omop", "person", "--cdm", "cdm", "-o", f"{tmp_path}/m.hush"]
+    fit = ["fit", url, "--read", "omop=person", "--read", "cdm=cdm", "-o", f"{tmp_path}/m.hush"]
     assert main(fit) == 1
     said = capsys.readouterr().err
     pounds, sugar, salt = (units.count(unit) for unit in (8739, 0, None))
     assert f"body_weight (3025315): {pounds:,} in unit 8739; needs 9529 (kg)" in said
     assert f"glucose (3004501): {sugar:,} without a unit; needs 8840 (mg/dL)" in said
     assert f"sodium (3019550): {salt:,} without a unit; needs 8753 or 9557 (mmol/L)" in said
-    assert "--listed-units" in said
+    assert "--read listed_units=true" in said
     assert not (tmp_path / "m.hush").exists()
-    assert main([*fit, "--listed-units"]) == 0
+    assert main([*fit, "--read", "listed_units=true"]) == 0
     said = capsys.readouterr().err
     assert f"left out {pounds + sugar + salt:,} measurements in other units" in said
     assert "never measured: sodium" in said
@@ -271,7 +271,7 @@ def test_fit_leaves_out_what_most_rows_lack_and_names_the_option(duck, made, tmp
         if person // 7 % rare.get(common[concept], 1):
             values[row] = None
     url = duck.fill(changed(made, value_as_number=values))
-    fit = ["fit", url, "--omop", "person", "--cdm", "cdm", "--tables", "9"]
+    fit = ["fit", url, "--read", "omop=person", "--read", "cdm=cdm", "--tables", "9"]
     assert main([*fit, "-o", f"{tmp_path}/m.hush"]) == 0
     out, said = capsys.readouterr()
     shares = re.findall(r"^(sodium|magnesium|lactate|glucose) +(\d+)\.\d%$", out, re.MULTILINE)
@@ -291,7 +291,7 @@ def test_columns_and_concept_sets_that_are_named_win_over_what_most_rows_have(
     duck, tmp_path, capsys
 ):
     url = duck.fill(Cdm.ward(60))
-    fit = ["fit", url, "--omop", "person", "--cdm", "cdm", "--tables", "9"]
+    fit = ["fit", url, "--read", "omop=person", "--read", "cdm=cdm", "--tables", "9"]
     fit += ["-o", f"{tmp_path}/m.hush"]
     assert main([*fit, "--columns", "age,lactate,potassium"]) == 0
     assert load(tmp_path / "m.hush").plan_.schema.names == ["age", "lactate", "potassium"]
@@ -303,7 +303,7 @@ def test_columns_and_concept_sets_that_are_named_win_over_what_most_rows_have(
             for name, id_ in (("lactate", 3014111), ("potassium", 3023103))
         )
     )
-    assert main([*fit, "--concepts", f"{tmp_path}/set.toml"]) == 0
+    assert main([*fit, "--read", f"concepts={tmp_path}/set.toml"]) == 0
     schema = load(tmp_path / "m.hush").plan_.schema
     assert schema.names == ["age", "sex", "lactate", "potassium"]
     assert schema.features[2].neutral  # no usual value is listed
@@ -321,7 +321,7 @@ def test_where_most_rows_lack_every_concept_the_columns_are_asked_for(duck, tmp_
     reader = recipe.open(url)
     with pytest.raises(DataError, match=r"no concept has a value in half of the rows; .*\(\d+%\)"):
         recipe.drawn(reader)
-    command = f"fit {url} --omop person --cdm cdm -o {tmp_path}/m.hush"
+    command = f"fit {url} --read omop=person --read cdm=cdm -o {tmp_path}/m.hush"
     assert main(command.split()) == 1
     asked_for = re.search(r"--columns (\S+)", capsys.readouterr().err)[0]
     asked(f"{command} {asked_for} --tables 9")
@@ -332,7 +332,7 @@ def test_no_plan_and_no_unattended_reading_depends_on_what_rows_have(tmp_path):
     for number, cdm in enumerate((Cdm.made(50), Cdm.ward(50))):
         url = Duck(tmp_path / f"{number}.duckdb").fill(cdm)
         draft = tmp_path / f"{number}.toml"
-        asked(f"plan draft {url} --omop person --cdm cdm -o {draft}")
+        asked(f"plan draft {url} --read omop=person --read cdm=cdm -o {draft}")
         drafts.append(draft.read_bytes())
         schema = Schema.from_toml(draft)
         options = RowOptions(omop="person", cdm="cdm")
@@ -340,7 +340,7 @@ def test_no_plan_and_no_unattended_reading_depends_on_what_rows_have(tmp_path):
         read.append((reader.names, schema.names, options.schema.names))
         asked(
             f"plan draw {draft} --seed 0 --tables 9 -o {tmp_path}/{number}.plan.hush",
-            f"sketch {url} --omop person --cdm cdm --plan {tmp_path}/{number}.plan.hush"
+            f"sketch {url} --read omop=person --read cdm=cdm --plan {tmp_path}/{number}.plan.hush"
             f" -o {tmp_path}/{number}.sketch.hush",
         )
     assert drafts[0] == drafts[1]
@@ -462,10 +462,13 @@ def test_a_concept_set_is_checked_as_a_whole(tmp_path):
 def test_options_that_do_not_go_together_are_refused(tmp_path, capsys):
     out = ["-o", f"{tmp_path}/m.hush"]
     for arguments, said in (
-        (["rows.csv", "--omop", "person"], "read from postgresql:// or duckdb:///"),
-        (["sqlite:///a.db", "--omop", "visit"], "read from postgresql:// or duckdb:///"),
-        (["duckdb:///a.db", "--omop", "visit", "--query", "SELECT 1"], "cannot use --query"),
-        (["rows.csv", "--cdm", "cdm"], "--cdm needs --omop"),
+        (["rows.csv", "--read", "omop=person"], "read from postgresql:// or duckdb:///"),
+        (["sqlite:///a.db", "--read", "omop=visit"], "read from postgresql:// or duckdb:///"),
+        (
+            ["duckdb:///a.db", "--read", "omop=visit", "--read", "query=SELECT 1"],
+            "cannot use --read query=",
+        ),
+        (["rows.csv", "--read", "cdm=cdm"], "--read cdm=... needs --read omop="),
     ):
         assert main(["fit", *arguments, *out]) == 2
         assert said in capsys.readouterr().err
@@ -491,7 +494,8 @@ def test_a_round_answers_with_visits_and_asks_about_other_units(duck, made, tmp_
     units[0] = 9999
     url, at = duck.fill(changed(made, unit_concept_id=units)), tmp_path
     asked(
-        f"plan draft {url} --omop visit --cdm cdm --listed-units -o {at}/s.toml",
+        f"plan draft {url} --read omop=visit --read cdm=cdm --read listed_units=true -o "
+        f"{at}/s.toml",
         f"plan draw {at}/s.toml --epsilon 1 --expected-rows 1200 -o {at}/plan.hush",
         *(f"round keygen {name} --cap 2 --folder {at}" for name in ("north", "south")),
         f"round keygen lead --folder {at}",

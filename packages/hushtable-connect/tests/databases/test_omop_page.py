@@ -18,5 +18,5 @@ def test_the_page_can_be_followed(postgres, tmp_path, monkeypatch):
     monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
     ranges = frozenset(block.first for block in blocks(PAGE, RANGES))  # followed without a server
     read = Reader(PAGE, tmp_path, but_not=ranges).follow()
-    assert sum("--omop" in command for command in read.did) == 5
+    assert sum("omop=" in command for command in read.did) == 5
     assert (tmp_path / "site.hush").exists()

@@ -52,34 +52,43 @@ def speaks_shell() -> bool:
 
 #: Options of commands that state how rows are read. In a sentence, only values of these forms.
 _OPTION = re.compile(
-    r"--(missing|as|drop|decimal|dates|encoding|delimiter|member|sheet|skip-lines|skip-footer|"
-    r"no-header)\b(?: ('[^']*'|[^\s=]+=[a-z]+|\d+|[.,;|](?!\w)|[dmy/]{3,}\b|NAME|[a-z]+-?\d+))?"
+    r"--(missing|as|drop|decimal|dates)\b(?: ('[^']*'|[^\s=]+=[a-z]+|\d+|[.,](?!\w)|[dmy/]{3,}\b))?"
+    r"|--read (?:'(\w+)=([^']*)'|(\w+)=(\.\.\.|[;,|](?!\w)|[\w/+-]+))"
 )
 
 
 def in_python(text: str) -> str:
     """Return a message with arguments of `hushtable.data.read` in the place of options."""
     sentences, add, options = text.partition("\nAdd: ")
-    found = _OPTION.sub(lambda one: _argument(one[1], (one[2] or "").strip("'")), sentences)
+    found = _OPTION.sub(_in_sentence, sentences)
     if not add:
         return found
     words = iter(shlex.split(options))
     values: dict[str, str] = {}
     for word in words:
-        if word.startswith("--"):
-            values[word[2:]] = "" if word == "--no-header" else next(words, "")
+        name, value = word[2:], next(words, "")
+        if name == "read":
+            name, _, value = value.partition("=")
+        values[name] = value
     arguments = ", ".join(_argument(name, value) for name, value in values.items())
     return f"{found}\nIn Python: hushtable.data.read(data, {arguments})"
 
 
+def _in_sentence(option: re.Match[str]) -> str:
+    name = option[1] or option[3] or option[5]
+    return _argument(name, (option[2] or option[4] or option[6] or "").strip("'"))
+
+
 def _argument(name: str, value: str) -> str:
     """Return the argument in Python for an option, with its value if there is one."""
-    keyword = {"as": "kinds", "no-header": "header"}.get(name, name.replace("-", "_"))
-    if name == "no-header":
+    if name == "no_header":
         return "header=False"
-    if not value:
+    keyword = "kinds" if name == "as" else name
+    if value in ("", "..."):
         return keyword
-    if name.startswith("skip-"):
+    if value.title() in ("True", "False"):
+        return f"{keyword}={value.title()}"
+    if name.startswith("skip_"):
         return f"{keyword}={value}"
     if name not in ("missing", "as", "drop"):
         return f"{keyword}={value!r}"

@@ -158,9 +158,9 @@ def test_what_fit_notes_is_a_doubt_and_what_it_refuses_is_refused_with_the_same_
     (here / "total.csv").write_text(total)
     refused, checked = run("fit", "total.csv", "-o", "m.hush"), run("check", "total.csv")
     assert refused.err == checked.err
-    assert checked.err.endswith("Add: --skip-footer 1\n")
-    assert run("check", "total.csv", "--skip-footer", "1").code == 0
-    do("fit", "total.csv", "--skip-footer", "1", "-o", "m.hush")
+    assert checked.err.endswith("Add: --read skip_footer=1\n")
+    assert run("check", "total.csv", "--read", "skip_footer=1").code == 0
+    do("fit", "total.csv", "--read", "skip_footer=1", "-o", "m.hush")
     # The model reads later files in the same way, and says so.
     result = run("score", "total.csv", "--model", "m.hush", "-o", "s.csv", "--json")
     assert result.json["rows"] == 300
@@ -175,7 +175,7 @@ def test_the_option_of_earlier_versions_is_accepted_and_not_in_the_help(run, her
     assert result.code == 0
     assert "confidence" in result.out
     assert "--table " not in run("fit", "--help").out
-    assert "--skip-footer" in run("fit", "--help").out
+    assert "skip_footer" in run("fit", "--help").out
 
 
 def test_many_columns_are_cut_short_on_a_terminal(run, here):

@@ -94,11 +94,11 @@ def polish(path, *, encoding="cp1250", delimiter=",", header=True, above=0):
 @pytest.mark.parametrize(
     ("how", "options"),
     [
-        ({}, ["--encoding", "cp1250"]),
-        ({"delimiter": "~"}, ["--encoding", "cp1250", "--delimiter", "~"]),
-        ({"header": False}, ["--encoding", "cp1250", "--no-header"]),
-        ({"above": 3}, ["--encoding", "cp1250", "--skip-lines", "3"]),
-        ({"encoding": "utf-16-le"}, ["--encoding", "utf-16-le"]),
+        ({}, ["--read", "encoding=cp1250"]),
+        ({"delimiter": "~"}, ["--read", "encoding=cp1250", "--read", "delimiter=~"]),
+        ({"header": False}, ["--read", "encoding=cp1250", "--read", "no_header=true"]),
+        ({"above": 3}, ["--read", "encoding=cp1250", "--read", "skip_lines=3"]),
+        ({"encoding": "utf-16-le"}, ["--read", "encoding=utf-16-le"]),
     ],
 )
 def test_the_layout_given_to_fit_holds_for_later_files(how, options, tmp_path, capsys):
@@ -117,14 +117,14 @@ def test_the_layout_given_to_fit_holds_for_later_files(how, options, tmp_path, c
     np.testing.assert_array_equal(load(model).score_samples(str(later)), scores)
     # What is said of a later file comes first.
     polish(tmp_path / "c.csv", **how | {"encoding": "iso-8859-2"})
-    again = ["score", f"{tmp_path}/c.csv", "--model", model, "--encoding", "iso-8859-2"]
+    again = ["score", f"{tmp_path}/c.csv", "--model", model, "--read", "encoding=iso-8859-2"]
     assert main([*again, "-o", f"{tmp_path}/2.csv"]) == 0
     assert (tmp_path / "2.csv").read_bytes() == (tmp_path / "0.csv").read_bytes()
 
 
 def test_a_file_of_another_format_has_no_use_for_the_layout(tmp_path):
     file, model = polish(tmp_path / "a.csv"), str(tmp_path / "m.hush")
-    assert main(["fit", str(file), "--encoding", "cp1250", "--tables", "9", "-o", model]) == 0
+    assert main(["fit", str(file), "--read", "encoding=cp1250", "--tables", "9", "-o", model]) == 0
     table = pyarrow.csv.read_csv(polish(tmp_path / "b.csv", encoding="utf-8"))
     pyarrow.parquet.write_table(table, tmp_path / "b.parquet")
     expected = load(model).score_samples(str(file))

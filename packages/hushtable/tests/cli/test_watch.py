@@ -188,7 +188,9 @@ def test_what_cannot_be_watched_is_refused(refused, site, folder, tmp_path):
     refused("watch", tmp_path / "nowhere" / "*.csv", *model, *out, says="no such file or folder")
     refused(*watch, *model, "-o", folder / "a.csv", says="it is a file")
     refused(*watch, *model, *out, "--id", "age", code=2, says="uses this column as a feature")
-    refused(*watch, *model, *out, "--query", "SELECT 1", code=2, says="--query needs --id")
+    refused(
+        *watch, *model, *out, "--read", "query=SELECT 1", code=2, says="--read query=... needs --id"
+    )
     for words in ("2", "many", "-1%", "nan", "drift,"):
         refused(*watch, *model, *out, "--fail-above", words, code=2, says="needs a share such as")
     refused(*watch, "--model", site / "plan.hush", *out, says="holds a plan")
@@ -401,7 +403,7 @@ def visits(tmp_path):
 
 def test_of_a_query_rows_with_new_ids_are_scored(watch, visits, out, site):
     url, tell = visits
-    query = ("--query", "SELECT * FROM visits ORDER BY id", "--id", "id", "--json")
+    query = ("--read", "query=SELECT * FROM visits ORDER BY id", "--id", "id", "--json")
     first = watch(*query, data=url)
     assert (first.code, first.json["rows"]) == (0, 100)
     assert watch(*query, data=url).json["rows"] == 0
@@ -421,7 +423,7 @@ def test_of_a_query_rows_with_new_ids_are_scored(watch, visits, out, site):
 
 def test_a_query_that_fails_keeps_the_place(watch, visits, out, tmp_path):
     url, tell = visits
-    query = ("--query", "SELECT * FROM visits", "--id", "id")
+    query = ("--read", "query=SELECT * FROM visits", "--id", "id")
     assert watch(*query, data=url).code == 0
     before = contents(out)
     tell("INSERT INTO visits VALUES (NULL, 119, 150000, 'north')")

@@ -35,8 +35,8 @@ CASES = tomllib.loads((HERE / "expected.toml").read_text("utf-8"))
 MOST_STEPS = 5
 N_TABLES = 25
 #: Options that state how a file is laid out, which a model does not keep.
-LAYOUT = ("--encoding", "--delimiter", "--no-header", "--skip-lines", "--skip-footer", "--sheet",
-          "--member")  # fmt: skip
+LAYOUT = tuple(f"--read {name}" for name in ("encoding", "delimiter", "no_header", "skip_lines",
+               "skip_footer", "sheet", "member"))  # fmt: skip
 #: Options of which a later one is added to an earlier one.
 LISTS = ("--missing", "--as", "--drop", "--columns")
 
@@ -47,7 +47,13 @@ def parsed(words):
     for word in words:
         if word.strip(",:;") == "or":
             break
-        if word.startswith("--"):
+        if name == "--read":
+            name, _, value = word.partition("=")
+            name = f"--read {name}"
+            options[name] = value
+        elif word == "--read":
+            name = word
+        elif word.startswith("--"):
             name = word
             options[name] = ""
         elif name:
@@ -77,7 +83,11 @@ def joined(options, more, known):
 
 def typed(options):
     """Return the words of a command line."""
-    return [word for pair in options.items() for word in pair if word]
+    words = []
+    for name, value in options.items():
+        flag, _, entry = name.partition(" ")
+        words += [flag, f"{entry}={value}"] if entry else [word for word in (flag, value) if word]
+    return words
 
 
 def fitted(case, path, run, folder):

@@ -37,10 +37,10 @@ _HARMLESS = frozenset({
 #: Of rows that SQL makes: each may depend on anything in the database.
 OF_SQL = Coupling(
     "the rows are the result of a query or a view",
-    "if each row depends on the records of one person only, state it (--independent, independent = "
-    "true in a site's file, or independent=True)",
+    "if each row depends on the records of one person only, state it (--read independent=true, "
+    "or independent = true in a site's file)",
 )
-QUERY = "--query 'SELECT ... FROM ...' or --query FILE.sql; in Python, query='SELECT ...'"
+QUERY = "--read 'query=SELECT ... FROM ...' or --read query=FILE.sql; in Python, query='SELECT ...'"
 _READS = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM"})
 #: Parts in which a semicolon does not end a statement: texts, names, and comments.
 _QUOTED = re.compile(
@@ -147,8 +147,9 @@ def _table(path: Path, tables: list[str], wanted: str | None) -> str:
         raise DataError(f"{path}: the database holds no tables: check the path")
     if len(tables) > 1:
         raise DataError(
-            f"{path}: the database holds several tables, {held}: choose one with --member NAME\n"
-            f"Add: --member {shlex.quote(tables[0])}"
+            f"{path}: the database holds several tables, {held}: choose one with --read "
+            f"member=NAME\n"
+            f"Add: --read {shlex.quote(f'member={tables[0]}')}"
         )
     return tables[0]
 

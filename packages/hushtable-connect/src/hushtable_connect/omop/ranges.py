@@ -57,7 +57,7 @@ class Groups:
 
     def __post_init__(self) -> None:
         if not set(self.by) <= {"sex", "age"} or len(set(self.by)) < len(self.by):
-            raise UsageError(f"--by {','.join(self.by)}: needs sex, age, or sex,age")
+            raise UsageError(f"--read by={','.join(self.by)}: needs sex, age, or sex,age")
 
     def names(self, concept: Concept) -> dict[str, str]:
         """Return the columns of a concept, each with the condition on rows ``r`` that have it."""
@@ -135,7 +135,8 @@ class ThresholdFile:
         if unknown := [name for name in given if name not in ("age", "sex")]:
             raise UsageError(
                 f"column {unknown[0]!r} is not a concept of this set: give the set that the "
-                "round's schema was drafted from (--concepts FILE, --by), or write .toml or .html"
+                "round's schema was drafted from (--read concepts=FILE, --read by=...), or write "
+                ".toml or .html"
             )
         return ranges
 
@@ -191,5 +192,6 @@ def _check_same(feature: Feature, concept: Concept) -> None:
     raise UsageError(
         f"column {feature.name!r} has the range {feature.low:g} to {feature.high:g} "
         f"{feature.unit} in the result, but {concept.low:g} to {concept.high:g} {concept.unit} in "
-        "the concept set: give the set that the round's schema was drafted from (--concepts FILE)"
+        "the concept set: give the set that the round's schema was drafted from (--read "
+        "concepts=FILE)"
     )

@@ -29,7 +29,7 @@ _KNOWN = ("postgresql", "postgres", "duckdb")
 #: Of visits.
 _SAME_PERSON = Coupling(
     "a person's visits share the person's sex and age",
-    "read one row per person (--omop person)",
+    "read one row per person (--read omop=person)",
     "person_id",
 )
 #: The number of units that a message lists at most.
@@ -289,7 +289,7 @@ class Recipe:
                 raise DataError(
                     f"{shown_url(url)}: table {table} in schema {cdm!r} has {found['n_rows']:,} "
                     f"rows of {found['n_keys']:,} {key}: needs one row of each. Remove the "
-                    "duplicates, or make a view without them (--cdm names its schema)"
+                    "duplicates, or make a view without them (--read cdm=NAME names its schema)"
                 )
 
     def _checked_units(self, url: str, cdm: str, named: bool) -> tuple[str, ...]:
@@ -334,14 +334,15 @@ def _no_tables(
     if capitals:
         do = (
             f"it has {', '.join(map(repr, capitals))} in capital letters: make views of them, "
-            "with their columns in lower case (--cdm names the views' schema)"
+            "with their columns in lower case (--read cdm=NAME names the views' schema)"
         )
     elif others:
-        do = f"they are in schema {' and '.join(map(repr, others))} (--cdm {others[0]})"
+        do = f"they are in schema {' and '.join(map(repr, others))} (--read cdm={others[0]})"
     else:
         do = (
-            "name the schema of the CDM (--cdm), give the user the right to read them, or read a "
-            "database without a CDM with --query"
+            "name the schema of the CDM (--read cdm=NAME), give the user the right to read them, "
+            "or read a "
+            "database without a CDM with --read query=..."
         )
     return f"{source}: schema {cdm!r} has no tables {', '.join(lacking)} of the OMOP CDM: {do}"
 
@@ -352,7 +353,8 @@ def _other_units(source: str, lines: Sequence[str]) -> str:
         f"{source}: concepts of the set are measured in units that it does not list:",
         *lines[:_MOST],
         *more,
-        "Convert them in a view of measurement (--cdm names its schema); or list a unit in which "
-        "the number is the same (--concepts FILE); or leave these measurements out "
-        "(--listed-units).",
+        "Convert them in a view of measurement (--read cdm=NAME names its schema); or list a unit "
+        "in which "
+        "the number is the same (--read concepts=FILE); or leave these measurements out "
+        "(--read listed_units=true).",
     ])  # fmt: skip

@@ -174,14 +174,14 @@ def ranges(
 
     It also prints the mean and the median of each number, and the counts of each category.
 
-    The file suffix of the output selects its form: .csv for data quality checks (with --omop and
-    the round's --concepts, in the format of OHDSI's DataQualityDashboard), .toml for a schema for a
-    later round, .html for a page with histograms. With --data or --site, your own rows are compared
-    with the ranges, to see which checks would fail. These findings appear only on the screen and on
-    the page. Nothing is sent.
+    The file suffix of the output selects its form: .csv for data quality checks (with --read
+    omop=person and the round's concept set, in the format of OHDSI's DataQualityDashboard), .toml
+    for a schema for a later round, .html for a page with histograms. With --data or --site, your
+    own rows are compared with the ranges, to see which checks would fail. These findings appear
+    only on the screen and on the page. Nothing is sent.
 
     Example:
-      hushtable round ranges result.hush --omop person -o thresholds.csv
+      hushtable round ranges result.hush --read omop=person -o thresholds.csv
       hushtable round ranges result.hush --site north.toml -o ranges.html
     """
     target = Target(output, [result, data, site])

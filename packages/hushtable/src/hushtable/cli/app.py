@@ -156,22 +156,23 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
     signature, groups = inspect.signature(body), dict[str, Any]()
     parameters = []
     for name, one in signature.parameters.items():
-        # The options of a class that does not know the command line are defined next to it: see
-        # `Reads`.
-        group, *options = get_args(one.annotation) or [one.annotation]
+        # A class that does not know the command line has a function that makes it of options, which
+        # are defined next to it: see `Reads`.
+        group, *made = get_args(one.annotation) or [one.annotation]
         if not is_dataclass(group):
             parameters.append(one.replace(kind=one.KEYWORD_ONLY))
             continue
-        groups[name] = group
-        kinds = options[0] if options else {f.name: f.type for f in fields(group)}
-        parameters += [_option(f.name, kinds[f.name], f.default) for f in fields(group)]
+        make, kinds = made or (group, {f.name: f.type for f in fields(group)})
+        groups[name] = make, kinds
+        defaults = {f.name: f.default for f in fields(group)}
+        parameters += [_option(each, kinds[each], defaults.get(each)) for each in kinds]
     if _returns(signature, CommandResult):
         parameters.append(_option("json", Json, False))
 
     def command(**given: Any) -> Any:
         notes.clear()
-        for name, group in groups.items():
-            given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
+        for name, (make, kinds) in groups.items():
+            given[name] = make(**{each: given.pop(each) for each in kinds})
         with escaping(), machine_output(given.pop("json", False)):
             result = body(**given)
             return result.write() if isinstance(result, CommandResult) else result

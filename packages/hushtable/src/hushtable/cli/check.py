@@ -29,7 +29,13 @@ _MOST = 60
 
 _Output = Annotated[
     Path | None,
-    option("FILE", "Also write a page: a file that ends in .html.", "--output", "-o"),
+    option(
+        "FILE",
+        "Also write a page (.html), or a layout file with the options given here (.toml) for "
+        "--read.",
+        "--output",
+        "-o",
+    ),
 ]
 
 
@@ -48,8 +54,8 @@ def check(
       hushtable check patients.csv
       hushtable check patients.csv --decimal , --missing -999 -o check.html
     """
-    if output is not None and output.suffix != ".html":
-        raise UsageError(f"-o {output}: the name must end in .html")
+    if output is not None and output.suffix not in (".html", ".toml"):
+        raise UsageError(f"-o {output}: the name must end in .html or .toml")
     target = None if output is None else Target(output, [data])
     reader = reads.open(data).repeatable()
     notes.clear()  # of the file: these are part of the result
@@ -61,11 +67,14 @@ def check(
     of_file = f"The file: {'; '.join(reader.found)}." if reader.found else ""
     doubts = len(doubted) + sum(one.kind not in _PLAIN for one in findings)
     if target is not None:
-        from hushtable.report.page import check_page  # with all that a report needs
+        if target.path.suffix == ".toml":
+            text = "".join(f"{line}\n" for line in reads.layout_lines())
+        else:
+            from hushtable.report.page import check_page  # with all that a report needs
 
-        page = check_page(reader.source, columns, quality, said, options, of_file)
+            text = check_page(reader.source, columns, quality, said, options, of_file)
         with target.writing(), replacing(target.path, private=True) as file:
-            file.write(page.encode())
+            file.write(text.encode())
     facts = {
         "command": "check", "table": reader.source, "rows": quality.n_rows, "doubts": doubts,
         "options": options, "columns": _facts(columns, quality),
@@ -121,7 +130,9 @@ def _blocks(
     elif not said:
         yield "\nNothing is in doubt."
     if target is not None:
-        yield f"\nWrote {target}. It contains values of your rows: keep it where the rows are."
+        values = "It contains values of your rows: keep it where the rows are."
+        use = f"Other commands read the table the same way with --read {target.path}."
+        yield f"\nWrote {target}. {use if target.path.suffix == '.toml' else values}"
 
 
 def _ended(words: str) -> str:

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, TextIO
 from unicodedata import category
 
+from hushtable.data.layout_file import READ, SWITCHES
 from hushtable.errors import (
     NO_HIDDEN,
     NO_MAX_ROWS,
@@ -107,7 +108,8 @@ _REMOVED = {
         ),
         NO_HIDDEN,
     ),
-    "--join": "join the tables in a query of DuckDB or PostgreSQL, and give it with --query (the "
+    "--join": "join the tables in a query of DuckDB or PostgreSQL, and give it with --read "
+    "query=... (the "
     "page on databases shows one)",
     **dict.fromkeys(
         [f"round book --{name}" for name in ("forecast", "data-set", "plot")],
@@ -139,6 +141,12 @@ def _failure(error: BaseException) -> tuple[str, str, int]:
         called = "" if context is None else context.command_path.partition(" ")[2]
         name = getattr(error, "option_name", "")
         option = f"{called} {name}"
+        entry = name.removeprefix("--").replace("-", "_")
+        taken = [] if context is None else [one.name for one in context.command.params]
+        if entry in READ and "read" in taken:
+            value = "true" if entry in SWITCHES else "..."
+            message = f"hushtable {option} is now an entry of --read: --read {entry}={value}"
+            return message, "UsageError", WRONG_USAGE
         if instead := _REMOVED.get(option) or _REMOVED.get(name):
             return f"hushtable {option} was removed: {instead}", "UsageError", WRONG_USAGE
         hint = f"\nTry: {context.command_path} --help" if context is not None else ""

@@ -91,7 +91,7 @@ def fit(
     Ranges and categories are taken from the rows, and the model contains them. Text in files is
     recognised as numbers, dates and categories. If a column is ambiguous, the command refuses the
     rows and names the options that resolve it; hushtable check shows how each column is read. With
-    --omop, the ranges are the public ranges of the concept set.
+    --read omop=person, the ranges are the public ranges of the concept set.
 
     Example:
       hushtable fit patients.csv --drop id,name -o model.hush

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from hushtable.cli.options import Columns, Drop, flag, option
+from hushtable.cli.options import Columns, Drop, option
 from hushtable.cli.output import count, shown
 from hushtable.cli.result import MOST_LINES, Block, TextTable
 from hushtable.data.options import RowOptions, notes
@@ -14,42 +13,6 @@ from hushtable.data.readers import Reader
 from hushtable.data.schema import Schema
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import Reading
-
-_Omop = Annotated[
-    Literal["person", "visit"] | None,
-    option(
-        "person|visit",
-        "DATA is a database with OMOP tables: read its measurements as one row per person (the "
-        "latest values) or per visit (the first values).",
-    ),
-]
-_Concepts = Annotated[
-    Path | None,
-    option("FILE", "With --omop: concept set; default: common vital signs and laboratory values."),
-]
-_Cdm = Annotated[
-    str | None, option("NAME", "With --omop: database schema that contains the tables.")
-]
-_ListedUnits = Annotated[
-    bool,
-    flag(
-        "--listed-units",
-        "With --omop: leave out measurements whose unit is not the one of the concept set.",
-    ),
-]
-_By = Annotated[
-    str | None,
-    option("sex,age", "With --omop: one column per concept for each sex, age band, or both."),
-]
-_Within = Annotated[
-    int | None,
-    option(
-        "DAYS",
-        "With --omop person: use values from this many days before a person's latest measurement; "
-        "default: all.",
-        min=1,
-    ),
-]
 
 
 def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, Any]:
@@ -156,68 +119,21 @@ _As = Annotated[
         "--as",
     ),
 ]
-_Encoding = Annotated[str | None, option("NAME", "Encoding of text files, such as cp1252.")]
-_Delimiter = Annotated[str | None, option("SIGN", "Character between the fields of a CSV file.")]
-_NoHeader = Annotated[
-    bool,
-    flag("--no-header", "The file has no header line: name the columns column 1, column 2, ..."),
-]
-_SkipLines = Annotated[int | None, option("N", "Number of lines above the header line.", min=0)]
-_SkipFooter = Annotated[
-    int | None,
+_Read = Annotated[
+    list[str] | None,
     option(
-        "N",
-        "Leave out the last N lines of a text file, or rows of a sheet, such as a total. Blank "
-        "lines are not counted.",
-        min=0,
-    ),
-]
-_Sheet = Annotated[
-    str | None, option("NAME", "Sheet of a workbook; 'NAME!A:F' for some of its columns.")
-]
-_Member = Annotated[
-    str | None,
-    option("NAME", "Part of a file: a file in an archive, or a table of a database."),
-]
-_Query = Annotated[
-    str | None, option("SQL|FILE", "SQL query for a database, or a .sql file that holds it.")
-]
-_Independent = Annotated[
-    bool,
-    flag(
-        "--independent",
-        "With --query or a view: you state that each row depends on the records of one person "
-        "only, which a release requires.",
-    ),
-]
-
-_Time = Annotated[
-    str | None,
-    option(
-        "A", "Column of points in time: replace it by the features hour, weekday, day and month."
-    ),
-]
-_Zone = Annotated[
-    str | None,
-    option(
-        "PLACE",
-        "With --time: time zone of the clock that counts, such as Europe/Berlin, if "
-        "times state their zone.",
-    ),
-]
-
-_Entity = Annotated[
-    str | None,
-    option(
-        "A",
-        "With --time: column that identifies the entity of a reading. Instead of the numbers, the "
-        "features then compare a reading with earlier readings of its entity.",
+        "NAME=VALUE|FILE",
+        "Further settings of reading, or a TOML file of them (hushtable check DATA -o FILE.toml "
+        "writes one). Files: encoding, delimiter, no_header, skip_lines, skip_footer, sheet, "
+        "member. Databases: query, independent, omop, concepts, cdm, listed_units, by, within. "
+        "Features of time: time, zone, entity. Can be given several times.",
     ),
 ]
 
 #: How rows are read, with the option of each field.
 Reads: TypeAlias = Annotated[
     RowOptions,
+    RowOptions.typed,
     {
         "columns": Columns,
         "drop": Drop,
@@ -225,24 +141,7 @@ Reads: TypeAlias = Annotated[
         "decimal": _Decimal,
         "dates": _Dates,
         "as_": _As,
-        "encoding": _Encoding,
-        "delimiter": _Delimiter,
-        "no_header": _NoHeader,
-        "skip_lines": _SkipLines,
-        "skip_footer": _SkipFooter,
-        "sheet": _Sheet,
-        "query": _Query,
-        "independent": _Independent,
-        "member": _Member,
-        "time": _Time,
-        "zone": _Zone,
-        "entity": _Entity,
-        "omop": _Omop,
-        "concepts": _Concepts,
-        "cdm": _Cdm,
-        "listed_units": _ListedUnits,
-        "by": _By,
-        "within": _Within,
+        "read": _Read,
     },
 ]
 #: No option given.

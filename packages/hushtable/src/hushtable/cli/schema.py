@@ -85,8 +85,9 @@ def draft(
     No range or category is taken from the data. Columns that look like identifiers, names, or free
     text are left out, as comments. Where a name is well known (age, heart_rate, glucose_mmol,
     voltage, weekday), the draft proposes public ranges or categories as comments. A person confirms
-    them and fills in the others, which must be public knowledge. With --omop, all ranges are filled
-    in from the concept set, with their sources, and the tables and units are checked.
+    them and fills in the others, which must be public knowledge. With --read omop=person, all
+    ranges are filled in from the concept set, with their sources, and the tables and units are
+    checked.
 
     Example:
       hushtable plan draft patients.csv -o schema.toml

@@ -373,7 +373,7 @@ def _source(run: WatchRun, data: str, settle: float, output: Path) -> Files | Re
         files.check(output)
         return files
     if run.id_ is None:
-        raise UsageError("--query needs --id, the column that shows which rows are new")
+        raise UsageError("--read query=... needs --id, the column that shows which rows are new")
     return run.open(data)
 
 

@@ -228,7 +228,7 @@ class Files:
         if self.source == "-" or "://" in self.source:
             raise UsageError(
                 "watch reads a folder or pattern of files on this machine, or a database with "
-                "--query: copy other sources here first"
+                "--read query=...: copy other sources here first"
             )
         top, where = Path(self.source), folder.resolve()
         if not top.exists():

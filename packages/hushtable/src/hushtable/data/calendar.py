@@ -101,7 +101,7 @@ def zone_doubt(zoned: NDArray[np.bool_], there: NDArray[np.bool_], reading: Read
         )
     return (
         f"time={name!r}: its times state their zone, so the hour depends on the place: give the "
-        "time zone that counts, such as zone='Europe/Berlin' (--zone Europe/Berlin)"
+        "time zone that counts, such as zone='Europe/Berlin' (--read zone=Europe/Berlin)"
     )
 
 

@@ -6,7 +6,7 @@ Notes for a person on the rows that were opened are added to `notes`. Tested by
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +15,7 @@ from hushtable import plugins
 from hushtable.data.calendar import sources
 from hushtable.data.history import History
 from hushtable.data.labels import fold
+from hushtable.data.layout_file import entry, read_entries
 from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader, found_name, near_names
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
@@ -43,13 +44,13 @@ def first_names(names: Sequence[str], most: int = 3) -> str:
 def _recipe(omop: Any, *given: Any) -> Any:
     """Return the recipe that options request, with its tables; None without one."""
     if omop is None:
-        names = ("--concepts", "--cdm", "--listed-units", "--by", "--within")
+        names = ("concepts", "cdm", "listed_units", "by", "within")
         if alone := [
             name for name, one in zip(names, given, strict=True) if one not in (None, False, [])
         ]:
-            raise UsageError(f"{alone[0]} needs --omop person or --omop visit")
+            raise UsageError(f"--read {alone[0]}=... needs --read omop=person or --read omop=visit")
         return None
-    return plugins.extension("omop", "--omop", "connect")(omop, *given)
+    return plugins.extension("omop", "--read omop=...", "connect")(omop, *given)
 
 
 def person_columns(person: str | None, schema: Schema) -> list[str]:
@@ -89,6 +90,29 @@ class RowOptions:
     listed_units: bool = False
     by: str | None = None
     within: int | None = None
+
+    @classmethod
+    def typed(cls, read: Sequence[str] | None = None, **given: Any) -> "RowOptions":
+        """Return options as a command takes them.
+
+        ``read`` holds entries ``NAME=VALUE`` and paths of layout files, which other options
+        override. Raises `UsageError` or `FileError` if one of them is not valid.
+        """
+        entries = read_entries(read or [])
+        if "as" in entries:
+            entries["as_"] = [entries.pop("as")]
+        if "concepts" in entries:
+            entries["concepts"] = Path(entries["concepts"])
+        return cls(
+            **entries | {name: one for name, one in given.items() if one not in (None, [], ())}
+        )
+
+    def layout_lines(self) -> list[str]:
+        """Return the lines of a layout file with these options."""
+        given = {one.name.rstrip("_"): getattr(self, one.name) for one in fields(self)}
+        given["as"] = None if self.as_ is None else ",".join(self.as_)
+        given["concepts"] = None if self.concepts is None else str(self.concepts.absolute())
+        return [entry(name, one) for name, one in given.items() if one not in (None, False)]
 
     @cached_property
     def recipe(self) -> Any:
@@ -182,7 +206,7 @@ class RowOptions:
         """
         recipe = self.recipe
         if recipe is not None:
-            self.layout.check_used(("independent",), "--omop")
+            self.layout.check_used(("independent",), "--read omop=...")
             some = recipe if needed is None else recipe.of(needed)
             found: Reader = some.open(data, self.independent, unasked=unasked)
             return found

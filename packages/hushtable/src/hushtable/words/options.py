@@ -19,6 +19,8 @@ Option: TypeAlias = tuple[str, str]
 
 #: Fields with a single value. Several options of one are alternatives: only a person knows which.
 _SINGLE = ("decimal", "dates", "skip_lines")
+#: Those among them that have an option of their own, besides `--read`.
+_OWN = ("decimal", "dates")
 _KEYWORDS = {"as": "kinds"}
 
 
@@ -58,7 +60,8 @@ def _in_shell(field: str, values: list[str]) -> str:
         csv.writer(line, lineterminator="\n").writerow(values)
         value = line.getvalue().removesuffix("\n")
         value = shlex.quote(value) if os.name == "posix" else subprocess.list2cmdline([value])
-    return f"--{field.replace('_', '-')} {value}"
+        return f"--{field} {value}"
+    return f"--{field} {value}" if field in _OWN else f"--read {field}={value}"
 
 
 def _in_python(field: str, values: list[str]) -> str:

@@ -100,11 +100,13 @@ def chosen(
     names = [member.name for member in tables]
     held = f"{names[:10]}{f' and {len(names) - 10:,} more' if len(names) > 10 else ''}"
     if wanted is not None:
-        raise DataError(f"{path}: does not contain {wanted!r}, but {held}: correct --member")
+        raise DataError(
+            f"{path}: does not contain {wanted!r}, but {held}: correct --read member=..."
+        )
     largest = max(tables, key=lambda member: member.size)
     raise DataError(
-        f"{path}: contains several files, {held}: choose one with --member NAME\nAdd: --member "
-        f"{shlex.quote(largest.name)}"
+        f"{path}: contains several files, {held}: choose one with --read member=NAME\nAdd: --read "
+        f"{shlex.quote(f'member={largest.name}')}"
     )
 
 

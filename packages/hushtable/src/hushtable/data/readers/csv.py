@@ -194,7 +194,7 @@ class _File:
                 line = next((i for i, text in enumerate(lines, 1) if "\ufffd" in text), 0)
             return (
                 f"line {line} is not UTF-8, unlike the lines above it: give the encoding, such as "
-                "--encoding cp1252"
+                "--read encoding=cp1252"
             )
         if "straddling" in error:
             return (
@@ -217,7 +217,11 @@ class _File:
             return words + "If it is a total: delete it, or export without totals"
         if _BREAK.search(row.text):
             return words + "A quotation mark in it may be unclosed: correct the line"
-        above = f"; if the table begins below it, add --skip-lines {line}" if row.number < 3 else ""
+        above = (
+            f"; if the table begins below it, add --read skip_lines={line}"
+            if row.number < 3
+            else ""
+        )
         if got > want:
             return words + (
                 f"Export with quotation marks around texts that hold {delimiter!r}, or with "

@@ -103,7 +103,8 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
             if len(fields) > 1 and len(each) == 1 and each != {0} and lines[0].startswith('"'):
                 raise DataError(
                     f"{source}: whole lines are in quotation marks, each with {delimiter!r} "
-                    f"{each.pop()} times: export without quotation marks, or add --delimiter ; if "
+                    f"{each.pop()} times: export without quotation marks, or add --read "
+                    f"delimiter=; if "
                     "each line is a single column"
                 )
         if sum(_PADDED.search(line) is not None for line in lines) > len(lines) / 2:
@@ -118,20 +119,21 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
             one_each = len({len(fields) for fields in split}) == 1 and all(map(all, split))
             raise DataError(
                 f"{source}: blanks seem to be the delimiter: export with a different delimiter, or "
-                "add --delimiter ' ' if it is always one blank, or --delimiter , if each line is "
-                "one field" + "\nAdd: --delimiter ' '" * one_each
+                "add --read 'delimiter= ' if it is always one blank, or --read delimiter=, if "
+                "each line is "
+                "one field" + "\nAdd: --read 'delimiter= '" * one_each
             )
         return ","
     best = sorted(ranks, key=ranks.__getitem__, reverse=True)
     if len(best) > 1 and ranks[best[0]] == ranks[best[1]]:
         raise DataError(
-            f"{source}: the delimiter may be {best[0]!r} or {best[1]!r}: add --delimiter "
-            f"'{best[0]}' or --delimiter '{best[1]}'"
+            f"{source}: the delimiter may be {best[0]!r} or {best[1]!r}: add "
+            f"--read 'delimiter={best[0]}' or --read 'delimiter={best[1]}'"
         )
     if best[0] in _RARE:
         raise DataError(
             f"{source}: each line contains {best[0]!r} equally often: if it is the delimiter, add "
-            f"--delimiter '{best[0]}'; if not, give the delimiter"
+            f"--read 'delimiter={best[0]}'; if not, give the delimiter"
         )
     return best[0]
 
@@ -219,7 +221,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         )
     if not any(line.strip() for line in lines[start:]):
         where = f" after line {start}" * bool(start)
-        where += f" above the last {footer:,} (--skip-footer)" * bool(footer)
+        where += f" above the last {footer:,} (--read skip_footer=N)" * bool(footer)
         raise DataError(f"{source}: the file holds no lines{where}")
     delimiter = given or _delimiter(lines[start:], layout, source)
     found = _Head(source, delimiter, layout, start, rows_of(lines[start:], delimiter, start))
@@ -338,7 +340,8 @@ class _Head:
             raise DataError(
                 f"{self.source}: line {head.first + 1} has {len(names)} names, but most lines "
                 f"below it have {width} fields (delimiter {self.delimiter!r}): write a name for "
-                f"each column, or add --no-header and --skip-lines {head.end}; if the delimiter "
+                f"each column, or add --read no_header=true and --read skip_lines={head.end}; if "
+                f"the delimiter "
                 "also occurs within numbers or texts, export with a different delimiter, or with "
                 "quotation marks"
             )
@@ -396,8 +399,9 @@ class _Head:
             if wide is not None:
                 raise DataError(
                     f"{self.source}: line {wide.first + 1} has {len(wide.fields)} fields, but most "
-                    f"lines have {self.width}: which line holds the names? Add --skip-lines "
-                    f"{wide.first} if it is this one, or --skip-lines {self.rows[at].first} if it "
+                    f"lines have {self.width}: which line holds the names? Add "
+                    f"--read skip_lines={wide.first} if it is this one, or --read "
+                    f"skip_lines={self.rows[at].first} if it "
                     f"is line {self.rows[at].first + 1}"
                 )
         return at
@@ -458,16 +462,18 @@ class _Head:
         if hits + again > misses / 3:
             first = self.rows[at].first
             sure = index or (misses > 0 and not again and self._are_names(names, at))
-            skipped = f" --skip-lines {first}" if first or sure else ""
-            ways = f"\nAdd:{'' if sure else ' --no-header'}{skipped}"
+            skipped = f" --read skip_lines={first}" if first or sure else ""
+            ways = f"\nAdd:{'' if sure else ' --read no_header=true'}{skipped}"
             shown = "".join(
                 f"\n  {self.delimiter.join(row.fields)[:70]}" for row in self.rows[at : at + 3]
             )
             raise DataError(
                 f"{self.source}: line {first + 1} looks like a row, not like column names: confirm "
-                f"that it is a row (--no-header), or that it holds names (--skip-lines {first})"
+                f"that it is a row (--read no_header=true), or that it holds names (--read "
+                f"skip_lines={first})"
                 + (
-                    f", or give a different --delimiter if {self.delimiter!r} does not separate "
+                    f", or give a different delimiter (--read delimiter=SIGN) if "
+                    f"{self.delimiter!r} does not separate "
                     "fields"
                 )
                 * (at > 0)
@@ -500,9 +506,8 @@ class _Head:
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return names, with made-up ones for columns without, and which of these to leave out."""
         line, left_out = head.first + 1, []
-        by_number = (
-            f"add --no-header and --skip-lines {head.end} to call them column 1, column 2, ..."
-        )
+        by_number = f"add --read no_header=true and --read skip_lines={head.end} to call them "
+        "column 1, column 2, ..."
         nameless = [j for j, name in enumerate(names) if not name]
         for j in nameless:
             names[j] = f"column {j + 1}"
@@ -513,8 +518,8 @@ class _Head:
             else:
                 raise DataError(
                     f"{self.source}: line {line} has no name for column {j + 1}: write one there, "
-                    f"or {by_number}; if the names are in the next line, add --skip-lines "
-                    f"{head.end}"
+                    f"or {by_number}; if the names are in the next line, add "
+                    f"--read skip_lines={head.end}"
                 )
         _each_once(names, self.source, line, f", or {by_number}")
         if len(left_out) == len(names):

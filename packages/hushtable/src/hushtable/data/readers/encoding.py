@@ -166,19 +166,19 @@ def _other(sample: bytes, source: str) -> str:
     if not readings:
         raise DataError(
             f"{source}: neither UTF-8 nor text in a common encoding: give its encoding with "
-            "--encoding NAME, or export it as UTF-8"
+            "--read encoding=NAME, or export it as UTF-8"
         )
     words = ", ".join(f"{text!r} in {name}" for text, name in readings.items())
     raise DataError(
         f"{source}: not UTF-8, and its encoding is ambiguous: which reading is right? {words}. Add "
-        f"the encoding of the right one, such as --encoding {next(iter(readings.values()))}"
+        f"the encoding of the right one, such as --read encoding={next(iter(readings.values()))}"
     )
 
 
 def _nul(source: str, line: int) -> DataError:
     return DataError(
         f"{source}: line {line} holds a NUL byte, which does not occur in text: the file is "
-        "damaged, or in a different encoding (--encoding utf-16): export it again"
+        "damaged, or in a different encoding (--read encoding=utf-16): export it again"
     )
 
 
@@ -283,7 +283,7 @@ class Text(io.RawIOBase):
             if len(self._held) > _MOST_HELD:
                 raise DataError(
                     f"{self._source}: {self._footer:,} of its lines take more than "
-                    f"{_MOST_HELD >> 20} MB: lower --skip-footer"
+                    f"{_MOST_HELD >> 20} MB: lower --read skip_footer=..."
                 )
         block, self._ready = self._ready[:size], self._ready[size:]
         return block, self._ended and not self._ready
@@ -311,7 +311,7 @@ class Text(io.RawIOBase):
         except UnicodeDecodeError:
             raise DataError(
                 f"{self._source}: after line {self.ends}, there are bytes that are not "
-                f"{self._encoding}: give a different encoding, such as --encoding "
+                f"{self._encoding}: give a different encoding, such as --read encoding="
                 + ("cp850" if self._encoding == "cp1252" else "cp1252")
             ) from None
         return text.encode(errors="replace"), not raw
@@ -436,8 +436,8 @@ def first_lines(
             text = codecs.getincrementaldecoder(used)(errors).decode(sample, final=whole)
         except UnicodeDecodeError:
             raise DataError(
-                f"{path}: its bytes are not {used}: give a different encoding, such as --encoding "
-                "cp1252"
+                f"{path}: its bytes are not {used}: give a different encoding, such as "
+                "--read encoding=cp1252"
             ) from None
         text = text.removeprefix("\ufeff").replace("\n\ufeff", "\n")
         lines = list(io.StringIO(text, newline=""))

@@ -92,7 +92,8 @@ class FileLayout:
         """Raise `UsageError` if an entry is given that a source cannot use."""
         said = vars(self) | {"unasked": None}  # of use to all
         given = [name for name, value in said.items() if value is not None]
-        if unused := [_OPTIONS.get(name, f"--{name}") for name in given if name not in used]:
+        given = ["no_header" if name == "header" else name for name in given if name not in used]
+        if unused := [f"--read {name}=..." for name in given]:
             raise UsageError(f"{source} cannot use {', '.join(unused)}: leave it out")
 
     @property
@@ -120,10 +121,6 @@ class FileLayout:
 KEPT = {
     "encoding": str, "delimiter": str, "header": bool, "skip_lines": int, "skip_footer": int,
     "sheet": str, "member": str,
-}  # fmt: skip
-#: Command-line options that are not the name with two hyphens.
-_OPTIONS = {
-    "header": "--no-header", "skip_lines": "--skip-lines", "skip_footer": "--skip-footer"
 }  # fmt: skip
 
 

@@ -88,7 +88,7 @@ def _of_columns(wanted: str | None, names: Sequence[str]) -> tuple[str | None, s
         return wanted, None
     first, last = column_number(found["first"]), column_number(found["last"])
     if first > last:
-        raise UsageError(f"--sheet {wanted}: the first column comes after the last")
+        raise UsageError(f"--read sheet={wanted}: the first column comes after the last")
     return found["sheet"], slice(first, last + 1)
 
 
@@ -154,8 +154,8 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
         if hidden:
             held += f" (hidden: {hidden})"
         largest = max(filled, key=lambda one: one.height * one.width, default=None)
-        add = "" if largest is None else f"\nAdd: --sheet {shlex.quote(largest.name)}"
-        raise DataError(f"{path}: {held}: choose one with --sheet NAME{add}")
+        add = "" if largest is None else f"\nAdd: --read {shlex.quote(f'sheet={largest.name}')}"
+        raise DataError(f"{path}: {held}: choose one with --read sheet=NAME{add}")
     return filled[0]
 
 
@@ -241,7 +241,8 @@ def _rows(cells: Cells, first: int, layout: FileLayout, where: str) -> tuple[lis
     places = every[: max(0, len(every) - layout.footer)]
     if every and not places and layout.unasked is None:
         raise DataError(
-            f"{where} has {len(every):,} rows below the names, and --skip-footer {layout.footer} "
+            f"{where} has {len(every):,} rows below the names, and --read "
+            f"skip_footer={layout.footer} "
             "leaves out all of them: lower it"
         )
     return every, places
@@ -271,14 +272,14 @@ def _name_index(
     raise DataError(
         f"{where}: column {letters(j)} has values, such as {as_name(cells[i][j])!r} in "
         f"{cell(i, j)}, but no name in row {header + 1}: name it, empty it, or specify where the "
-        "names are with --skip-lines N or --no-header"
+        "names are with --read skip_lines=N or --read no_header=true"
     )
 
 
 def _names(cells: Cells, header: int, where: str) -> dict[int, str]:
     """Return the names in the row of this number, by column."""
     if header >= len(cells):
-        raise DataError(f"{where} has no row {header + 1}: lower --skip-lines")
+        raise DataError(f"{where} has no row {header + 1}: lower --read skip_lines=...")
     return {j: as_name(value) for j, value in enumerate(cells[header]) if value != ""}
 
 
@@ -315,8 +316,9 @@ def _header(cells: Cells, where: str, unasked: Unasked | None) -> int:
                 return i
             raise DataError(
                 f"{where}: row {i + 1} should hold the names of the columns, but {cell(i, other)} "
-                f"holds {row[other]}: confirm that it is a row of values (--no-header), or that "
-                f"these are names (--skip-lines {i})\nAdd: --no-header"
+                f"holds {row[other]}: confirm that it is a row of values (--read no_header=true), "
+                f"or that "
+                f"these are names (--read skip_lines={i})\nAdd: --read no_header=true"
             )
     raise DataError(f"{where} is empty: needs a row of names, and rows of values below it")
 

@@ -166,5 +166,5 @@ def _refuse_side_by_side(
     raise DataError(
         f"{where}: there seem to be several tables side by side, in the columns "
         f"{', '.join(parts[:-1])} and {parts[-1]}{again}. With the sheet, give the columns of the "
-        f"table to read\nAdd: --sheet {shlex.quote(f'{sheet}!{largest}')}"
+        f"table to read\nAdd: --read {shlex.quote(f'sheet={sheet}!{largest}')}"
     )

@@ -410,7 +410,7 @@ def left_out_words(n: int, begins: str) -> str:
 
 def skipping(n: int) -> str:
     """Return the line that states the option that skips the last lines."""
-    return f"\nAdd: --skip-footer {n}"
+    return f"\nAdd: --read skip_footer={n}"
 
 
 def total_refused(where: str, begins: str, n: int, *, several: bool) -> DataError:
