@@ -244,7 +244,8 @@ def test_columns_that_are_equal():
     assert (
         findings[1].words == "ward, station and third are copies: each tells what the others hold."
     )
-    rows.loc[17, ["station", "sodium 2", "third"]] = "other", 0.1, "third"
+    rows.loc[17, ["station", "sodium 2"]] = "other", 0.1
+    rows.loc[18, "third"] = "third"
     assert not found(rows, "copies")
 
 

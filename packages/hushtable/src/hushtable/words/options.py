@@ -10,10 +10,13 @@ import io
 import os
 import shlex
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeAlias
 
 from hushtable.errors import speaks_shell
+from hushtable.language import N_, _
 
 Option: TypeAlias = tuple[str, str]
 
@@ -22,6 +25,41 @@ _SINGLE = ("decimal", "dates", "skip_lines")
 #: Those among them that have an option of their own, besides `--read`.
 _OWN = ("decimal", "dates")
 _KEYWORDS = {"as": "kinds"}
+_on_page = ContextVar("hushtable_on_page", default=False)
+#: What the buttons of a page say.
+_BUTTONS = {
+    ("as", "number"): N_("read as numbers"),
+    ("as", "date"): N_("read as dates"),
+    ("as", "category"): N_("read as categories"),
+    ("as", "label"): N_("one label in several spellings"),
+    ("as", "id"): N_("it identifies rows"),
+    ("decimal", ","): N_("the comma is the decimal sign"),
+    ("decimal", "."): N_("the point is the decimal sign"),
+    ("dates", "dmy"): N_("day, month, year"),
+    ("dates", "mdy"): N_("month, day, year"),
+    ("dates", "ymd"): N_("year, month, day"),
+}
+
+
+@contextmanager
+def on_page() -> Iterator[None]:
+    """Let sentences name the buttons of a page, and not what is typed."""
+    token = _on_page.set(True)
+    try:
+        yield
+    finally:
+        _on_page.reset(token)
+
+
+def button_words(option: Option) -> str:
+    """Return the text of the button for an option."""
+    field, value = option
+    if field == "missing":
+        return _("“%(text)s” stands for a missing value", text=value)
+    if field == "drop":
+        return _("leave it out")
+    text = _BUTTONS.get((field, value.rpartition("=")[2]))
+    return _(text) if text else f"{field}: {value}"
 
 
 def typed_options(options: Iterable[Option], before: Iterable[Option] = ()) -> str:
@@ -36,6 +74,8 @@ def typed_options(options: Iterable[Option], before: Iterable[Option] = ()) -> s
     for field, value in dict.fromkeys([*before, *options]):
         if field in fields:
             together[field].append(value)
+    if _on_page.get():
+        return ", ".join(f"“{button_words(option)}”" for option in options)
     if speaks_shell():
         return " ".join(_in_shell(field, values) for field, values in together.items())
     return ", ".join(_in_python(field, values) for field, values in together.items())
