@@ -1,4 +1,4 @@
-"""What is found in a table depends neither on threads and batches nor on what is looked at whole."""
+"""What is found in a table does not depend on threads, batches, and files."""
 
 import numpy as np
 import pyarrow as pa
@@ -67,15 +67,6 @@ def written(path, columns, delimiter=";"):
     rows = zip(*columns.values(), strict=True)
     path.write_text("\n".join(map(delimiter.join, [columns, *rows])) + "\n")
     return path
-
-
-def both(path, n_jobs, **options):
-    """Return what one reading finds, and what two readings find."""
-    columns, reading, quality = understood_with_quality(read(path, **options), n_jobs)
-    reader = read(path, **options)
-    expected, reading_too, _ = understood(reader, None, 1)
-    assert reading == reading_too
-    return (columns, quality), (expected, table_quality(reader, expected))
 
 
 @pytest.mark.usefixtures("batches")

@@ -49,8 +49,9 @@ _LABEL_NAME = re.compile(
     r"(?i)^(is[_ ]?)?(label|outliers?|anomal(y|ies|ous)|class|target|ground[_ ]?truth|fraud|attack|"
     r"y|ausrei(ß|ss)er|anomalie)$"
 )
-#: Fewest and most labels of a column in which one may be a total, and how many totals of totals.
-_LABELS, _LEVELS = (3, 200), (1.0, 2.0, 3.0)
+#: Fewest and most labels of a column in which one may be a total, and how many totals of totals;
+#: least sum that is no coincidence if it is exact.
+_LABELS, _LEVELS, _EXACT = (3, 200), (1.0, 2.0, 3.0), 1e4
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
         *copies,
         *_relations(rows, copied),
         *_duplicates(rows, reading.entity),
-        *_totals(rows, copied),
+        *_totals(rows),
         *_shape(rows, understood, copied),
     ]
     return TableQuality(rows.n, tuple(map(_glance, rows.columns)), tuple(findings))
@@ -346,20 +347,18 @@ def _shape(
         yield QualityFinding("long", (what, value), f"{words}.", rows.n)
 
 
-def _totals(rows: RowsSeen, copied: set[str]) -> Iterator[QualityFinding]:
+def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:
     """Yield a label whose rows hold the sums of all others: of a table that is its own sample."""
     if rows.stride > 1 or rows.n < 2 * _LABELS[0]:
         return
+    different = {np.concatenate(one.words).tobytes(): one for one in reversed(rows.columns)}
     numbers = [
-        column
-        for column in rows.columns
-        if column.sample
-        and not (column.is_id or column.is_date or column.name in copied)
-        and column.low >= 0.0
-        and _are_measured(column)
+        one
+        for one in reversed(different.values())
+        if one.sample and not (one.is_id or one.is_date) and one.low >= 0.0 and _are_measured(one)
     ]
     for column in rows.columns:
-        if not column.is_text or column.labels is None or column.name in copied:
+        if not column.is_text or column.labels is None:
             continue
         labels, codes = np.unique(np.concatenate(column.words), return_inverse=True)
         if not _LABELS[0] <= len(labels) <= _LABELS[1]:
@@ -370,15 +369,18 @@ def _totals(rows: RowsSeen, copied: set[str]) -> Iterator[QualityFinding]:
         ]
         likely = Counter(int(np.argmax(some)) for some in sums if _has_total(some, 1e-5))
         for k, _n in likely.most_common(1):
-            adding = [n.name for n, some in zip(numbers, sums, strict=True)
-                      if int(np.argmax(some)) == k and _has_total(some, 1e-5)]  # fmt: skip
-            at = np.flatnonzero(codes == k)
-            others = {n.name for n in numbers} - {*adding}
-            if len(adding) > 1 or (not others and _has_total(sums[0], 1e-9)):
-                label = column.named.get(int(labels[k]), "")
+            adding = {
+                one.name: some
+                for one, some in zip(numbers, sums, strict=True)
+                if int(np.argmax(some)) == k and _has_total(some, 1e-5)
+            }
+            least = _EXACT if len(numbers) > 1 else 0.0
+            exact = any(_has_total(some, 1e-9) and some[k] >= least for some in adding.values())
+            if len(adding) > 1 or exact:
+                at = np.flatnonzero(codes == k)
                 yield _finding(
                     "total", (column.name,), "totals", len(at), rows.sampled[at].tolist(),
-                    label=label, names=adding,
+                    label=column.named.get(int(labels[k]), ""), names=list(adding),
                 )  # fmt: skip
                 return
 

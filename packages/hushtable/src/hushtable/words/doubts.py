@@ -255,18 +255,14 @@ def _words(facts: Mapping[str, Any]) -> str:
 
 
 def _codes(facts: Mapping[str, Any]) -> str:
+    texts = joined(
+        [f"{text} ({n_rows(rows)})" if rows else numerals(text) for text, rows in facts["rows"]]
+    )
     doubt = ngettext(
         "%(listed)s is far from all other values: is it a code for a missing value?",
         "%(listed)s are far from all other values: are they codes for a missing value?",
-        len(facts["rows"]),
-        listed=joined(
-            [
-                f"{text} ({n_rows(rows)})" if rows else numerals(text)
-                for text, rows in facts["rows"]
-            ],
-            N_(" and "),
-        ),
-    )
+        len(facts["rows"]), listed=texts,
+    )  # fmt: skip
     return doubt + _(" If not, add %(kept)s", kept=typed_options([facts["kept"]]))
 
 
