@@ -93,7 +93,7 @@ def _ways(doubt: Doubt, facts: ColumnFacts) -> Iterator[tuple[Option, ...]]:
 
 @dataclass(frozen=True)
 class _Trial:
-    """What an option does to the texts of a column."""
+    """Effect of an option on the texts of a column."""
 
     #: Rows with a text that the option loses.
     lost: Exceptions

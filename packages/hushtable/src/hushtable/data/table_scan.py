@@ -30,7 +30,7 @@ def facts_of(name: str, reading: Reading) -> ColumnFacts:
 
 
 class TableScan:
-    """What was found in some of the batches of a table."""
+    """Facts about a table from some of its batches."""
 
     def __init__(self, names: list[str], reading: Reading) -> None:
         self.names, self.reading = names, reading

@@ -399,7 +399,7 @@ class Understanding:
 
     @property
     def options(self) -> str:
-        """What resolves the refused columns, as it is typed: in a shell, or in Python."""
+        """Options that resolve the refused columns, as typed in a shell or in Python."""
         options = (option for one in self.refused for option in one.options)
         return typed_options(options, self.reading.options)
 

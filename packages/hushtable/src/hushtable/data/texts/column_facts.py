@@ -117,7 +117,7 @@ class PlainNumbers(NamedTuple):
 
 @dataclass
 class ColumnFacts:
-    """What was found in a column, batch by batch; the facts of threads add up.
+    """Facts about a column, batch by batch; the facts of threads add up.
 
     ``shapes`` counts rows of text: "plain" for numbers as computers write them; "point" and "comma"
     for numbers with only one possible decimal separator, "1.234" and "1,234" for those that may

@@ -74,7 +74,7 @@ _CLOCK_NAME = re.compile(
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What is known of a table whose columns are decided on."""
+    """Facts about a table whose columns are decided on."""
 
     reading: Reading
     #: Columns with texts.

@@ -14,7 +14,7 @@ _ASKED = ("identifiers", "texts", "codes", "words", "labels")
 
 @dataclass(frozen=True)
 class Doubt:
-    """What a person has to decide before a column is read.
+    """A decision that a person has to take before a column is read.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class ColumnUnderstanding:
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """What resolves the doubt: fields of `hushtable.data.options.RowOptions` with values."""
+        """Options that resolve the doubt: fields of `RowOptions` with values."""
         return () if self.doubt is None else self.doubt.options
 
     @property
