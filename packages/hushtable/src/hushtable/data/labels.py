@@ -228,7 +228,6 @@ def difference(group: Iterable[str]) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return a label without case and accents."""
     parts = unicodedata.normalize("NFD", text.casefold())
     return "".join(c for c in parts if not _is_accent(c))
 

@@ -253,7 +253,6 @@ def _finding(
 
 
 def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
-    """Yield the findings about the column alone."""
     name, doubt, n_values = (column.name,), column.understood.doubt, rows.n - column.n_missing
     if doubt is not None and doubt.kind in _OF_DOUBTS:
         kind, empty = _OF_DOUBTS[doubt.kind], doubt.kind == "empty"
@@ -286,7 +285,6 @@ def _groups(column: ColumnSeen) -> NDArray[np.int64]:
 
 
 def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
-    """Yield columns that are equal in all sampled rows, or group these rows in the same way."""
     if rows.n < _FEW_ROWS:
         return
     alike: dict[bytes, list[str]] = {}
@@ -303,7 +301,6 @@ def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
 
 
 def _relations(rows: RowsSeen, copied: set[str]) -> Iterator[QualityFinding]:
-    """Yield columns of numbers that follow from others, without copies."""
     columns = [one for one in rows.columns if one.sample and not (one.is_date or one.is_id)]
     found = followers(
         {one.name: np.concatenate(one.sample) for one in columns if one.name not in copied}
@@ -317,7 +314,6 @@ def _relations(rows: RowsSeen, copied: set[str]) -> Iterator[QualityFinding]:
 
 
 def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
-    """Yield rows that are equal to earlier ones, with or without their identifiers."""
     equal = repeated(np.concatenate(rows.whole))
     if len(equal):
         yield _finding("duplicates", (), "equal_rows", len(equal), equal.tolist())
@@ -340,7 +336,6 @@ def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
 def _shape(
     rows: RowsSeen, understood: Sequence[ColumnUnderstanding], copied: set[str]
 ) -> Iterator[QualityFinding]:
-    """Yield findings if rows are too few, if nothing varies, or if each row holds one value."""
     for words in shape_words(rows.n, understood):
         yield QualityFinding("shape", (), f"{words[0].upper()}{words[1:]}.", rows.n)
     for what, value, words in one_row_a_value(rows, copied):
@@ -348,7 +343,6 @@ def _shape(
 
 
 def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:
-    """Yield a label whose rows hold the sums of all others: of a table that is its own sample."""
     if rows.stride > 1 or rows.n < 2 * _LABELS[0]:
         return
     different = {np.concatenate(one.words).tobytes(): one for one in reversed(rows.columns)}
@@ -386,7 +380,6 @@ def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:
 
 
 def _are_measured(column: ColumnSeen) -> bool:
-    """Return whether so many values differ that equal sums are no coincidence."""
     words = np.concatenate(column.words)
     n = len(np.unique(words))
     return n > _FEW_ROWS or n == len(words)

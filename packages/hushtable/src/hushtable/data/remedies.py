@@ -78,7 +78,6 @@ def _guarded(
 
 
 def _ways(doubt: Doubt, facts: ColumnFacts) -> Iterator[tuple[Option, ...]]:
-    """Yield the options to try, the best first."""
     if not doubt.options:
         return
     yield doubt.options
@@ -147,7 +146,6 @@ def _trial(
 
 
 def _with(reading: Reading, options: Sequence[Option]) -> Reading:
-    """Return a reading with options."""
     kinds = dict(value.rpartition("=")[::2] for field, value in options if field == "as")
     missing = [value for field, value in options if field == "missing"]
     return replace(
@@ -164,7 +162,6 @@ def _limited(option: Option, name: str, scan: TableScan) -> Option:
 
 
 def _is_elsewhere(name: str, text: str, scan: TableScan) -> bool:
-    """Return whether another column holds a text as a value."""
     number = float(text) if re.fullmatch(r"-?\d+(\.\d+)?", text) else None
     for j, other in enumerate(scan.names):
         if other == name:
@@ -186,7 +183,6 @@ def _is_no_value(facts: ColumnFacts, text: str) -> bool:
 
 
 def _lines(facts: ColumnFacts, text: str, reader: Reader) -> Iterator[str]:
-    """Yield some rows of the file, from the first on that holds a text."""
     rows = [odd.first[text] for odd in facts.exceptions.values() if text in odd.first]
     if not rows:
         return

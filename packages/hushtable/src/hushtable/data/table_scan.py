@@ -91,7 +91,6 @@ class TableScan:
         return self.columns[j]
 
     def _add_column(self, numbers: NDArray[Any], start: int, j: int) -> NDArray[Any]:
-        """Process the numbers of a column; return them with NaN in place of infinities."""
         try:
             self._add_ranges(numbers[:, np.newaxis], start, slice(j, j + 1))
         except InfiniteError:
@@ -136,7 +135,6 @@ def _as_declared(column: pa.Array) -> tuple[pa.Array, bool]:
 
 
 def _form(kind: pa.DataType) -> Form:
-    """Return the contents of a column whose Arrow type is not text."""
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return "date"
     if pa.types.is_time(kind) or pa.types.is_duration(kind):

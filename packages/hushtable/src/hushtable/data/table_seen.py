@@ -81,7 +81,6 @@ class RowsSeen:
         self.n += n
 
     def _thin(self) -> None:
-        """Keep half of the rows in the sample."""
         self.stride *= 2
         places = _mixed((self.sampled + 1).astype(np.uint64))
         kept = places % np.uint64(self.stride) == 0
@@ -156,7 +155,6 @@ class ColumnSeen:
             self.lone.add(values, start)
 
     def _count(self, values: Any, words: Words) -> None:
-        """Count the labels of a batch, unless they are too many."""
         assert self.labels is not None
         if pa.types.is_null(values.type):
             return

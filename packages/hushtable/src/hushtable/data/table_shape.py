@@ -84,7 +84,6 @@ def one_row_a_value(rows: RowsSeen, copied: set[str]) -> Iterator[tuple[str, str
 
 
 def _is_entity(column: ColumnSeen, n_rows: int) -> bool:
-    """Return whether a column identifies entities with several rows each."""
     if column.labels is not None:
         n = len(column.labels)
     else:
@@ -102,7 +101,6 @@ def _groups(labels: Sequence[str], values: np.ndarray) -> dict[str, np.ndarray]:
 def _far_apart(
     groups: dict[str, np.ndarray],
 ) -> tuple[tuple[str, float], tuple[str, float]] | None:
-    """Return the groups with the lowest and highest median, if most of their values differ."""
     if len(groups) < _KINDS[0]:
         return None
     medians = sorted((float(np.median(some)), name) for name, some in groups.items())

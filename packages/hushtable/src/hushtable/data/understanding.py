@@ -226,7 +226,6 @@ def _inferred_of_history(
     weights: Weights | None,
     n_jobs: int | None,
 ) -> Inferred:
-    """Derive a schema from the rows, with the history of all numbers in place of the numbers."""
     check_named(reader, {"entity": reading.entity, "time": reading.time})
     names = {one.name: one.kind for one in columns}
     values = [name for name, kind in names.items() if kind == "number" and name != reading.time]
@@ -300,7 +299,6 @@ def _second_look(
     weights: Weights | None,
     columns: Sequence[ColumnUnderstanding],
 ) -> Iterator[Feature]:
-    """Yield the features of columns whose texts had to be analysed before they became values."""
     if reader.names is not None:
         reader = reader.select([reader.names[j] for j in places])
         places = range(len(places))

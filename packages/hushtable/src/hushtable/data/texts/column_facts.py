@@ -241,7 +241,6 @@ class ColumnFacts:
                 self._note_example(("infinity", text), text, start + int(rows[0]))
 
     def _note_first(self, values: NDArray[Any], usual: NDArray[np.float64], form: Form) -> None:
-        """Note the range, the codes and the differences of the first numbers."""
         self.inner, self.n_different = without_codes(values), n_different(values)
         if form in ("number", "date"):
             self.codes = {
@@ -253,7 +252,6 @@ class ColumnFacts:
             self.first[key] = text, row
 
     def _note_dotted(self, texts: pa.Array, values: NDArray[np.float64]) -> None:
-        """Count the numbers that may be times of day, and note their minutes."""
         dotted = pc.match_substring_regex(texts, dates.DOTTED)
         n = pc.sum(dotted).as_py() or 0
         self.tally["dotted", ""] += n
@@ -264,7 +262,6 @@ class ColumnFacts:
             self.tally["zero hour", ""] += bool(zeros)
 
     def _add_plain(self, found: PlainNumbers, start: int) -> None:
-        """Look at numbers as computers write them."""
         whole = found.whole
         if self.absent and (gone := np.isin(found.values, self.absent)).any():
             # Written in a way that could also mean thousands, such as 999.000.
@@ -282,7 +279,6 @@ class ColumnFacts:
             self._note_first(found.values, CODES, "number")
 
     def _is_plain(self, texts: pa.Array, found: PlainNumbers) -> bool:
-        """Whether numbers as computers write them can mean nothing else."""
         if not self.shapes["point"] and _point_may_part_thousands(texts):
             return False
         if _are_compact_dates(texts, found):
@@ -292,7 +288,6 @@ class ColumnFacts:
         return not found.whole or not (_has_leading_zeros(texts, found) or found.size >= 2**53)
 
     def _add_different(self, found: DistinctTexts, start: int) -> None:
-        """Look at the different texts of a batch, each with the number of its rows."""
         trimmed, rows, first_row, _, listed = found
         if not self.crowded:
             some = listed[: MAX_CATEGORIES + 1]
@@ -337,7 +332,6 @@ class ColumnFacts:
         return True
 
     def _note_dates(self, texts: pa.Array, facts: Facts) -> None:
-        """Count the names of months, and the years of two digits."""
         a_date = facts["orders"].any(axis=1)
         if a_date.any():
             some = taken(ascii_signs(texts), np.flatnonzero(a_date))
@@ -460,7 +454,6 @@ def n_different(values: NDArray[Any]) -> int:
 
 
 def _largest(texts: pa.Array) -> float:
-    """Return the largest absolute value of the numbers in texts."""
     return float(
         np.abs(_first_of([numbers.values(texts, sign) for sign in numbers.DECIMALS])).max()
     )
@@ -475,7 +468,6 @@ def _first_of(readings: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def _point_may_part_thousands(texts: pa.Array) -> bool:
-    """Whether there are points, and none of the first texts shows that they are decimal points."""
     some = texts.slice(0, _FEW).drop_null()
     with_point = some.filter(pc.match_substring(some, "."))
     if len(with_point) and not numbers.either(with_point).all():
@@ -484,14 +476,12 @@ def _point_may_part_thousands(texts: pa.Array) -> bool:
 
 
 def _are_compact_dates(texts: pa.Array, found: PlainNumbers) -> bool:
-    """Whether all numbers are calendar days, such as 20260515."""
     if not 19000101 <= found.low <= found.high <= 20991231:
         return False
     return bool(pc.all(pc.match_substring_regex(texts, dates.COMPACT)).as_py())
 
 
 def _has_leading_zeros(texts: pa.Array, found: PlainNumbers) -> bool:
-    """Whether whole numbers are written longer than necessary: 00123, +1, 1e5, 1.0."""
     values = found.values
     size = np.abs(values[np.isfinite(values)])
     needed = len(size) + int((values < 0).sum())

@@ -119,7 +119,6 @@ def _refused(
     evidence: str = "",
     **facts: Any,
 ) -> ColumnUnderstanding:
-    """Return a column that a person has to decide on before a fit."""
     text, place, _rows = example or Example("")
     asked = Doubt(column.name, doubt, text, place, tuple(options), refused=True, facts=facts)
     shown = evidence or evidence_words(doubt, n=column.n)
@@ -187,7 +186,6 @@ def without_values(name: str) -> ColumnUnderstanding:
 
 
 def _none(column: ColumnFacts, table: TableFacts, asked: str) -> ColumnUnderstanding:
-    """Return a column that holds no value of the requested kind."""
     every = all_exceptions(column)
     example = table.first(every) if every.first else Example(f"{column.low:.10g}")
     return _refused(
@@ -208,7 +206,6 @@ def all_exceptions(column: ColumnFacts, shapes: Sequence[str] | None = None) -> 
 
 
 def _time(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
-    """Return a column of times of day; None if it holds none."""
     if (likely := _clock_likelihood(column)) is not None:
         if likely < _SURE_CLOCK:
             doubt = Doubt(column.name, "maybe_clock")
@@ -226,7 +223,6 @@ def _time(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
 
 
 def _clock_likelihood(column: ColumnFacts) -> float | None:
-    """Return how likely the numbers of a column are times such as 9.05; None if they are not."""
     if not column.tally["dotted", ""] == column.n == column.n_plain > _MANY_CLOCKS:
         return None
     maybe, surely = (
@@ -249,7 +245,6 @@ def _debit_and_credit(column: ColumnFacts, table: TableFacts) -> ColumnUnderstan
 
 
 def _foreign(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
-    """Return a column of values in a form that is not read; None for others."""
     every = all_exceptions(column, FOREIGN_SHAPES)
     form = foreign_form(every.rows)
     one_unit = len(column.keys("unit")) == 1 and column.total("unit") == column.n
@@ -312,7 +307,6 @@ def _number(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
 
 
 def _writing(column: ColumnFacts, decimal: Decimal, sure: float) -> str:
-    """Return what is unusual in the separators of numbers, or not certain."""
     shapes = column.shapes
     if decimal == "," and (shapes["comma"] or shapes["1,234"]):
         return "comma"
@@ -324,7 +318,6 @@ def _writing(column: ColumnFacts, decimal: Decimal, sure: float) -> str:
 
 
 def _n_bare(column: ColumnFacts) -> int:
-    """Return how many rows hold a number without a unit."""
     return max(0, _n_numbers(column) - column.total("unit"))
 
 
@@ -340,7 +333,6 @@ def _signs(table: TableFacts) -> Counter[Decimal]:
 
 
 def _is_odd_sign(decimal: Decimal, column: ColumnFacts, table: TableFacts) -> bool:
-    """Return whether most of the other columns have another decimal separator."""
     other: Decimal = "." if decimal == "," else ","
     if not column.shapes["comma" if decimal == "," else "point"] or table.reading.decimal:
         return False
@@ -394,7 +386,6 @@ def _mixed_units(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
 
 
 def _are_two_scales(column: ColumnFacts) -> bool:
-    """Return whether numbers with a unit are ten times larger or smaller than those without."""
     texts = list(all_exceptions(column, _NUMBERS).rows)
     values = ColumnReading("number", lenient=True).values(texts_column(texts))
     units = column.keys("unit")
@@ -405,7 +396,6 @@ def _are_two_scales(column: ColumnFacts) -> bool:
 
 
 def _in_brackets(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
-    """Return a column with brackets around whole numbers, if nothing shows what they mean."""
     bracketed = [*column.brackets.rows]
     negative = column.low < 0 or any(text.startswith(("-", "\u2212")) for text in column.texts)
     whole = all(re.fullmatch(r"\(\d+\)", text) for text in bracketed)
@@ -440,7 +430,6 @@ def _with_exceptions(
     evidence: str,
     sure: float = 1.0,
 ) -> ColumnUnderstanding:
-    """Return a column with this reading; refused if texts do not fit an unrequested reading."""
     odd = all_exceptions(column, [shape for shape in column.exceptions if shape not in fits])
     lost = n_lost(column, kind, reading.dates) if reading.lenient else 0
     if lost and kind == "date":  # those in another order fit, and have no value
@@ -479,7 +468,6 @@ def _with_exceptions(
 
 
 def _without_value(odd: Exceptions, reading: ColumnReading, n: int) -> Exceptions:
-    """Return those of some texts, in ``n`` rows, that have no value of the requested kind."""
     texts = list(odd.rows)
     values = replace(reading, lenient=True).values(texts_column(texts))
     lost = Exceptions()
@@ -499,7 +487,6 @@ def _two_meanings(reading: ColumnReading, odd: Exceptions) -> str:
 
 
 def _serial(odd: Exceptions, asked: Option) -> dict[str, Any]:
-    """Return what whole numbers among dates become if dates are requested."""
     text = next((text for text in odd.rows if re.match(SERIAL, text)), None)
     if text is None:
         return {}
@@ -552,7 +539,6 @@ def _date(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
 
 
 def _days_of_excel(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
-    """Return a column of days as Excel counts them; refused if a number is not such a day."""
     texts = [*all_exceptions(column, _NUMBERS).rows]
     texts += [f"{end:.10g}" for end in (column.low, column.high) if column.n_plain]
     odd = next((text for text in texts if not re.match(SERIAL, text)), None)
@@ -579,7 +565,6 @@ def _clear_order(column: ColumnFacts) -> Order | None:
 
 
 def _separator(column: ColumnFacts) -> str:
-    """Return the separator between the parts of a column's dates; empty if it has none."""
     text = next(iter(column.exceptions["date"].rows), "") if "date" in column.exceptions else ""
     return next((sign for sign in text if not sign.isalnum()), "")
 
@@ -600,7 +585,6 @@ def _like_numbers(column: ColumnFacts, table: TableFacts) -> Example | None:
 def _category(
     column: ColumnFacts, table: TableFacts, why: str = "", *, kept: bool = False
 ) -> ColumnUnderstanding:
-    """Return a column of categories; ``kept`` if a person, or its type, says that it is one."""
     reading = ColumnReading("label" if table.asked(column) == "label" else "category")
     n = len(reading.categories(column.texts))
     if column.crowded:  # how many were seen until this was known depends on batches and threads
@@ -637,7 +621,6 @@ def _category(
 
 
 def _of_labels(column: ColumnFacts, one: ColumnUnderstanding) -> dict[str, Any]:
-    """Return the doubt if labels may mean a missing value, or be spellings of one."""
     kept = as_kind(column, "category")
     # Files of text and workbooks are read without these.
     words = [(text, rows) for text, rows in sorted(column.texts.items()) if text in WORDS]

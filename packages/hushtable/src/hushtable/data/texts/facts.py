@@ -220,7 +220,6 @@ def _add_points(
 
 
 def _parts(texts: pa.Array, a_time: NDArray[np.bool_]) -> NDArray[np.int8]:
-    """Return the number of parts (n,) of bare times; 0 for other texts."""
     found = np.zeros(len(texts), np.int8)
     for n, pattern in dates.CLOCKS.items() if a_time.any() else ():
         found[numbers.mask(pc.match_substring_regex(texts, pattern)) & a_time] = n
@@ -242,7 +241,6 @@ def _written(
 
 
 def _units(said: pa.Array, facts: Facts) -> NDArray[Any]:
-    """Return the units (n,) next to numbers, "" for none."""
     units = np.full(len(said), "", object)
     beside = facts["beside"] & facts["number"]
     for decimal in numbers.DECIMALS:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache, reduce
+from functools import cache
 from typing import Any, Literal, TypeAlias
 from zoneinfo import available_timezones
 
@@ -52,7 +52,6 @@ def named_numbers(missing: tuple[str, ...], decimal: Decimal) -> tuple[float, ..
 
 
 def _named(missing: tuple[str, ...], decimal: Decimal | None) -> list[float]:
-    """Return the numbers that texts name, including infinities."""
     infinities = [float(text) for text in map(str.strip, missing) if text in ("inf", "-inf")]
     return [*named_numbers(missing, decimal or "."), *infinities]
 
@@ -73,9 +72,8 @@ def without_named(column: Any, missing: tuple[str, ...], decimal: Decimal | None
         column = column if kind == pa.string() else pc.cast(column, pa.string())
         trimmed = fold_texts(column)
         gone = pc.is_in(trimmed, value_set=texts_column([*map(fold, missing)]))
-        different = trimmed.dictionary_encode()
-        if (others := _named_texts(ascii_signs(different.dictionary), missing, decimal)).any():
-            gone = pc.or_(gone, as_column(others).take(different.indices))
+        if (others := _named_texts(ascii_signs(trimmed), missing, decimal)).any():
+            gone = pc.or_(gone, as_column(others))
         return pc.if_else(gone, null(column.type), column)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         seconds = dates.seconds(texts_column(missing), "ymd")
@@ -117,7 +115,6 @@ def _values(texts: pa.Array, decimal: Decimal) -> NDArray[np.float64]:
 def _named_texts(
     texts: Any, missing: tuple[str, ...], decimal: Decimal | None
 ) -> NDArray[np.bool_]:
-    """Return which texts (n,) are a named number, under each separator that they may have."""
     codes = {value for sign in DECIMALS for value in named_numbers(missing, sign)}
     digits = {
         re.sub(r"\D", "", np.format_float_positional(value)).strip("0") or "0" for value in codes
@@ -125,15 +122,15 @@ def _named_texts(
     named = np.zeros(len(texts), np.bool_)
     if not digits:
         return named
-    # Whatever the separators are, the digits are the same: only these texts are parsed.
-    bare = pc.replace_substring_regex(texts, r"\D", "")
-    likely = reduce(pc.or_, (pc.match_substring(bare, some) for some in digits))
-    likely = pc.and_not(likely, pc.match_substring_regex(texts, _CODE.pattern))
+    # Whatever the separators are, the digits are the same: only these texts are parsed, once each.
+    likely = pc.match_substring_regex(texts, "|".join(r"\D*".join(some) for some in digits))
     places = np.flatnonzero(numbers.mask(likely))
-    some = texts.take(as_column(places))
-    named[places] = True
-    for sign in (DECIMALS if decimal is None else (decimal,)) if len(places) else ():
-        named[places] &= np.isin(_values(some, sign), named_numbers(missing, sign))
+    if len(places):
+        some = texts.take(as_column(places)).dictionary_encode()
+        fits = ~numbers.mask(pc.match_substring_regex(some.dictionary, _CODE.pattern))
+        for sign in DECIMALS if decimal is None else (decimal,):
+            fits &= np.isin(_values(some.dictionary, sign), named_numbers(missing, sign))
+        named[places] = fits[np.from_dlpack(some.indices)]
     return named
 
 
