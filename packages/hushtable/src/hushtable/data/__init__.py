@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from hushtable.data.quality import TableQuality, table_quality
     from hushtable.data.readers import register_format, register_source
     from hushtable.data.schema import Feature, Schema
-    from hushtable.data.texts.doubt import ColumnUnderstanding
+    from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt
     from hushtable.data.understanding import Understanding
 
 __all__ = [
-    "ColumnUnderstanding", "Feature", "FeatureCheck", "Schema", "TableQuality", "Understanding",
+    "ColumnUnderstanding", "Doubt", "Feature", "FeatureCheck", "Schema", "TableQuality", "Understanding",
     "check_rows", "read", "register_format", "register_source", "table_quality", "understand",
 ]  # fmt: skip
 
@@ -28,6 +28,7 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "ColumnUnderstanding": "texts.doubt",
+        "Doubt": "texts.doubt",
         "Feature": "schema",
         "FeatureCheck": "check",
         "Schema": "schema",

@@ -463,7 +463,10 @@ def _with_exceptions(
     if reading.kind == "number" and (thousands := _two_meanings(reading, odd)):
         facts |= {"sign": reading.decimal, "thousands": thousands}
         options = ()
-    doubt = Doubt(column.name, "exceptions", options=options, refused=True, facts=facts)
+    first = table.first(odd)
+    doubt = Doubt(
+        column.name, "exceptions", first.text, first.place, options, refused=True, facts=facts
+    )
     return replace(one, doubt=doubt)
 
 
