@@ -24,12 +24,11 @@ from hushtable.data.table_seen import (
     RowsSeen,
     repeated,
 )
-from hushtable.data.table_shape import one_row_a_value, shape_words
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import Reading
 from hushtable.data.understanding import read_and_kept
 from hushtable.language import _
-from hushtable.words.findings import finding_words
+from hushtable.words.findings import finding_words, shape_words
 
 #: Number of letters of an example, and of the examples in a table.
 _LETTERS, _IN_A_TABLE = 80, 32
@@ -37,7 +36,7 @@ _LETTERS, _IN_A_TABLE = 80, 32
 _FEW_ROWS, _FEW_IN_GROUPS = 10, 30
 FindingKind: TypeAlias = Literal[
     "constant", "labels", "sentinel", "lone", "duplicates", "copies", "relations", "total",
-    "missing", "shape", "long", "label",
+    "missing", "shape", "label",
 ]  # fmt: skip
 #: Kinds of findings on columns in doubt, by the kind of the doubt.
 _OF_DOUBTS: dict[str, FindingKind] = {
@@ -62,8 +61,8 @@ class QualityFinding:
     ----------
     kind : str
         "constant", "labels", "sentinel", "lone" (the only negative number or zero), "duplicates",
-        "copies", "relations", "total", "missing", "shape" (too few rows, or nothing that varies),
-        "long" (a row for each value) or "label" (a column that says which rows are outliers).
+        "copies", "relations", "total", "missing", "shape" (too few rows, or nothing that varies)
+        or "label" (a column that says which rows are outliers).
     columns : tuple of str
         Names of the columns it concerns; empty for whole rows.
     words : str
@@ -200,8 +199,10 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
         *_relations(rows, copied),
         *_duplicates(rows, reading.entity),
         *_totals(rows),
-        *_shape(rows, understood, copied),
     ]
+    for words in shape_words(rows.n, understood):
+        sentence = f"{words[0].upper()}{words[1:]}."
+        findings.append(QualityFinding("shape", (), sentence, rows.n))
     return TableQuality(rows.n, tuple(map(_glance, rows.columns)), tuple(findings))
 
 
@@ -331,15 +332,6 @@ def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
         # If there are more, they belong to persons with several rows, or are names.
         if column.name != entity and 0 < len(again) <= max(1, rows.n // 20):
             yield _finding("duplicates", (column.name,), "equal_ids", len(again), again.tolist())
-
-
-def _shape(
-    rows: RowsSeen, understood: Sequence[ColumnUnderstanding], copied: set[str]
-) -> Iterator[QualityFinding]:
-    for words in shape_words(rows.n, understood):
-        yield QualityFinding("shape", (), f"{words[0].upper()}{words[1:]}.", rows.n)
-    for what, value, words in one_row_a_value(rows, copied):
-        yield QualityFinding("long", (what, value), f"{words}.", rows.n)
 
 
 def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:

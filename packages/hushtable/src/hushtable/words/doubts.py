@@ -77,99 +77,58 @@ def counted_labels(group: Sequence[tuple[str, int]]) -> str:
 #: ``place`` (where) and facts. An option is in the form in which a person types it.
 _SENTENCES = {
     "reading": "%(evidence)s",
-    "unclear": N_(
-        "%(n)s of %(all)s texts are numbers"
-    ),
-    "codes_kept": N_(
-        "codes (leading zeros, places such as 3E5, or more digits than a number can hold): "
-        "kept as text"
-    ),
-    "maybe_clock": N_(
-        "none has more than 59 hundredths: if they are times of day, write them as 9:05"
-    ),
+    "unclear": N_("%(n)s of %(all)s texts are numbers"),
+    "codes_kept": N_("codes (leading zeros, places such as 3E5, or more digits than a number "
+        "can hold): kept as text"),
+    "maybe_clock": N_("none has more than 59 hundredths: if they are times of day, write them "
+        "as 9:05"),
     "empty": N_("all its values are missing"),
     "no_hours": N_("it has no hours, only days: the hour is not a feature"),
     "total": N_("%(text)s in %(where)s: does this row sum up others?"),
     "infinite": N_("%(evidence)s and %(examples)s"),
-    "two_clocks": N_(
-        "some times have three parts, such as %(long)s, so those of two, such as %(short)s, "
-        "may be hours and minutes, or minutes and seconds: write them all with hours, "
-        "minutes and seconds, or leave the column out"
-    ),
-    "brackets": N_(
-        "%(examples)s: brackets mean a minus in accounts, and a remark elsewhere: write a "
-        "minus, or omit the brackets; %(minus)s reads them as negative, and %(kept)s keeps the "
-        "texts"
-    ),
-    "dashes": N_(
-        "%(text)s in %(n)s of %(all)s rows: if it means zero, as in accounts, write 0; if it "
-        "means that the value is missing, add %(code)s"
-    ),
-    "other_sign": N_(
-        "%(text)s in %(where)s: the other columns have another decimal sign, so this may be "
-        "a list of codes; %(kept)s keeps the texts, and %(number)s reads numbers"
-    ),
-    "foreign": N_(
-        "%(what)s are not read, such as %(examples)s from %(where)s on: %(way)s, or leave the "
-        "column out; %(kept)s keeps the texts"
-    ),
-    "either_decimal": N_(
-        "%(text)s in %(where)s may be above one thousand, or slightly above one (%(likely)s or "
-        "%(other)s)"
-    ),
-    "debit_credit": N_(
-        "debit and credit follow the numbers, such as %(text)s in %(where)s: write them as "
-        "plus and minus signs before the numbers, or leave the column out"
-    ),
-    "units": N_(
-        "the numbers have different units, %(units)s: convert them to one unit; leave the column "
-        "out, or %(number)s reads the numbers as they are"
-    ),
-    "one_unit": N_(
-        "the numbers have different units, %(units)s: convert them to one unit; does the sign make "
-        "no difference? %(number)s reads the numbers as they are"
-    ),
-    "fractions": N_(
-        "the numbers have different units, %(units)s: convert them to one unit; numbers without %% "
-        "may be fractions, 0.2 for 20%%: leave the column out, or %(number)s reads the numbers as "
-        "they are"
-    ),
-    "either_order": N_(
-        "%(text)s in %(where)s may begin with the day or the month (%(dmy)s or %(mdy)s)"
-    ),
-    "two_orders": N_(
-        "some begin with the day, others with the month, such as %(text)s in %(where)s: "
-        "write them all in one order, or leave the column out"
-    ),
-    "two_centuries": N_(
-        "the two-digit years, as in %(text)s in %(where)s, span a whole century, so each "
-        "may belong to the last century or to this one: write years with four digits, or "
-        "leave the column out"
-    ),
-    "two_languages": N_(
-        "the month names, as in %(text)s in %(where)s, mean different months in %(languages)s: "
-        "write months as numbers, or leave the column out"
-    ),
-    "no_day_count": N_(
-        "%(value)s is not a day as Excel counts them (20000 is 1954-10-03, 59999 is "
-        "2064-04-07): correct it, or leave the column out"
-    ),
-    "no_number": N_(
-        "none of its %(n)s texts is a number, for example %(sample)s: leave the column out, or "
-        "keep it as text (%(kept)s)"
-    ),
-    "no_date": N_(
-        "none of its %(n)s texts is a date, for example %(sample)s: leave the column out, or keep "
-        "it as text (%(kept)s)"
-    ),
-    "like_numbers": N_(
-        "texts that look like numbers or dates in an unknown format, such as %(text)s in "
-        "%(where)s: write them in a different format, or keep them as texts"
-    ),
-    "likert": N_(
-        "numbers and words for them, such as %(examples)s: write all as numbers, or all as words; "
-        "%(kept)s keeps the texts, and %(number)s reads the numbers, and the words as missing"
-    ),
+    "two_clocks": N_("some times have three parts, such as %(long)s, so those of two, such as "
+        "%(short)s, may be hours and minutes, or minutes and seconds: write them all with "
+        "hours, minutes and seconds, or leave the column out"),
+    "brackets": N_("%(examples)s: brackets mean a minus in accounts, and a remark elsewhere: "
+        "write a minus, or omit the brackets; %(minus)s reads them as negative, and %(kept)s "
+        "keeps the texts"),
+    "dashes": N_("%(text)s in %(n)s of %(all)s rows: if it means zero, as in accounts, write 0; "
+        "if it means that the value is missing, add %(code)s"),
+    "other_sign": N_("%(text)s in %(where)s: the other columns have another decimal sign, so "
+        "this may be a list of codes; %(kept)s keeps the texts, and %(number)s reads numbers"),
+    "foreign": N_("%(what)s are not read, such as %(examples)s from %(where)s on: %(way)s, or "
+        "leave the column out; %(kept)s keeps the texts"),
+    "either_decimal": N_("%(text)s in %(where)s may be above one thousand, or slightly above "
+        "one (%(likely)s or %(other)s)"),
+    "debit_credit": N_("debit and credit follow the numbers, such as %(text)s in %(where)s: "
+        "write them as plus and minus signs before the numbers, or leave the column out"),
+    "units": N_("the numbers have different units, %(units)s: convert them to one unit; leave "
+        "the column out, or %(number)s reads the numbers as they are"),
+    "one_unit": N_("the numbers have different units, %(units)s: convert them to one unit; does "
+        "the sign make no difference? %(number)s reads the numbers as they are"),
+    "fractions": N_("the numbers have different units, %(units)s: convert them to one unit; "
+        "numbers without %% may be fractions, 0.2 for 20%%: leave the column out, or %(number)s "
+        "reads the numbers as they are"),
+    "either_order": N_("%(text)s in %(where)s may begin with the day or the month (%(dmy)s or "
+        "%(mdy)s)"),
+    "two_orders": N_("some begin with the day, others with the month, such as %(text)s in "
+        "%(where)s: write them all in one order, or leave the column out"),
+    "two_centuries": N_("the two-digit years, as in %(text)s in %(where)s, span a whole "
+        "century, so each may belong to the last century or to this one: write years with four "
+        "digits, or leave the column out"),
+    "two_languages": N_("the month names, as in %(text)s in %(where)s, mean different months in "
+        "%(languages)s: write months as numbers, or leave the column out"),
+    "no_day_count": N_("%(value)s is not a day as Excel counts them (20000 is 1954-10-03, 59999 "
+        "is 2064-04-07): correct it, or leave the column out"),
+    "no_number": N_("none of its %(n)s texts is a number, for example %(sample)s: leave the "
+        "column out, or keep it as text (%(kept)s)"),
+    "no_date": N_("none of its %(n)s texts is a date, for example %(sample)s: leave the column "
+        "out, or keep it as text (%(kept)s)"),
+    "like_numbers": N_("texts that look like numbers or dates in an unknown format, such as "
+        "%(text)s in %(where)s: write them in a different format, or keep them as texts"),
+    "likert": N_("numbers and words for them, such as %(examples)s: write all as numbers, or "
+        "all as words; %(kept)s keeps the texts, and %(number)s reads the numbers, and the "
+        "words as missing"),
     "texts": "%(evidence)s",
     "identifiers": "%(evidence)s",
 }  # fmt: skip
@@ -334,10 +293,8 @@ _EVIDENCE = {
     "entity": N_("identifies the entity of a reading"),
     "one_per_row": N_("%(n)s different texts in %(rows)s rows: identifiers, names or free text"),
     "long_codes": N_("%(n)s different texts, most of them long codes with digits: identifiers"),
-    "long_texts": N_(
-        "%(n)s different texts, of %(words)s words and %(letters)s letters on average: names "
-        "or free text"
-    ),
+    "long_texts": N_("%(n)s different texts, of %(words)s words and %(letters)s letters on "
+        "average: names or free text"),
     "different": N_("%(n)s whole numbers, no two equal"),
     "first_different": N_("whole numbers, no two of the first %(n)s equal"),
     "row_numbers": N_("%(found)s: identifiers or row numbers"),

@@ -1,5 +1,6 @@
 """Sentences on what was found in a table: one table, from the kind of a finding to its words."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from hushtable.language import N_, _, ngettext
@@ -8,6 +9,8 @@ from hushtable.words.options import typed_options
 
 #: Number of letters of a text in a sentence.
 _QUOTED = 40
+#: Number of rows below which nothing counts as usual.
+_FEW_ROWS = 20
 _SENTENCES = {
     "constant": N_("%(name)s: every row holds %(text)s."),
     "constant_values": N_("%(name)s: each of %(n)s rows with a value holds %(text)s."),
@@ -64,3 +67,28 @@ def finding_words(kind: str, *, columns: list[str], rows: int, **facts: Any) -> 
 
 def _ended(words: str) -> str:
     return words if words.endswith(("?", ".")) else f"{words}."
+
+
+def shape_words(n_rows: int, columns: Sequence[Any]) -> list[str]:
+    """Return sentences on a table that shows too little of what is usual."""
+    words = []
+    if n_rows < _FEW_ROWS:
+        words.append(
+            ngettext(
+                "%(n)s row is too few to determine what is unusual",
+                "%(n)s rows are too few to determine what is unusual",
+                n_rows,
+            )
+        )
+    elif n_rows < len(columns):
+        words.append(
+            _(
+                "%(n)s rows are few for %(columns)s columns: what is unusual in so many may be "
+                "chance",
+                n=number(n_rows),
+                columns=number(len(columns)),
+            )
+        )
+    if columns and n_rows > 1 and all(one.kind in ("constant", "empty") for one in columns):
+        words.append(_("no column varies, so no row can be unusual"))
+    return words
