@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from hushtable.data.understanding import Understanding
 
 __all__ = [
-    "ColumnUnderstanding", "Doubt", "Feature", "FeatureCheck", "Schema", "TableQuality", "Understanding",
-    "check_rows", "read", "register_format", "register_source", "table_quality", "understand",
+    "ColumnUnderstanding", "Doubt", "Feature", "FeatureCheck", "Schema", "TableQuality",
+    "Understanding", "check_rows", "read", "register_format", "register_source", "table_quality", "understand",
 ]  # fmt: skip
 
 __getattr__, __dir__ = exports(
