@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ColumnUnderstanding", "Doubt", "Feature", "FeatureCheck", "Schema", "TableQuality",
-    "Understanding", "check_rows", "read", "register_format", "register_source", "table_quality", "understand",
+    "Understanding", "check_rows", "read", "register_format", "register_source", "table_quality",
+    "understand",
 ]  # fmt: skip
 
 __getattr__, __dir__ = exports(

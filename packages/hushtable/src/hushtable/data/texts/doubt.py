@@ -33,6 +33,16 @@ class Doubt:
         Whether `fit` refuses the column until the doubt is resolved.
     facts : dict
         Further values of the sentence.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from hushtable.data import understand
+    >>> [one] = understand(pa.table({"level": ["1.5", "2.5", "ERR"]}))
+    >>> one.doubt.kind, one.doubt.example, one.doubt.place, one.doubt.options
+    ('exceptions', 'ERR', 'row 2', (('missing', 'ERR'),))
+    >>> print(one.doubt)
+    2 numbers and 'ERR' in row 2
     """
 
     column: str
