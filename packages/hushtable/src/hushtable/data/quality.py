@@ -134,8 +134,8 @@ class TableQuality:
     >>> quality = table_quality(read(table))
     >>> quality.columns[0]
     ColumnQuality(name='ward', n_missing=1, examples=('a', 'b'), n_different=2, range=None)
-    >>> [one.words for one in quality.findings]
-    ['unit: every row holds "ml".']
+    >>> quality.findings[0].words
+    'unit: every row holds "ml".'
     """
 
     n_rows: int
