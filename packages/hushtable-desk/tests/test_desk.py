@@ -18,7 +18,7 @@ from python_calamine import CalamineWorkbook
 import hushtable
 from cli_helpers import do
 from desk_helpers import ORIGIN, DeskClient, patients
-from hushtable.data.texts.reading import ColumnUnderstanding
+from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt
 from hushtable.scores.models import open_model
 from hushtable.scores.verdict_log import COLUMNS
 from hushtable_desk.listing import Query, key_of
@@ -91,16 +91,17 @@ def test_doubts_are_buttons_and_identifiers_are_left_out(client, folder):
 @pytest.mark.parametrize(
     ("option", "expected"),
     [
-        (("--decimal", ","), [("decimal", ","), ("decimal", ".")]),
-        (("--dates", "mdy"), [("dates", "mdy"), ("dates", "dmy"), ("dates", "ymd")]),
-        (("--missing", "n/a"), [("missing", "n/a")]),
-        (("--as", "a=b=number"), [("kinds", "number"), ("kinds", "category")]),
-        (("--as", "a=b=label"), [("kinds", "label"), ("kinds", "category"), ("kinds", "number")]),
-        (("--drop", "a=b"), [("kinds", "category"), ("kinds", "number"), ("drop", "a=b")]),
+        (("decimal", ","), [("decimal", ","), ("kinds", "category")]),
+        (("dates", "mdy"), [("dates", "mdy"), ("kinds", "category")]),
+        (("missing", "n/a"), [("missing", "n/a")]),
+        (("as", "a=b=number"), [("kinds", "number"), ("kinds", "category")]),
+        (("as", "a=b=label"), [("kinds", "label"), ("kinds", "category"), ("kinds", "number")]),
+        (("drop", "a=b"), [("drop", "a=b"), ("kinds", "category"), ("kinds", "number")]),
     ],
 )
 def test_the_options_of_a_doubt_are_choices(option, expected):
-    one = ColumnUnderstanding("a=b", "number", 0.5, "seen", "doubt", (option,), refused=True)
+    doubt = Doubt("a=b", "empty", options=(option,), refused=True)
+    one = ColumnUnderstanding("a=b", "number", 0.5, "seen", doubt)
     found = [(choice.name, choice.value) for choice in choices(one)]
     assert found[: len(expected)] == expected
     assert ("drop", "a=b") in found

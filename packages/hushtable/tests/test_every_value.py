@@ -229,7 +229,7 @@ def check(columns, options, delimiter, folder):
 
 def compare(columns, options, reader, seen, reading):
     n_right = 0
-    assert all(one.doubt for one in seen if one.refused)
+    assert all(one.question for one in seen if one.refused)
     taken = [one for one in seen if not one.refused]
     names = [one.name for one in taken]
     found = cells(reader.select(names), reading, names) if names else {}
@@ -245,12 +245,12 @@ def compare(columns, options, reader, seen, reading):
             elif value is None:
                 assert (text, got) == ("<0.5", 0.5)
             elif not same(value, got) and not (isinstance(value, str)):
-                assert one.doubt, (one, text, value, got)
+                assert one.question, (one, text, value, got)
             else:
                 n_right += 1
         if lost:
             gone = [t for t, got in zip(column.texts, found[one.name], strict=True) if got is None]
-            assert f"as requested, {lost:,} value" in one.doubt, (
+            assert f"as requested, {lost:,} value" in one.question, (
                 gone,
                 sorted(set(column.texts)),
                 one,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hushtable.data.texts.seen import looks
+from hushtable.data.texts.decisions import looks
 
 
 @pytest.mark.parametrize(

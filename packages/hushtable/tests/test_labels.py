@@ -305,13 +305,14 @@ def test_labels_that_are_asked_about(group, how):
 def test_case_of_codes_is_not_asked_about(codes):
     rows = table(*codes, "x1", "y2")
     [one, _] = understand(rows).columns
-    assert (one.kind, one.doubt) == ("category", "")
+    assert (one.kind, one.question) == ("category", "")
 
 
+@pytest.mark.usefixtures("shell")
 def test_the_doubt_counts_the_rows_of_each_spelling():
     towns = ["Alpha"] * 6 + ["alpha"] * 2 + ["ALPHA"] + ["Beta"] * 4
     one = understand(pa.table({"site": towns * 5})).columns[0]
-    assert one.doubt == (
+    assert one.question == (
         "'Alpha' (30 rows), 'alpha' (10) and 'ALPHA' (5) differ only by case: are they the same "
         "label? If not, add --as site=category"
     )
@@ -364,7 +365,7 @@ def test_yes_and_no_in_their_spellings_are_one_category(texts):
     [one, _] = model.understanding_
     assert one.kind == "category"
     assert one.reading.kind == "answer"
-    assert one.doubt == ""
+    assert one.question == ""
     categories = model.plan_.schema.features[0].categories
     assert {answers.side(text) for text in categories} == {True, False}
     assert len(categories) == 2

@@ -188,7 +188,7 @@ def check_column(name, kind, got, truth, options, one):
             assert gone or value == float(cell), (name, cell, value)
     if lost:
         assert options.get("kinds", {}).get(name) == "number"
-        assert f"as requested, {lost:,} value" in one.doubt, (lost, one)
+        assert f"as requested, {lost:,} value" in one.question, (lost, one)
     return lost
 
 
@@ -208,7 +208,7 @@ def run_cases(n, folder):
         found = {one.name: one for one in inferred.columns}
         for j, feature in enumerate(inferred.schema.features):
             one = found[feature.name]
-            if "three digits after each" in one.doubt:
+            if "three digits after each" in one.question:
                 continue  # it is in doubt, and the doubt is said
             got = [value for batch in batches for value in batch.column(j).to_pylist()]
             try:

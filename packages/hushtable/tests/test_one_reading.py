@@ -1,13 +1,12 @@
-"""One reading serves both what columns are and their quality: the same as two readings."""
+"""What is found in a table does not depend on threads, batches, and files."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from hushtable.data import quality as quality_module
 from hushtable.data import read
-from hushtable.data.quality import table_quality, understood_with_quality
-from hushtable.data.texts import seen
+from hushtable.data.quality import understood_with_quality
+from hushtable.data.texts import column_facts
 from hushtable.data.understanding import understood
 from hushtable.errors import DataError
 
@@ -70,59 +69,26 @@ def written(path, columns, delimiter=";"):
     return path
 
 
-def both(path, n_jobs, **options):
-    """Return what one reading finds, and what two readings find."""
-    columns, reading, quality = understood_with_quality(read(path, **options), n_jobs)
-    reader = read(path, **options)
-    expected, reading_too, _ = understood(reader, None, 1)
-    assert reading == reading_too
-    return (columns, quality), (expected, table_quality(reader, expected))
-
-
-@pytest.mark.usefixtures("batches")
-@pytest.mark.parametrize("name", NAMES)
-def test_one_reading_finds_what_two_find(name, rng, tmp_path):
-    columns = {name: column(name, rng), "beside": [f"{x:.2f}" for x in rng.normal(size=N)]}
-    path = written(tmp_path / "rows.csv", columns)
-    ours, expected = both(path, 1)
-    assert ours == expected
-
-
 @pytest.mark.usefixtures("batches")
 @pytest.mark.parametrize(("n_jobs", "missing"), [(1, ("n/a", "-9999")), (4, ())])
-def test_threads_and_named_missing_values_change_nothing(n_jobs, missing, rng, tmp_path):
+def test_threads_and_files_change_nothing(n_jobs, missing, rng, tmp_path):
     columns = {name: column(name, rng) for name in NAMES}
     for texts in columns.values():
         texts[1_700] = texts[1_400]  # a row that is equal to an earlier one
     path = written(tmp_path / "rows.csv", columns)
-    ours, expected = both(path, n_jobs, missing=missing)
-    assert ours == expected
+    ours = understood_with_quality(read(path, missing=missing), n_jobs)
+    assert ours == understood_with_quality(read(path, missing=missing), 1)
+    assert ours[2].n_rows == N
     parts = tmp_path / "parts"
     parts.mkdir()
     for k in range(3):
-        some = {name: texts[800 * k : 800 * k + 800] for name, texts in columns.items()}
+        some = {name: texts[900 * k : 900 * k + 900] for name, texts in columns.items()}
         written(parts / f"{k}.csv", some)
-    ours, expected = both(parts, n_jobs, missing=missing)
-    assert ours == expected
+    of_parts = understood_with_quality(read(parts, missing=missing), n_jobs)
+    assert [one.kind for one in of_parts[0]] == [one.kind for one in ours[0]]
+    assert of_parts[2].columns == ours[2].columns
 
 
-@pytest.mark.usefixtures("batches")
-def test_the_rows_are_read_once_unless_a_column_turns_out_to_be_read_otherwise(
-    rng, tmp_path, monkeypatch
-):
-    again = []
-    monkeypatch.setattr(
-        quality_module, "table_quality", lambda *args: again.append(1) or table_quality(*args)
-    )
-    alike = {name: column(name, rng) for name in ("number", "gaps", "id", "ward", "day")}
-    understood_with_quality(read(written(tmp_path / "a.csv", alike)), 2)
-    assert not again
-    other = alike | {"late": column("comma that comes late", rng)}
-    understood_with_quality(read(written(tmp_path / "b.csv", other)), 2)
-    assert again
-
-
-@pytest.mark.usefixtures("batches")
 def test_what_cannot_be_read_is_refused_in_the_same_words(rng, tmp_path):
     columns = {"x": column("number", rng), "y": column("whole", rng)}
     path = written(tmp_path / "rows.csv", columns)
@@ -151,7 +117,7 @@ def test_the_words_on_too_many_texts_do_not_depend_on_threads(texts, n_jobs, tmp
     path = written(tmp_path / "rows.csv", columns)
     found = understood(read(path), None, n_jobs)[0]
     assert found == understood(read(path), None, 1)[0]
-    assert "more than 10,000 different texts" in (found[0].evidence, found[0].doubt)
+    assert "more than 10,000 different texts" in (found[0].evidence, found[0].question)
     assert found[0].refused
 
 
@@ -168,21 +134,21 @@ def test_texts_after_the_first_ten_thousand_still_decide(later, tmp_path, monkey
     texts = [f"first-{k}" for k in range(12_000)] + later
     path = written(tmp_path / "rows.csv", {"who": texts, "x": [str(k % 7) for k in range(42_000)]})
     found = understood(read(path), None, 1)[0]
-    monkeypatch.setattr(seen, "are_other", lambda texts: False)
+    monkeypatch.setattr(column_facts, "are_other", lambda texts: False)
     assert found == understood(read(path), None, 1)[0]
 
 
 def test_a_batch_of_further_identifiers_is_counted_as_if_all_were_looked_at(monkeypatch):
     def looked_at():
-        one = seen.TextsSeen()
+        one = column_facts.ColumnFacts()
         for start in range(0, 30_000, 6_000):
             one.add(pa.array([*IDS[start : start + 6_000], None, " "]), start)
         return one
 
     ours = looked_at()
-    monkeypatch.setattr(seen, "are_other", lambda texts: False)
+    monkeypatch.setattr(column_facts, "are_other", lambda texts: False)
     expected = looked_at()
-    for name in ("n", "n_missing", "shapes", "unread", "texts", "units", "n_either", "clocks"):
+    for name in ("n", "n_missing", "shapes", "tally", "texts", "first"):
         assert getattr(ours, name) == getattr(expected, name), name
     assert vars(ours.exceptions["other"]) == vars(expected.exceptions["other"])
     assert ours.shapes["other"] == np.int64(30_000)

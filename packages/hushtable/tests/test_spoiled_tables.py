@@ -195,7 +195,7 @@ def obeyed(path):
                 options[name] = value
             continue
         asked = [o for c in inferred.columns if c.asked and c.reading for o in c.options]
-        codes = [value for flag, value in asked if flag == "--missing"]
+        codes = [value for field, value in asked if field == "missing"]
         if codes and not set(codes) <= set(options.get("missing", [])):
             options["missing"] = [*options.get("missing", []), *codes]
             continue

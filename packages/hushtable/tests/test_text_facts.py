@@ -13,7 +13,7 @@ from hushtable import HushTable
 from hushtable.data import understand
 from hushtable.data.readers import reader
 from hushtable.data.texts import facts
-from hushtable.data.texts.seen import TextsSeen
+from hushtable.data.texts.column_facts import ColumnFacts
 
 NUMBERS = [
     *("1.25", "0.5", "17", "-3", "007", "1e5", "1.234", "1,234", "1,5", "99,9", "4,5 €", "3 kg"),
@@ -42,7 +42,7 @@ BATCHES = st.lists(st.lists(TEXTS, min_size=1, max_size=60), min_size=1, max_siz
 
 def findings(batches, kind, as_number, parts):
     """Return what is found in the batches, by so many threads in turn."""
-    seen = [TextsSeen(as_number=as_number) for _ in range(parts)]
+    seen = [ColumnFacts(as_number=as_number) for _ in range(parts)]
     start = 0
     for k, texts in enumerate(batches):
         column = pa.array(texts, pa.string())
@@ -52,8 +52,7 @@ def findings(batches, kind, as_number, parts):
         start += len(texts)
     for other in seen[1:]:
         seen[0].merge(other)
-    found = dataclasses.asdict(seen[0])
-    return found | {"no_month": seen[0].no_month.tolist()}
+    return dataclasses.asdict(seen[0])
 
 
 @pytest.mark.parametrize("parts", [1, 2])

@@ -461,9 +461,9 @@ def test_a_total_in_files_of_programs_is_noted(tmp_path, ending):
             frame.to_parquet(path)
         else:
             frame.to_json(path, orient="records", lines=True)
-        found = [one for one in understand(path) if "sum up others" in one.doubt]
+        found = [one for one in understand(path) if "sum up others" in one.question]
         assert [one.name for one in found] == ["site"] * doubts
-        assert all("'Total' in " in one.doubt and not one.refused for one in found)
+        assert all("'Total' in " in one.question and not one.refused for one in found)
 
 
 @pytest.mark.parametrize("content", ["a;b\n=k1\n", "a,31\n.\n", "a,b\nTotal\n"])

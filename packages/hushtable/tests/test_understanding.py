@@ -79,7 +79,7 @@ def column(texts, **options):
 def test_what_a_column_is(texts, kind, option, refused):
     one = column(texts)
     assert (one.kind, one.option, one.refused) == (kind, option, refused)
-    assert bool(one.option) <= bool(one.doubt)
+    assert bool(one.option) <= bool(one.question)
 
 
 SERIALS = [f"{day:02}.05.2026" for day in range(1, 20)]
@@ -102,8 +102,8 @@ def test_what_an_asked_kind_loses_is_counted_and_shown(texts, kind, lost, exampl
     if lost == len(texts) - 1:
         assert one.refused
     values = "value becomes" if lost == 1 else "values become"
-    assert one.doubt.startswith(f"as requested, {lost} {values} missing: ")
-    assert example in one.doubt
+    assert one.question.startswith(f"as requested, {lost} {values} missing: ")
+    assert example in one.question
     rows = read(pa.table({"x": texts}), kinds={"x": kind}, dates=one.reading.dates)
     with pytest.warns(UserWarning, match=f"x: as requested, {lost} value"):
         detector = HushTable(n_tables=5, random_state=0).fit(rows)
@@ -127,7 +127,7 @@ def test_what_an_asked_kind_loses_is_counted_and_shown(texts, kind, lost, exampl
 def test_a_remedy_says_what_it_loses(texts, option, words):
     one = column(texts)
     assert (one.option, one.refused) == (option, True)
-    assert re.search(words, one.doubt), one.doubt
+    assert re.search(words, one.question), one.question
 
 
 @pytest.mark.parametrize("n", [1, 300])
@@ -135,7 +135,9 @@ def test_times_of_two_and_of_three_parts_are_on_two_scales(n):
     short = [f"{46 + i % 9}:{i % 60:02}" for i in range(n)]
     one = column([*short, "1:04:38", "1:25:43"])
     assert (one.option, one.refused) == ("--drop x", True)
-    assert f"'1:04:38' in row {n}, so those of two, such as '46:00' in row 0, may be" in one.doubt
+    assert (
+        f"'1:04:38' in row {n}, so those of two, such as '46:00' in row 0, may be" in one.question
+    )
     assert not column([f"0:{text}" for text in short] + ["1:04:38"]).refused
     assert not column(["10:35", "11:20 am", "9h05", "7:15 Uhr"]).refused
 
@@ -160,8 +162,8 @@ def test_numbers_with_at_most_59_hundredths_are_times_where_more_speaks_for_it(
 ):
     [one] = understand(read(pa.table({name: texts})))
     assert one.reading.kind == kind
-    assert one.doubt.startswith(doubt)
-    assert bool(one.doubt) == bool(doubt)
+    assert one.question.startswith(doubt)
+    assert bool(one.question) == bool(doubt)
     assert not one.refused
 
 
@@ -172,7 +174,7 @@ def test_a_text_that_other_columns_hold_is_not_taken_out_of_them():
         "kind": [kinds[i % 3] for i in range(60)],
     }
     one, other = understand(pa.table(table))
-    assert (one.option, one.refused, other.doubt) == ("--missing age:Unknown", True, "")
+    assert (one.option, one.refused, other.question) == ("--missing age:Unknown", True, "")
     also = {**table, "kind": ["Unknown", *map(str, range(20, 79))]}
     assert [one.option for one in understand(pa.table(also))] == ["--missing Unknown"] * 2
 
@@ -180,14 +182,14 @@ def test_a_text_that_other_columns_hold_is_not_taken_out_of_them():
 def test_bands_of_numbers_are_kept_as_categories():
     one = column([*map(str, range(12, 22)), "22-23", "24-25", "26-29", "30-34", "50-64", "65+"])
     assert (one.option, one.refused) == ("--as x=category", True)
-    assert one.doubt.endswith("; --as x=category keeps them")
+    assert one.question.endswith("; --as x=category keeps them")
     assert column([*NUMBERS, "16a"]).option == "--missing 16a"
 
 
 def test_codes_with_letters_are_not_offered_as_numbers():
     tickets = [str(i * i) if i % 4 else f"A/5 {i * i}" for i in range(200)]
     assert column(tickets).option == "--drop x"
-    assert "--as x=number would lose 50 of 200 values" in column(tickets).doubt
+    assert "--as x=number would lose 50 of 200 values" in column(tickets).question
     assert column(["101", "102", "103", "4", "5", "A 6", "x", "<1"] * 9).option == (
         "--as x=category"
     )
@@ -202,32 +204,32 @@ def test_a_column_of_days_as_excel_counts_them():
     ends = np.array([feature.low, feature.high]).astype("datetime64[s]").astype("datetime64[D]")
     assert ends.astype(str).tolist() == ["2012-01-01", "2012-01-28"]
     one = column([*days, "n.b."], kinds={"x": "date"})
-    assert one.doubt == "as requested, 1 value becomes missing: 'n.b.' in row 60"
+    assert one.question == "as requested, 1 value becomes missing: 'n.b.' in row 60"
 
 
 @pytest.mark.parametrize("texts", [map(str, range(0, 60_000, 7)), ["40909", "n.b.", "7"]])
 def test_numbers_that_are_not_all_days_are_not_read_as_days(texts):
     one = column([*texts], kinds={"x": "date"})
     assert (one.refused, one.option) == (True, "--drop x")
-    assert re.match("[07] is not a day as Excel counts them", one.doubt)
+    assert re.match("[07] is not a day as Excel counts them", one.question)
 
 
 def test_words_for_a_missing_value_are_asked_about_where_nothing_says_that_they_are():
     texts = [*("a", "b") * 9, "NA", "NA", "n/a"]
     one = column(texts)
-    assert one.doubt == (
+    assert one.question == (
         "'NA' (2 rows) and 'n/a' (1 row): do they mean that the value is missing? If not, add "
         "--as x=category"
     )
     assert (one.option, one.asked, one.refused) == ("--missing NA,n/a", True, False)
-    assert not column(texts, kinds={"x": "category"}).doubt
-    assert not column(texts, missing=["NA", "n/a"]).doubt
+    assert not column(texts, kinds={"x": "category"}).question
+    assert not column(texts, missing=["NA", "n/a"]).question
 
 
 def test_no_option_makes_rows_of_the_words_for_totals():
     texts = [*NUMBERS, "Subtotal", "ERR", "Subtotal"]
     one = column(texts)
-    assert one.doubt.endswith("; delete rows that sum up others")
+    assert one.question.endswith("; delete rows that sum up others")
     assert (one.option, one.refused) == ("--missing ERR", True)
     with pytest.raises(DataError, match=r"delete rows that sum up others$"):
         HushTable().fit(read(pa.table({"x": texts}), missing=["ERR"]))
@@ -235,12 +237,12 @@ def test_no_option_makes_rows_of_the_words_for_totals():
 
 @pytest.mark.parametrize("values", [np.arange(9_000), [*map(str, range(9_000))]])
 def test_identifiers_state_how_many_numbers_were_compared(values):
-    doubt = understand(pa.table({"x": values})).columns[0].doubt
+    doubt = understand(pa.table({"x": values})).columns[0].question
     found = re.fullmatch(
         "whole numbers, no two of the first ([0-9,]+) equal: identifiers or row numbers", doubt
     )
     assert int(found[1].replace(",", "")) < 9_000
-    assert column(values[:600]).doubt.startswith("600 whole numbers, no two equal: ")
+    assert column(values[:600]).question.startswith("600 whole numbers, no two equal: ")
 
 
 @pytest.mark.parametrize("kind", ["number", "date"])
@@ -413,7 +415,7 @@ def test_a_declared_category_of_whole_numbers_is_a_category(kind):
     ward = fitted.plan_.schema.features[0]
     assert (ward.kind, ward.categories) == ("categorical", ("11", "27", "3"))
     one, _ = understand(frame)
-    assert (one.kind, one.doubt) == ("category", "")
+    assert (one.kind, one.question) == ("category", "")
     # Ward 12 lies between 11 and 27, but nobody has ever been there.
     known, unseen = (_frames_of_wards(np.array([ward] * 2))[kind] for ward in (11, 12))
     assert (fitted.score_samples(unseen) < fitted.score_samples(known) - 2.0).all()

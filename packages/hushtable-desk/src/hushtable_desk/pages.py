@@ -12,11 +12,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from hushtable.data.texts.reading import ColumnUnderstanding
+from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import DataError, FileError, HushTableError, UsageError, explain
 from hushtable.files import replacing
 from hushtable.language import LANGUAGES
 from hushtable.report.lists import LISTS
+from hushtable.words.options import button_words, on_page
 from hushtable_desk.desk import Desk
 from hushtable_desk.folder import LOG, MODEL, TABLES
 from hushtable_desk.judging import JudgedRows, RowView
@@ -152,16 +153,17 @@ def table_page(request: Request) -> Response:
     desk, table = desk_of(request), table_of(request)
     error, quality = "", None
     columns: Sequence[ColumnUnderstanding] = ()
-    try:
-        columns = table.columns
-        quality = table.quality
-    except HushTableError as failure:
-        error = desk.without_path(str(failure))
-    return desk.page(
-        request, "table.html", table=table, here="table", error=error, columns=columns,
-        quality=quality, choices=choices, kinds=COLUMN_KINDS, models=desk.folder.models,
-        found=table.found, writable=desk.folder.writable,
-    )  # fmt: skip
+    with on_page():
+        try:
+            columns = table.columns
+            quality = table.quality
+        except HushTableError as failure:
+            error = desk.without_path(str(failure))
+        return desk.page(
+            request, "table.html", table=table, here="table", error=error, columns=columns,
+            quality=quality, choices=choices, button=button_words, kinds=COLUMN_KINDS,
+            models=desk.folder.models, found=table.found, writable=desk.folder.writable,
+        )  # fmt: skip
 
 
 def say(request: Request, said: dict[str, Any]) -> None:

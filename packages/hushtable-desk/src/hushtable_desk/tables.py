@@ -13,9 +13,10 @@ from typing import Any
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.quality import TableQuality, understood_with_quality
 from hushtable.data.readers import Batch, Reader
-from hushtable.data.texts.reading import ColumnUnderstanding
+from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import DataError, HushTableError, UsageError, explain
 from hushtable.language import N_, spoken
+from hushtable.words.options import Option, button_words
 from hushtable_desk.folder import MODEL, Folder, key_of
 from hushtable_desk.judging import JudgedRows
 
@@ -97,7 +98,7 @@ def _joined(values: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Choice:
-    """A button that resolves a doubt: its label, and the entry of the settings that it adds."""
+    """A button that resolves a doubt: its text, and the entry of the settings that it adds."""
 
     words: str
     name: str
@@ -107,26 +108,21 @@ class Choice:
 
 def choices(one: ColumnUnderstanding) -> list[Choice]:
     """Return the possible decisions on a column in doubt, the likeliest first."""
-    found: list[Choice] = []
-    for flag, value in one.options:
-        if flag == "--decimal":
-            signs = [value, *(sign for sign in (",", ".") if sign != value)]
-            found += [Choice(f"{sign}", "decimal", sign, "decimal sign") for sign in signs]
-        elif flag == "--dates":
-            orders = [value, *(order for order in ("dmy", "mdy", "ymd") if order != value)]
-            found += [Choice(order, "dates", order, "order of dates") for order in orders]
-        elif flag == "--missing":
-            found.append(Choice(value, "missing", value, "missing value"))
-        elif flag == "--as":
-            kind = value.rpartition("=")[2]
-            kinds = ("label", "category") if kind == "label" else (kind,)
-            found += [Choice(k, "kinds", k, one.name) for k in kinds]
+    options = [*one.options]
     if one.refused or one.kind in _LEFT_OUT:
-        said = {choice.value for choice in found if choice.name == "kinds"}
-        others = ("category", "number") if one.kind != "empty" else ()
-        found += [Choice(k, "kinds", k, one.name) for k in others if k not in said]
-        found.append(Choice("", "drop", one.name))
-    return found
+        kinds = ("category", "number") if one.kind != "empty" else ()
+        options += [("as", f"{one.name}={kind}") for kind in kinds]
+        options.append(("drop", one.name))
+    elif one.doubt is not None and one.doubt.kind == "labels":
+        options.append(("as", f"{one.name}=category"))
+    return [_choice(option) for option in dict.fromkeys(options)]
+
+
+def _choice(option: Option) -> Choice:
+    field, value = option
+    column, _, kind = value.rpartition("=") if field == "as" else ("", "", value)
+    name = "kinds" if field == "as" else field
+    return Choice(button_words(option), name, kind, column)
 
 
 class Job:

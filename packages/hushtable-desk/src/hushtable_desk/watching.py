@@ -27,7 +27,8 @@ from hushtable.data.columns import as_numbers, is_text
 from hushtable.data.layout_file import joined
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.schema import DATE, Feature, Schema
-from hushtable.data.texts.reading import ColumnUnderstanding, plain_texts
+from hushtable.data.texts.doubt import ColumnUnderstanding
+from hushtable.data.texts.reading import plain_texts
 from hushtable.errors import DataError, HushTableError, UsageError, explain
 from hushtable.language import N_, spoken
 from hushtable_desk.changes import FEWEST, Change, changes

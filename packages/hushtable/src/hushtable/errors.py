@@ -45,6 +45,11 @@ def in_shell() -> Iterator[None]:
         _shell = before
 
 
+def speaks_shell() -> bool:
+    """Return whether messages name the options of commands."""
+    return _shell
+
+
 #: Options of commands that state how rows are read. In a sentence, only values of these forms.
 _OPTION = re.compile(
     r"--(missing|as|drop|decimal|dates)\b(?: ('[^']*'|[^\s=]+=[a-z]+|\d+|[.,](?!\w)|[dmy/]{3,}\b))?"

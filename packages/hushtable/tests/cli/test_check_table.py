@@ -40,8 +40,7 @@ def test_what_is_read_is_printed_with_the_options_that_settle_doubts(run, here):
     found = json.loads(run("check", "rows.csv", *said, "--json").out)
     assert (found["doubts"], found["findings"], found["options"]) == (0, [], "")
     apart = json.loads(run("check", "rows.csv", *said[:-1], "ward=category", "--json").out)
-    assert [one["kind"] for one in apart["findings"]] == ["labels"]
-    assert apart["options"] == ""
+    assert (apart["findings"], apart["options"]) == ([], "")  # the question is answered
     do("fit", "rows.csv", *said, "-o", "m.hush")
 
 
@@ -97,28 +96,6 @@ def test_few_rows_and_tables_that_do_not_vary(run, here):
     assert result.code == 3
     assert "no column varies" in run("fit", "same.csv", "-o", "m.hush").err
     assert run("fit", "clean.csv", "-o", "m.hush").err == ""
-
-
-def test_one_row_a_value(run, here):
-    rng = np.random.default_rng(0)
-    tests = {"Na": 140.0, "K": 4.1, "Hb": 13.5}
-    long = pd.DataFrame(
-        [(f"P{i:03}", test, round(mean * rng.normal(1, 0.05), 2))
-         for i in range(200) for test, mean in tests.items()],
-        columns=["patient", "test", "value"],
-    )  # fmt: skip
-    long.to_csv("long.csv", index=False)
-    result = run("check", "long.csv")
-    assert result.code == 3
-    assert "where test is 'K', but 139" in " ".join(result.out.split())
-    assert "(hushtable fit --context)" in " ".join(result.out.split())
-    do("fit", "long.csv", "--context", "test", "-o", "m.hush")
-    # Of each patient one row, or alike numbers: no hint.
-    wide = long.drop_duplicates("patient")
-    wide.to_csv("wide.csv", index=False)
-    assert "--context" not in run("check", "wide.csv").out
-    long.assign(value=rng.normal(5, 1, len(long)).round(2)).to_csv("alike.csv", index=False)
-    assert "--context" not in run("check", "alike.csv").out
 
 
 def test_ranges_and_what_was_found_of_the_file(run, here):

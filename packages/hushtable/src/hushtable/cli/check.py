@@ -10,14 +10,15 @@ from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import READS, Reads, understanding_facts
 from hushtable.data.options import notes
 from hushtable.data.quality import (
-    QualityFinding,
     TableQuality,
     range_words,
     understood_with_quality,
 )
-from hushtable.data.texts.reading import ColumnUnderstanding, joined_options
+from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import UsageError
 from hushtable.files import replacing
+from hushtable.words.doubts import questions
+from hushtable.words.options import typed_options
 
 #: Exit code of a table in doubt.
 IN_DOUBT = 3
@@ -59,11 +60,12 @@ def check(
     reader = reads.open(data).repeatable()
     notes.clear()  # of the file: these are part of the result
     columns, reading, quality = understood_with_quality(reader, threads)
-    options = joined_options(_options(columns, quality), reading)
-    said = _sentences(columns, quality.findings)
+    doubted = [one for one in columns if one.doubt is not None and one.doubt.kind != "reading"]
+    findings = [one for one in quality.findings if not one.in_doubt]
+    options = typed_options([option for one in doubted for option in one.options], reading.options)
+    said = [*map(_ended, questions(doubted)), *(one.words for one in findings)]
     of_file = f"The file: {'; '.join(reader.found)}." if reader.found else ""
-    doubts = sum(map(_doubted, columns))
-    doubts += sum(one.kind not in _PLAIN for one in _others(columns, quality.findings))
+    doubts = len(doubted) + sum(one.kind not in _PLAIN for one in findings)
     if target is not None:
         if target.path.suffix == ".toml":
             text = "".join(f"{line}\n" for line in reads.layout_lines())
@@ -82,22 +84,6 @@ def check(
     }  # fmt: skip
     blocks = _blocks(columns, quality, said, options, of_file, target)
     return CommandResult(facts, blocks, IN_DOUBT if doubts else 0)
-
-
-def _doubted(one: ColumnUnderstanding) -> bool:
-    """Return whether `fit` refuses a column, or has a note on it that is more than a plain fact."""
-    return one.refused or bool(one.options) or one.doubt not in one.evidence
-
-
-def _options(
-    columns: Sequence[ColumnUnderstanding], quality: TableQuality
-) -> Iterator[tuple[str, str]]:
-    """Yield the options that resolve doubts, each with its value."""
-    for one in columns:
-        yield from one.options
-    for finding in quality.findings:
-        if finding.value:
-            yield "--missing", finding.value
 
 
 def _facts(columns: Sequence[ColumnUnderstanding], quality: TableQuality) -> list[dict[str, Any]]:
@@ -149,23 +135,5 @@ def _blocks(
         yield f"\nWrote {target}. {use if target.path.suffix == '.toml' else values}"
 
 
-def _sentences(
-    columns: Sequence[ColumnUnderstanding], findings: Sequence[QualityFinding]
-) -> list[str]:
-    doubts = [
-        f"{one.name}: {_ended(one.doubt or one.evidence)}" for one in columns if _doubted(one)
-    ]
-    return [*doubts, *(one.words for one in _others(columns, findings))]
-
-
 def _ended(words: str) -> str:
     return words if words.endswith(("?", ".")) else f"{words}."
-
-
-def _others(
-    columns: Sequence[ColumnUnderstanding], findings: Sequence[QualityFinding]
-) -> list[QualityFinding]:
-    """Return findings without those on labels and codes that a column's doubt already covers."""
-    doubted = {one.name for one in columns if _doubted(one)}
-    own = ("labels", "sentinel")
-    return [one for one in findings if one.kind not in own or doubted.isdisjoint(one.columns)]

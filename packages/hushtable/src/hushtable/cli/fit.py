@@ -23,13 +23,13 @@ from hushtable.cli.rows import (
 from hushtable.data.followers import followers_words
 from hushtable.data.options import RowOptions, first_names, names_in, notes
 from hushtable.data.readers import Reader
-from hushtable.data.table_shape import shape_words
 from hushtable.data.texts.reading import Reading
 from hushtable.data.understanding import refuse, understood
 from hushtable.describe.plan import texts_of_rows, values_of_rows
 from hushtable.errors import UsageError
 from hushtable.plans.draws import Draw
 from hushtable.progress import watched
+from hushtable.words.findings import shape_words
 
 _Passes = Annotated[
     str,

@@ -11,7 +11,8 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.persons import PersonsCounted
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Schema
-from hushtable.data.texts.reading import ColumnUnderstanding, Reading
+from hushtable.data.texts.doubt import ColumnUnderstanding
+from hushtable.data.texts.reading import Reading
 
 
 def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, Any]:
@@ -76,15 +77,21 @@ def note_doubts(columns: Sequence[ColumnUnderstanding]) -> None:
     doubtful = [one for one in columns if one.doubt]
     for one in doubtful[:MOST_LINES]:
         option = f" ({one.option})" if one.option else ""
-        notes.append(f"{one.name}: {one.doubt}{option}")
+        notes.append(f"{one.name}: {one.question}{option}")
     if len(doubtful) > MOST_LINES:
         notes.append(f"and {len(doubtful) - MOST_LINES:,} more columns (hushtable check lists all)")
 
 
 def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str, Any]]:
     """Return the columns for machines."""
-    keys = ("name", "kind", "confidence", "evidence", "doubt", "option", "refused")
-    return [{key: getattr(one, key) for key in keys} for one in columns]
+    return [
+        {
+            "name": one.name, "kind": one.kind, "confidence": one.confidence,
+            "evidence": one.evidence, "doubt": one.question, "option": one.option,
+            "refused": one.refused,
+        }
+        for one in columns
+    ]  # fmt: skip
 
 
 def coverage_blocks(coverage: Mapping[str, float]) -> Iterator[Block]:

@@ -26,7 +26,8 @@ from hushtable.data.options import RowOptions, under
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.texts.decisions import names_identifier
-from hushtable.data.texts.reading import ColumnUnderstanding, Reading
+from hushtable.data.texts.doubt import ColumnUnderstanding
+from hushtable.data.texts.reading import Reading
 from hushtable.data.understanding import understood
 from hushtable.describe.plan import values
 from hushtable.errors import FileError, PlanError

@@ -16,18 +16,20 @@ if TYPE_CHECKING:
     from hushtable.data.quality import TableQuality, table_quality
     from hushtable.data.readers import register_format, register_source
     from hushtable.data.schema import Feature, Schema
-    from hushtable.data.texts.reading import ColumnUnderstanding
+    from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt
     from hushtable.data.understanding import Understanding
 
 __all__ = [
-    "ColumnUnderstanding", "Feature", "FeatureCheck", "Schema", "TableQuality", "Understanding",
-    "check_rows", "read", "register_format", "register_source", "table_quality", "understand",
+    "ColumnUnderstanding", "Doubt", "Feature", "FeatureCheck", "Schema", "TableQuality",
+    "Understanding", "check_rows", "read", "register_format", "register_source", "table_quality",
+    "understand",
 ]  # fmt: skip
 
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "ColumnUnderstanding": "texts.reading",
+        "ColumnUnderstanding": "texts.doubt",
+        "Doubt": "texts.doubt",
         "Feature": "schema",
         "FeatureCheck": "check",
         "Schema": "schema",

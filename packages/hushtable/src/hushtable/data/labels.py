@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hushtable.data.columns import texts_column
 from hushtable.errors import DataError
-from hushtable.language import _
+from hushtable.language import N_
 
 #: Version of the rules of `fold`. A plan notes it: 0 is for plans without a note, whose texts are
 #: compared as they are. To change the rules, raise the version, and keep the rules of earlier
@@ -223,12 +223,11 @@ def difference(group: Iterable[str]) -> str:
     """Return in words how the labels of a group differ: by case, by accents, or otherwise."""
     group = [*group]
     if len({text.casefold() for text in group}) == 1:
-        return _("case")
-    return _("case or accents") if len({*map(_bare, group)}) == 1 else _("look-alike signs")
+        return N_("case")
+    return N_("case or accents") if len({*map(_bare, group)}) == 1 else N_("look-alike signs")
 
 
 def _bare(text: str) -> str:
-    """Return a label without case and accents."""
     parts = unicodedata.normalize("NFD", text.casefold())
     return "".join(c for c in parts if not _is_accent(c))
 

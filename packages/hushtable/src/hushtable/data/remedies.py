@@ -1,79 +1,231 @@
-"""Options that resolve doubts: none changes what another column holds, or turns names into rows."""
+"""The guard: an option that resolves a doubt is proposed only if it was tried, and does no harm.
+
+An option is applied to a sample of a column's texts, which are then read again. It does harm if it
+
+- leaves no value,
+- loses values that another option keeps: texts with a digit in more than a tenth of the rows,
+- changes a value by a factor of a hundred or more, or
+- removes values of other columns, or turns names into a row, or a row into names.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+import pyarrow as pa
+
+from hushtable.data.columns import as_texts, texts_column
 from hushtable.data.readers import Reader
-from hushtable.data.texts.reading import ColumnUnderstanding
-from hushtable.data.texts.seen import Exceptions, TextsSeen
-from hushtable.language import _
+from hushtable.data.table_scan import TableScan, facts_of
+from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions
+from hushtable.data.texts.decisions import TableFacts, as_kind, decide, n_lost
+from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt
+from hushtable.data.texts.reading import Reading
+from hushtable.words.doubts import Loss
+from hushtable.words.options import Option
 
-#: Rows that may hold names below a title.
-_MOST_NAMES = 5
+#: Largest share of the rows of numbers, and of dates, that an option may lose.
+_LOST, _LOST_DATES = 0.1, 0.5
+#: Most rows of the sample with one text.
+_TIMES = 20
+#: Factor between two readings of a text from which they are on two scales.
+_SCALE = 100.0
+#: Rows that may hold names below a title; lines of a file to show.
+_MOST_NAMES, _LINES = 5, 3
 
 
-def limited(one: ColumnUnderstanding, found: Any) -> ColumnUnderstanding:
-    """Return a column whose ``--missing`` options name it, if they would change other columns.
+def tried(
+    columns: Sequence[ColumnUnderstanding], scan: TableScan, table: TableFacts, reader: Reader
+) -> tuple[ColumnUnderstanding, ...]:
+    """Return columns in doubt with the options that do no harm.
 
-    ``found`` has the ranges and texts of all columns: see `hushtable.data.understanding`.
+    Where none is left, the doubt shows some lines of the file.
     """
-    options = []
-    for flag, value in one.options:
-        own = flag == "--missing" and _is_elsewhere(one.name, value, found)
-        options.append((flag, f"{one.name}:{value}" if own else value))
-    return replace(one, options=tuple(options))
+    columns = _with_names_below(columns, scan, reader)
+    return tuple(
+        replace(one, doubt=_guarded(one, one.doubt, scan.facts(j), scan, table, reader))
+        if one.doubt
+        else one
+        for j, one in enumerate(columns)
+    )
 
 
-def _is_elsewhere(name: str, text: str, found: Any) -> bool:
-    """Return whether another column holds a text as a value."""
+def _guarded(
+    one: ColumnUnderstanding,
+    doubt: Doubt,
+    facts: ColumnFacts,
+    scan: TableScan,
+    table: TableFacts,
+    reader: Reader,
+) -> Doubt:
+    more = dict(doubt.facts)
+    for options in _ways(doubt, facts):
+        if not options:
+            continue
+        trial = _trial(options, one, facts, table)
+        if options == doubt.options and options[0][0] == "as" and trial.lost.n:
+            more["loss"] = trial.loss(options[0], facts, table)
+        if not trial.harms:
+            if options[0] == as_kind(one, "category") and "loss" not in more:
+                more["kept"] = options[0]
+            limited = tuple(_limited(option, one.name, scan) for option in options)
+            return replace(doubt, options=limited, facts=more)
+    if doubt.refused and doubt.place:
+        more["lines"] = tuple(_lines(facts, doubt.example, reader))
+    return replace(doubt, options=(), facts=more)
+
+
+def _ways(doubt: Doubt, facts: ColumnFacts) -> Iterator[tuple[Option, ...]]:
+    if not doubt.options:
+        return
+    yield doubt.options
+    if doubt.kind == "exceptions":
+        named = doubt.options[0][0] == "missing"
+        if named:
+            yield (as_kind(facts, "number"),)
+        if named or len(facts.texts) <= FEW:
+            yield (as_kind(facts, "category"),)
+        yield (("drop", facts.name),)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Effect of an option on the texts of a column."""
+
+    #: Rows with a text that the option loses.
+    lost: Exceptions
+    harms: bool
+
+    def loss(self, option: Option, facts: ColumnFacts, table: TableFacts) -> Loss:
+        """Return the values that the option loses, for the sentence."""
+        return Loss(option, self.lost.n, facts.n, table.examples(self.lost))
+
+
+def _trial(
+    options: Sequence[Option], one: ColumnUnderstanding, facts: ColumnFacts, table: TableFacts
+) -> _Trial:
+    """Read a sample of a column's texts again with options, and compare."""
+    odd = Exceptions()
+    for noted in facts.exceptions.values():
+        odd.merge(noted)
+    if facts.n == 0 or options[0][0] not in ("missing", "as"):
+        return _Trial(Exceptions(), harms=False)
+    rows = Counter(odd.rows) | facts.texts
+    rows.update({f"{end:.10g}": facts.n_plain for end in (facts.low, facts.high) if facts.n_plain})
+    reading = _with(table.reading, options)
+    texts = list(rows)
+    column = texts_column(texts)
+    again = facts_of(facts.name, reading)
+    sample = texts_column([text for text in texts for _ in range(min(rows[text], _TIMES))])
+    again.add(reading.without_missing(sample, facts.name), 0)
+    if again.n == 0:
+        return _Trial(odd, harms=True)
+    other = replace(table, reading=reading, columns={**table.columns, facts.name: again})
+    read = decide(again, other).reading
+    if read is None or read.is_category:
+        return _Trial(Exceptions(), harms=False)
+    after = read.values(reading.without_missing(column, facts.name, read.decimal))
+    before = after if one.reading is None else one.reading.values(column)
+    lost = Exceptions()
+    for text, value in zip(texts, after, strict=True):
+        if value != value and text in odd.rows:
+            lost.add(text, odd.rows[text], odd.first[text])
+    kind = "date" if read.kind == "date" else "number"
+    if options[0][0] == "as":
+        lost.n = max(lost.n, n_lost(facts, kind, read.dates))
+    digits = options[0][0] == "as" or all(re.search(r"\d", text) for text in lost.rows)
+    most = (_LOST_DATES if kind == "date" else _LOST) * facts.n
+    with np.errstate(all="ignore"):
+        scale = np.abs(np.log(np.abs(after / before)))
+    moved = bool((scale[np.isfinite(scale)] >= np.log(_SCALE)).any()) and kind == "number"
+    return _Trial(
+        lost, harms=bool(digits and lost.n > most) or moved or bool(np.isnan(after).all())
+    )
+
+
+def _with(reading: Reading, options: Sequence[Option]) -> Reading:
+    kinds = dict(value.rpartition("=")[::2] for field, value in options if field == "as")
+    missing = [value for field, value in options if field == "missing"]
+    return replace(
+        reading, kinds={**reading.kinds, **kinds}, missing=(*reading.missing, *missing), columns={}
+    )
+
+
+def _limited(option: Option, name: str, scan: TableScan) -> Option:
+    """Return a code for missing values, limited to its column if others hold it as a value."""
+    field, text = option
+    if field != "missing" or not _is_elsewhere(name, text, scan):
+        return option
+    return field, f"{name}:{text}"
+
+
+def _is_elsewhere(name: str, text: str, scan: TableScan) -> bool:
     number = float(text) if re.fullmatch(r"-?\d+(\.\d+)?", text) else None
-    for j, other in enumerate(found.names):
-        seen: TextsSeen | None = found.texts.get(j)
+    for j, other in enumerate(scan.names):
         if other == name:
             continue
-        low, high = (found.low[j], found.high[j]) if seen is None else (seen.low, seen.high)
+        facts = scan.facts(j)
+        low, high = min(facts.low, scan.low[j]), max(facts.high, scan.high[j])
         if number is not None and low <= number <= high:
             return True
-        if seen is not None and seen.texts[text] and not _is_no_value(seen, text):
+        if facts.texts[text] and not _is_no_value(facts, text):
             return True
     return False
 
 
-def _is_no_value(seen: TextsSeen, text: str) -> bool:
+def _is_no_value(facts: ColumnFacts, text: str) -> bool:
     """Return whether a text stands among numbers or dates, and is none."""
-    others = seen.exceptions.get("other", Exceptions())
-    values = seen.n - others.n
-    return text in others.rows and (2 * values >= seen.n or (values > 0 and len(others.rows) == 1))
+    others = facts.exceptions.get("other", Exceptions())
+    values = facts.n - others.n
+    return text in others.rows and (2 * values >= facts.n or (values > 0 and len(others.rows) == 1))
 
 
-def names_in_rows(
-    columns: Sequence[ColumnUnderstanding], texts: Mapping[int, TextsSeen], reader: Reader
-) -> tuple[ColumnUnderstanding, ...]:
+def _lines(facts: ColumnFacts, text: str, reader: Reader) -> Iterator[str]:
+    rows = [odd.first[text] for odd in facts.exceptions.values() if text in odd.first]
+    if not rows:
+        return
+    numbers = np.arange(min(rows), min(rows) + _LINES)
+    for batch in reader.take(numbers).read():
+        if isinstance(batch, pa.RecordBatch):
+            texts = [as_texts(column, "").to_pylist() for column in batch.columns]
+            yield from (
+                (reader.delimiter or ", ").join(text or "" for text in row)
+                for row in zip(*texts, strict=True)
+            )
+
+
+def _with_names_below(
+    columns: Sequence[ColumnUnderstanding], scan: TableScan, reader: Reader
+) -> Sequence[ColumnUnderstanding]:
     """Return columns, with the option for names in a lower line if the first rows hold names.
 
     Each column of numbers or dates then holds another word in the same first rows.
     """
+    if not scan.columns:
+        return columns
     values = [j for j, one in enumerate(columns) if one.kind in ("number", "date")]
-    odd = [texts[j].exceptions.get("other", Exceptions()) for j in values if j in texts]
+    odd = [scan.facts(j).exceptions.get("other", Exceptions()) for j in values if scan.facts(j).n]
     rows = {tuple(sorted(one.first.values())) for one in odd}
     if len(values) < 2 or len(odd) < len(values) or len(rows) != 1:
-        return tuple(columns)
+        return columns
     [first] = rows
     names = {max(one.first, key=one.first.__getitem__) for one in odd if one.first}
-    whole = not any(seen.n_missing for seen in texts.values())
+    whole = not any(facts.n_missing for facts in scan.columns.values())
     if not 0 < len(first) <= _MOST_NAMES or first != tuple(range(len(first))):
-        return tuple(columns)
-    line = re.search(r"\d+", reader.place(len(first) - 1))
+        return columns
+    where = reader.place(len(first) - 1)
+    line = re.search(r"\d+", where)
     if line is None or not whole or len(names) < len(odd):
-        return tuple(columns)
-    doubt = _(
-        "each column of numbers holds a word in %(where)s: are these the names?",
-        where=reader.place(len(first) - 1),
-    )  # fmt: skip
-    option = (("--read", f"skip_lines={int(line[0]) - 1}"),)
-    return tuple(
-        replace(one, doubt=f"{one.doubt}; {doubt}", options=option) if j in values else one
+        return columns
+    options = (("skip_lines", str(int(line[0]) - 1)),)
+    return [
+        one
+        if j not in values or one.doubt is None
+        else replace(
+            one,
+            doubt=replace(one.doubt, options=options, facts={**one.doubt.facts, "names": where}),
+        )
         for j, one in enumerate(columns)
-    )
+    ]

@@ -24,13 +24,15 @@ DAYS = (
 )  # fmt: skip
 #: Texts that mean a missing value in CSV files, as Arrow reads them.
 WORDS = frozenset(("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"))
-_CODES = frozenset(CODES.tolist())
+_CODES, _CODES_OR_ZERO = frozenset(CODES.tolist()), np.append(CODES, 0.0)
 #: Number of codes to search for at one end.
 _MOST = 3
 
 
 def codes_in(values: NDArray[Any], usual: NDArray[np.float64]) -> dict[float, int]:
-    """Return the rows of each of the ``usual`` codes that is isolated among numbers (n,)."""
+    """Return the rows of each ``usual`` code, or of 0, that is isolated among numbers (n,)."""
+    if usual is CODES:
+        usual = _CODES_OR_ZERO
     ends = values[np.isfinite(values)]
     if not len(ends) or not np.isin([ends.min(), ends.max()], usual).any():
         return {}
@@ -63,10 +65,11 @@ def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
             rest = ordered[np.searchsorted(ordered, heavy[k - 1], "right") :]
             if 2 * len(rest) < len(ordered) or len(np.unique(rest)) < 10:
                 continue
-            known = np.isin(sign * heavy[:k], usual).all()
-            if not known and not (usual is CODES and k == 1 and heavy[0] == 0.0):
+            zero, days = k == 1 and heavy[0] == 0.0, usual is DAYS
+            known = not zero and np.isin(sign * heavy[:k], usual).all()
+            if not known and (days or not zero):
                 continue
-            negative = known and usual is CODES and sign > 0 and heavy[k - 1] < 0.0 <= rest[0]
+            negative = known and not days and sign > 0 and heavy[k - 1] < 0.0 <= rest[0]
             with np.errstate(over="ignore", invalid="ignore"):
                 low, high = np.quantile(rest, [0.005, 0.995])
                 is_far = low - heavy[k - 1] > (0.1 if known else 2.0) * (high - low)
@@ -90,3 +93,8 @@ def lone_code(low: float, high: float, inner: tuple[float, float]) -> float | No
         if end in _CODES and gap > max(spread, 0.0) > 0.0:
             return end
     return None
+
+
+def code_text(code: float, form: str) -> str:
+    """Return a value as an option names it: a number with all digits, a day in ISO 8601."""
+    return str(np.datetime64(int(code), "s"))[:10] if form == "date" else f"{code:.10g}"

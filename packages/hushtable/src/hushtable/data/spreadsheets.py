@@ -42,7 +42,6 @@ def harmless_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type that a column of texts is written in; other types stay the same."""
     if pa.types.is_dictionary(kind):
         return _plain(kind.value_type)
     is_view = pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)

@@ -46,10 +46,10 @@ from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import (
     ColumnReading,
     Reading,
-    joined_options,
     plain_texts,
 )
 from hushtable.errors import DataError, MissingColumnError, UsageError
+from hushtable.words.options import Option, way
 
 
 def open_rows(
@@ -535,7 +535,7 @@ def _clear(texts: pa.Array, one: ColumnReading) -> ColumnReading:
 def _no_value(name: str, text: str, one: ColumnReading, place: str) -> DataError:
     where = f"column {name!r}: {text[:80]!r} in {place} is not {_NOUNS[one.kind]}"
     return DataError(
-        f"{where}: correct the value, or specify how to read it\nAdd: {_way(name, text, one)}"
+        f"{where}: correct the value, or specify how to read it{way([_way(name, text, one)])}"
     )
 
 
@@ -544,19 +544,18 @@ _NOUNS = {
 }  # fmt: skip
 
 
-def _way(name: str, text: str, one: ColumnReading) -> str:
+def _way(name: str, text: str, one: ColumnReading) -> Option:
     single = pa.RecordBatch.from_pylist([{"text": text}]).column(0)
-    options: list[tuple[str, str]] = [("--missing", text.strip())]
     if one.kind == "number":
         other: numbers.Decimal = "," if one.decimal == "." else "."
         if not np.isnan(numbers.values(single, one.decimal)[0]):  # with a unit
-            options = [("--as", f"{name}=number")]
-        elif not np.isnan(numbers.values(single, other)[0]):
-            return f"--decimal {other}"
-        elif any(not np.isnan(dates.seconds(single, order)[0]) for order in dates.ORDERS):
-            options = [("--as", f"{name}=date")]
-    elif one.kind == "date":
+            return "as", f"{name}=number"
+        if not np.isnan(numbers.values(single, other)[0]):
+            return "decimal", other
+        if any(not np.isnan(dates.seconds(single, order)[0]) for order in dates.ORDERS):
+            return "as", f"{name}=date"
+    if one.kind == "date":
         others = [o for o in dates.ORDERS if not np.isnan(dates.seconds(single, o)[0])]
         if others:
-            return f"--dates {others[0]}"
-    return f"{joined_options(options)}"
+            return "dates", others[0]
+    return "missing", text.strip()

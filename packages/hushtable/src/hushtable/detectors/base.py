@@ -24,14 +24,15 @@ from hushtable.data.persons import PersonsCounted, some_of_each
 from hushtable.data.readers import Reader, as_reader, no_rows
 from hushtable.data.row_cache import MOST_BYTES
 from hushtable.data.schema import Schema
-from hushtable.data.texts.reading import ColumnUnderstanding, Reading
+from hushtable.data.texts.doubt import ColumnUnderstanding
+from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.understanding import Inferred, schema_from_data
 from hushtable.data.weights import count_rows, whole_weights
 from hushtable.detectors.estimator import check_fitted, suggesting
 from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
 from hushtable.display import html
-from hushtable.errors import DataError, PlanError, PrivacyError, UsageError, in_python
+from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plans.families import FINE, OUTLIER
 from hushtable.plans.plan import Plan
 from hushtable.scores.finding import Finding
@@ -40,6 +41,7 @@ from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
 from hushtable.scores.verdict_log import SKIP
 from hushtable.streams import outside_beyond, outside_words
+from hushtable.words import options
 
 #: Up to this many numeric values are encoded once, not in each pass: they take little memory.
 _FEW_VALUES = 1 << 17
@@ -291,7 +293,7 @@ class TableDetector(FittedTables, ABC):
         doubts = [one for one in columns if one.options]
         for one in columns:
             if one.doubt and one.reading is not None and one.reading.lenient and not one.options:
-                warnings.warn(f"{one.name}: {one.doubt}", UserWarning, stacklevel=5)
+                warnings.warn(f"{one.name}: {one.question}", UserWarning, stacklevel=5)
         names = [one.name for one in doubts if one.kind in ("id", "text")]
         if names:
             words = f"columns {names} look like identifiers or free text: leave them out"
@@ -299,7 +301,7 @@ class TableDetector(FittedTables, ABC):
             warnings.warn(f"{words} ({way})", UserWarning, stacklevel=5)
         for one in doubts:
             if one.name not in names:
-                words = in_python(f"{one.name}: {one.doubt}\nAdd: {one.option}")
+                words = f"{one.name}: {one.question}{options.way(one.options)}"
                 warnings.warn(words, UserWarning, stacklevel=5)
 
     def fit(

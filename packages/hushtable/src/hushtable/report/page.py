@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hushtable.blocks import Items, LabelledValues, Paragraph, TextTable
 from hushtable.data.quality import TableQuality, range_words
-from hushtable.data.texts.reading import ColumnUnderstanding
+from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import MissingExtraError
 from hushtable.language import N_, WORDS, Catalogue, _, ngettext, numerals, percents, spoken
 from hushtable.report.sections import Page, RowList, Section

@@ -291,7 +291,6 @@ def _ends(plain: str, at: int) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _date(shape: str, order: Order, language: str) -> _Date | None:
-    """Return the positions of a date in texts of a shape; None if they hold none."""
     for plain, named in _neutral(shape, language):
         for pattern in _DATES[order]:
             found = pattern.match(plain)
@@ -364,5 +363,4 @@ def _clock(plain: str, at: int = 0) -> _Time | None:
 
 @lru_cache(maxsize=1 << 14)
 def _time(shape: str) -> _Time | None:
-    """Return the positions of a time in texts of a shape."""
     return _clock(shape.translate(_EAST))

@@ -1,41 +1,35 @@
-"""Decisions on columns: the kind of each, the evidence, and the options that resolve a doubt."""
+"""Decisions on columns: the kind of each, the evidence, and the doubt if a person has to decide."""
 
 import re
 from collections import Counter
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from hushtable.data import labels
 from hushtable.data.columns import texts_column
+from hushtable.data.readers.totals import is_total_word
 from hushtable.data.schema import MAX_CATEGORIES
-from hushtable.data.sentinels import lone_code
+from hushtable.data.sentinels import WORDS, lone_code
 from hushtable.data.texts.answers import are_answers
-from hushtable.data.texts.dates import PIVOT, Order, pivot_of
-from hushtable.data.texts.doubts import (
-    DASHES,
-    DAY_COUNTS,
-    DOTTED,
-    MAYBE_DOTTED,
-    SURE_CLOCK,
-    ColumnDoubts,
-    clock_likelihood,
-    counted_labels,
-    different,
-    numbers_words,
-)
-from hushtable.data.texts.numbers import Decimal
-from hushtable.data.texts.reading import (
-    SERIAL,
-    ColumnReading,
-    ColumnUnderstanding,
-    Kind,
-    quoted,
-)
-from hushtable.data.texts.seen import FEW, TextsSeen, looks
+from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions
+from hushtable.data.texts.dates import ORDERS, PIVOT, Order, pivot_of
+from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt, Kind
+from hushtable.data.texts.foreign import FOREIGN_SHAPES, foreign_form
+from hushtable.data.texts.numbers import Decimal, written
+from hushtable.data.texts.reading import SERIAL, ColumnReading, Reading
 from hushtable.data.texts.words import words as cldr
-from hushtable.language import _, ngettext, numerals
+from hushtable.language import numerals
+from hushtable.words.doubts import (
+    Example,
+    dates_words,
+    evidence_words,
+    numbers_words,
+    with_more,
+)
+from hushtable.words.options import Option
 
 #: Share of the texts that must be numbers, or dates, for the others to count as exceptions.
 _MOSTLY = 0.5
@@ -45,8 +39,16 @@ _FEW_CODES = 0.01
 #: identifiers.
 _MOST_PAIRS = 7
 _NUMBERS = ("whole", "point", "comma", "1.234", "1,234")
-#: Number of groups of labels that may be the same to list.
-_GROUPS = 3
+#: Largest number of different exceptions that an option can list, and number of them to print.
+LISTED, _PRINTED = 8, 3
+#: Number of rows from which a text in only one of them is unusual.
+_FEW_ROWS = 5
+#: Texts that mean zero in accounts, and a missing value elsewhere.
+_DASHES = ("-", "\u2013", "\u2014")
+#: Mean number of letters of a text above which it is more than the name of a category.
+_LONG = 30
+#: A text like a patient or order number, a hash, or a date written out.
+_IDENTIFIER = re.compile(r"(?=(?:\D*\d){3})\S{8,}")
 #: A few digits and punctuation marks, and at most two letters: "24.08.", "79-84", "2026-04",
 #: "1,23,456".
 _LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
@@ -56,365 +58,641 @@ _ID_NAME = re.compile(
     r"personal|versicherten|probe|dossier|numero|num)[^a-z]*(nr|no|number|nummer|num|id)?)($|[^a-z])",
     re.IGNORECASE,
 )
+#: An answer on a scale: a number and a word for it, or only a word. Largest number of answers.
+_ANSWER, _MOST_ANSWERS = re.compile(r"(?:\d{1,2} ?[-=:.)]+ ?)?[^\W\d_]{3}[^\d]*$"), 11
+#: Likelihood from which numbers such as 9.05 are times of day.
+_SURE_CLOCK = 0.9
+#: Number of rows, of different hundredths, and width of the range from which numbers with at most
+#: 59 hundredths may be times of day; and from which that is no coincidence.
+_MANY_CLOCKS, _MINUTES, _HOURS = 50, (4, 12), (1.0, 3.0)
+_CLOCK_NAME = re.compile(
+    r"(^|[^a-z])(time|clock|uhr|(uhr)?zeit|heure|hora|ora|orario|tijd|tid|klo|kello(naika)?|aika|"
+    r"godz(ina)?|čas|idő|saat|ώρα|время)($|[^a-z])",
+    re.IGNORECASE,
+)
 
 
-class Decider(ColumnDoubts):
-    """Decides on the kinds of text columns, taking the other columns into account."""
+@dataclass(frozen=True)
+class TableFacts:
+    """Facts about a table whose columns are decided on."""
 
-    def decide(self, name: str) -> ColumnUnderstanding:
-        """Decide on the kind of a text column."""
-        seen, asked = self.seen[name], self.reading.kinds.get(name)
-        if seen.n == 0:
-            return ColumnUnderstanding(
-                name, "empty", 1.0, _("no value in any row"), _("all its values are missing"),
-                (("--drop", name),), refused=True,
-            )  # fmt: skip
-        n_numbers = sum(seen.shapes[shape] for shape in _NUMBERS)
-        if asked in ("number", "date") and self.n_lost(seen, asked) == seen.n:
-            return self.none(name, seen, asked)
-        if asked == "number":
-            return self._number(name, seen)
-        if asked == "date" or (asked is None and seen.shapes["date"] >= _MOSTLY * seen.n):
-            return self._date(name, seen)
-        declared = asked is None and seen.declared and seen.shapes["whole"] == seen.n
-        if asked in ("category", "label") or declared:
-            return self._category(name, seen, kept=True)
-        if seen.shapes["code"] > _FEW_CODES * seen.n:
-            why = _(
-                "codes (leading zeros, places such as 3E5, or more digits than a number can hold): "
-                "kept as text"
-            )
-            return self._category(name, seen, why)
-        if seen.shapes["truth"] == seen.n:
-            evidence = _("true and false, as 1 and 0")
-            return ColumnUnderstanding(
-                name, "number", 1.0, evidence, reading=ColumnReading("boolean")
-            )
-        if self._are_answers(seen):
-            evidence = _("yes and no in %(n)s spellings", n=numerals(f"{len(seen.texts):,}"))
-            return ColumnUnderstanding(
-                name, "category", 1.0, evidence, reading=ColumnReading("answer")
-            )
-        form = self._time(name, seen) or self._debit_and_credit(name, seen)
-        if (form := form or self.foreign(name, seen)) is not None:
-            return form
-        dashes = sum(seen.texts[dash] for dash in DASHES) if n_numbers else 0
-        if n_numbers + seen.shapes["flag"] + dashes >= _MOSTLY * seen.n:
-            return self._number(name, seen)
-        partly = n_numbers > 0 and not self._like_numbers(seen)
-        n, every = numerals(f"{n_numbers:,}"), numerals(f"{seen.n:,}")
-        doubt = _("%(n)s of %(all)s texts are numbers", n=n, all=every) if partly else ""
-        return self._category(name, seen, doubt)
+    reading: Reading
+    #: Columns with texts.
+    columns: Mapping[str, ColumnFacts]
+    #: Describes where a row is, by its number.
+    place: Callable[[int], str]
+    #: The delimiter of a CSV file; empty for other sources.
+    delimiter: str = ""
 
-    @staticmethod
-    def _are_answers(seen: TextsSeen) -> bool:
-        """Return whether all texts mean yes or no; the numbers 1 and 0 may be among them."""
-        digits = not seen.n_plain or (seen.low >= 0.0 and seen.high <= 1.0)
-        return digits and not seen.shapes["point"] and are_answers(seen.texts, seen.n_plain)
+    def asked(self, column: ColumnFacts) -> str:
+        """Return the kind that a person requested; empty if none."""
+        return self.reading.kinds.get(column.name, "")
 
-    # --- numbers ------------------------------------------------------------------------------
+    def first(self, noted: Exceptions) -> Example:
+        """Return the first of some texts."""
+        text = min(noted.first, key=noted.first.__getitem__)
+        return Example(text, self.place(noted.first[text]))
 
-    def _time(self, name: str, seen: TextsSeen) -> ColumnUnderstanding | None:
-        """Return a column of times of day; None if it holds none."""
-        if (clock := clock_likelihood(name, seen)) is not None:
-            if clock >= SURE_CLOCK:
-                reading, words = ColumnReading("time", dotted=True), _(DOTTED)
-                return ColumnUnderstanding(name, "number", clock, words, words, reading=reading)
-            return replace(self._number(name, seen), confidence=0.8, doubt=_(MAYBE_DOTTED))
-        if seen.shapes["time"] >= _MOSTLY * seen.n:
-            if len(seen.clocks) > 1:
-                return self.two_scales(name, seen)
-            reading, words = ColumnReading("time"), _("times of day or durations")
-            return self.with_exceptions(name, "number", reading, seen, {"time"}, words)
-        return None
+    def example(self, column: ColumnFacts, rule: str, key: Any) -> Example:
+        """Return the example of a rule."""
+        text, row = column.first[rule, key]
+        return Example(text, self.place(row))
 
-    def _number(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        decimal, sure = self._decimal(seen)
-        lenient = self.reading.kinds.get(name) == "number"
-        if decimal is None:
-            return self._either_decimal(name, seen)
-        mixed = len(seen.units) > 1 or self._n_bare(seen) > 0 < len(seen.units)
-        if mixed and not lenient:
-            return self._mixed_units(name, seen)
-        unit = next(iter(seen.units), "")
-        if not unit and not lenient and (asked := self.in_brackets(name, seen)) is not None:
-            return asked
-        if not lenient and (asked := self.zero_or_missing(name, seen)) is not None:
-            return asked
-        if not lenient and self._is_odd_sign(decimal, seen):
-            return self.other_sign(name, seen, decimal)
-        reading = ColumnReading("number", decimal, unit=unit, lenient=lenient)
-        fits = {*_NUMBERS} - ({"comma"} if decimal == "." else {"point"})
-        evidence = numbers_words(seen, decimal, sure)
-        evidence += _(", in %(unit)s", unit=unit) if unit else ""
-        return self.with_exceptions(name, "number", reading, seen, fits, evidence, sure)
+    def examples(self, odd: Exceptions) -> tuple[Example, ...]:
+        """Return the most frequent texts, with the place of the first of each."""
+        often = Counter(odd.rows).most_common(_PRINTED)
+        return tuple(Example(text, self.place(odd.first[text]), rows) for text, rows in often)
 
-    @staticmethod
-    def _n_bare(seen: TextsSeen) -> int:
-        """Return how many rows hold a number without a unit."""
-        return max(0, sum(seen.shapes[shape] for shape in _NUMBERS) - seen.units.total())
 
-    def _signs(self) -> Counter[Decimal]:
-        """Return how many columns have each decimal separator."""
-        signs: tuple[tuple[str, Decimal], ...] = (("point", "."), ("comma", ","))
-        return Counter(
-            sign
-            for other in self.seen.values()
-            for shape, sign in signs
-            if other.shapes[shape] > _MOSTLY * other.n
-        )
+def _column(
+    column: ColumnFacts, kind: Kind, evidence: str, reading: ColumnReading | None = None
+) -> ColumnUnderstanding:
+    return ColumnUnderstanding(column.name, kind, 1.0, evidence, reading=reading)
 
-    def _is_odd_sign(self, decimal: Decimal, seen: TextsSeen) -> bool:
-        """Return whether most of the other columns have another decimal separator."""
-        signs = self._signs()
-        other: Decimal = "." if decimal == "," else ","
-        if not seen.shapes["comma" if decimal == "," else "point"] or self.reading.decimal:
-            return False
-        usual = "," if self.delimiter == ";" else "."
-        more = (signs[other], other == usual) > (signs[decimal], decimal == usual)
-        return more and signs[other] > 0
 
-    def _decimal(self, seen: TextsSeen) -> tuple[Decimal | None, float]:
-        """Return the decimal separator of a column, None if it may be either, and a confidence."""
-        point, comma = seen.shapes["point"], seen.shapes["comma"]
-        if point and comma and self.reading.decimal is not None:
-            return self.reading.decimal, 1.0
-        if point or comma:
-            return ("." if point >= comma else ","), max(point, comma) / (point + comma)
-        if self.reading.decimal is not None:
-            return self.reading.decimal, 1.0
-        if not (seen.shapes["1.234"] or seen.shapes["1,234"]):
-            return ".", 1.0
-        if seen.shapes["1.234"] and seen.shapes["1,234"]:
-            return None, 0.0
-        elsewhere = set(self._signs())
-        if len(elsewhere) == 1:
-            return ("." if "." in elsewhere else ","), 0.8
-        if not elsewhere and seen.shapes["1.234"] and self.delimiter in ("", ","):
-            return ".", 0.9
-        return None, 0.0
+def _refused(
+    column: ColumnFacts,
+    doubt: str,
+    example: Example | None = None,
+    options: Sequence[Option] = (),
+    kind: Kind = "number",
+    evidence: str = "",
+    **facts: Any,
+) -> ColumnUnderstanding:
+    text, place, _rows = example or Example("")
+    asked = Doubt(column.name, doubt, text, place, tuple(options), refused=True, facts=facts)
+    shown = evidence or evidence_words(doubt, n=column.n)
+    return ColumnUnderstanding(column.name, kind, 0.5, shown, asked)
 
-    def _either_decimal(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        shape = "1.234" if seen.shapes["1.234"] else "1,234"
-        text, where = self.first(seen.exceptions[shape])
-        likely = "," if self.delimiter == ";" else "."
-        other = "." if likely == "," else ","
-        return ColumnUnderstanding(
-            name, "number", 0.5, _("numbers with three digits after each separator"),
-            _("%(text)s in %(where)s may be above one thousand, or slightly above one (--decimal "
-              "%(likely)s or --decimal %(other)s)",
-              text=repr(text), where=where, likely=likely, other=other),
-            (("--decimal", likely),), refused=True,
-        )  # fmt: skip
 
-    def _debit_and_credit(self, name: str, seen: TextsSeen) -> ColumnUnderstanding | None:
-        """Return a column in which debit and credit (Soll and Haben) follow the numbers."""
-        if not ({"DR", "CR"} <= seen.units.keys() or ("S" in seen.units and seen.flags["H"])):
-            return None
-        unit = "S" if "S" in seen.units else "DR"
-        text, row = seen.unit_examples[unit]
-        return ColumnUnderstanding(
-            name, "number", 0.5, _("numbers with debit and credit"),
-            _("debit and credit follow the numbers, such as %(text)s in %(where)s: write them as "
-              "plus and minus signs before the numbers, or leave the column out",
-              text=repr(text), where=self.place(row)),
-            (("--drop", name),), refused=True,
-        )  # fmt: skip
+def _drop(column: ColumnFacts) -> tuple[Option, ...]:
+    return (("drop", column.name),)
 
-    def _mixed_units(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        often = seen.units + Counter({"": self._n_bare(seen)})
-        named = [unit for unit, _ in often.most_common(3) if unit in seen.unit_examples]
-        found = [
-            (seen.unit_examples[unit][0], self.place(seen.unit_examples[unit][1])) for unit in named
-        ]
-        words = _(" and ").join(
-            _("%(text)s in %(where)s", text=repr(text), where=where) for text, where in found
-        )
-        one = len(seen.units) == 1 and ("%" in named or not self._are_two_scales(seen))
-        asked = f"{name}=number"
-        option = f"--as {quoted([asked])}"
-        what = _("does the sign make no difference?") if one else _("leave the column out, or")
-        does = _("%(option)s reads the numbers as they are", option=option)
-        if one and "%" in named:  # as it is, a fraction would be a hundredth of the percentage
-            one = False
-            what = _(
-                "numbers without %(sign)s may be fractions, 0.2 for 20%(sign)s: leave the column "
-                "out, or",
-                sign="%",
-            )
-        return ColumnUnderstanding(
-            name, "number", 0.5, _("numbers with different units"),
-            _("the numbers have different units, %(units)s: convert them to one unit; %(what)s",
-              units=words, what=f"{what} {does}"),
-            (("--as", asked) if one else ("--drop", name),), refused=True,
-        )  # fmt: skip
 
-    @staticmethod
-    def _are_two_scales(seen: TextsSeen) -> bool:
-        """Return whether numbers with a unit are ten times larger or smaller than those without."""
-        texts = [text for shape in _NUMBERS if shape in seen.exceptions
-                 for text in seen.exceptions[shape].rows]  # fmt: skip
-        values = ColumnReading("number", lenient=True).values(texts_column(texts))
-        beside = np.array([any(unit in text for unit in seen.units) for text in texts], np.bool_)
-        bare = np.append(values[~beside], [seen.low, seen.high] if seen.n_plain else [])
-        sizes = [np.median(np.abs(some[some == some])) for some in (values[beside], bare)]
-        return bool(max(sizes) >= 10 * min(sizes))
+def as_kind(column: ColumnFacts | ColumnUnderstanding, kind: str) -> Option:
+    """Return the option that reads a column as a kind."""
+    return "as", f"{column.name}={kind}"
 
-    # --- dates --------------------------------------------------------------------------------
 
-    def _date(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        if "date" not in seen.exceptions:  # a person requested dates, so they may be day counts
-            return self._day_counts(name, seen)
-        order, sure = self._clear_order(seen), 1.0
-        if order is None:
-            order = self.reading.dates
-        if order is None:
-            example = self.first(seen.exceptions["date"])
-            if seen.no_month.all():
-                return self.two_orders(name, seen)
-            if not seen.n_either:
-                order = "ymd"
-            elif example[0].count(".") >= 2:
-                order, sure = "dmy", 0.9  # only the day can be first then
-            else:
-                found = {
-                    self._clear_order(other)
-                    for other in self.seen.values()
-                    if _separator(other) == _separator(seen)
-                } - {None}
-                if len(found) != 1:
-                    return self.either_order(name, example)
-                order, sure = found.pop(), 0.8
-        assert order is not None
-        languages = cldr().languages(seen.months)
-        if len(languages) > 1:
-            return self.two_languages(name, seen, languages)
-        language = next(iter(languages.values()), "") if seen.months else ""
-        pivot = pivot_of(seen.years[order])
-        if pivot is None:
-            return self.two_centuries(name, seen)
-        named = {"dmy": _("dates, day first"), "mdy": _("dates, month first"), "ymd": _("dates")}
-        evidence = named[order]
-        lenient = self.reading.kinds.get(name) == "date"
-        if pivot != PIVOT:
-            evidence += _(", two-digit years from %(year)s on", year=1900 + pivot)
-        reading = ColumnReading(
-            "date", dates=order, lenient=lenient, language=language, pivot=pivot
-        )
-        return self.with_exceptions(name, "date", reading, seen, {"date"}, evidence, sure)
-
-    def _day_counts(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        """Return a column of days as Excel counts them; refused if a number is not such a day."""
-        others = [seen.exceptions[shape] for shape in _NUMBERS if shape in seen.exceptions]
-        found = [text for noted in others for text in noted.rows]
-        found += [f"{end:.10g}" for end in (seen.low, seen.high) if seen.n_plain]
-        odd = next((text for text in found if not re.match(SERIAL, text)), None)
-        if odd is not None:
-            return ColumnUnderstanding(
-                name, "number", 0.5, f"numbers that are not all {DAY_COUNTS}",
-                f"{odd} is not a day as Excel counts them (20000 is 1954-10-03, 59999 is "
-                "2064-04-07): correct it, or leave the column out", (("--drop", name),),
-                refused=True,
-            )  # fmt: skip
-        reading = ColumnReading("date", dates="ymd", lenient=True)
-        return self.with_exceptions(name, "date", reading, seen, {"date", *_NUMBERS}, DAY_COUNTS)
-
-    @staticmethod
-    def _clear_order(seen: TextsSeen) -> Order | None:
-        """Return the order of dates with a day above 12; None if there are none, or two orders.
-
-        Years of two digits may come first, as in 53-02-11.
-        """
-        first, second = seen.no_month.tolist()
-        if bool(first) == bool(second):
-            return None
-        order: Order = "dmy" if first else "mdy"
-        return "ymd" if seen.unread["ymd"] < seen.unread[order] else order
-
-    # --- categories ---------------------------------------------------------------------------
-
-    def _like_numbers(self, seen: TextsSeen) -> str:
-        """Report which texts look like numbers or dates in an unknown format; nothing if few do."""
-        noted = seen.exceptions.get("other")
-        some = [] if noted is None else list(noted.rows)
-        like = [text for text in some if _LIKE_NUMBER.match(text)]
-        numbers = sum(seen.shapes[shape] for shape in _NUMBERS)
-        if noted is None or 5 * len(like) < 4 * len(some) or 5 * (noted.n + numbers) < 4 * seen.n:
-            return ""
-        where = self.place(noted.first[like[0]])
-        return _(
-            "texts that look like numbers or dates in an unknown format, such as %(text)s in "
-            "%(where)s: write them in a different format, or keep them as texts",
-            text=repr(like[0][:40]), where=where,
-        )  # fmt: skip
-
-    def _category(
-        self, name: str, seen: TextsSeen, why: str = "", *, kept: bool = False
-    ) -> ColumnUnderstanding:
-        """Return a column of categories; ``kept`` if a person, or its type, says that it is one."""
-        asked = self.reading.kinds.get(name)
-        reading = ColumnReading("label" if asked == "label" else "category")
-        n = len(reading.categories(seen.texts))
-        if seen.crowded:  # how many were seen until this was known depends on batches and threads
-            most = numerals(f"{MAX_CATEGORIES:,}")
-            held = found = _("more than %(n)s different texts", n=most)
-        else:
-            held, found = different(n), looks(sorted(seen.texts), seen.n)
-        odd = "" if kept or why else self._like_numbers(seen)
-        if odd:
-            # Nearly one per row would identify single rows; next to numbers, they are quantities.
-            beside = any(seen.shapes[shape] for shape in _NUMBERS)
-            way = ("--drop", name) if found or beside else ("--as", f"{name}=category")
-            return ColumnUnderstanding(
-                name, "category", 0.5, held, odd, (way,), refused=n > FEW,
-                reading=reading,
-            )  # fmt: skip
-        if (found and not kept) or seen.crowded:
-            spaced = sum(" " in text for text in seen.texts)
-            kind: Kind = "text" if 2 * spaced > n else "id"
-            return ColumnUnderstanding(
-                name, kind, 0.9, found, found, (("--drop", name),), refused=seen.crowded,
-                reading=reading, asked=True,
-            )  # fmt: skip
-        sure = 0.9 if why else 1.0
-        if n == 1:
-            return ColumnUnderstanding(name, "constant", sure, _("one text"), why, reading=reading)
-        evidence = different(n)
-        if n < len(seen.texts):
-            every = numerals(f"{len(seen.texts):,}")
-            evidence = _("%(n)s labels in %(all)s spellings", n=numerals(f"{n:,}"), all=every)
-        one = ColumnUnderstanding(name, "category", sure, evidence, why, reading=reading)
-        return one if kept else self.with_words(one, seen) or self._with_near_labels(one, seen)
-
-    @staticmethod
-    def _with_near_labels(one: ColumnUnderstanding, seen: TextsSeen) -> ColumnUnderstanding:
-        """Return a column of categories; in doubt if some may be spellings of one."""
-        groups = [group for group in labels.near(seen.texts) if labels.is_asked(group)]
-        if not groups:
+def decide(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
+    """Decide on the kind of a column of texts."""
+    asked, shapes, n = table.asked(column), column.shapes, column.n
+    if n == 0:
+        return without_values(column.name)
+    if asked in ("number", "date") and n_lost(column, asked) == n:
+        return _none(column, table, asked)
+    if asked == "number":
+        return _number(column, table)
+    if asked == "date" or (not asked and shapes["date"] >= _MOSTLY * n):
+        return _date(column, table)
+    declared = not asked and column.declared and shapes["whole"] == n
+    if asked in ("category", "label") or declared:
+        return _category(column, table, kept=True)
+    if shapes["code"] > _FEW_CODES * n:
+        return _category(column, table, "codes_kept")
+    if shapes["truth"] == n:
+        return _column(column, "number", evidence_words("truth"), ColumnReading("boolean"))
+    digits = not column.n_plain or (column.low >= 0.0 and column.high <= 1.0)
+    if digits and not shapes["point"] and are_answers(column.texts, column.n_plain):
+        evidence = evidence_words("answers", n=len(column.texts))
+        return _column(column, "category", evidence, ColumnReading("answer"))
+    for form in (_time, _debit_and_credit, _foreign, _scale):
+        if (one := form(column, table)) is not None:
             return one
-        words = [_("%(labels)s differ only by %(what)s",
-                   labels=counted_labels(group, seen.texts), what=labels.difference(group))
-                 for group in groups[:_GROUPS]]  # fmt: skip
-        if len(groups) > _GROUPS:
-            more = len(groups) - _GROUPS
-            words.append(
-                ngettext(
-                    "so do labels of %(n)s more group", "so do labels of %(n)s more groups", more
+    n_numbers = _n_numbers(column)
+    dashes = sum(column.texts[dash] for dash in _DASHES) if n_numbers else 0
+    if n_numbers + shapes["flag"] + dashes >= _MOSTLY * n:
+        return _number(column, table)
+    partly = n_numbers > 0 and not _like_numbers(column, table)
+    return _category(column, table, "unclear" if partly else "")
+
+
+def _n_numbers(column: ColumnFacts) -> int:
+    return sum(column.shapes[shape] for shape in _NUMBERS)
+
+
+def n_lost(column: ColumnFacts, kind: str, order: Order | None = None) -> int:
+    """Return how many rows have no value as a number, or as a date: in any order, if None."""
+    if kind == "date":
+        orders = ORDERS if order is None else (order,)
+        return min(column.tally["unread", one] for one in orders)
+    return column.tally["unread", "number"]
+
+
+def without_values(name: str) -> ColumnUnderstanding:
+    """Return a column in which all values are missing."""
+    doubt = Doubt(name, "empty", options=(("drop", name),), refused=True)
+    return ColumnUnderstanding(name, "empty", 1.0, evidence_words("empty"), doubt)
+
+
+def _none(column: ColumnFacts, table: TableFacts, asked: str) -> ColumnUnderstanding:
+    every = all_exceptions(column)
+    example = table.first(every) if every.first else Example(f"{column.low:.10g}")
+    return _refused(
+        column, f"no_{asked}", options=_drop(column), kind="category",
+        n=column.n, sample=example, kept=as_kind(column, "category"),
+    )  # fmt: skip
+
+
+def all_exceptions(column: ColumnFacts, shapes: Sequence[str] | None = None) -> Exceptions:
+    """Return the texts of some shapes together; of all if None."""
+    every = Exceptions()
+    for shape in column.exceptions if shapes is None else shapes:
+        every.merge(column.exceptions.get(shape, Exceptions()))
+    return every
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def _time(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
+    if (likely := _clock_likelihood(column)) is not None:
+        if likely < _SURE_CLOCK:
+            doubt = Doubt(column.name, "maybe_clock")
+            return replace(_number(column, table), confidence=0.8, doubt=doubt)
+        reading, evidence = ColumnReading("time", dotted=True), evidence_words("dotted")
+        doubt = Doubt(column.name, "reading", facts={"evidence": evidence})
+        return ColumnUnderstanding(column.name, "number", likely, evidence, doubt, reading)
+    if column.shapes["time"] < _MOSTLY * column.n:
+        return None
+    if len(parts := sorted(key for rule, key in column.first if rule == "clock")) > 1:
+        short, long = (table.example(column, "clock", n) for n in parts)
+        return _refused(column, "two_clocks", options=_drop(column), short=short, long=long)
+    evidence = evidence_words("clock")
+    return _with_exceptions(column, table, "number", ColumnReading("time"), {"time"}, evidence)
+
+
+def _clock_likelihood(column: ColumnFacts) -> float | None:
+    if not column.tally["dotted", ""] == column.n == column.n_plain > _MANY_CLOCKS:
+        return None
+    maybe, surely = (
+        len(column.keys("minute")) >= minutes and column.high - column.low >= hours
+        for minutes, hours in zip(_MINUTES, _HOURS, strict=True)
+    )
+    if not maybe:
+        return None
+    sure = surely or column.tally["zero hour", ""] or _CLOCK_NAME.search(column.name)
+    return _SURE_CLOCK if sure else 0.5
+
+
+def _debit_and_credit(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
+    """Return a column in which debit and credit (Soll and Haben) follow the numbers."""
+    units = column.keys("unit")
+    if not ({"DR", "CR"} <= {*units} or ("S" in units and column.tally["flag", "H"])):
+        return None
+    example = table.example(column, "unit", "S" if "S" in units else "DR")
+    return _refused(column, "debit_credit", example, _drop(column))
+
+
+def _foreign(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
+    every = all_exceptions(column, FOREIGN_SHAPES)
+    form = foreign_form(every.rows)
+    one_unit = len(column.keys("unit")) == 1 and column.total("unit") == column.n
+    if form is None or one_unit or 2 * every.n < column.n:
+        return None
+    first = sorted(filter(form.fits, every.rows), key=every.first.__getitem__)[:_PRINTED]
+    kept = as_kind(column, "category")
+    few = len(column.texts) <= FEW  # as categories, nothing is lost
+    return _refused(
+        column, "foreign", Example("", table.place(every.first[first[0]])),
+        [kept] if few else _drop(column), "category", form.name,
+        what=form.name, way=form.way, kept=kept, examples=tuple(map(Example, first)),
+    )  # fmt: skip
+
+
+def _scale(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
+    """Return a column of answers on a scale, some as numbers and some as words; None for others."""
+    others = column.exceptions.get("other", Exceptions())
+    words = [text for text in others.rows if _ANSWER.match(text)]
+    values = _n_numbers(column)
+    few = len(column.texts) <= 2 * _MOST_ANSWERS and column.shapes["whole"] == values > 0
+    scale = column.low >= 0.0 and column.high < _MOST_ANSWERS
+    plain = scale if column.n_plain else all(len(t) < 3 for t in column.texts if t not in words)
+    named = any(text[0].isdigit() for text in words)  # such as 1 - never
+    if not few or not plain or not words or len(words) < len(others.rows):
+        return None
+    if not named and (len(words) < 2 or any(rows < _FEW_ROWS for rows in others.rows.values())):
+        return None
+    return _refused(
+        column, "likert", options=[as_kind(column, "category")], kind="category",
+        examples=table.examples(others), kept=as_kind(column, "category"),
+        number=as_kind(column, "number"),
+    )  # fmt: skip
+
+
+def _number(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
+    decimal, sure = _decimal(column, table)
+    lenient = table.asked(column) == "number"
+    if decimal is None:
+        return _either_decimal(column, table)
+    units = column.keys("unit")
+    if not lenient:
+        if len(units) > 1 or _n_bare(column) > 0 < len(units):
+            return _mixed_units(column, table)
+        asked = None if units else _in_brackets(column, table)
+        asked = asked or _zero_or_missing(column)
+        if asked is not None:
+            return asked
+        if _is_odd_sign(decimal, column, table):
+            shape = "comma" if decimal == "," else "point"
+            return _refused(
+                column, "other_sign", table.first(column.exceptions[shape]),
+                kept=as_kind(column, "category"), number=as_kind(column, "number"),
+            )  # fmt: skip
+    unit = units[0] if units else ""
+    reading = ColumnReading("number", decimal, unit=unit, lenient=lenient)
+    fits = {*_NUMBERS} - ({"comma"} if decimal == "." else {"point"})
+    evidence = numbers_words(_writing(column, decimal, sure), unit)
+    return _with_exceptions(column, table, "number", reading, fits, evidence, sure)
+
+
+def _writing(column: ColumnFacts, decimal: Decimal, sure: float) -> str:
+    shapes = column.shapes
+    if decimal == "," and (shapes["comma"] or shapes["1,234"]):
+        return "comma"
+    if shapes["1,234"] and decimal == ".":
+        return "comma_thousands"
+    if shapes["1.234"] and decimal == ",":
+        return "point_thousands"
+    return "three_digits" if sure < 1.0 and shapes["1.234"] else ""
+
+
+def _n_bare(column: ColumnFacts) -> int:
+    return max(0, _n_numbers(column) - column.total("unit"))
+
+
+def _signs(table: TableFacts) -> Counter[Decimal]:
+    """Return how many columns have each decimal separator."""
+    signs: tuple[tuple[str, Decimal], ...] = (("point", "."), ("comma", ","))
+    return Counter(
+        sign
+        for other in table.columns.values()
+        for shape, sign in signs
+        if other.shapes[shape] > _MOSTLY * other.n
+    )
+
+
+def _is_odd_sign(decimal: Decimal, column: ColumnFacts, table: TableFacts) -> bool:
+    other: Decimal = "." if decimal == "," else ","
+    if not column.shapes["comma" if decimal == "," else "point"] or table.reading.decimal:
+        return False
+    signs, usual = _signs(table), "," if table.delimiter == ";" else "."
+    more = (signs[other], other == usual) > (signs[decimal], decimal == usual)
+    return more and signs[other] > 0
+
+
+def _decimal(column: ColumnFacts, table: TableFacts) -> tuple[Decimal | None, float]:
+    """Return the decimal separator of a column, None if it may be either, and a confidence."""
+    shapes, given = column.shapes, table.reading.decimal
+    point, comma = shapes["point"], shapes["comma"]
+    if given is not None and ((point and comma) or not (point or comma)):
+        return given, 1.0
+    if point or comma:
+        return ("." if point >= comma else ","), max(point, comma) / (point + comma)
+    if not (shapes["1.234"] or shapes["1,234"]):
+        return ".", 1.0
+    if shapes["1.234"] and shapes["1,234"]:
+        return None, 0.0
+    elsewhere = set(_signs(table))
+    if len(elsewhere) == 1:
+        return ("." if "." in elsewhere else ","), 0.8
+    if not elsewhere and shapes["1.234"] and table.delimiter in ("", ","):
+        return ".", 0.9
+    return None, 0.0
+
+
+def _either_decimal(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
+    shape = "1.234" if column.shapes["1.234"] else "1,234"
+    signs = (",", ".") if table.delimiter == ";" else (".", ",")
+    likely, other = (("decimal", sign) for sign in signs)
+    example = table.first(column.exceptions[shape])
+    return _refused(column, "either_decimal", example, [likely, other], likely=likely, other=other)
+
+
+def _mixed_units(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
+    units = column.keys("unit")
+    rows = {unit: column.tally["unit", unit] for unit in units} | {"": _n_bare(column)}
+    often = [unit for unit, _ in Counter(rows).most_common(_PRINTED)]
+    named = [unit for unit in often if ("unit", unit) in column.first]
+    number = as_kind(column, "number")
+    # As it is, a fraction would be a hundredth of the percentage.
+    kind = "fractions" if units == ["%"] else "one_unit"
+    if len(units) > 1 or (kind == "one_unit" and _are_two_scales(column)):
+        kind = "units"
+    return _refused(
+        column, kind, options=[number] if kind == "one_unit" else _drop(column), number=number,
+        units=tuple(table.example(column, "unit", unit) for unit in named),
+    )  # fmt: skip
+
+
+def _are_two_scales(column: ColumnFacts) -> bool:
+    texts = list(all_exceptions(column, _NUMBERS).rows)
+    values = ColumnReading("number", lenient=True).values(texts_column(texts))
+    units = column.keys("unit")
+    beside = np.array([any(unit in text for unit in units) for text in texts], np.bool_)
+    bare = np.append(values[~beside], [column.low, column.high] if column.n_plain else [])
+    sizes = [np.median(np.abs(some[some == some])) for some in (values[beside], bare)]
+    return bool(max(sizes) >= 10 * min(sizes))
+
+
+def _in_brackets(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
+    bracketed = [*column.brackets.rows]
+    negative = column.low < 0 or any(text.startswith(("-", "\u2212")) for text in column.texts)
+    whole = all(re.fullmatch(r"\(\d+\)", text) for text in bracketed)
+    if not bracketed or negative or not whole:
+        return None
+    return _refused(
+        column, "brackets", examples=table.examples(column.brackets),
+        minus=as_kind(column, "number"), kept=as_kind(column, "category"),
+    )  # fmt: skip
+
+
+def _zero_or_missing(column: ColumnFacts) -> ColumnUnderstanding | None:
+    """Return a column with dashes, which may mean zero as in accounts; None without many."""
+    dash = max(_DASHES, key=column.texts.__getitem__)
+    rows = column.texts[dash]
+    others = column.exceptions.get("other", Exceptions())
+    if 10 * rows <= column.n or others.n != rows or 2 * (column.n - rows) > column.n:
+        return None
+    code = ("missing", f"{column.name}:{dash}")
+    return _refused(column, "dashes", Example(dash), n=rows, all=column.n, code=code)
+
+
+# --- texts that do not fit ------------------------------------------------------------------------
+
+
+def _with_exceptions(
+    column: ColumnFacts,
+    table: TableFacts,
+    kind: Kind,
+    reading: ColumnReading,
+    fits: set[str],
+    evidence: str,
+    sure: float = 1.0,
+) -> ColumnUnderstanding:
+    odd = all_exceptions(column, [shape for shape in column.exceptions if shape not in fits])
+    lost = n_lost(column, kind, reading.dates) if reading.lenient else 0
+    if lost and kind == "date":  # those in another order fit, and have no value
+        odd.merge(column.exceptions.get("date", Exceptions()))
+        odd.n = lost
+    counted = with_more(evidence, column.n - odd.n, 0)
+    one = ColumnUnderstanding(
+        column.name, kind, (column.n - odd.n) / column.n if odd.n else sure, counted,
+        reading=reading,
+    )  # fmt: skip
+    if not odd.n:
+        usual = evidence in (numbers_words("", ""), evidence_words("ymd"), _day_counts())
+        doubt = Doubt(column.name, "reading", facts={"evidence": evidence})
+        return one if usual and sure == 1.0 else replace(one, doubt=doubt)
+    if reading.lenient:
+        counted = with_more(evidence, column.n - odd.n, max(0, odd.n - lost))
+        facts = {"n": lost, "examples": table.examples(_without_value(odd, reading, lost))}
+        doubt = Doubt(column.name, "lost", facts=facts)
+        return replace(one, evidence=counted, doubt=doubt if lost else None)
+    facts = {"evidence": counted, "n": odd.n, "examples": table.examples(odd)}
+    facts["total"] = any(map(is_total_word, odd.rows))  # no option leaves out rows in the table
+    named = len(odd.rows) <= LISTED and odd.n == sum(odd.rows.values())
+    named = named and set(column.exceptions) - fits <= {"other"}
+    options: tuple[Option, ...] = (as_kind(column, "date" if kind == "date" else "number"),)
+    if named:
+        options = tuple(("missing", text) for text in odd.rows if not is_total_word(text))
+    elif reading.kind == "time":  # as a number, a time of day would be missing
+        options = _drop(column)
+    elif kind == "date":
+        facts |= _serial(odd, options[0])
+    if reading.kind == "number" and (thousands := _two_meanings(reading, odd)):
+        facts |= {"sign": reading.decimal, "thousands": thousands}
+        options = ()
+    first = table.first(odd)
+    doubt = Doubt(
+        column.name, "exceptions", first.text, first.place, options, refused=True, facts=facts
+    )
+    return replace(one, doubt=doubt)
+
+
+def _without_value(odd: Exceptions, reading: ColumnReading, n: int) -> Exceptions:
+    texts = list(odd.rows)
+    values = replace(reading, lenient=True).values(texts_column(texts))
+    lost = Exceptions()
+    for text, value in zip(texts, values, strict=True):
+        if value != value:
+            lost.add(text, odd.rows[text], odd.first[text])
+    lost.n = max(n, lost.n)
+    return lost
+
+
+def _two_meanings(reading: ColumnReading, odd: Exceptions) -> str:
+    """Return a text in which the decimal separator of the others separates thousands."""
+    other: Decimal = "," if reading.decimal == "." else "."
+    texts = [text for text in odd.rows if text.count(reading.decimal) > 1]
+    fits = written(texts_column(texts), other) if texts else np.zeros(0, np.bool_)
+    return next((text for text, one in zip(texts, fits, strict=True) if one), "")
+
+
+def _serial(odd: Exceptions, asked: Option) -> dict[str, Any]:
+    text = next((text for text in odd.rows if re.match(SERIAL, text)), None)
+    if text is None:
+        return {}
+    [seconds] = ColumnReading("date", lenient=True).values(texts_column([text]))
+    day = np.datetime64(int(seconds), "s").astype("datetime64[D]")
+    return {"serial": text, "day": str(day), "asked": asked}
+
+
+# --- dates ----------------------------------------------------------------------------------------
+
+
+def _date(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
+    if "date" not in column.exceptions:  # a person requested dates, so they may be day counts
+        return _days_of_excel(column, table)
+    example = table.first(column.exceptions["date"])
+    order, sure = _clear_order(column) or table.reading.dates, 1.0
+    if order is None:
+        if column.tally["no month", 0] and column.tally["no month", 1]:
+            return _refused(column, "two_orders", example, _drop(column), "date")
+        if not column.tally["either", ""]:
+            order = "ymd"
+        elif example.text.count(".") >= 2:
+            order, sure = "dmy", 0.9  # only the day can be first then
+        else:
+            orders = {
+                _clear_order(other)
+                for other in table.columns.values()
+                if _separator(other) == _separator(column)
+            } - {None}
+            if len(orders) != 1:
+                dmy, mdy = ("dates", "dmy"), ("dates", "mdy")
+                return _refused(
+                    column, "either_order", example, [dmy, mdy], "date", dmy=dmy, mdy=mdy
                 )
-            )
-        apart = quoted([f"{one.name}=category"])
-        doubt = _(
-            "%(labels)s: are they the same label? If not, add --as %(apart)s",
-            labels="; ".join(words), apart=apart,
-        )  # fmt: skip
-        options = (("--as", f"{one.name}=label"),)
-        return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
+            order, sure = orders.pop(), 0.8
+    assert order is not None
+    months = {*column.keys("month")}
+    languages = cldr().languages(months)
+    if len(languages) > 1:
+        named = tuple(languages.values())
+        return _refused(column, "two_languages", example, _drop(column), "date", languages=named)
+    language = next(iter(languages.values()), "") if months else ""
+    pivot = pivot_of(column.keys(order))
+    if pivot is None:
+        return _refused(column, "two_centuries", example, _drop(column), "date")
+    lenient = table.asked(column) == "date"
+    reading = ColumnReading("date", dates=order, lenient=lenient, language=language, pivot=pivot)
+    evidence = dates_words(order, 1900 + pivot if pivot != PIVOT else None)
+    return _with_exceptions(column, table, "date", reading, {"date"}, evidence, sure)
 
 
-def _separator(seen: TextsSeen) -> str:
-    """Return the separator between the parts of a column's dates; empty if it has none."""
-    text = next(iter(seen.exceptions["date"].rows), "") if "date" in seen.exceptions else ""
+def _days_of_excel(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
+    texts = [*all_exceptions(column, _NUMBERS).rows]
+    texts += [f"{end:.10g}" for end in (column.low, column.high) if column.n_plain]
+    odd = next((text for text in texts if not re.match(SERIAL, text)), None)
+    if odd is not None:
+        return _refused(column, "no_day_count", options=_drop(column), value=odd)
+    reading = ColumnReading("date", dates="ymd", lenient=True)
+    return _with_exceptions(column, table, "date", reading, {"date", *_NUMBERS}, _day_counts())
+
+
+def _day_counts() -> str:
+    return evidence_words("day_counts")
+
+
+def _clear_order(column: ColumnFacts) -> Order | None:
+    """Return the order of dates with a day above 12; None if there are none, or two orders.
+
+    Years of two digits may come first, as in 53-02-11.
+    """
+    first, second = (column.tally["no month", k] for k in (0, 1))
+    if bool(first) == bool(second):
+        return None
+    order: Order = "dmy" if first else "mdy"
+    return "ymd" if n_lost(column, "date", "ymd") < n_lost(column, "date", order) else order
+
+
+def _separator(column: ColumnFacts) -> str:
+    text = next(iter(column.exceptions["date"].rows), "") if "date" in column.exceptions else ""
     return next((sign for sign in text if not sign.isalnum()), "")
+
+
+# --- categories -----------------------------------------------------------------------------------
+
+
+def _like_numbers(column: ColumnFacts, table: TableFacts) -> Example | None:
+    """Return a text if most look like numbers or dates in an unknown format."""
+    noted = column.exceptions.get("other", Exceptions())
+    like = [text for text in noted.rows if _LIKE_NUMBER.match(text)]
+    enough = 5 * (noted.n + _n_numbers(column)) >= 4 * column.n
+    if not like or 5 * len(like) < 4 * len(noted.rows) or not enough:
+        return None
+    return Example(like[0], table.place(noted.first[like[0]]))
+
+
+def _category(
+    column: ColumnFacts, table: TableFacts, why: str = "", *, kept: bool = False
+) -> ColumnUnderstanding:
+    reading = ColumnReading("label" if table.asked(column) == "label" else "category")
+    n = len(reading.categories(column.texts))
+    if column.crowded:  # how many were seen until this was known depends on batches and threads
+        evidence = suspicion = evidence_words("crowded", n=MAX_CATEGORIES)
+    else:
+        evidence = evidence_words("texts", n=n)
+        suspicion = looks(sorted(column.texts), column.n)
+    one = _column(column, "category", evidence, reading)
+    odd = None if kept or why else _like_numbers(column, table)
+    if odd:
+        # Nearly one per row would identify single rows; next to numbers, they are quantities.
+        out = suspicion or _n_numbers(column)
+        way = _drop(column) if out else (as_kind(column, "category"),)
+        doubt = Doubt(column.name, "like_numbers", odd.text, odd.place, way, refused=n > FEW)
+        return replace(one, confidence=0.5, doubt=doubt)
+    if (suspicion and not kept) or column.crowded:
+        spaced = sum(" " in text for text in column.texts)
+        doubt = Doubt(
+            column.name, "texts", options=_drop(column), refused=column.crowded,
+            facts={"evidence": suspicion},
+        )  # fmt: skip
+        kind: Kind = "text" if 2 * spaced > n else "id"
+        return replace(one, kind=kind, confidence=0.9, evidence=suspicion, doubt=doubt)
+    if why:
+        facts = {"n": _n_numbers(column), "all": column.n}
+        one = replace(one, confidence=0.9, doubt=Doubt(column.name, why, facts=facts))
+    if n == 1:
+        return replace(one, kind="constant", evidence=evidence_words("constant"))
+    if n < len(column.texts):
+        one = replace(one, evidence=evidence_words("labels", n=n, all=len(column.texts)))
+    if kept:
+        return one
+    return replace(one, **_of_labels(column, one))
+
+
+def _of_labels(column: ColumnFacts, one: ColumnUnderstanding) -> dict[str, Any]:
+    kept = as_kind(column, "category")
+    # Files of text and workbooks are read without these.
+    words = [(text, rows) for text, rows in sorted(column.texts.items()) if text in WORDS]
+    groups = [group for group in labels.near(column.texts) if labels.is_asked(group)]
+    if words:
+        options = tuple(("missing", text) for text, _ in words)
+        doubt = Doubt(
+            column.name, "words", words[0][0], options=options, facts={"rows": words, "kept": kept}
+        )
+    elif groups:
+        counted = [
+            (labels.difference(group), [(text, column.texts[text]) for text in group])
+            for group in groups
+        ]
+        doubt = Doubt(
+            column.name, "labels", groups[0][0], options=(as_kind(column, "label"),),
+            facts={"groups": counted, "apart": kept},
+        )  # fmt: skip
+    else:
+        return {}
+    return {"confidence": 0.8, "doubt": doubt}
+
+
+def looks(texts: Sequence[str], n_values: int) -> str:
+    """Describe what is doubtful about the different texts of a column; nothing if they are few."""
+    n = len(texts)
+    if n_values > FEW and 2 * n > n_values:
+        return evidence_words("one_per_row", n=n, rows=n_values)
+    if n <= FEW:
+        return ""
+    if 2 * sum(_IDENTIFIER.fullmatch(text) is not None for text in texts) > n:
+        return evidence_words("long_codes", n=n)
+    words = sum(len(text.split()) for text in texts) / n
+    letters = sum(map(len, texts)) / n
+    if words >= 2.0 or letters > _LONG:
+        few, many = numerals(f"{words:.2g}"), numerals(f"{letters:.0f}")
+        return evidence_words("long_texts", n=n, words=few, letters=many)
+    return ""
+
+
+# --- any column -----------------------------------------------------------------------------------
+
+
+def noting_total(
+    one: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
+) -> ColumnUnderstanding:
+    """Return a column that notes rows with a word for a total."""
+    others = column.exceptions.get("other", Exceptions())
+    if one.doubt or column.n < _FEW_ROWS:
+        return one
+    for text, rows in others.rows.items():
+        if rows <= max(1, column.n // 10) and is_total_word(text):  # if more, it is a category
+            doubt = Doubt(column.name, "total", text, table.place(others.first[text]))
+            return replace(one, doubt=doubt)
+    return one
+
+
+def with_infinities(
+    one: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
+) -> ColumnUnderstanding:
+    """Return a column of numbers that holds infinities."""
+    texts = [text for text in ("inf", "-inf") if ("infinity", text) in column.first]
+    places = [table.example(column, "infinity", text) for text in texts]
+    doubt = Doubt(
+        one.name, "infinite", texts[0], places[0].place,
+        tuple(("missing", text) for text in texts), refused=True,
+        facts={"evidence": one.evidence, "examples": tuple(places)},
+    )  # fmt: skip
+    return replace(one, doubt=doubt)
 
 
 def names_identifier(name: str) -> bool:
@@ -422,55 +700,50 @@ def names_identifier(name: str) -> bool:
     return _ID_NAME.search(name) is not None
 
 
-def numeric_identifier(
-    name: str, low: float, high: float, n_different: int, *, first: bool = False
-) -> str:
+def judged(
+    one: ColumnUnderstanding,
+    column: ColumnFacts,
+    ends: tuple[float, float],
+    *,
+    asks: bool,
+    more: bool,
+) -> ColumnUnderstanding:
+    """Return a column of numbers, noting if it is constant, identifies rows, or holds a code.
+
+    ``more``: there are more numbers than the first, which were compared.
+    """
+    if ends[0] == ends[1]:
+        return replace(one, kind="constant")
+    if one.kind != "number" or not asks:
+        return one
+    if why := _numeric_identifier(column, ends, first=more):
+        doubt = Doubt(
+            one.name, "identifiers", options=(("drop", one.name),), facts={"evidence": why}
+        )
+        return replace(one, kind="id", confidence=0.8, doubt=doubt)
+    if (odd := lone_code(*ends, column.inner)) is not None:
+        return with_codes(one, {f"{odd:.10g}": 0})  # all digits, because the option names it
+    return one
+
+
+def _numeric_identifier(column: ColumnFacts, ends: tuple[float, float], *, first: bool) -> str:
     """Explain why whole numbers, all different, look like identifiers; empty if they do not.
 
     Among n random numbers out of R, the expected number of equal pairs is n^2 / 2R (the birthday
     paradox): if many are expected and there are none, this is no coincidence.
     """
-    if not n_different:
+    n = column.n_different
+    if not n:
         return ""
-    many = numerals(f"{n_different:,}")
-    found = _("%(n)s whole numbers, no two equal", n=many)
-    if first:  # of the column; the others were not compared
-        found = _("whole numbers, no two of the first %(n)s equal", n=many)
-    if n_different**2 > 2 * _MOST_PAIRS * (high - low + 1):
-        return _("%(found)s: identifiers or row numbers", found=found)
-    if names_identifier(name):
-        return _("%(found)s, and the column name suggests an identifier", found=found)
-    return ""
+    found = evidence_words("first_different" if first else "different", n=n)
+    if n**2 > 2 * _MOST_PAIRS * (ends[1] - ends[0] + 1):
+        return evidence_words("row_numbers", found=found)
+    return evidence_words("id_name", found=found) if names_identifier(column.name) else ""
 
 
-class NumbersSeen(NamedTuple):
-    """Numbers of a column: their range, and how many of the first are whole and all different."""
-
-    low: float
-    high: float
-    n_different: int
-    #: Range of the first numbers without codes for a missing value.
-    inner: tuple[float, float]
-    #: Whether there are more than the first.
-    more: bool
-
-    def judged(self, one: ColumnUnderstanding, *, asks: bool) -> ColumnUnderstanding:
-        """Return a column, noting if its numbers are constant, identifiers, or hold a code."""
-        if self.low == self.high:
-            return replace(one, kind="constant")
-        if one.kind != "number":
-            return one
-        ends = self.low, self.high
-        why = numeric_identifier(one.name, *ends, self.n_different, first=self.more)
-        if why and asks:
-            drop = (("--drop", one.name),)
-            return replace(one, kind="id", confidence=0.8, doubt=why, options=drop, asked=True)
-        if (odd := lone_code(self.low, self.high, self.inner)) is not None:
-            text = f"{odd:.10g}"  # all digits, because the option names the number
-            doubt = _(
-                "%(value)s is far from all other values: is it a code for a missing value?",
-                value=numerals(text),
-            )
-            options = (("--missing", text),)
-            return replace(one, confidence=0.8, doubt=doubt, options=options, asked=asks)
-        return one
+def with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
+    """Return a column with the question whether some values are codes for missing ones."""
+    options = tuple(("missing", text) for text in codes)
+    facts = {"rows": [*codes.items()], "kept": as_kind(one, one.kind)}
+    doubt = Doubt(one.name, "codes", next(iter(codes)), options=options, facts=facts)
+    return replace(one, confidence=0.8, doubt=doubt)

@@ -26,11 +26,11 @@ _MOST = 8 * FIRST
 #: they are identifiers or notes.
 _ENOUGH = 500
 
-#: Facts of a text: its ``shape``, see `hushtable.data.texts.seen.TextsSeen`, except for eight
-#: digits, which are ``compact`` dates if most rows are; the ``unit`` of a number with something
-#: ``beside`` it; whether it is ``lost`` if a person requests numbers. For other texts, in which
-#: ``orders`` it is a date, the ``first`` two numbers of a date with the year last, and the number
-#: of ``parts`` of a bare time such as 10:35.
+#: Facts of a text: its ``shape``, see `hushtable.data.texts.column_facts.ColumnFacts`, except for
+#: eight digits, which are ``compact`` dates if most rows are; the ``unit`` of a number with
+#: something ``beside`` it; whether it is ``lost`` if a person requests numbers. For other texts, in
+#: which ``orders`` it is a date, the ``first`` two numbers of a date with the year last, and the
+#: number of ``parts`` of a bare time such as 10:35.
 FACTS = np.dtype([
     ("shape", "O"), ("unit", "O"), ("number", "?"), ("comma", "?"), ("beside", "?"),
     ("compact", "?"), ("serial", "?"), ("lost", "?"),
@@ -98,15 +98,10 @@ def _in_few_bytes(places: pa.Array, texts: pa.Array) -> pa.Array:
 
 
 class KnownTexts:
-    """Facts of up to a few thousand texts, remembered from batch to batch.
+    """Facts of up to a few thousand texts, remembered from batch to batch."""
 
-    Dates add names of months to ``months``, and years of two digits to ``years``.
-    """
-
-    def __init__(
-        self, months: set[str], years: dict[dates.Order, set[int]], *, as_number: bool
-    ) -> None:
-        self._months, self._years, self._as_number = months, years, as_number
+    def __init__(self, *, as_number: bool) -> None:
+        self._as_number = as_number
         self._places: dict[str, int] = {}
         self._facts: Facts = np.empty(0, FACTS)
 
@@ -116,9 +111,7 @@ class KnownTexts:
         Facts of up to `FIRST` texts have been learned before: see `learn`.
         """
         if len(listed) > FIRST:
-            facts = _understood(texts, whole=True, as_number=self._as_number)
-            self._note_dates(texts, facts)
-            return facts
+            return _understood(texts, whole=True, as_number=self._as_number)
         return self._facts[[self._places[text] for text in listed]]
 
     def new(self, listed: list[str]) -> list[int]:
@@ -130,18 +123,9 @@ class KnownTexts:
 
     def add(self, texts: pa.Array, facts: Facts) -> None:
         """Remember the facts of texts that are new."""
-        self._note_dates(texts, facts)
         self._facts = np.concatenate([self._facts, facts])
         for text in texts.to_pylist():
             self._places[text] = len(self._places)
-
-    def _note_dates(self, texts: pa.Array, facts: Facts) -> None:
-        a_date = facts["orders"].any(axis=1)
-        if a_date.any():
-            some = taken(ascii_signs(texts), np.flatnonzero(a_date))
-            self._months |= dates.month_words(some)
-            for order, years in self._years.items():
-                years |= dates.short_years(some, order)
 
 
 def learn(columns: Iterable[tuple[KnownTexts, pa.Array, list[str]]]) -> None:
@@ -236,7 +220,6 @@ def _add_points(
 
 
 def _parts(texts: pa.Array, a_time: NDArray[np.bool_]) -> NDArray[np.int8]:
-    """Return the number of parts (n,) of bare times; 0 for other texts."""
     found = np.zeros(len(texts), np.int8)
     for n, pattern in dates.CLOCKS.items() if a_time.any() else ():
         found[numbers.mask(pc.match_substring_regex(texts, pattern)) & a_time] = n
@@ -258,7 +241,6 @@ def _written(
 
 
 def _units(said: pa.Array, facts: Facts) -> NDArray[Any]:
-    """Return the units (n,) next to numbers, "" for none."""
     units = np.full(len(said), "", object)
     beside = facts["beside"] & facts["number"]
     for decimal in numbers.DECIMALS:

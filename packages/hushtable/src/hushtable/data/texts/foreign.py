@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hushtable.language import N_
 
-#: Shapes of texts to check, as `hushtable.data.texts.seen.TextsSeen` calls them.
+#: Shapes of texts to check, as `hushtable.data.texts.column_facts.ColumnFacts` calls them.
 FOREIGN_SHAPES = ("other", "date", "flag", "whole", "point", "comma", "1.234", "1,234")
 #: Parts of a duration such as 2h 15min, and of one in words such as 2 hours 15 minutes.
 _SHORT = r"\d+(?:[.,]\d+)?\s*(?:[hmsdjw]|hr?s?|std|mins?|se[ck]s?)\.?"
@@ -52,6 +52,11 @@ _FORMS = (
         N_("angles"),
         r"\d\s*[°º]\s*(?:\d|[NSEWO]$)|^\d+(?:[.,]\d+)? ?[NSEWO]$",
         N_("convert them to degrees, south and west below 0"),
+    ),
+    ForeignForm(
+        N_("numbers with an uncertainty"),
+        r"\d\s*(?:±|\+/-|\+-)\s*\d",
+        N_("write the uncertainty in a column of its own"),
     ),
     ForeignForm(
         N_("words for powers of ten"),

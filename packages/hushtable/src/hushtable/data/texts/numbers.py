@@ -50,7 +50,6 @@ _UNIT = r"[A-Za-z%\x{a1}-\x{10ffff}][A-Za-z0-9%/^*.\-\x{a1}-\x{10ffff}]{0,14}"
 
 @cache
 def _pattern(decimal: Decimal) -> str:
-    """Return the pattern of a number with everything that may surround it."""
     before = rf"[A-Z]{{3}}|{_CURRENCY}|{_FIRST_UNITS}"
     after = rf"{_CURRENCY}|{_UNIT}"
     return (

@@ -1,15 +1,9 @@
 """How the columns of a table are read; a model keeps this and applies it to later files."""
 
-import csv
-import io
-import os
 import re
-import shlex
-import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from decimal import Decimal as Exact
-from functools import cache, lru_cache, reduce
+from functools import cache
 from typing import Any, Literal, TypeAlias
 from zoneinfo import available_timezones
 
@@ -34,14 +28,13 @@ from hushtable.data.readers import KEPT
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.answers import answers, side
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, of_day, seconds
-from hushtable.data.texts.numbers import DECIMALS, SPACES, Decimal
+from hushtable.data.texts.numbers import DECIMALS, Decimal
 from hushtable.data.texts.signs import ascii_signs
 from hushtable.errors import PlanError, UsageError
 from hushtable.files import Content
 
 #: Digits with a leading zero are a code, not a number: 007 is not 7.
-_CODE = re.compile(r"[^\d.,]*0\d")
-_SEPARATORS, _SIGNS = f"[.,{SPACES}]", r"[+\-\x{2212}() \x{a0}]*"
+_CODE = re.compile(r"^[^\d.,]*0\d")
 
 
 @cache
@@ -59,7 +52,6 @@ def named_numbers(missing: tuple[str, ...], decimal: Decimal) -> tuple[float, ..
 
 
 def _named(missing: tuple[str, ...], decimal: Decimal | None) -> list[float]:
-    """Return the numbers that texts name, including infinities."""
     infinities = [float(text) for text in map(str.strip, missing) if text in ("inf", "-inf")]
     return [*named_numbers(missing, decimal or "."), *infinities]
 
@@ -80,9 +72,8 @@ def without_named(column: Any, missing: tuple[str, ...], decimal: Decimal | None
         column = column if kind == pa.string() else pc.cast(column, pa.string())
         trimmed = fold_texts(column)
         gone = pc.is_in(trimmed, value_set=texts_column([*map(fold, missing)]))
-        said = ascii_signs(trimmed)
-        if writings := _writings(said, missing, decimal):
-            gone = pc.or_(gone, pc.is_in(said, value_set=texts_column(writings)))
+        if (others := _named_texts(ascii_signs(trimmed), missing, decimal)).any():
+            gone = pc.or_(gone, as_column(others))
         return pc.if_else(gone, null(column.type), column)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         seconds = dates.seconds(texts_column(missing), "ymd")
@@ -121,52 +112,26 @@ def _values(texts: pa.Array, decimal: Decimal) -> NDArray[np.float64]:
     return np.where(np.isnan(first), second, first)
 
 
-def _writings(texts: pa.Array, missing: tuple[str, ...], decimal: Decimal | None) -> list[str]:
-    """Return the texts that are another spelling of a named number."""
-    pattern, begin = _candidates(missing)
-    if not begin:
-        return []
-    # The first character settles most texts, in half of the time that the pattern takes.
-    likely = reduce(pc.or_, (pc.starts_with(texts, sign) for sign in begin))
-    if "-" in begin:  # as some programs write a negative number: 99-
-        likely = pc.or_(likely, pc.ends_with(texts, "-"))
-    texts = texts.filter(likely)
-    found: list[str] = pc.unique(texts.filter(pc.match_substring_regex(texts, pattern))).to_pylist()
-    return [text for text in found if _is_named(text, missing, decimal)]
-
-
-@lru_cache(maxsize=1 << 12)  # the same few texts in each batch
-def _is_named(text: str, missing: tuple[str, ...], decimal: Decimal | None) -> bool:
-    """Return whether a text is a named number, under each separator that the column may have."""
-    signs = DECIMALS if decimal is None else (decimal,)
-    values = [(float(_values(texts_column([text]), sign)[0]), sign) for sign in signs]
-    return not _CODE.match(text) and all(
-        value in named_numbers(missing, sign) for value, sign in values
-    )
-
-
-@cache
-def _candidates(missing: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Return a pattern that spellings of the named numbers match, and how they begin."""
-    every = {value for sign in DECIMALS for value in named_numbers(missing, sign)}
-    digits = "|".join(sorted(f"{_SEPARATORS}?".join(_digits(value)) for value in every))
-    zeros = f"(?:0|{_SEPARATORS})*"
-    pattern = f"^{_SIGNS}{zeros}(?:{digits}){zeros}(?:[eE][+-]?\\d+)?{_SIGNS}$"
-    return pattern, tuple(sorted({sign for value in every for sign in _begins(value)}))
-
-
-def _begins(value: float) -> str:
-    """Return the characters with which a spelling of a number may begin."""
-    if value == 0.0:
-        return "0.,+-"
-    if value < 0.0:
-        return "-\u2212("
-    return "+" + (_digits(value)[0] if value >= 1.0 else "0.,")
-
-
-def _digits(value: float) -> str:
-    """Return the digits of a number without zeros at either end."""
-    return "".join(map(str, Exact(repr(value)).as_tuple().digits)).strip("0") or "0"
+def _named_texts(
+    texts: Any, missing: tuple[str, ...], decimal: Decimal | None
+) -> NDArray[np.bool_]:
+    codes = {value for sign in DECIMALS for value in named_numbers(missing, sign)}
+    digits = {
+        re.sub(r"\D", "", np.format_float_positional(value)).strip("0") or "0" for value in codes
+    }
+    named = np.zeros(len(texts), np.bool_)
+    if not digits:
+        return named
+    # Whatever the separators are, the digits are the same: only these texts are parsed, once each.
+    likely = pc.match_substring_regex(texts, "|".join(r"\D*".join(some) for some in digits))
+    places = np.flatnonzero(numbers.mask(likely))
+    if len(places):
+        some = texts.take(as_column(places)).dictionary_encode()
+        fits = ~numbers.mask(pc.match_substring_regex(some.dictionary, _CODE.pattern))
+        for sign in DECIMALS if decimal is None else (decimal,):
+            fits &= np.isin(_values(some.dictionary, sign), named_numbers(missing, sign))
+        named[places] = fits[np.from_dlpack(some.indices)]
+    return named
 
 
 #: Kinds of columns that a person may request; an "id" is not modelled. A "label" is a category in
@@ -375,6 +340,12 @@ class Reading:
             )
 
     @property
+    def options(self) -> list[tuple[str, str]]:
+        """Options that a person gave: fields of `hushtable.data.options.RowOptions` with values."""
+        kinds = [("as", f"{name}={kind}") for name, kind in self.kinds.items()]
+        return [*(("missing", x) for x in self.missing), *kinds, *(("drop", x) for x in self.drop)]
+
+    @property
     def dropped(self) -> frozenset[str]:
         """Names of the columns that are left out."""
         return frozenset(self.drop) | {n for n, kind in self.kinds.items() if kind == "id"}
@@ -493,98 +464,3 @@ class Reading:
             return cls(**said, columns=columns)
         except (UsageError, TypeError) as error:
             raise PlanError(str(error)) from None
-
-
-Kind: TypeAlias = Literal["number", "date", "category", "id", "text", "constant", "empty"]
-
-
-@dataclass(frozen=True)
-class ColumnUnderstanding:
-    """One column as it was read.
-
-    Attributes
-    ----------
-    name : str
-        Of the column.
-    kind : {"number", "date", "category", "id", "text", "constant", "empty"}
-        Where "id" is an identifier and "text" free text.
-    confidence : float
-        From 0 to 1.
-    evidence : str
-        The evidence for its kind.
-    doubt : str
-        What a person should check; empty if there is nothing.
-    options : tuple of (str, str)
-        Command-line options that resolve the doubt, each with its value.
-    refused : bool
-        Whether `fit` refuses the column until the doubt is resolved.
-    asked : bool
-        Whether the command asks before it fits: about identifiers, free text, values that may be
-        codes for missing ones, and labels that may be the same.
-    reading : ColumnReading or None
-        How its texts become values; None for columns that hold values.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from hushtable.data import understand
-    >>> [one] = understand(pa.table({"seen": ["05/11/2026", "01/02/2026"]}))
-    >>> one.kind, one.refused, one.option
-    ('date', True, '--dates dmy/mdy')
-    """
-
-    name: str
-    kind: Kind
-    confidence: float
-    evidence: str
-    doubt: str = ""
-    options: tuple[tuple[str, str], ...] = ()
-    refused: bool = False
-    reading: ColumnReading | None = None
-    asked: bool = False
-
-    @property
-    def option(self) -> str:
-        """The options as they are typed in a shell."""
-        return joined_options(self.options)
-
-
-def joined_options(options: Iterable[tuple[str, str]], reading: Reading | None = None) -> str:
-    """Return options as they are typed in a shell, the values of each together.
-
-    Options that the ``reading`` already has come first. Where only a person knows the answer, both
-    values are there, and hushtable refuses them together.
-    """
-    together: dict[str, list[str]] = {}
-    if reading is not None:
-        together["--missing"] = list(reading.missing)
-        together["--as"] = [f"{name}={kind}" for name, kind in reading.kinds.items()]
-        together["--drop"] = list(reading.drop)
-    asked = list(options)
-    for flag, value in asked:
-        values = together.setdefault(flag, [])
-        if value not in values:
-            values.append(value)
-    used = dict.fromkeys(flag for flag, _ in asked)
-    words: list[str] = []
-    for flag in used:
-        if flag == "--read":  # each entry is an option of its own
-            words += [f"{flag} {shlex.quote(value)}" for value in together[flag]]
-        else:
-            words.append(f"{flag} {_EITHER.get(flag) or quoted(together[flag])}")
-    return " ".join(words)
-
-
-#: Both answers to a question that only a person can answer.
-_EITHER = {"--dates": "dmy/mdy", "--decimal": "./,"}
-
-
-def quoted(values: Iterable[str]) -> str:
-    """Return values as an option takes them, separated by commas, quoted for the shell."""
-    values = list(values)
-    if values in ([","], ["."]):
-        return values[0]
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(values)
-    text = line.getvalue().removesuffix("\n")
-    return shlex.quote(text) if os.name == "posix" else subprocess.list2cmdline([text])

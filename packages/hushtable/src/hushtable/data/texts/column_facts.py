@@ -1,11 +1,10 @@
-"""Findings of one pass over the texts of a column, used to decide what kind they are."""
+"""Facts about a column from one pass over its rows, used to decide how it is read."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.schema import MAX_CATEGORIES
-from hushtable.data.sentinels import CODES, DAYS, codes_in, lone_code, without_codes
+from hushtable.data.sentinels import (
+    CODES,
+    DAYS,
+    code_text,
+    codes_in,
+    lone_code,
+    without_codes,
+)
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.facts import (
     FLAGS,
@@ -25,43 +31,12 @@ from hushtable.data.texts.facts import (
     learn,
     taken,
 )
-from hushtable.data.texts.reading import SERIALS, plain_texts
+from hushtable.data.texts.reading import SERIALS, Form, plain_texts
 from hushtable.data.texts.signs import ascii_signs
-from hushtable.language import _, numerals
 
 #: Number of rows, or of different texts, up to which a column counts as categories, whatever it
 #: looks like.
 FEW = 20
-#: Mean number of letters of a text above which it is more than the name of a category.
-_LONG = 30
-#: A text like a patient or order number, a hash, or a date written out.
-_IDENTIFIER = re.compile(r"(?=(?:\D*\d){3})\S{8,}")
-
-
-def looks(texts: Sequence[str], n_values: int) -> str:
-    """Describe what is doubtful about the different texts of a column; nothing if they are few."""
-    n = len(texts)
-    many = numerals(f"{n:,}")
-    if n_values > FEW and 2 * n > n_values:
-        return _(
-            "%(n)s different texts in %(rows)s rows: identifiers, names or free text",
-            n=many, rows=numerals(f"{n_values:,}"),
-        )  # fmt: skip
-    if n <= FEW:
-        return ""
-    if 2 * sum(_IDENTIFIER.fullmatch(text) is not None for text in texts) > n:
-        return _("%(n)s different texts, most of them long codes with digits: identifiers", n=many)
-    words = sum(len(text.split()) for text in texts) / n
-    letters = sum(map(len, texts)) / n
-    if words >= 2.0 or letters > _LONG:
-        return _(
-            "%(n)s different texts, of %(words)s words and %(letters)s letters on average: names "
-            "or free text",
-            n=many, words=numerals(f"{words:.2g}"), letters=numerals(f"{letters:.0f}"),
-        )  # fmt: skip
-    return ""
-
-
 #: Number of different exceptions of one column to remember.
 _MOST_OTHERS = 50
 #: Number of texts of a batch that are checked for points that may separate thousands.
@@ -107,39 +82,31 @@ class Exceptions:
         self.n = every.n
 
 
-@dataclass(frozen=True)
-class PlainNumbers:
+class PlainNumbers(NamedTuple):
     """Numbers of a batch as computers write them, (n,), NaN where missing; none is infinite."""
 
     values: NDArray[np.float64]
+    #: How many are not missing; the least and the largest; whether all are whole.
+    n: int
+    low: float
+    high: float
+    whole: bool
 
-    @cached_property
-    def n(self) -> int:
-        """Number of values that are not missing."""
-        return len(self.values) - int(np.count_nonzero(np.isnan(self.values)))
-
-    @cached_property
-    def low(self) -> float:
-        """The least."""
-        return float(np.fmin.reduce(self.values))
-
-    @cached_property
-    def high(self) -> float:
-        """The largest."""
-        return float(np.fmax.reduce(self.values))
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> "PlainNumbers":
+        """Return what is known of numbers."""
+        whole = not any(
+            np.count_nonzero(some != np.rint(some)) > np.count_nonzero(np.isnan(some))
+            for some in (values[:_FEW], values)
+        )
+        n = len(values) - int(np.count_nonzero(np.isnan(values)))
+        low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
+        return cls(values=values, n=n, low=low, high=high, whole=whole)
 
     @property
     def size(self) -> float:
         """The largest without its sign."""
         return max(-self.low, self.high)
-
-    @cached_property
-    def whole(self) -> bool:
-        """Whether all are whole."""
-        return not any(
-            np.count_nonzero(some != np.rint(some)) > np.count_nonzero(np.isnan(some))
-            for some in (self.values[:_FEW], self.values)
-        )
 
     def n_between(self, low: float, high: float) -> int:
         """Return how many are at least ``low`` and below ``high``."""
@@ -149,77 +116,78 @@ class PlainNumbers:
 
 
 @dataclass
-class TextsSeen:
-    """Findings in the texts of a column, batch by batch; findings of threads add up.
+class ColumnFacts:
+    """Facts about a column, batch by batch; the facts of threads add up.
 
-    ``shapes`` counts rows: "plain" for numbers as computers write them; "point" and "comma" for
-    numbers with only one possible decimal separator, "1.234" and "1,234" for those that may have
-    either; "whole" for neither; "code" for digits with a leading zero; "date", "time", "truth",
-    "limit", "other".
+    ``shapes`` counts rows of text: "plain" for numbers as computers write them; "point" and "comma"
+    for numbers with only one possible decimal separator, "1.234" and "1,234" for those that may
+    have either; "whole" for neither; "code" for digits with a leading zero; "date", "time",
+    "truth", "limit", "other". ``tally`` counts rows, and ``first`` has an example with its row, by
+    rule and key:
+
+    - unit, flag: a currency or unit next to a number, or the flag of a laboratory
+    - unread: no value as a "number" (a limit or a flag is allowed), or as a date of an order
+    - no month: the first (0) or second (1) number of a date cannot be a month
+    - either: both numbers of a date can be a month
+    - month, and the order of a date: a word for a month, and a year of two digits
+    - clock: the number of parts of a bare time such as 10:35
+    - dotted, minute, zero hour: a number that may be a time of day, such as 9.05 or 09.05
     """
 
+    name: str = ""
     #: Numbers that are codes for missing values in a column with decimal points.
     absent: tuple[float, ...] = ()
     #: Whether a person requested numbers.
     as_number: bool = False
     #: Whether a person, or its type, says that it holds categories.
     declared: bool = False
+    #: What it holds if not texts.
+    form: Form = "number"
+    #: Whether it has rows of texts, and whether numbers are kept in their place.
+    has_texts: bool = False
+    parsed: bool = False
+    #: Rows with a text, and without one.
     n: int = 0
     n_missing: int = 0
     shapes: Counter[str] = field(default_factory=Counter)
-    #: Rows with each currency or unit next to a number, and with each flag of a laboratory.
-    units: Counter[str] = field(default_factory=Counter)
-    flags: Counter[str] = field(default_factory=Counter)
+    tally: Counter[tuple[str, Any]] = field(default_factory=Counter)
+    first: dict[tuple[str, Any], tuple[str, int]] = field(default_factory=dict)
     #: The largest number without a unit, where others are percentages; infinity if not known.
     bare_high: float = -np.inf
-    #: Names of months, and years of two digits, in dates.
-    months: set[str] = field(default_factory=set)
-    years: dict[dates.Order, set[int]] = field(
-        default_factory=lambda: {order: set() for order in dates.ORDERS}
-    )
-    #: Rows with a number that may be a time of day, such as 9.05.
-    n_dotted: int = 0
-    #: Their different minutes, and whether an hour begins with a zero, such as 09.05.
-    minutes: set[int] = field(default_factory=set)
-    zero_hours: bool = False
-    #: By number of parts, a bare time such as 10:35, and the number of its row.
-    clocks: dict[int, tuple[str, int]] = field(default_factory=dict)
-    #: By unit, a number with it and the number of its row; by "" one without.
-    unit_examples: dict[str, tuple[str, int]] = field(default_factory=dict)
-    #: Dates whose first, and whose second, number cannot be a month.
-    no_month: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
-    #: Dates in which either number can be a month.
-    n_either: int = 0
-    #: Rows that have no value as a "number" (a limit or a flag is allowed), or as a date of each
-    #: order: these are lost if a person requests that kind.
-    unread: Counter[str] = field(default_factory=Counter)
     #: By shape, the exceptions to it.
     exceptions: dict[str, Exceptions] = field(default_factory=dict)
+    #: Whole numbers in brackets.
+    brackets: Exceptions = field(default_factory=lambda: Exceptions())
     #: Rows with each text, up to a few more than a plan takes, without plain numbers.
     texts: Counter[str] = field(default_factory=Counter)
-    #: Plain numbers: how many rows, their range, and how many of the first are whole
-    #: and all different.
+    #: Plain numbers: how many rows, and their range.
     n_plain: int = 0
     low: float = np.inf
     high: float = -np.inf
+    #: Of the first numbers: how many are whole and all different; their range without those that
+    #: may be codes for missing values; rows of those that stand apart, and that programs write for
+    #: a missing value.
     n_different: int = 0
-    #: Range of the first numbers without those that may be codes for missing values.
     inner: tuple[float, float] = (np.inf, -np.inf)
-    #: Whole numbers in brackets.
-    brackets: Exceptions = field(default_factory=lambda: Exceptions())
-    #: Rows of the first texts that stand apart from the others, and that programs write for a
-    #: missing value.
     codes: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         #: Of the last batch, if its texts are not plain numbers.
         self.different: DistinctTexts | None = None
-        self._known = KnownTexts(self.months, self.years, as_number=self.as_number)
+        self._known = KnownTexts(as_number=self.as_number)
 
     @property
     def crowded(self) -> bool:
         """Whether there are more different texts than a plan takes."""
         return len(self.texts) > MAX_CATEGORIES
+
+    def keys(self, rule: str) -> list[Any]:
+        """Return the keys of a rule in ``tally``, the most frequent first."""
+        return [key for (of, key), _n in self.tally.most_common() if of == rule]
+
+    def total(self, rule: str) -> int:
+        """Return the number of rows of a rule in ``tally``."""
+        return sum(n for (of, _key), n in self.tally.items() if of == rule)
 
     def add(self, column: Any, start: int) -> NDArray[np.float64] | None:
         """Look at a batch of texts; ``start`` is the number of its first row.
@@ -232,7 +200,7 @@ class TextsSeen:
 
     def look(self, column: Any, start: int) -> NDArray[np.float64] | None:
         """Do the same as `add`; if there are other texts, note them for `add_different`."""
-        self.different = None
+        self.different, self.has_texts = None, True
         if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
             column = column.dictionary_decode()
         n = len(column) - column.null_count
@@ -245,14 +213,14 @@ class TextsSeen:
         likely = not self.declared and (self.n_plain or numbers.plain(few) is not None)
         texts = plain_texts(column) if likely else column
         values = numbers.plain(texts) if likely else None
-        if values is not None and self.n_dotted == self.n - n:  # all so far
+        if values is not None and self.tally["dotted", ""] == self.n - n:  # all so far
             self._note_dotted(texts, values)
-        found = None if values is None else PlainNumbers(values)
+        found = None if values is None else PlainNumbers.of(values)
         if found is not None and found.n == 0:  # the word nan, which means missing
             self.n, self.n_missing = self.n - n, self.n_missing + n
         elif found is not None and self._is_plain(texts, found):
             self.n, self.n_missing = self.n - n + found.n, self.n_missing + n - found.n
-            self._add_plain(found, found.n, start)
+            self._add_plain(found, start)
             return values
         else:
             self.different = different_texts(texts)
@@ -260,40 +228,57 @@ class TextsSeen:
             self.n, self.n_missing = self.n - empty, self.n_missing + empty
         return None
 
+    def add_values(self, values: NDArray[Any], form: Form, start: int) -> None:
+        """Look at a batch of numbers, or of times in seconds, that are not texts."""
+        self.form = self.form if form == "number" else form
+        if start == 0:
+            self._note_first(values, DAYS if form == "date" else CODES, form)
+
+    def add_infinities(self, values: NDArray[Any], start: int) -> None:
+        """Note the first row of each infinity."""
+        for text in ("inf", "-inf"):
+            if len(rows := np.flatnonzero(values == float(text))):
+                self._note_example(("infinity", text), text, start + int(rows[0]))
+
+    def _note_first(self, values: NDArray[Any], usual: NDArray[np.float64], form: Form) -> None:
+        self.inner, self.n_different = without_codes(values), n_different(values)
+        if form in ("number", "date"):
+            self.codes = {
+                code_text(code, form): rows for code, rows in codes_in(values, usual).items()
+            }
+
+    def _note_example(self, key: tuple[str, Any], text: str, row: int) -> None:
+        if key not in self.first or row < self.first[key][1]:
+            self.first[key] = text, row
+
     def _note_dotted(self, texts: pa.Array, values: NDArray[np.float64]) -> None:
-        """Count the numbers that may be times of day, and note their minutes."""
         dotted = pc.match_substring_regex(texts, dates.DOTTED)
         n = pc.sum(dotted).as_py() or 0
-        self.n_dotted += n
+        self.tally["dotted", ""] += n
         if n == len(texts) - texts.null_count:
             hundredths = np.rint(100 * values[np.isfinite(values)]).astype(np.int64)
-            self.minutes |= set(np.unique(hundredths % 100).tolist())
-            self.zero_hours |= bool(
-                pc.any(pc.match_substring_regex(texts, dates.ZERO_HOUR)).as_py()
-            )
+            self.tally.update(("minute", k) for k in np.unique(hundredths % 100).tolist())
+            zeros = pc.any(pc.match_substring_regex(texts, dates.ZERO_HOUR)).as_py()
+            self.tally["zero hour", ""] += bool(zeros)
 
-    def _add_plain(self, found: PlainNumbers, n: int, start: int) -> None:
-        """Look at n numbers as computers write them."""
+    def _add_plain(self, found: PlainNumbers, start: int) -> None:
         whole = found.whole
         if self.absent and (gone := np.isin(found.values, self.absent)).any():
             # Written in a way that could also mean thousands, such as 999.000.
-            found, n_gone = PlainNumbers(np.where(gone, np.nan, found.values)), int(gone.sum())
-            n, self.n, self.n_missing = n - n_gone, self.n - n_gone, self.n_missing + n_gone
-        self.shapes["whole" if whole else "point"] += n
-        if n == 0:
+            found, n_gone = PlainNumbers.of(np.where(gone, np.nan, found.values)), int(gone.sum())
+            self.n, self.n_missing = self.n - n_gone, self.n_missing + n_gone
+        self.shapes["whole" if whole else "point"] += found.n
+        if found.n == 0:
             return
         self.low, self.high = min(self.low, found.low), max(self.high, found.high)
-        self.n_plain += n
+        self.n_plain += found.n
         self.bare_high = max(self.bare_high, found.size)
-        self.unread.update(dict.fromkeys(dates.ORDERS, n - found.n_between(*SERIALS)))
+        no_days = found.n - found.n_between(*SERIALS)
+        self.tally.update({("unread", order): no_days for order in dates.ORDERS})
         if start == 0:
-            values = found.values
-            self.n_different = n_different(values)
-            self.inner = without_codes(values)
-            self.codes = {f"{code:.10g}": rows for code, rows in codes_in(values, CODES).items()}
+            self._note_first(found.values, CODES, "number")
 
     def _is_plain(self, texts: pa.Array, found: PlainNumbers) -> bool:
-        """Whether numbers as computers write them can mean nothing else."""
         if not self.shapes["point"] and _point_may_part_thousands(texts):
             return False
         if _are_compact_dates(texts, found):
@@ -303,7 +288,6 @@ class TextsSeen:
         return not found.whole or not (_has_leading_zeros(texts, found) or found.size >= 2**53)
 
     def _add_different(self, found: DistinctTexts, start: int) -> None:
-        """Look at the different texts of a batch, each with the number of its rows."""
         trimmed, rows, first_row, _, listed = found
         if not self.crowded:
             some = listed[: MAX_CATEGORIES + 1]
@@ -311,31 +295,27 @@ class TextsSeen:
         elif self._are_further(found):
             return
         facts = self._known.of(trimmed, listed)
+        self._note_dates(trimmed, facts)
         shapes = self._shapes(facts, rows)
         if all(map(_WELL.match, listed)):
             shapes[:] = "code"
         for i in [i for i, text in enumerate(listed) if text.startswith("(")]:
             if facts["number"][i]:
                 self.brackets.add(listed[i], int(rows[i]), start + int(first_row[i]))
-        examples = self._add_units(facts, rows, trimmed)
         if start == 0 and (facts["number"].any() or "date" in shapes):
             self._note_codes(trimmed, rows, shapes)
-
-        def first(i: int) -> tuple[str, int]:
-            return listed[i], start + int(first_row[i])
-
-        for unit in examples.keys() - self.unit_examples.keys():
-            self.unit_examples[unit] = first(examples[unit])
+        examples = self._add_units(facts, rows, trimmed)
         for parts in np.unique(facts["parts"][facts["parts"] > 0]).tolist():
-            self.clocks.setdefault(parts, first(int(np.flatnonzero(facts["parts"] == parts)[0])))
+            examples["clock", parts] = int(np.flatnonzero(facts["parts"] == parts)[0])
+        for key, i in examples.items():
+            self._note_example(key, listed[i], start + int(first_row[i]))
         for shape in np.unique(shapes).tolist():
-            mine = shapes == shape
+            mine = np.flatnonzero(shapes == shape)
             self.shapes[shape] += int(rows[mine].sum())
             noted = self.exceptions.setdefault(shape, Exceptions())
-            for i in np.flatnonzero(mine)[:_MOST_OTHERS].tolist():
-                text, row = first(i)
-                noted.add(text, int(rows[i]), row)
-            noted.n += int(rows[np.flatnonzero(mine)[_MOST_OTHERS:]].sum())
+            for i in mine[:_MOST_OTHERS].tolist():
+                noted.add(listed[i], int(rows[i]), start + int(first_row[i]))
+            noted.n += int(rows[mine[_MOST_OTHERS:]].sum())
 
     def _are_further(self, found: DistinctTexts) -> bool:
         """Return whether these are further identifiers or notes, and count them.
@@ -348,8 +328,16 @@ class TextsSeen:
         n = int(found.rows.sum())
         self.shapes["other"] += n
         self.exceptions["other"].n += n
-        self.unread.update(dict.fromkeys(("number", *dates.ORDERS), n))
+        self.tally.update({("unread", kind): n for kind in ("number", *dates.ORDERS)})
         return True
+
+    def _note_dates(self, texts: pa.Array, facts: Facts) -> None:
+        a_date = facts["orders"].any(axis=1)
+        if a_date.any():
+            some = taken(ascii_signs(texts), np.flatnonzero(a_date))
+            self.tally.update(("month", word) for word in dates.month_words(some))
+            for order in dates.ORDERS:
+                self.tally.update((order, year) for year in dates.short_years(some, order))
 
     def _note_codes(self, texts: pa.Array, rows: NDArray[np.int64], shapes: NDArray[Any]) -> None:
         """Note which of the first different texts may be codes for missing values.
@@ -382,84 +370,72 @@ class TextsSeen:
         if rows[compact].sum() > _MOSTLY * rows.sum():
             shapes[compact] = "date"
         no_dates = int(rows[a_number & ~compact & ~facts["serial"]].sum())
-        self.unread.update(dict.fromkeys(dates.ORDERS, no_dates))
+        self.tally.update({("unread", order): no_dates for order in dates.ORDERS})
         if a_number.all():
             return shapes
         asked = self.as_number or a_number.any()
-        self.unread["number"] += int(rows[facts["lost"] if asked else ~a_number].sum())
+        self.tally["unread", "number"] += int(rows[facts["lost"] if asked else ~a_number].sum())
         for order, fits in zip(dates.ORDERS, facts["orders"].T, strict=True):
-            self.unread[order] += int(rows[~a_number & ~fits].sum())
+            self.tally["unread", order] += int(rows[~a_number & ~fits].sum())
         a_date = facts["orders"].any(axis=1)
         first, second = facts["first"].T
         for k, one in enumerate((first, second)):
-            self.no_month[k] += int(rows[a_date & (one > 12)].sum())
-        self.n_either += int(rows[a_date & (first > 0) & (first <= 12) & (second <= 12)].sum())
+            self.tally["no month", k] += int(rows[a_date & (one > 12)].sum())
+        either = a_date & (first > 0) & (first <= 12) & (second <= 12)
+        self.tally["either", ""] += int(rows[either].sum())
         return shapes
 
-    def _add_units(self, facts: Facts, rows: NDArray[np.int64], texts: pa.Array) -> dict[str, int]:
+    def _add_units(
+        self, facts: Facts, rows: NDArray[np.int64], texts: pa.Array
+    ) -> dict[tuple[str, Any], int]:
         """Count the units next to numbers, and return a place of each; "" for none.
 
         A number with a laboratory's flag is an exception.
         """
         beside, a_number = facts["beside"], facts["number"]
-        examples: dict[str, int] = {}
+        examples: dict[tuple[str, Any], int] = {}
         bare = np.flatnonzero(a_number & ~beside)
         if len(bare):
-            examples[""] = int(bare[0])
+            examples["unit", ""] = int(bare[0])
         with_unit = np.flatnonzero(beside & a_number)
         # First those with a decimal point.
         for i in with_unit[np.argsort(facts["comma"][with_unit], kind="stable")].tolist():
             unit = facts["unit"][i]
-            if unit in FLAGS:
-                self.flags[unit] += int(rows[i])
-            elif unit:
-                self.units[unit] += int(rows[i])
-                examples.setdefault(unit, i)
+            if unit:
+                self.tally["flag" if unit in FLAGS else "unit", unit] += int(rows[i])
+            if unit and unit not in FLAGS:
+                examples.setdefault(("unit", unit), i)
         if len(bare):
-            some = ascii_signs(taken(texts, bare)) if "%" in examples else None
+            some = ascii_signs(taken(texts, bare)) if ("unit", "%") in examples else None
             high = np.inf if some is None else _largest(some)
             self.bare_high = max(self.bare_high, high)
         return examples
 
-    def merge(self, other: "TextsSeen") -> None:
-        """Add the findings of another thread."""
+    def merge(self, other: "ColumnFacts") -> None:
+        """Add the facts of another thread."""
         self.declared |= other.declared
+        self.has_texts |= other.has_texts
+        self.parsed |= other.parsed
+        self.form = other.form if self.form == "number" else self.form
         self.n += other.n
         self.n_missing += other.n_missing
-        self.shapes += other.shapes
-        self.units += other.units
-        self.flags += other.flags
-        self.bare_high = max(self.bare_high, other.bare_high)
-        self.months |= other.months
-        for order, years in other.years.items():
-            self.years[order] |= years
-        self.n_dotted += other.n_dotted
-        self.minutes |= other.minutes
-        self.zero_hours |= other.zero_hours
-        self.codes |= other.codes
-        _merge_first(self.unit_examples, other.unit_examples)
-        _merge_first(self.clocks, other.clocks)
-        self.no_month = self.no_month + other.no_month
-        self.n_either += other.n_either
-        self.unread.update(other.unread)
-        self.brackets.join(other.brackets)
-        for shape, noted in other.exceptions.items():
-            self.exceptions.setdefault(shape, Exceptions()).join(noted)
-        self.texts.update(other.texts)
         self.n_plain += other.n_plain
+        self.shapes.update(other.shapes)
+        self.tally.update(other.tally)
+        self.texts.update(other.texts)
+        self.codes |= other.codes
+        self.bare_high = max(self.bare_high, other.bare_high)
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.n_different = max(self.n_different, other.n_different)
         self.inner = min(self.inner[0], other.inner[0]), max(self.inner[1], other.inner[1])
+        self.brackets.join(other.brackets)
+        for key, (text, row) in other.first.items():
+            self._note_example(key, text, row)
+        for shape, noted in other.exceptions.items():
+            self.exceptions.setdefault(shape, Exceptions()).join(noted)
 
 
-def _merge_first(mine: dict[Any, tuple[str, int]], other: dict[Any, tuple[str, int]]) -> None:
-    """Add texts with their rows; of two, the one in the earlier row stays."""
-    for key, (text, row) in other.items():
-        if key not in mine or row < mine[key][1]:
-            mine[key] = text, row
-
-
-def add_different(columns: Iterable[TextsSeen], start: int) -> None:
+def add_different(columns: Iterable[ColumnFacts], start: int) -> None:
     """Look at the different texts of columns in a batch."""
     found = [(one, one.different) for one in columns if one.different and one.different.listed]
     learn((one._known, different.texts, different.listed) for one, different in found)
@@ -478,7 +454,6 @@ def n_different(values: NDArray[Any]) -> int:
 
 
 def _largest(texts: pa.Array) -> float:
-    """Return the largest absolute value of the numbers in texts."""
     return float(
         np.abs(_first_of([numbers.values(texts, sign) for sign in numbers.DECIMALS])).max()
     )
@@ -493,7 +468,6 @@ def _first_of(readings: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def _point_may_part_thousands(texts: pa.Array) -> bool:
-    """Whether there are points, and none of the first texts shows that they are decimal points."""
     some = texts.slice(0, _FEW).drop_null()
     with_point = some.filter(pc.match_substring(some, "."))
     if len(with_point) and not numbers.either(with_point).all():
@@ -502,14 +476,12 @@ def _point_may_part_thousands(texts: pa.Array) -> bool:
 
 
 def _are_compact_dates(texts: pa.Array, found: PlainNumbers) -> bool:
-    """Whether all numbers are calendar days, such as 20260515."""
     if not 19000101 <= found.low <= found.high <= 20991231:
         return False
     return bool(pc.all(pc.match_substring_regex(texts, dates.COMPACT)).as_py())
 
 
 def _has_leading_zeros(texts: pa.Array, found: PlainNumbers) -> bool:
-    """Whether whole numbers are written longer than necessary: 00123, +1, 1e5, 1.0."""
     values = found.values
     size = np.abs(values[np.isfinite(values)])
     needed = len(size) + int((values < 0).sum())

@@ -1,0 +1,351 @@
+"""Sentences on columns in doubt: one table, from the kind of a doubt to its words."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hushtable.language import N_, _, ngettext, numerals
+from hushtable.words.options import typed_options
+
+
+class Example(NamedTuple):
+    """A text of a column: where it is first, and in how many rows; 0 if they are not counted."""
+
+    text: str
+    place: str = ""
+    rows: int = 0
+
+
+class Loss(NamedTuple):
+    """Values that become missing if a column is read as an option says."""
+
+    option: tuple[str, str]
+    lost: int
+    n: int
+    examples: tuple[Example, ...] = ()
+
+
+#: Number of letters of a text, of labels in a group, and of groups to print.
+_LETTERS, _SPELLINGS, _GROUPS = 40, 4, 3
+
+
+def n_rows(n: int) -> str:
+    """Return a number of rows in words."""
+    return ngettext("%(n)s row", "%(n)s rows", n)
+
+
+def number(n: float) -> str:
+    """Return a whole number as people write it."""
+    return numerals(f"{n:,}")
+
+
+def joined(words: Iterable[str], last: str = " and ") -> str:
+    """Return words as a list, with a word before the last."""
+    *others, end = words
+    return f"{', '.join(others)}{_(last)}{end}" if others else end
+
+
+def at(example: Example) -> str:
+    """Return a text in quotation marks, and where it is."""
+    if not example.place:
+        return repr(example.text[:_LETTERS])
+    return _("%(text)s in %(where)s", text=repr(example.text[:_LETTERS]), where=example.place)
+
+
+def listed(examples: Sequence[Example], n: int) -> str:
+    """Return texts, where the first of each is, and how many of ``n`` rows hold others."""
+    words = ", ".join(
+        at(one) + (_(" and %(n)s more", n=number(one.rows - 1)) if one.rows > 1 else "")
+        for one in examples
+    )
+    rest = n - sum(one.rows for one in examples)
+    return words + (_(", and %(n)s rows with other texts", n=number(rest)) if rest else "")
+
+
+def counted_labels(group: Sequence[tuple[str, int]]) -> str:
+    """Return the first few labels in words, each with its number of rows."""
+    first, *others = group[:_SPELLINGS]
+    words = [f"{first[0][:_LETTERS]!r} ({n_rows(first[1])})"]
+    words += [f"{text[:_LETTERS]!r} ({number(rows)})" for text, rows in others]
+    if len(group) > _SPELLINGS:
+        words.append(_("%(n)s more", n=number(len(group) - _SPELLINGS)))
+    return joined(words)
+
+
+# --- doubts ---------------------------------------------------------------------------------------
+
+#: Values are those of `hushtable.data.texts.doubt.Doubt`: its ``column``, ``example`` (text),
+#: ``place`` (where) and facts. An option is in the form in which a person types it.
+_SENTENCES = {
+    "reading": "%(evidence)s",
+    "unclear": N_("%(n)s of %(all)s texts are numbers"),
+    "codes_kept": N_("codes (leading zeros, places such as 3E5, or more digits than a number "
+        "can hold): kept as text"),
+    "maybe_clock": N_("none has more than 59 hundredths: if they are times of day, write them "
+        "as 9:05"),
+    "empty": N_("all its values are missing"),
+    "no_hours": N_("it has no hours, only days: the hour is not a feature"),
+    "total": N_("%(text)s in %(where)s: does this row sum up others?"),
+    "infinite": N_("%(evidence)s and %(examples)s"),
+    "two_clocks": N_("some times have three parts, such as %(long)s, so those of two, such as "
+        "%(short)s, may be hours and minutes, or minutes and seconds: write them all with "
+        "hours, minutes and seconds, or leave the column out"),
+    "brackets": N_("%(examples)s: brackets mean a minus in accounts, and a remark elsewhere: "
+        "write a minus, or omit the brackets; %(minus)s reads them as negative, and %(kept)s "
+        "keeps the texts"),
+    "dashes": N_("%(text)s in %(n)s of %(all)s rows: if it means zero, as in accounts, write 0; "
+        "if it means that the value is missing, add %(code)s"),
+    "other_sign": N_("%(text)s in %(where)s: the other columns have another decimal sign, so "
+        "this may be a list of codes; %(kept)s keeps the texts, and %(number)s reads numbers"),
+    "foreign": N_("%(what)s are not read, such as %(examples)s from %(where)s on: %(way)s, or "
+        "leave the column out; %(kept)s keeps the texts"),
+    "either_decimal": N_("%(text)s in %(where)s may be above one thousand, or slightly above "
+        "one (%(likely)s or %(other)s)"),
+    "debit_credit": N_("debit and credit follow the numbers, such as %(text)s in %(where)s: "
+        "write them as plus and minus signs before the numbers, or leave the column out"),
+    "units": N_("the numbers have different units, %(units)s: convert them to one unit; leave "
+        "the column out, or %(number)s reads the numbers as they are"),
+    "one_unit": N_("the numbers have different units, %(units)s: convert them to one unit; does "
+        "the sign make no difference? %(number)s reads the numbers as they are"),
+    "fractions": N_("the numbers have different units, %(units)s: convert them to one unit; "
+        "numbers without %% may be fractions, 0.2 for 20%%: leave the column out, or %(number)s "
+        "reads the numbers as they are"),
+    "either_order": N_("%(text)s in %(where)s may begin with the day or the month (%(dmy)s or "
+        "%(mdy)s)"),
+    "two_orders": N_("some begin with the day, others with the month, such as %(text)s in "
+        "%(where)s: write them all in one order, or leave the column out"),
+    "two_centuries": N_("the two-digit years, as in %(text)s in %(where)s, span a whole "
+        "century, so each may belong to the last century or to this one: write years with four "
+        "digits, or leave the column out"),
+    "two_languages": N_("the month names, as in %(text)s in %(where)s, mean different months in "
+        "%(languages)s: write months as numbers, or leave the column out"),
+    "no_day_count": N_("%(value)s is not a day as Excel counts them (20000 is 1954-10-03, 59999 "
+        "is 2064-04-07): correct it, or leave the column out"),
+    "no_number": N_("none of its %(n)s texts is a number, for example %(sample)s: leave the "
+        "column out, or keep it as text (%(kept)s)"),
+    "no_date": N_("none of its %(n)s texts is a date, for example %(sample)s: leave the column "
+        "out, or keep it as text (%(kept)s)"),
+    "like_numbers": N_("texts that look like numbers or dates in an unknown format, such as "
+        "%(text)s in %(where)s: write them in a different format, or keep them as texts"),
+    "likert": N_("numbers and words for them, such as %(examples)s: write all as numbers, or "
+        "all as words; %(kept)s keeps the texts, and %(number)s reads the numbers, and the "
+        "words as missing"),
+    "texts": "%(evidence)s",
+    "identifiers": "%(evidence)s",
+}  # fmt: skip
+
+
+def doubt_words(kind: str, facts: Mapping[str, Any]) -> str:
+    """Return a doubt as a sentence; ``facts`` are the values of its kind."""
+    lines = facts.get("lines", ())
+    if kind in _COMPOSED:
+        words = _COMPOSED[kind](facts)
+    else:
+        values = {name: _fact(name, one) for name, one in facts.items() if name != "lines"}
+        words = _(_SENTENCES[kind], **values)
+    if lines:
+        words += _("; the rows from there on: %(lines)s", lines=", ".join(map(repr, lines)))
+    return words
+
+
+def _fact(name: str, value: Any) -> str:
+    """Return a value of a sentence in words."""
+    if isinstance(value, Example):
+        return at(value)
+    if name in ("units", "examples"):
+        return joined(map(at, value)) if name == "units" else ", ".join(map(at, value))
+    if name == "languages":
+        return joined(value, N_(" or "))
+    if isinstance(value, tuple):
+        return typed_options([value])
+    if isinstance(value, int):
+        return number(value)
+    return repr(value[:_LETTERS]) if name == "text" else _(str(value))
+
+
+def _exceptions(facts: Mapping[str, Any]) -> str:
+    """Return words on texts that do not fit the others of their column."""
+    counted = {"counted": facts["evidence"], "others": listed(facts["examples"], facts["n"])}
+    words = _("%(counted)s and %(others)s", **counted)
+    if facts.get("thousands"):
+        words += _(
+            "; %(sign)s is the decimal sign of the others, and separates thousands in "
+            "%(text)s: write all numbers in one way, or leave the column out",
+            sign=repr(facts["sign"]), text=repr(facts["thousands"]),
+        )  # fmt: skip
+    if "kept" in facts:
+        words += _("; %(kept)s keeps them", kept=typed_options([facts["kept"]]))
+    if (loss := facts.get("loss")) is not None:
+        words += _(
+            "; %(asked)s would lose %(n)s of %(all)s values, which become missing",
+            asked=typed_options([loss.option]), n=number(loss.lost), all=number(loss.n),
+        )  # fmt: skip
+        if loss.examples:
+            words += f": {listed(loss.examples, loss.lost)}"
+    if "serial" in facts:
+        words += _(
+            "; %(asked)s reads numbers as days as Excel counts them: %(text)s is %(day)s",
+            asked=typed_options([facts["asked"]]), text=facts["serial"], day=facts["day"],
+        )  # fmt: skip
+    if "names" in facts:
+        words += _(
+            "; each column of numbers holds a word in %(where)s: are these the names?",
+            where=facts["names"],
+        )
+    if facts.get("total"):
+        words += _("; delete rows that sum up others")
+    return words
+
+
+def _lost(facts: Mapping[str, Any]) -> str:
+    return ngettext(
+        "as requested, %(n)s value becomes missing: %(which)s",
+        "as requested, %(n)s values become missing: %(which)s",
+        facts["n"], which=listed(facts["examples"], facts["n"]),
+    )  # fmt: skip
+
+
+def _words(facts: Mapping[str, Any]) -> str:
+    texts = joined([f"{text!r} ({n_rows(rows)})" for text, rows in facts["rows"]])
+    return ngettext(
+        "%(listed)s: does it mean that the value is missing? If not, add %(kept)s",
+        "%(listed)s: do they mean that the value is missing? If not, add %(kept)s",
+        len(facts["rows"]), listed=texts, kept=typed_options([facts["kept"]]),
+    )  # fmt: skip
+
+
+def _codes(facts: Mapping[str, Any]) -> str:
+    texts = joined(
+        [f"{text} ({n_rows(rows)})" if rows else numerals(text) for text, rows in facts["rows"]]
+    )
+    doubt = ngettext(
+        "%(listed)s is far from all other values: is it a code for a missing value?",
+        "%(listed)s are far from all other values: are they codes for a missing value?",
+        len(facts["rows"]), listed=texts,
+    )  # fmt: skip
+    return doubt + _(" If not, add %(kept)s", kept=typed_options([facts["kept"]]))
+
+
+def _labels(facts: Mapping[str, Any]) -> str:
+    words = [
+        _("%(labels)s differ only by %(what)s", labels=counted_labels(group), what=_(what))
+        for what, group in facts["groups"][:_GROUPS]
+    ]
+    if (more := len(facts["groups"]) - _GROUPS) > 0:
+        words.append(
+            ngettext("so do labels of %(n)s more group", "so do labels of %(n)s more groups", more)
+        )
+    return _(
+        "%(labels)s: are they the same label? If not, add %(apart)s",
+        labels="; ".join(words), apart=typed_options([facts["apart"]]),
+    )  # fmt: skip
+
+
+_COMPOSED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "exceptions": _exceptions,
+    "lost": _lost,
+    "words": _words,
+    "codes": _codes,
+    "labels": _labels,
+}
+
+
+def questions(columns: Iterable[Any]) -> list[str]:
+    """Return a line for each doubt; columns with the same doubt share a line."""
+    lines: dict[str, list[str]] = {}
+    for one in columns:
+        lines.setdefault(one.question, []).append(one.name)
+    return [f"{joined(names)}: {words}" for words, names in lines.items()]
+
+
+# --- evidence -------------------------------------------------------------------------------------
+
+_EVIDENCE = {
+    "empty": N_("no value in any row"),
+    "truth": N_("true and false, as 1 and 0"),
+    "answers": N_("yes and no in %(n)s spellings"),
+    "clock": N_("times of day or durations"),
+    "dotted": N_("times of day, with a point between hours and minutes"),
+    "day_counts": N_("days as Excel counts them"),
+    "brackets": N_("numbers, some in brackets"),
+    "dashes": N_("numbers and dashes"),
+    "other_sign": N_("numbers with another decimal sign than the other columns"),
+    "either_decimal": N_("numbers with three digits after each separator"),
+    "debit_credit": N_("numbers with debit and credit"),
+    "units": N_("numbers with different units"),
+    "one_unit": N_("numbers with different units"),
+    "fractions": N_("numbers with different units"),
+    "likert": N_("numbers and words for them"),
+    "two_clocks": N_("times of two and of three parts"),
+    "either_order": N_("dates with no day above 12"),
+    "two_orders": N_("dates in two orders"),
+    "two_centuries": N_("dates with two-digit years"),
+    "two_languages": N_("dates with month names in one of several languages"),
+    "no_day_count": N_("numbers that are not all days as Excel counts them"),
+    "no_number": N_("no number in %(n)s texts"),
+    "no_date": N_("no date in %(n)s texts"),
+    "dmy": N_("dates, day first"),
+    "mdy": N_("dates, month first"),
+    "ymd": N_("dates"),
+    "constant": N_("one text"),
+    "texts": N_("%(n)s different texts"),
+    "crowded": N_("more than %(n)s different texts"),
+    "labels": N_("%(n)s labels in %(all)s spellings"),
+    "entity": N_("identifies the entity of a reading"),
+    "one_per_row": N_("%(n)s different texts in %(rows)s rows: identifiers, names or free text"),
+    "long_codes": N_("%(n)s different texts, most of them long codes with digits: identifiers"),
+    "long_texts": N_("%(n)s different texts, of %(words)s words and %(letters)s letters on "
+        "average: names or free text"),
+    "different": N_("%(n)s whole numbers, no two equal"),
+    "first_different": N_("whole numbers, no two of the first %(n)s equal"),
+    "row_numbers": N_("%(found)s: identifiers or row numbers"),
+    "id_name": N_("%(found)s, and the column name suggests an identifier"),
+    "number": N_("holds numbers"),
+    "date": N_("holds dates"),
+    "time": N_("holds times"),
+    "boolean": N_("holds true and false"),
+}  # fmt: skip
+
+
+def evidence_words(kind: str, **facts: Any) -> str:
+    """Return the evidence for the kind of a column in words."""
+    return _(
+        _EVIDENCE[kind],
+        **{
+            name: number(value) if isinstance(value, int) else str(value)
+            for name, value in facts.items()
+        },
+    )
+
+
+#: How numbers are written, where this is unusual.
+_WRITING = {
+    "comma": N_(" with a decimal comma"),
+    "comma_thousands": N_(" with commas as thousands separators"),
+    "point_thousands": N_(" with points as thousands separators"),
+    "three_digits": N_(" with a decimal point, and three digits after each"),
+}
+
+
+def numbers_words(writing: str, unit: str) -> str:
+    """Return words for numbers, how they are written, and their unit."""
+    words = _("numbers") + (_(_WRITING[writing]) if writing else "")
+    return words + (_(", in %(unit)s", unit=unit) if unit else "")
+
+
+def dates_words(order: str, first_year: int | None) -> str:
+    """Return words for dates; ``first_year`` is that of the first year with two digits."""
+    words = evidence_words(order)
+    return words + (
+        "" if first_year is None else _(", two-digit years from %(year)s on", year=first_year)
+    )
+
+
+def with_more(evidence: str, n: int, n_more: int) -> str:
+    """Return evidence for ``n`` values, and for more that were read as requested."""
+    words = f"{number(n)} {evidence}"
+    if n_more:
+        words += _(
+            "; as requested, %(n)s more with a limit, a flag or a different separator",
+            n=number(n_more),
+        )
+    return words

@@ -1,0 +1,115 @@
+"""Options that state how rows are read, as a person types them: in a shell, or in Python.
+
+An option is a field of `hushtable.data.options.RowOptions` and a value of it, such as
+``("missing", "pain:999")``, ``("as", "x=number")`` or ``("decimal", ",")``. A page offers buttons
+for the same pairs.
+"""
+
+import csv
+import io
+import os
+import shlex
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeAlias
+
+from hushtable.errors import speaks_shell
+from hushtable.language import N_, _
+
+Option: TypeAlias = tuple[str, str]
+
+#: Fields with a single value. Several options of one are alternatives: only a person knows which.
+_SINGLE = ("decimal", "dates", "skip_lines")
+#: Those among them that have an option of their own, besides `--read`.
+_OWN = ("decimal", "dates")
+_KEYWORDS = {"as": "kinds"}
+_on_page = ContextVar("hushtable_on_page", default=False)
+#: What the buttons of a page say.
+_BUTTONS = {
+    ("as", "number"): N_("read as numbers"),
+    ("as", "date"): N_("read as dates"),
+    ("as", "category"): N_("read as categories"),
+    ("as", "label"): N_("one label in several spellings"),
+    ("as", "id"): N_("it identifies rows"),
+    ("decimal", ","): N_("the comma is the decimal sign"),
+    ("decimal", "."): N_("the point is the decimal sign"),
+    ("dates", "dmy"): N_("day, month, year"),
+    ("dates", "mdy"): N_("month, day, year"),
+    ("dates", "ymd"): N_("year, month, day"),
+}
+
+
+@contextmanager
+def on_page() -> Iterator[None]:
+    """Let sentences name the buttons of a page, and not what is typed."""
+    token = _on_page.set(True)
+    try:
+        yield
+    finally:
+        _on_page.reset(token)
+
+
+def button_words(option: Option) -> str:
+    """Return the text of the button for an option."""
+    field, value = option
+    if field == "missing":
+        return _("“%(text)s” stands for a missing value", text=value)
+    if field == "drop":
+        return _("leave it out")
+    text = _BUTTONS.get((field, value.rpartition("=")[2]))
+    return _(text) if text else f"{field}: {value}"
+
+
+def typed_options(options: Iterable[Option], before: Iterable[Option] = ()) -> str:
+    """Return options as they are typed, the values of each field together.
+
+    Values that a person gave ``before`` for the same fields come first. Alternatives are separated
+    by a slash, which hushtable refuses.
+    """
+    options = list(dict.fromkeys(options))
+    fields = dict.fromkeys(field for field, _ in options)
+    together: dict[str, list[str]] = {field: [] for field in fields}
+    for field, value in dict.fromkeys([*before, *options]):
+        if field in fields:
+            together[field].append(value)
+    if _on_page.get():
+        return ", ".join(f"“{button_words(option)}”" for option in options)
+    if speaks_shell():
+        return " ".join(_in_shell(field, values) for field, values in together.items())
+    return ", ".join(_in_python(field, values) for field, values in together.items())
+
+
+def way(options: Iterable[Option], before: Iterable[Option] = ()) -> str:
+    """Return the last line of a message: what to add to a command, or to a call; empty if nothing.
+
+    ``before`` are options that a person gave already.
+    """
+    if not (typed := typed_options(options, before)):
+        return ""
+    if speaks_shell():
+        return f"\nAdd: {typed}"
+    return f"\nIn Python: hushtable.data.read(data, {typed})"
+
+
+def _in_shell(field: str, values: list[str]) -> str:
+    value = "/".join(sorted(values)[:: -1 if field == "decimal" else 1])
+    if field not in _SINGLE:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(values)
+        value = line.getvalue().removesuffix("\n")
+        value = shlex.quote(value) if os.name == "posix" else subprocess.list2cmdline([value])
+        return f"--{field} {value}"
+    return f"--{field} {value}" if field in _OWN else f"--read {field}={value}"
+
+
+def _in_python(field: str, values: list[str]) -> str:
+    keyword = _KEYWORDS.get(field, field)
+    if field == "as":
+        return f"{keyword}={dict(value.rpartition('=')[::2] for value in values)}"
+    if field == "skip_lines":
+        return f"{keyword}={values[0]}"
+    if field in _SINGLE:
+        return f"{keyword}={'/'.join(sorted(values)[:: -1 if field == 'decimal' else 1])!r}"
+    return f"{keyword}={values}"
