@@ -1,6 +1,5 @@
 """``hushtable demo``: three hospitals that find outliers together and pool no row."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -202,36 +201,34 @@ def _auc_home(hospital: _Hospital, others: Sketch) -> float:
     return float(roc_auc_score(hospital.malignant, -home.scores(hospital.X).score))
 
 
-def _blocks(facts: dict[str, Any]) -> Iterator[Block]:
+def _blocks(facts: dict[str, Any]) -> list[Block]:
     lines = [*facts["hospitals"], facts["all"]]
     total = facts["all"]
     benign, outliers = total["rows"] - total["outliers"], total["outliers"]
-    yield (
-        "Three hospitals look for outliers together, and no row leaves a hospital.\n\n"
-        "Data: breast-cancer biopsies (Wisconsin, in scikit-learn), 30 measurements each.\n"
-        f"Malignant rows are the outliers. Only {outliers} of the 212 are kept, so that they are\n"
-        f"as rare as outliers usually are: about one for every ten of the {benign} benign rows.\n"
-    )
     rows = []
     for line in lines:
         aucs = [line[f"auc_{which}"] for which in ("alone", "merged", "pooled", "home")]
         numbers = ["-" if auc is None else f"{auc:.3f}" for auc in aucs]
         rows.append([line["hospital"], str(line["rows"]), str(line["outliers"]), *numbers])
-    yield "ROC-AUC of each hospital's rows (1 is perfect, 0.5 is chance), scored by\n"
     headers = [
         "", "rows", "outliers", "its own counts", "merged counts", "all in one place",
         "own rows and the others' counts",
     ]  # fmt: skip
-    yield TextTable(headers, rows)
-    yield (
+    blocks: list[Block] = [
+        "Three hospitals look for outliers together, and no row leaves a hospital.\n\n"
+        "Data: breast-cancer biopsies (Wisconsin, in scikit-learn), 30 measurements each.\n"
+        f"Malignant rows are the outliers. Only {outliers} of the 212 are kept, so that they are\n"
+        f"as rare as outliers usually are: about one for every ten of the {benign} benign rows.\n",
+        "ROC-AUC of each hospital's rows (1 is perfect, 0.5 is chance), scored by\n",
+        TextTable(headers, rows),
         "\nMerged counts equal the counts of all data in one place, to the bit, in each of the\n"
         f"{facts['cells']:,} cells: no accuracy is lost by not pooling.\n"
         f"On its own, the {_SPLIT[-1][0]} takes its many outliers for normal. The others' counts\n"
         "show it what is common. The other hospitals lose a little with merged counts. Each\n"
         "hospital can combine its own rows with the others' counts, which is close to the better\n"
         "of both (docs/how-to/releases).\n"
-        "(The hospitals share exact counts: these contain no row, but are not private either.)"
-    )
+        "(The hospitals share exact counts: these contain no row, but are not private either.)",
+    ]
     if facts["report"] is not None:
-        yield f"\nWrote {facts['report']}: what the {_SPLIT[-1][0]} learns about its rows."
-    yield _NEXT
+        blocks.append(f"\nWrote {facts['report']}: what the {_SPLIT[-1][0]} learns about its rows.")
+    return [*blocks, _NEXT]

@@ -1,7 +1,7 @@
 """Home models on the command line: scores here and elsewhere, and what such a file holds."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph
 from hushtable.cli.rows import Rows
 from hushtable.cli.tables import SCORES, write_scores, write_table
 from hushtable.data.columns import as_column, texts_column
-from hushtable.data.readers import Reader, as_reader
+from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, numerals
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
@@ -57,7 +57,11 @@ class _Scored:
             self.found = home.scores(watch.reader)
             known = home.marginals is not None
             self.compared = home.column_differences(watch.reader) if known else None
-            self.beside = _beside(watch.reader, kept)
+            self.beside: dict[str, Any] = {}
+            if kept:
+                batches = (pa.record_batch(batch).select([*kept]) for batch in watch.reader.read())
+                table = pa.Table.from_batches(batches).combine_chunks()
+                self.beside = {name: table[name].combine_chunks() for name in kept}
             self.listed = home.outliers(watch.reader, n, self.found)
         self.kinds, self.source = Counter(self.found.kinds), reader.source
 
@@ -258,32 +262,29 @@ def learn_home(model: Path, path: Path, rows: Rows, target: Target, no_use: Any)
     return CommandResult(facts, words)
 
 
-def _beside(reader: Reader, kept: Sequence[str]) -> dict[str, Any]:
-    if not kept:
-        return {}
-    batches = [pa.record_batch(batch).select(list(kept)) for batch in reader.read()]
-    table = pa.Table.from_batches(batches).combine_chunks()
-    return {name: table[name].combine_chunks() for name in kept}
-
-
-def _blocks(scored: _Scored, target: Target) -> Iterator[Block]:
+def _blocks(scored: _Scored, target: Target) -> list[Block]:
     home, kinds = scored.home, scored.kinds
-    yield Paragraph([
+    words = [
         f"Scored {sum(kinds.values()):,} rows, compared with {home.n_rows:,} rows of this site and "
-        f"about {home.elsewhere.n_rows:,} rows of all other sites.",
-    ])  # fmt: skip
+        f"about {home.elsewhere.n_rows:,} rows of all other sites."
+    ]
     if scored.compared is not None:
-        yield Paragraph([shown(scored.compared.words)])
-    yield ""
-    yield TextTable(
-        ["kind", "meaning", "rows"],
-        [(kind, words, f"{kinds[kind]:,}") for kind, words in WORDS.items()],
-        left=2,
-    )
-    yield ""
+        words.append(shown(scored.compared.words))
     rows = scored.listed.slice(0, _SHOWN).to_pylist()
-    lines = [(f"{one['row']:,}", shown(one["words"])) for one in rows]
-    yield TextTable(["row", "why"], lines, left=2)
+    blocks: list[Block] = [
+        Paragraph(words),
+        "",
+        TextTable(
+            ["kind", "meaning", "rows"],
+            [(kind, words, f"{kinds[kind]:,}") for kind, words in WORDS.items()],
+            left=2,
+        ),
+        "",
+        TextTable(
+            ["row", "why"], [(f"{one['row']:,}", shown(one["words"])) for one in rows], left=2
+        ),
+    ]
     if scored.compared is None:
-        yield f"\n{_UNKNOWN}"
-    yield f"\nWrote {target}. It describes this site's rows: keep it where the rows are."
+        blocks.append(f"\n{_UNKNOWN}")
+    blocks.append(f"\nWrote {target}. It describes this site's rows: keep it where the rows are.")
+    return blocks
