@@ -72,7 +72,7 @@ def counts_lines(counts: Counts, kind: str, threshold: Any) -> dict[str, str]:
             "no: its threshold may come from local rows; send the release instead"
         )
     else:
-        lines |= {N_("May leave"): _("yes, as the ledger below states")} | signed_lines(counts)
+        lines |= {N_("May leave"): _("yes, as the ledger states")} | signed_lines(counts)
     return lines
 
 
