@@ -225,7 +225,7 @@ class Reader:
 
     @property
     def passes(self) -> "Passes":
-        """What starts passes over the rows, with its faster ways."""
+        """The starter of passes over the rows, with its faster ways."""
         return self.read if isinstance(self.read, Passes) else Passes(self.read)
 
     @property
