@@ -47,16 +47,20 @@ def text(*below, rows=ROWS, names=NAMES, end="\n"):
     return end.join(lines) + end
 
 
-def book(path, rows):
+def book(path, rows, hidden=(), columns=None):
     with xlsxwriter.Workbook(str(path)) as workbook:
         sheet = workbook.add_worksheet("Sheet")
         for i, row in enumerate(rows):
             for j, value in enumerate(row):
                 if value is not None:
                     sheet.write(i, j, value)
+        for i in hidden:
+            sheet.set_row(i, None, None, {"hidden": True})
+        if columns is not None:
+            sheet.set_column(columns, None, None, {"hidden": True})
 
 
-def opendocument(path, rows):
+def opendocument(path, rows, hidden=()):
     urn = "urn:oasis:names:tc:opendocument:xmlns"
 
     def cell(value):
@@ -68,7 +72,11 @@ def opendocument(path, rows):
             kind = f'office:value-type="float" office:value="{value}"'
         return f"<table:table-cell {kind}><text:p>{escape(str(value))}</text:p></table:table-cell>"
 
-    lines = "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in rows)
+    lines = "".join(
+        "<table:table-row" + ' table:visibility="filter"' * (i in hidden) + ">"
+        + "".join(map(cell, row)) + "</table:table-row>"
+        for i, row in enumerate(rows)
+    )  # fmt: skip
     content = (
         f'<office:document-content xmlns:office="{urn}:office:1.0" xmlns:text="{urn}:text:1.0" '
         f'xmlns:table="{urn}:table:1.0"><office:body><office:spreadsheet>'
@@ -423,6 +431,22 @@ def test_tables_side_by_side(tmp_path):
         ],
     )
     assert n_rows(path) == 40
+
+
+def test_hidden_rows_and_columns_are_read_and_said(tmp_path):
+    path, rows = tmp_path / "a.xlsx", [NAMES, *ROWS]
+    for hidden, columns, says in (
+        ((), None, ()),
+        ((7,), None, ("1 hidden row is read",)),
+        ((7, 9), "B:B", ("2 hidden rows and hidden column B are read",)),
+        ((), "B:XFD", ("hidden columns B, C, D are read",)),
+        ((50,), "G:XFD", ()),
+    ):
+        book(path, rows, hidden, columns)
+        assert read(path).found == says
+        assert n_rows(path) == 40
+    opendocument(tmp_path / "a.ods", rows, hidden=(1, 2, 30))
+    assert read(tmp_path / "a.ods").found == ("3 hidden rows are read",)
 
 
 def test_lines_are_left_out_where_nobody_is_asked(tmp_path):

@@ -253,7 +253,7 @@ class Text(io.RawIOBase):
                 raise _nul(self._source, line)
             lines = lines.replace(b"\0", _SUBSTITUTE)
         self._ready += self._without_again(lines) if self._again and self._again in lines else lines
-        self.ends += len(line_ends(lines))
+        self.ends += int(np.count_nonzero(np.frombuffer(lines, np.uint8) == ord("\n")))
 
     def _without_again(self, lines: bytes) -> bytes:
         kept = []

@@ -18,9 +18,12 @@ from hushtable.data.readers.dialect import Header, Record, check_once, find_head
 from hushtable.data.readers.memory import arrow
 from hushtable.data.readers.reader import FileLayout, Reader, as_name
 from hushtable.data.readers.sheet_parts import (
+    Hidden,
     cell,
     column_number,
     errors,
+    hidden,
+    hidden_words,
     letters,
     opendocument_errors,
     parts,
@@ -51,8 +54,10 @@ _DAMAGED = (
 _SAVE = "open it and save it as .xlsx"
 
 
-def cells_of(path: Path, wanted: str | None, *, asked: bool = True) -> tuple[str, Cells, list[Any]]:
-    """Return the name of a sheet, its cells, and its merged cells.
+def cells_of(
+    path: Path, wanted: str | None, *, asked: bool = True
+) -> tuple[str, Cells, list[Any], Hidden]:
+    """Return the name of a sheet, its cells, merged cells, and hidden rows and columns.
 
     ``wanted`` may end in columns, as in ``Sheet1!A:F``: then cells of other columns are empty. A
     formula without a value is refused if a person is ``asked``, and otherwise missing.
@@ -78,6 +83,7 @@ def cells_of(path: Path, wanted: str | None, *, asked: bool = True) -> tuple[str
             )
         elif asked and not files:
             _check_texts(path, sheet.name, cells)
+        gone = hidden(path, sheet.name)
     except (DataError, UsageError):
         raise
     except calamine.PasswordError:
@@ -90,7 +96,7 @@ def cells_of(path: Path, wanted: str | None, *, asked: bool = True) -> tuple[str
         before = [""] * columns.start
         cells = [before + row[columns] for row in cells]
         merged = [(a, b) for a, b in merged if columns.start <= a[1] and b[1] < columns.stop]
-    return sheet.name, cells, merged
+    return sheet.name, cells, merged, gone
 
 
 def _of_columns(wanted: str | None, names: Sequence[str]) -> tuple[str | None, slice | None]:
@@ -205,8 +211,9 @@ class _Sheet:
     name: str
     #: By row, then by column, from the first of the sheet on; "" is an empty cell.
     cells: Cells
-    #: Corners of merged cells.
+    #: Corners of merged cells; and what is hidden.
     merged: Sequence[Any]
+    hidden: Hidden
     #: Numbers of the columns that hold anything, and of the rows below the names that do.
     columns: list[int]
     places: list[int]
@@ -216,7 +223,7 @@ class _Sheet:
 
     @classmethod
     def of(cls, path: Path, layout: FileLayout) -> "_Sheet":
-        name, cells, merged = cells_of(path, layout.sheet, asked=layout.unasked is None)
+        name, cells, merged, gone = cells_of(path, layout.sheet, asked=layout.unasked is None)
         where, start = f"{path}: sheet {name!r}", layout.skip_lines or 0
         width = max(map(len, cells), default=0)
         columns = [j for j in range(width) if any(row[j] != "" for row in cells[start:])]
@@ -235,7 +242,7 @@ class _Sheet:
                 f"{where} has {len(below):,} rows below the names, and --read "
                 f"skip_footer={layout.footer} leaves out all of them: lower it"
             )
-        sheet = cls(path, layout, name, cells, merged, columns, places, header, where, found)
+        sheet = cls(path, layout, name, cells, merged, gone, columns, places, header, where, found)
         if below[len(places) :]:
             n, begins = len(below) - len(places), sheet.words(below[len(places)])
             found.append(left_out_words(n, begins))
@@ -267,7 +274,7 @@ class _Sheet:
             place=lambda row: _(
                 "row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(self.name)
             ),
-            found=tuple(self.found),
+            found=(*self.found, *hidden_words(self.hidden, places, order)),
         )
 
     def check(self) -> None:

@@ -1,16 +1,22 @@
-"""Files within a workbook: errors, and formulas without values, which calamine reads as empty."""
+"""Files within a workbook: errors, formulas without values, hidden rows and columns."""
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 from xml.etree import ElementTree
 
 from hushtable.errors import DataError
+from hushtable.language import _, ngettext
 
 _ERROR_OR_FORMULA = (b't="e"', b"t='e'", b"<f>", b"<f ", b"<f/", b":f>", b":f ", b":f/")
+_HIDDEN = (b'hidden="1"', b'hidden="true"', b"hidden='1'", b"hidden='true'")
 #: The attribute in which LibreOffice states that a formula failed.
 _CALC = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}value-type"
+#: Number of rows of the largest sheets.
+_MOST = 1 << 20
+_OPENDOCUMENT_HIDDEN = (b':visibility="collapse"', b':visibility="filter"')
 
 
 def parts(path: Path) -> list[str]:
@@ -56,6 +62,86 @@ def errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, s
                             f"{path}: sheet {sheet!r}: {cell(row, column)} holds a formula whose "
                             "value was never calculated: open it in Excel or LibreOffice, and save"
                         )
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Numbers, from 0, of the rows and columns that a sheet does not show."""
+
+    rows: frozenset[int] = frozenset()
+    columns: frozenset[int] = frozenset()
+
+
+def hidden_words(gone: Hidden, rows: Sequence[int], columns: Sequence[int]) -> tuple[str, ...]:
+    """Return words on hidden rows and columns of a sheet that are read."""
+    n_rows = len(gone.rows.intersection(rows))
+    names = [letters(j) for j in columns if j in gone.columns]
+    rows_too = ngettext("%(n)s hidden row", "%(n)s hidden rows", n_rows)
+    parts = [rows_too] if n_rows else []
+    if names:
+        more = _(" and %(n)s more", n=len(names) - 5) if len(names) > 5 else ""
+        listed = ", ".join(names[:5]) + more
+        parts.append(
+            ngettext(
+                "hidden column %(names)s", "hidden columns %(names)s", len(names), names=listed
+            )
+        )
+    words = ngettext("%(what)s is read", "%(what)s are read", n_rows + len(names),
+                     what=_(" and ").join(parts))  # fmt: skip
+    return (words,) if parts else ()
+
+
+def hidden(path: Path, sheet: str) -> Hidden:
+    """Return the hidden rows and columns of a sheet; unknown for an old .xls."""
+    files = parts(path)
+    if not files:
+        return Hidden()
+    with zipfile.ZipFile(path) as archive:
+        excel = "xl/workbook.xml" in files
+        part = _part(archive, sheet) if excel else "content.xml"
+        with archive.open(part) as file:
+            if not _has(file, _HIDDEN if excel else _OPENDOCUMENT_HIDDEN):
+                return Hidden()
+        with archive.open(part) as file:
+            return _hidden_of_excel(file) if excel else _hidden_of_opendocument(file, sheet)
+
+
+def _hidden_of_excel(file: IO[bytes]) -> Hidden:
+    rows: set[int] = set()
+    columns: set[int] = set()
+    row = -1
+    for _event, element in ElementTree.iterparse(file):
+        tag, gone = element.tag.rpartition("}")[2], element.get("hidden") in ("1", "true")
+        if tag == "row":
+            row = int(element.get("r", row + 2)) - 1
+            if gone:
+                rows.add(row)
+            element.clear()
+        elif tag == "col" and gone:
+            last = min(int(element.get("max", 1)), _MOST)
+            columns.update(range(int(element.get("min", 1)) - 1, last))
+    return Hidden(frozenset(rows), frozenset(columns))
+
+
+def _hidden_of_opendocument(file: IO[bytes], sheet: str) -> Hidden:
+    found: dict[str, set[int]] = {"row": set(), "column": set()}
+    at = dict.fromkeys(found, 0)
+    inside = False
+    for event, element in ElementTree.iterparse(file, ("start", "end")):
+        tag = element.tag.rpartition("}")[2]
+        keys = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
+        if tag == "table" and event == "start":
+            inside = keys.get("name") == sheet
+        kind = tag.removeprefix("table-")
+        if event == "start" or kind not in found:
+            continue
+        if inside:
+            times = int(keys.get(f"number-{kind}s-repeated", 1))
+            if keys.get("visibility") in ("collapse", "filter"):
+                found[kind].update(range(at[kind], min(at[kind] + times, _MOST)))
+            at[kind] += times
+        element.clear()
+    return Hidden(frozenset(found["row"]), frozenset(found["column"]))
 
 
 def _has(file: IO[bytes], words: tuple[bytes, ...]) -> bool:
