@@ -365,9 +365,7 @@ PAGES = {
         },
     ),
     "docs/benchmarks/accuracy.md": Page(),
-    "docs/tutorials/one-table.md: A ranked list with reasons": Page(
-        needs=("pandas", *LOOKS), slow=True
-    ),
+    "docs/tutorials/one-table.md: A ranked list with reasons": Page(needs=("pandas",), slow=True),
     "docs/tutorials/one-table.md: Unusual for its ward": Page(),
     "docs/tutorials/one-table.md: Unusual for the same patient": Page(),
     "docs/tutorials/one-table.md: Columns that follow from each other": Page(needs=("pandas",)),

@@ -2,16 +2,21 @@
 
 import html
 import json
+import re
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from desk_helpers import Browser, no_style_or_script, words
-from hushtable import HushTable
+from hushtable import Feature, HushTable
+from hushtable.data import read
 from hushtable_desk import watching
+from hushtable_desk.changes import changes
 from hushtable_desk.folder import key_of
-from hushtable_desk.watching import dates_of, months_and_drift
+from hushtable_desk.listing import key_of as column_key
+from hushtable_desk.watching import dates_of, months_and_changes, watch_commands
 
 EVIL = "<script>alert(1)</script>"
 NAME = "visits.csv"
@@ -135,8 +140,70 @@ def test_a_month_that_moved_is_beyond_chance(tmp_path):
     table = rows(4_000)
     may = table["date"] >= "2025-05"
     table.loc[may, "age"] += 40
-    text = words(folder_of(tmp_path, table).get(f"{PAGE}/watch"))
-    assert "beyond what chance explains" in text
+    table.loc[may & (table["age"] > 92), "weight"] = np.nan
+    table.loc[may, "ward"] = "a"
+    page = folder_of(tmp_path, table).get(f"{PAGE}/watch")
+    text = words(page)
+    assert re.search(r"age is higher: its median is \d\d\S* before, [45]\d", text)
+    assert re.search(r"weight is missing in \d\d\.\d% of the rows; before, in 0\.0%", text)
+    assert re.search(r"ward: “a” is in 100\.0% of the rows; before, in 3\d\.\d%", text)
+    assert f'href="{PAGE}/rows?column={column_key("age")}"' in page
+
+
+def test_dates_that_end_today_are_no_change(tmp_path):
+    table = rows(2_000, "2024-06-01", "2025-05-20")
+    table.to_csv(tmp_path / NAME, index=False)
+    HushTable(random_state=0).fit(read(tmp_path / NAME)).save(tmp_path / "visits.hush")
+    browser = Browser(tmp_path)
+    opened = browser.desk.table(key_of(NAME))
+    opened.use("visits.hush")
+    text = words(browser.get(f"{PAGE}/watch"))
+    assert "Nothing changed beyond what chance explains" in text
+    months, _ = months_and_changes(opened, opened.judging, dates_of(opened)[0])
+    shares = [unusual / n for n, unusual in months.counts.values()]
+    assert max(shares) < 2 * np.median(shares)
+    once, line = watch_commands(opened, opened.judging)
+    assert "hushtable fit visits.csv --columns age,weight,ward -o visits.watched.hush" in once
+    assert html.escape(once) in browser.get(f"{PAGE}/watch")
+    assert "--model visits.watched.hush" in line
+
+
+FEATURES = [
+    *(Feature.numeric(f"x{j}", low=-5, high=5) for j in range(10)),
+    Feature.categorical("ward", ["a", "b", "c"]),
+]
+
+
+def sample(rng, n, shift=0.0):
+    columns = {f"x{j}": rng.normal(size=n) for j in range(10)}
+    columns["x0"] = columns["x0"] + shift
+    columns["x1"] = columns["x1"].round()
+    columns["x2"] = np.where(rng.random(n) < 0.05, np.nan, columns["x2"])
+    columns["ward"] = rng.choice(["a", "b", "c"], n, p=[0.5, 0.45, 0.05])
+    table = pa.table({name: pa.array(x, from_pandas=True) for name, x in columns.items()})
+    return table, rng.random(n) < 0.02
+
+
+def found(rng, n_before, n_after, shift=0.0):
+    (before, earlier), (after, now) = sample(rng, n_before), sample(rng, n_after, shift)
+    return changes(FEATURES, before, after, (earlier, now))
+
+
+@pytest.mark.parametrize("n", [100, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sizes", [(3_000, 500), (100, 40)])
+def test_quiet_tables_raise_at_most_one_alarm_in_a_hundred(n, sizes):
+    rng = np.random.default_rng(65)
+    alarms = sum(bool(found(rng, *sizes)) for _ in range(n))
+    print(f"{alarms} alarms in {n} quiet tables of {sizes} rows")
+    assert alarms <= n // 100
+
+
+def test_a_shift_of_half_a_standard_deviation_in_one_of_ten_columns_is_found():
+    rng = np.random.default_rng(66)
+    first = [found(rng, 3_000, 500, 0.5) for _ in range(25)]
+    hits = sum(bool(one) and one[0].column == "x0" for one in first)
+    print(f"found in {hits} of 25 first months of 500 rows")
+    assert hits >= 0.8 * 25
 
 
 def test_without_an_earlier_year_all_earlier_rows_are_compared(tmp_path):
@@ -160,16 +227,14 @@ def test_models_that_the_desk_fits_can_be_watched(tmp_path, said):
     opened.fit().wait()
     text = words(browser.get(f"{PAGE}/watch"))
     assert "May 2025" in text
-    assert "Drift was not measured" not in text
-    assert "beyond what chance explains" in text
-    assert ("within month" in text) == ("month" in said.get("context", ()))
+    assert "age is higher" in text
 
 
 def test_without_a_threshold_the_listed_rows_are_the_unusual_ones(browser):
     opened = browser.desk.table(key_of(NAME))
     opened.judging.model = opened.judging.model._replace(threshold=float("nan"))
     assert "The model has no threshold" in words(browser.get(f"{PAGE}/watch"))
-    months, _ = months_and_drift(opened, opened.judging, dates_of(opened)[0])
+    months, _ = months_and_changes(opened, opened.judging, dates_of(opened)[0])
     assert months.unusual.sum() == len(opened.judging.listing.lines)
 
 
@@ -181,7 +246,7 @@ def test_counted_months_are_remembered(browser, monkeypatch):
 
 def test_a_single_month_has_no_earlier_rows(tmp_path):
     browser = folder_of(tmp_path, rows(300, "2025-02-01", "2025-02-20"))
-    assert "there are no earlier rows" in words(browser.get(f"{PAGE}/watch"))
+    assert "There are too few rows to compare" in words(browser.get(f"{PAGE}/watch"))
 
 
 def test_a_table_without_dates_says_so(tmp_path):
@@ -202,7 +267,8 @@ def test_another_column_of_dates_is_chosen_by_the_address(tmp_path):
 
 def test_without_alerts_a_line_for_cron_is_shown(browser, tmp_path):
     text = html.unescape(words(browser.get(f"{PAGE}/watch")))
-    assert "hushtable watch visits.csv --model visits.hush --fail-above 0.02,drift" in text
+    assert "hushtable watch visits.csv --model visits.hush --fail-above drift" in text
+    assert "fits a model without dates" not in text
 
 
 def watch_run(**changes):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow as pa
 from markupsafe import Markup
 from numpy.typing import NDArray
 from starlette.concurrency import run_in_threadpool
@@ -21,21 +22,22 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from hushtable import HushTable
 from hushtable.charts.lines import ChartLine, LineChart
-from hushtable.counts.sketch import count_here
 from hushtable.data.columns import as_numbers, is_text
-from hushtable.data.readers import Reader
+from hushtable.data.layout_file import joined
+from hushtable.data.readers import Batch, Reader
+from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import plain_texts
-from hushtable.data.weights import Numbered
-from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_drift
 from hushtable.errors import DataError, HushTableError, UsageError, explain
-from hushtable.language import N_, WORDS, spoken
-from hushtable.streams import Drift
+from hushtable.language import N_, spoken
+from hushtable_desk.changes import FEWEST, Change, changes
 from hushtable_desk.folder import Folder
 from hushtable_desk.judging import JudgedRows
 from hushtable_desk.language import _
 from hushtable_desk.listing import Line
+from hushtable_desk.listing import key_of as column_key
 from hushtable_desk.pages import desk_of
 from hushtable_desk.tables import Table
 
@@ -49,8 +51,8 @@ _MONTHS = (
 _YEARS, _LAST, _WIDTH = 4, 12, 640.0
 #: Month of rows without a point in time.
 _UNDATED = np.iinfo(np.int64).min
-#: Rows for estimating the effect of chance, and earlier rows that are compared at most.
-_SAMPLED, _EARLIER = 500, 200_000
+#: Earlier rows that are compared at most.
+_EARLIER = 200_000
 #: Bytes that identify a file of lines, to which rows are appended.
 _BEGINNING, _OF_LINES = 1 << 16, (".csv", ".tsv", ".txt", ".jsonl", ".ndjson")
 #: The log of `hushtable watch`, and the bytes and runs of it that are read.
@@ -234,22 +236,36 @@ def _month(number: int) -> str:
 
 
 def counted_months(table: Table, judging: JudgedRows, one: ColumnUnderstanding) -> Months:
-    """Return the rows of a table by the month in a column of dates, in one pass over them."""
+    """Return the rows of a table by the month in a column of dates.
+
+    Columns of time do not make a row unusual here, since each month has values of them that no
+    earlier month has: if the table's model has such features, one without them is fitted.
+    """
+    rows, months, start = _opened(table, judging, [one.name]), [], 0
+    for batch in rows.read():
+        months.append(_months_of(rows, batch, one, start))
+        start += len(batch)
     scorer, threshold = judging.review.scorer, judging.model.threshold
-    listed = np.array([line.number for line in judging.listing.lines])
-    reader = _opened(table, judging, [one.name])
+    schema, context = scorer.plan.schema, scorer.plan.context
+    timeless = timeless_features(schema)
+    if len(timeless) < len(schema) and timeless and not context and not table.said.entity:
+        part = rows.select([feature.name for feature in timeless])
+        part = replace(part, reading=None, keep=())  # their values are read already
+        detector = HushTable(random_state=0, n_jobs=-1).fit(part)
+        scores, threshold = detector.score_samples(part), float(detector.offset_)
+    else:
+        scores = scorer.score(_opened(table, judging), n_jobs=-1)
+    if math.isnan(threshold):
+        listed = [line.number for line in judging.listing.lines]
+        unusual = np.isin(np.arange(len(scores)), listed)
+    else:
+        unusual = scores < threshold
+    return Months(np.concatenate(months), unusual)
 
-    def found(item: Numbered) -> tuple[Ints, NDArray[np.bool_]]:
-        start, batch, _ = item
-        if isinstance(batch, np.ndarray):
-            raise DataError(f"{table.name} has no column {one.name!r}")
-        months = _month_numbers(batch.column(one.name), one, start)
-        if math.isnan(threshold):
-            return months, np.isin(np.arange(start, start + len(batch)), listed)
-        return months, scorer.scored(item)[1] < threshold
 
-    both = list(scorer.mapped(reader, found, -1, reader.keep))
-    return Months(*(np.concatenate([part[k] for part in both]) for k in (0, 1)))
+def timeless_features(schema: Schema) -> list[Feature]:
+    """Return the features that are no points in time, and no parts of them."""
+    return [one for one in schema.features if one.unit != DATE and not one.cyclic]
 
 
 def _opened(table: Table, judging: JudgedRows, keep: Sequence[str] = ()) -> Reader:
@@ -259,6 +275,12 @@ def _opened(table: Table, judging: JudgedRows, keep: Sequence[str] = ()) -> Read
     beside = [name for name in dict.fromkeys([*keep, *ruled]) if name not in schema.names]
     options = replace(table.said, drop=(), context=()).options()
     return options.open_as(str(table.path), schema, judging.model.reading, beside)
+
+
+def _months_of(rows: Reader, batch: Batch, one: ColumnUnderstanding, start: int) -> Ints:
+    if isinstance(batch, np.ndarray):
+        raise DataError(f"{rows.source} has no column {one.name!r}")
+    return _month_numbers(batch.column(one.name), one, start)
 
 
 def _month_numbers(column: Any, one: ColumnUnderstanding, start: int) -> Ints:
@@ -275,12 +297,12 @@ def _month_numbers(column: Any, one: ColumnUnderstanding, start: int) -> Ints:
     return np.where(dated, whole.astype("datetime64[M]").astype(np.int64), _UNDATED)
 
 
-# --- drift of the last month ----------------------------------------------------------------------
+# --- changes in the last month --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class MonthDrift:
-    """The distance of the last month from earlier rows, and the effect of chance.
+class MonthChanges:
+    """What changed in the last month beyond chance, compared with earlier rows.
 
     ``against`` is "same" for the same month of earlier years, "all" for all earlier rows.
     """
@@ -289,74 +311,52 @@ class MonthDrift:
     n_rows: int
     n_before: int
     against: str
-    drift: Drift | None
-    why: str
+    changes: list[Change]
 
     @classmethod
-    def of(cls, table: Table, judging: JudgedRows, months: Months) -> "MonthDrift":
+    def of(cls, table: Table, judging: JudgedRows, months: Months) -> "MonthChanges":
         """Compare the last month of a table with the rows before it."""
         last = np.flatnonzero(months.months == months.last)
         before, against = months.before()
-        found, why = None, _("there are no earlier rows")
-        if len(before):
-            found, why = _compared(table, judging, before, last)
-        name = _month(months.last)
-        return cls(name, len(last), len(before), against, found, why)
+        # Of very many earlier rows, evenly spaced ones are sufficient and faster.
+        before = before[:: max(1, -(-len(before) // _EARLIER))]
+        found: list[Change] = []
+        if min(len(before), len(last)) >= FEWEST:
+            reader = _opened(table, judging)
+            features = timeless_features(judging.model.scorer.plan.schema)
+            earlier, now = (_table(reader.take(some)) for some in (before, last))
+            unusual = months.unusual[before], months.unusual[last]
+            found = changes(features, earlier, now, unusual)
+        return cls(_month(months.last), len(last), len(before), against, found)
 
     @property
-    def words(self) -> str:
-        """The drift in sentences; empty if there is none."""
-        return "" if self.drift is None else drift_words(self.drift)
-
-    @property
-    def columns(self) -> list[tuple[str, float, float]]:
-        """Columns that moved more than by chance: drift and its level."""
-        if self.drift is None:
-            return []
-        levels = self.drift.feature_levels
-        return [
-            (name, self.drift.features[name], levels[name]) for name in self.drift.beyond_chance
-        ]
-
-    @property
-    def by_chance(self) -> int:
-        """The approximate largest number of columns that would move more by chance alone."""
-        return 0 if self.drift is None else math.ceil(len(self.drift.features) / 20)
+    def is_enough(self) -> bool:
+        """Whether there are enough rows to compare."""
+        return min(self.n_rows, self.n_before) >= FEWEST
 
 
-def _compared(
-    table: Table, judging: JudgedRows, before: Ints, after: Ints
-) -> tuple[Drift | None, str]:
-    """Return the drift from some row numbers to others; or None and the reason."""
-    counted = of_all_rows(judging.model.scorer.sketch)
-    if why := why_no_drift(judging.model.scorer.sketch):
-        return None, WORDS.say(why)
-    # With very many earlier rows, evenly spaced ones are sufficient and faster.
-    before = before[:: -(-len(before) // _EARLIER)]
-    reader = _opened(table, judging)
-    try:
-        sides = [count_here(counted.plan, reader.take(rows), n_jobs=-1) for rows in (before, after)]
-        rows = np.sort(np.concatenate([before, after]))
-        sample = None
-        if len(rows) >= 4 and not counted.plan.context:
-            sample = reader.take(rows[:: -(-len(rows) // _SAMPLED)])
-        found = measured(sides[0], sides[1], sample)
-    except UsageError as error:
-        return None, str(error)
-    return found, "" if found is not None else _("there are too few rows")
+def _table(reader: Reader) -> pa.Table:
+    names = list(reader.names or ())
+    batches = (
+        pa.RecordBatch.from_arrays([pa.array(column) for column in batch.T], names)
+        if isinstance(batch, np.ndarray)
+        else batch
+        for batch in reader.read()
+    )
+    return pa.Table.from_batches(batches)
 
 
 # --- cached counts --------------------------------------------------------------------------------
 
 _lock = threading.Lock()
-#: Months and drift by scored rows (of one state of a file), column of dates, rules, and language.
-_seen: WeakKeyDictionary[JudgedRows, dict[Any, tuple[Months, MonthDrift]]] = WeakKeyDictionary()
+#: Months and changes by scored rows (of one state of a file), column of dates, rules, and language.
+_seen: WeakKeyDictionary[JudgedRows, dict[Any, tuple[Months, MonthChanges]]] = WeakKeyDictionary()
 
 
-def months_and_drift(
+def months_and_changes(
     table: Table, judging: JudgedRows, one: ColumnUnderstanding
-) -> tuple[Months, MonthDrift | None]:
-    """Return the rows of a table by month and the drift of the last; the first call counts."""
+) -> tuple[Months, MonthChanges | None]:
+    """Return the rows of a table by month and the changes in the last; the first call counts."""
     key = one.name, one.reading, id(judging.review.scorer), spoken()
     with _lock:
         found = _seen.setdefault(judging, {})
@@ -368,7 +368,7 @@ def months_and_drift(
             months = counted_months(table, judging, one)
             if not months.counts:
                 return months, None
-            found[key] = months, MonthDrift.of(table, judging, months)
+            found[key] = months, MonthChanges.of(table, judging, months)
         return found[key]
 
 
@@ -428,12 +428,23 @@ def _is_about(run: dict[str, Any], table: Table, plan_id: str) -> bool:
     return run.get("plan_id") == plan_id or table.name in named
 
 
-def watch_command(table: Table) -> str:
-    """Return a line for cron that watches a table, and fails if something exceeds limits."""
-    folder, name, model = map(shlex.quote, (str(table.folder.path), table.name, table.model))
-    command = f"hushtable watch {name} --model {model} --fail-above 0.02,drift -o watched"
+def watch_commands(table: Table, judging: JudgedRows) -> tuple[str, str]:
+    """Return a command to type once, if needed, and a line for cron that watches a table.
+
+    The first one fits a model without times, whose drift would otherwise be beyond chance whenever
+    time passes. The second one fails if the new rows drifted.
+    """
+    schema, model, once = judging.model.scorer.plan.schema, table.model, ""
+    timeless = [feature.name for feature in timeless_features(schema)]
+    if len(timeless) < len(schema) and timeless and not judging.model.scorer.plan.context:
+        model = f"{Path(table.name).stem}.watched.hush"
+        settings = replace(table.said, drop=(), context=(), time=None, entity=None)
+        options = replace(settings.options(), columns=joined(timeless)).words()
+        once = shlex.join(["hushtable", "fit", table.name, *options, "-o", model])
+    folder, name, quoted = map(shlex.quote, (str(table.folder.path), table.name, model))
+    command = f"hushtable watch {name} --model {quoted} --fail-above drift -o watched"
     # For cron, a percent sign ends a command.
-    return f"0 6 * * * cd {folder} && {command}".replace("%", "\\%")
+    return once, f"0 6 * * * cd {folder} && {command}".replace("%", "\\%")
 
 
 # --- pages ----------------------------------------------------------------------------------------
@@ -456,19 +467,19 @@ def watch_page(request: Request) -> Response:
     dates = dates_of(table)
     asked = request.query_params.get("time")
     chosen = next((one for one in dates if one.name == asked), dates[0] if dates else None)
-    months, drift, error = None, None, ""
+    months, changed, error = None, None, ""
     if chosen is not None:
         try:
-            months, drift = months_and_drift(table, judging, chosen)
+            months, changed = months_and_changes(table, judging, chosen)
         except HushTableError as failed:
             error = str(failed)
     return desk.page(
         request, "watch.html", table=table, here="watch", visit=SinceVisit.of(table, judging),
         is_changed=judging.is_changed, is_gone=not table.path.is_file(), dates=dates,
-        chosen=chosen, months=months, drift=drift, error=error,
+        chosen=chosen, months=months, changed=changed, error=error,
         has_threshold=not math.isnan(judging.model.threshold),
         logs=watch_logs(desk.folder, table, judging.model.scorer.plan.plan_id),
-        command=watch_command(table),
+        commands=watch_commands(table, judging), column_key=column_key,
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """JSON that holds everything that determines a row's score, for readers in other languages.
 
-The page on export describes it, entry by entry; ``docs/hushtable-model-2.schema.json`` is its
+The page on the file format describes it; ``docs/hushtable-model-2.schema.json`` is its
 JSON Schema. ``examples/hushtable.mjs`` reads it.
 """
 

@@ -15,7 +15,7 @@ from hushtable import plugins
 from hushtable.data.calendar import sources
 from hushtable.data.history import History
 from hushtable.data.labels import fold
-from hushtable.data.layout_file import entry, read_entries
+from hushtable.data.layout_file import OPTIONS, entry, read_entries
 from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader, found_name, near_names
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
@@ -106,6 +106,19 @@ class RowOptions:
         return cls(
             **entries | {name: one for name, one in given.items() if one not in (None, [], ())}
         )
+
+    def words(self) -> list[str]:
+        """Return these options as words of a command line."""
+        words: list[str] = []
+        for one in fields(self):
+            name, value = one.name.rstrip("_"), getattr(self, one.name)
+            if value in (None, False):
+                continue
+            if name in OPTIONS:
+                words += [f"--{name}", ",".join(value) if name == "as" else value]
+            else:
+                words += ["--read", f"{name}={str(value).lower() if value is True else value}"]
+        return words
 
     def layout_lines(self) -> list[str]:
         """Return the lines of a layout file with these options."""
