@@ -111,6 +111,13 @@ def test_zeros_far_from_all_others_are_asked_about():
     )
 
 
+def test_codes_in_many_rows_stay_an_option():
+    texts = [f"{20 + k % 37},{k % 10}" for k in range(300)]
+    texts[::4] = ["-999"] * 75
+    one = column(texts)
+    assert (one.doubt.kind, one.options) == ("codes", (("missing", "-999"),))
+
+
 def test_a_doubt_without_an_option_shows_rows_of_the_file(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x;y\n" + "".join(f"{k},5;{k}\n" for k in range(60)) + "1,066,000;7\n8,5;9\n")

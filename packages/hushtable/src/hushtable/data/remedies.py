@@ -135,13 +135,17 @@ def _trial(
     kind = "date" if read.kind == "date" else "number"
     if options[0][0] == "as":
         lost.n = max(lost.n, n_lost(facts, kind, read.dates))
-    digits = options[0][0] == "as" or all(re.search(r"\d", text) for text in lost.rows)
     most = (_LOST_DATES if kind == "date" else _LOST) * facts.n
+    are_values = options[0][0] == "as" or all(re.search(r"\d", text) for text in lost.rows)
+    are_codes = one.doubt is not None and one.doubt.kind == "codes"  # which are no values
     with np.errstate(all="ignore"):
         scale = np.abs(np.log(np.abs(after / before)))
     moved = bool((scale[np.isfinite(scale)] >= np.log(_SCALE)).any()) and kind == "number"
     return _Trial(
-        lost, harms=bool(digits and lost.n > most) or moved or bool(np.isnan(after).all())
+        lost,
+        harms=(are_values and not are_codes and lost.n > most)
+        or moved
+        or bool(np.isnan(after).all()),
     )
 
 
