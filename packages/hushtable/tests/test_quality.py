@@ -10,12 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.data import read, table_quality, understand
-from hushtable.data.labels import key
 from hushtable.data.options import RowOptions
 from hushtable.data.readers import as_reader
-
-#: Letters that look like BEP.
-CYRILLIC = "\u0412\u0415\u0420"
 
 
 def quality(table, **options):
@@ -95,14 +91,7 @@ def test_one_row_is_nothing_odd():
     assert {one.kind for one in report.findings} == {"shape"}
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("ICU", "icu "), ("Köln", "Koln"), ("a  b", "a b"), ("m2", "m²"),
-        ("BEP", CYRILLIC), ("tot", "τοτ"), ("Straße", "STRASSE"), ("ward", "wa\u200brd"),
-        ("a b", "a\u00a0b"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("one", "other"), [("ICU", "icu "), ("a b", "a\u00a0b")])
 def test_labels_that_may_be_the_same(one, other):
     rows = ordinary(300).assign(ward=[one] * 210 + ["other"] * 80 + [other] * 3 + ["last"] * 7)
     [labels] = found(rows, "labels")
@@ -113,14 +102,6 @@ def test_labels_that_may_be_the_same(one, other):
     assert "(210 rows) and " in labels.words
     assert labels.words.endswith("This affects 3 rows.")
     assert labels.in_doubt
-
-
-@pytest.mark.parametrize(
-    ("one", "other"), [("µg", "mg"), ("が", "か"), ("A1", "A2"), ("Köln", "Kaln"), ("+", "-")]
-)
-def test_labels_that_are_not_the_same(one, other):
-    assert key(one) != key(other)
-    assert not found(ordinary(300).assign(ward=[one, other] * 150), "labels")
 
 
 @pytest.mark.parametrize(
