@@ -46,7 +46,7 @@ def test_list_and_pictures_say_the_same_of_each_value(seed):
     draw = Pictures(report.lowest.features, report.lowest.usual)
     for row in report.lowest.rows:
         words = listed[row.row].split("; ")
-        for reason in report.lowest.reasons(row):
+        for reason in row.reasons:
             assert reason.words in words
             if picture := draw.of(reason):
                 assert f'aria-label="{reason.words}"' in picture

@@ -1,4 +1,4 @@
-"""What changed in the columns of a table: tests of new rows against earlier ones."""
+"""Changes in the columns of a table: tests of new rows against earlier ones."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -302,7 +302,7 @@ def _month_numbers(column: Any, one: ColumnUnderstanding, start: int) -> Ints:
 
 @dataclass(frozen=True)
 class MonthChanges:
-    """What changed in the last month beyond chance, compared with earlier rows.
+    """Changes in the last month beyond chance, compared with earlier rows.
 
     ``against`` is "same" for the same month of earlier years, "all" for all earlier rows.
     """

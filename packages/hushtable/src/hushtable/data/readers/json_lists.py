@@ -148,7 +148,7 @@ def _whole(path: Path, text: str, first: str) -> Any:
         raise DataError(f"{path}: line 1: objects are nested too deeply: flatten them") from None
     except json.JSONDecodeError as error:
         is_cut = error.pos > len(text) - 16 or error.msg.startswith("Unterminated")
-        if is_cut and text.strip():
+        if is_cut and text.lstrip().startswith(("{", "[")):
             raise DataError(f"{path}: line {error.lineno}: {_CUT}") from None
         return None
     if text[end:].strip() and "\n" in text[:end]:
