@@ -67,7 +67,9 @@ def test_files_that_are_no_table(refused, readers, csv, command):
     refused(
         *arguments, csv("age,income,ward\n1,2,north\n3\n"), says="line 3 has 1 field, but needs 3"
     )
-    refused(*arguments, csv("no", "bad.json.gz"), says=["bad.json.gz", "line 1 is not one JSON object"])
+    refused(
+        *arguments, csv("no", "bad.json.gz"), says=["bad.json.gz", "line 1 is not one JSON object"]
+    )
     message = refused(*arguments, csv("age,income,ward\n1,2,north\n\x1b[2J\n"))
     assert "\x1b" not in message
 
