@@ -138,6 +138,10 @@ def _use(loaded: object) -> None:
     if plan.family.n_cells > _MOST_CELLS or len(plan.schema) > 300:
         return
     rows = _rows_for(plan.schema)
+    if plan.first_counts is not None and plan.gate_cell is None:  # of version 0.1: see dense_rows
+        if isinstance(loaded, Sketch):
+            Scorer(loaded).score(rows)
+        return
     if plan.purpose is Purpose.VERDICTS:
         _use_verdicts(plan, rows.slice(0, 2), loaded)
         return

@@ -251,7 +251,8 @@ def counted_months(table: Table, judging: JudgedRows, one: ColumnUnderstanding) 
     if len(timeless) < len(schema) and timeless and not context and not table.said.entity:
         part = rows.select([feature.name for feature in timeless])
         part = replace(part, reading=None, keep=())  # their values are read already
-        detector = HushTable(random_state=0, n_jobs=-1).fit(part)
+        detector = HushTable(random_state=0, n_jobs=-1)
+        detector.fit(part, schema=Schema(tuple(timeless), public=False))
         scores, threshold = detector.score_samples(part), float(detector.offset_)
     else:
         scores = scorer.score(_opened(table, judging), n_jobs=-1)

@@ -3,6 +3,7 @@
 import pytest
 
 from hushtable.data.layout_file import read_entries
+from hushtable.data.options import RowOptions
 from hushtable.errors import FileError, UsageError
 
 TABLE = "report\na;b;c\n" + "".join(f"{i},5;{i % 7};x{i % 3}\n" for i in range(60)) + "total;1;\n"
@@ -41,6 +42,12 @@ def test_a_file_takes_lists_and_tables_and_paths_beside_it(tmp_path):
         "drop": 'a,"b, c"', "as": "x=number", "query": str(tmp_path / "q.sql"), "skip_lines": 2,
         "sheet": "A!B:C",
     }  # fmt: skip
+
+
+def test_a_zero_is_an_entry():
+    options = RowOptions(skip_lines=0, skip_footer=0, no_header=False)
+    assert options.layout_lines() == ["skip_lines = 0", "skip_footer = 0"]
+    assert options.words() == ["--read", "skip_lines=0", "--read", "skip_footer=0"]
 
 
 def test_a_query_may_contain_what_separates_entries():

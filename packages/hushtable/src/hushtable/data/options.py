@@ -112,7 +112,7 @@ class RowOptions:
         words: list[str] = []
         for one in fields(self):
             name, value = one.name.rstrip("_"), getattr(self, one.name)
-            if value in (None, False):
+            if value is None or value is False:
                 continue
             if name in OPTIONS:
                 words += [f"--{name}", ",".join(value) if name == "as" else value]
@@ -125,7 +125,9 @@ class RowOptions:
         given = {one.name.rstrip("_"): getattr(self, one.name) for one in fields(self)}
         given["as"] = None if self.as_ is None else ",".join(self.as_)
         given["concepts"] = None if self.concepts is None else str(self.concepts.absolute())
-        return [entry(name, one) for name, one in given.items() if one not in (None, False)]
+        return [
+            entry(name, one) for name, one in given.items() if one is not None and one is not False
+        ]
 
     @cached_property
     def recipe(self) -> Any:
