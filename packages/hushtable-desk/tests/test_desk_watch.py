@@ -168,6 +168,21 @@ def test_dates_that_end_today_are_no_change(tmp_path):
     assert "--model visits.watched.hush" in line
 
 
+def test_dates_are_no_change_within_a_context_either(tmp_path):
+    table = rows(2_000, "2024-06-01", "2025-05-20")
+    table.to_csv(tmp_path / NAME, index=False)
+    opened = Browser(tmp_path).desk.table(key_of(NAME))
+    opened.say(context=("ward",))
+    opened.fit().wait()
+    assert "date" in opened.judging.model.scorer.plan.schema.names
+    months, changed = months_and_changes(opened, opened.judging, dates_of(opened)[0])
+    shares = [unusual / n for n, unusual in months.counts.values()]
+    assert max(shares) < 2 * np.median(shares)
+    assert changed.changes == []
+    once, _ = watch_commands(opened, opened.judging)
+    assert "--columns age,weight,ward --context ward -o visits.watched.hush" in once
+
+
 FEATURES = [
     *(Feature.numeric(f"x{j}", low=-5, high=5) for j in range(10)),
     Feature.categorical("ward", ["a", "b", "c"]),

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import stats
 
-from hushtable.data.columns import as_numbers, as_texts, is_text
+from hushtable.data.columns import as_numbers, as_texts
 from hushtable.data.schema import Feature, value_words
 from hushtable.language import percents
 from hushtable_desk.language import _
@@ -109,20 +109,10 @@ def _numbers(feature: Feature, before: pa.Array, after: pa.Array) -> tuple[float
 def _categories(feature: Feature, before: pa.Array, after: pa.Array) -> tuple[float, str]:
     if min(len(before), len(after)) < FEWEST:
         return 1.0, ""
-    sides = [
-        side if is_text(side.type) else as_texts(side, feature.name) for side in (before, after)
-    ]
-    names: list[str] = pc.unique(
-        pa.chunked_array([pc.cast(s, pa.string()) for s in sides])
-    ).to_pylist()
-    place = pa.array(names)
-    counts = np.array(
-        [
-            np.bincount(pc.index_in(pc.cast(side, pa.string()), place), minlength=len(names))
-            for side in sides
-        ],
-        np.float64,
-    )
+    texts = [pc.cast(as_texts(side, feature.name), pa.string()) for side in (before, after)]
+    names = pc.unique(pa.chunked_array(texts))
+    places = [np.asarray(pc.index_in(side, names)) for side in texts]
+    counts = np.array([np.bincount(side, minlength=len(names)) for side in places], np.float64)
     shares = counts / counts.sum(axis=1, keepdims=True)
     least = counts.sum(axis=0) * counts.sum(axis=1).min() / counts.sum()
     rare = least < _EXPECTED
@@ -135,5 +125,5 @@ def _categories(feature: Feature, before: pa.Array, after: pa.Array) -> tuple[fl
     earlier, now = (percents(f"{100 * side[k]:.1f}") for side in shares)
     return p, _(
         "%(column)s: “%(value)s” is in %(now)s of the rows; before, in %(earlier)s.",
-        column=feature.name, value=names[k], now=now, earlier=earlier,
+        column=feature.name, value=names[k].as_py(), now=now, earlier=earlier,
     )  # fmt: skip

@@ -1,7 +1,5 @@
 """One table of a desk: how it is read, how it was understood, and its fitted model."""
 
-import csv
-import io
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
@@ -10,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from hushtable.data.layout_file import joined
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.quality import TableQuality, understood_with_quality
 from hushtable.data.readers import Batch, Reader
@@ -57,11 +56,11 @@ class TableSettings:
         kinds = [f"{name}={kind}" for name, kind in self.kinds.items()]
         left_out = dict.fromkeys([*self.drop, *drop])
         return RowOptions(
-            drop=_joined(left_out) or None,
-            missing=_joined(self.missing) or None,
+            drop=joined(left_out) or None,
+            missing=joined(self.missing) or None,
             decimal=self.decimal,
             dates=self.dates,
-            as_=[_joined(kinds)] if kinds else None,
+            as_=[joined(kinds)] if kinds else None,
             encoding=self.encoding,
             delimiter=self.delimiter,
             no_header=self.no_header,
@@ -87,13 +86,6 @@ class TableSettings:
             return cls(**said)
         except (TypeError, ValueError) as error:
             raise UsageError(f"settings of a table cannot be {content!r}") from error
-
-
-def _joined(values: Iterable[str]) -> str:
-    """Return values for an option, separated by commas, and quoted if they hold one."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(values)
-    return line.getvalue()
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from starlette.routing import BaseRoute, Route
 from hushtable import HushTable
 from hushtable.data.columns import as_numbers, is_text
 from hushtable.data.layout_file import joined
-from hushtable.data.readers import Batch, Reader
+from hushtable.data.readers import Reader
 from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import plain_texts
@@ -243,16 +243,18 @@ def counted_months(table: Table, judging: JudgedRows, one: ColumnUnderstanding) 
     """
     rows, months, start = _opened(table, judging, [one.name]), [], 0
     for batch in rows.read():
-        months.append(_months_of(rows, batch, one, start))
+        if isinstance(batch, np.ndarray):
+            raise DataError(f"{table.name} has no column {one.name!r}")
+        months.append(_month_numbers(batch.column(one.name), one, start))
         start += len(batch)
     scorer, threshold = judging.review.scorer, judging.model.threshold
     schema, context = scorer.plan.schema, scorer.plan.context
-    timeless = timeless_features(schema)
-    if len(timeless) < len(schema) and timeless and not context and not table.said.entity:
-        part = rows.select([feature.name for feature in timeless])
+    watched = watched_features(schema, context)
+    if 0 < len(watched) < len(schema):
+        part = rows.select([feature.name for feature in watched])
         part = replace(part, reading=None, keep=())  # their values are read already
-        detector = HushTable(random_state=0, n_jobs=-1)
-        detector.fit(part, schema=Schema(tuple(timeless), public=False))
+        detector = HushTable(context=list(context) or None, random_state=0, n_jobs=-1)
+        detector.fit(part, schema=Schema(watched, public=False))
         scores, threshold = detector.score_samples(part), float(detector.offset_)
     else:
         scores = scorer.score(_opened(table, judging), n_jobs=-1)
@@ -264,9 +266,13 @@ def counted_months(table: Table, judging: JudgedRows, one: ColumnUnderstanding) 
     return Months(np.concatenate(months), unusual)
 
 
-def timeless_features(schema: Schema) -> list[Feature]:
-    """Return the features that are no points in time, and no parts of them."""
-    return [one for one in schema.features if one.unit != DATE and not one.cyclic]
+def watched_features(schema: Schema, context: Sequence[str] = ()) -> tuple[Feature, ...]:
+    """Return the features but for points in time and their parts, which stay in a context."""
+    return tuple(
+        one
+        for one in schema.features
+        if one.name in context or (one.unit != DATE and not one.cyclic)
+    )
 
 
 def _opened(table: Table, judging: JudgedRows, keep: Sequence[str] = ()) -> Reader:
@@ -276,12 +282,6 @@ def _opened(table: Table, judging: JudgedRows, keep: Sequence[str] = ()) -> Read
     beside = [name for name in dict.fromkeys([*keep, *ruled]) if name not in schema.names]
     options = replace(table.said, drop=(), context=()).options()
     return options.open_as(str(table.path), schema, judging.model.reading, beside)
-
-
-def _months_of(rows: Reader, batch: Batch, one: ColumnUnderstanding, start: int) -> Ints:
-    if isinstance(batch, np.ndarray):
-        raise DataError(f"{rows.source} has no column {one.name!r}")
-    return _month_numbers(batch.column(one.name), one, start)
 
 
 def _month_numbers(column: Any, one: ColumnUnderstanding, start: int) -> Ints:
@@ -324,7 +324,7 @@ class MonthChanges:
         found: list[Change] = []
         if min(len(before), len(last)) >= FEWEST:
             reader = _opened(table, judging)
-            features = timeless_features(judging.model.scorer.plan.schema)
+            features = watched_features(judging.model.scorer.plan.schema)
             earlier, now = (_table(reader.take(some)) for some in (before, last))
             unusual = months.unusual[before], months.unusual[last]
             found = changes(features, earlier, now, unusual)
@@ -435,13 +435,16 @@ def watch_commands(table: Table, judging: JudgedRows) -> tuple[str, str]:
     The first one fits a model without times, whose drift would otherwise be beyond chance whenever
     time passes. The second one fails if the new rows drifted.
     """
-    schema, model, once = judging.model.scorer.plan.schema, table.model, ""
-    timeless = [feature.name for feature in timeless_features(schema)]
-    if len(timeless) < len(schema) and timeless and not judging.model.scorer.plan.context:
+    plan, model, once = judging.model.scorer.plan, table.model, ""
+    watched = [feature.name for feature in watched_features(plan.schema, plan.context)]
+    # Parts of a point in time in a context need the column of which they are parts.
+    of_time = [one.name for one in plan.schema.features if one.cyclic and one.name in plan.context]
+    if 0 < len(watched) < len(plan.schema) and not of_time:
         model = f"{Path(table.name).stem}.watched.hush"
         settings = replace(table.said, drop=(), context=(), time=None, entity=None)
-        options = replace(settings.options(), columns=joined(timeless)).words()
-        once = shlex.join(["hushtable", "fit", table.name, *options, "-o", model])
+        words = replace(settings.options(), columns=joined(watched)).words()
+        words += ["--context", joined(plan.context)] if plan.context else []
+        once = shlex.join(["hushtable", "fit", table.name, *words, "-o", model])
     folder, name, quoted = map(shlex.quote, (str(table.folder.path), table.name, model))
     command = f"hushtable watch {name} --model {quoted} --fail-above drift -o watched"
     # For cron, a percent sign ends a command.

@@ -259,13 +259,13 @@ class Policy:
             for feature in plan.schema.features:
                 _check_feature(feature, allowed.get(fold(feature.name)))
 
-    def check_persons(self, told: bool, rows_per_person: int) -> None:
+    def check_persons(self, identified: bool, rows_per_person: int) -> None:
         """Raise `Refused` if nothing shows that no person has more rows than a round states.
 
-        ``told`` states whether a column identifies persons, so that the rows of each person are
+        ``identified`` states whether a column identifies persons, so that the rows of each are
         counted; ``rows_per_person`` is the bound that the round states.
         """
-        if told:
+        if identified:
             return
         if self.persons == "column":
             raise _against(

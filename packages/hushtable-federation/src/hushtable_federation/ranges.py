@@ -13,7 +13,6 @@ compares a site's rows with the ranges by the rule of OHDSI's DataQualityDashboa
 more than a percentage of the values lies beyond a threshold.
 """
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts, Noised
 from hushtable.data.columns import as_numbers
+from hushtable.data.layout_file import in_toml
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature
 from hushtable.errors import PrivacyError, UsageError
@@ -426,8 +426,7 @@ def _toml(value: Any) -> str:
         return f"{{ {inner} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    # As JSON, except for a character that TOML requires to be escaped.
-    return json.dumps(value, ensure_ascii=True).replace("\x7f", "\\u007f")
+    return in_toml(value)
 
 
 @dataclass

@@ -333,13 +333,13 @@ class Reply:
         """Raise `Refused` if too many are still unknown; see `Policy.check_strangers`."""
         self.policy.check_strangers(self.round, self.strangers)
 
-    def check_persons(self, told: bool) -> None:
+    def check_persons(self, identified: bool) -> None:
         """Raise `Refused` if nothing at this site bounds how many rows a person has.
 
-        ``told`` states whether a column identifies persons, so that the rows of each are counted.
+        ``identified`` states whether a column identifies persons, so that rows are counted.
         """
         if self.earlier is None:
-            self.policy.check_persons(told, self.round.terms.rows_per_person)
+            self.policy.check_persons(identified, self.round.terms.rows_per_person)
 
     def barred(self) -> NDArray[np.uint64]:
         """Return the persons not to count, for ``known`` of `hushtable.Sketch.from_data`.

@@ -1,13 +1,12 @@
 """The file of a site, ``north.toml``: its keys, its rows, and how to read them."""
 
-import csv
-import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from hushtable.data.layout_file import joined
 from hushtable.errors import NO_HIDDEN, FileError, explain
 from hushtable_federation.book.book import ALL_ROWS
 from hushtable_federation.credentials import (
@@ -262,11 +261,5 @@ def _value(file: TomlFile, name: str) -> Any:
     if name in ("rows", "approvals", "folder", "log", "host_key", "query"):
         return value if is_word or "://" in value else str(folder / value)
     if name == "as":
-        return [_joined([f"{column}={kind}"]) for column, kind in value.items()]
-    return _joined(value) if isinstance(value, list) else value
-
-
-def _joined(names: list[str]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
+        return [joined([f"{column}={kind}"]) for column, kind in value.items()]
+    return joined(value) if isinstance(value, list) else value

@@ -1,8 +1,10 @@
 """The option --read: entries that are typed, and layout files."""
 
+import tomllib
+
 import pytest
 
-from hushtable.data.layout_file import read_entries
+from hushtable.data.layout_file import in_toml, read_entries
 from hushtable.data.options import RowOptions
 from hushtable.errors import FileError, UsageError
 
@@ -48,6 +50,11 @@ def test_a_zero_is_an_entry():
     options = RowOptions(skip_lines=0, skip_footer=0, no_header=False)
     assert options.layout_lines() == ["skip_lines = 0", "skip_footer = 0"]
     assert options.words() == ["--read", "skip_lines=0", "--read", "skip_footer=0"]
+
+
+def test_any_text_is_read_back_from_toml():
+    text = 'a "b" \\ \x7f\n\u2028 ü 😀'
+    assert tomllib.loads(f"{in_toml(text)} = {in_toml([text, 1, True])}") == {text: [text, 1, True]}
 
 
 def test_a_query_may_contain_what_separates_entries():

@@ -123,5 +123,10 @@ def joined(names: Iterable[str]) -> str:
 
 def entry(name: str, value: Any) -> str:
     """Return the line of a layout file for an entry."""
-    written = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return f"{name} = {written}"
+    return f"{name} = {in_toml(value)}"
+
+
+def in_toml(value: Any) -> str:
+    """Return a text, number, truth value, or list of them in TOML."""
+    # As JSON, except for a character that TOML requires to be escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -7,7 +7,6 @@ which all have to match.
 """
 
 import difflib
-import json
 import math
 import os
 import re
@@ -28,6 +27,7 @@ from hushtable import far
 from hushtable.arguments import is_text
 from hushtable.data.columns import as_column, as_numbers, as_texts, texts_column
 from hushtable.data.labels import fold, fold_texts
+from hushtable.data.layout_file import in_toml
 from hushtable.data.readers import Batch, found_name, near_names
 from hushtable.data.schema import DATE, SINCE, Feature, Schema, value_words
 from hushtable.errors import DataError, UsageError
@@ -265,7 +265,7 @@ def add_known(
         raise UsageError(f"{column!r} = {text!r}: a file of rules cannot contain this text")
     target = Path(os.path.realpath(path))  # a link stays a link
     before = (target.read_bytes() if target.exists() else b"") or HEADER.encode()
-    entry = f"{_in_toml(column)} = {_in_toml(text)}"
+    entry = f"{in_toml(column)} = {in_toml(text)}"
     content = _parsed(before, str(path))
     rules = Rules.from_dict(content, schema, usual, str(path))
     known = [*content.get("known", ()), {column: text}]
@@ -276,10 +276,6 @@ def add_known(
             file.write(before.removesuffix(b"\n") + f"\n\n[[known]]\n{entry}\n".encode())
         os.chmod(target, mode)
     return after
-
-
-def _in_toml(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _parsed(text: bytes, source: str) -> dict[str, Any]:

@@ -280,16 +280,16 @@ class Labelled(OfModel):
 
     def _outliers(self, codes: Codes) -> Ints:
         """Return 1 for an outlier and 0 for a fine row (n,); raise `DataError` for others."""
-        told = codes.codes[self.n_features - 1]
-        known = (told == 1) | (told == 2)
+        verdicts = codes.codes[self.n_features - 1]
+        known = (verdicts == 1) | (verdicts == 2)
         if not known.all():
             row = int(np.flatnonzero(~known)[0])
-            got = "is missing" if told[row] == MISSING_LOW else "is neither"
+            got = "is missing" if verdicts[row] == MISSING_LOW else "is neither"
             raise DataError(
                 f"{(~known).sum():,} rows have no verdict (the first {got}): the column "
                 f"{VERDICT!r} needs {OUTLIER!r} or {FINE!r} in each row: leave other rows out"
             )
-        return np.asarray(told - np.uint16(1), np.int64)
+        return np.asarray(verdicts - np.uint16(1), np.int64)
 
     def _of_model(self, codes: Codes) -> Codes:
         d = self.n_features - 1
