@@ -216,7 +216,7 @@ def test_a_round_states_no_fewer_rows_of_a_person_than_are_affirmed(
         with pytest.raises(Refused, match=f"--rows-per-person {affirmed}") as caught:
             reply.counted(sketch)
         assert caught.value.word is word
-    reply.check_persons(told=True)  # a column tells persons: whatever is stated is kept to
+    reply.check_persons(identified=True)  # a column tells persons: whatever is stated is kept to
 
 
 def test_plans_may_be_named_in_place_of_columns(consortium):

@@ -437,7 +437,7 @@ def watch_commands(table: Table, judging: JudgedRows) -> tuple[str, str]:
     """
     plan, model, once = judging.model.scorer.plan, table.model, ""
     watched = [feature.name for feature in watched_features(plan.schema, plan.context)]
-    # Parts of a point in time in a context need the column of which they are parts.
+    # A context with parts of a point in time needs the whole column of times.
     of_time = [one.name for one in plan.schema.features if one.cyclic and one.name in plan.context]
     if 0 < len(watched) < len(plan.schema) and not of_time:
         model = f"{Path(table.name).stem}.watched.hush"
