@@ -108,7 +108,7 @@ def offline() -> list[str]:
 class Environment:
     """An empty environment in a new folder, without the developer's compiled kernels and paths.
 
-    What uv has downloaded is shared: to do so again takes a gigabyte and a minute for each environment.
+    What uv has downloaded is shared, because an environment of its own takes a gigabyte.
     """
 
     def __init__(self, folder: Path, dist: Path, lock: str = "dev") -> None:

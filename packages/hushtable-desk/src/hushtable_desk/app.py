@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hushtable.errors import HushTableError
 from hushtable.language import N_, speaking
+from hushtable.words.options import with_buttons
 from hushtable_desk import learning, models, pages, rounds, watching
 from hushtable_desk.desk import Desk
 from hushtable_desk.language import _, preferred
@@ -73,8 +74,10 @@ def _answer(request: Request, status: int, title: str, words: str) -> Response:
 
 
 def _known(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HushTableError)
     desk: Desk = request.app.state.desk
-    return _answer(request, 400, N_("This cannot be done"), desk.without_path(str(error)))
+    sentence, _ways = with_buttons(error)
+    return _answer(request, 400, N_("This cannot be done"), desk.without_path(sentence))
 
 
 def _no_page(request: Request, error: Exception) -> Response:

@@ -20,7 +20,7 @@ from hushtable_desk.language import WORDS
 from hushtable_desk.tables import Table
 
 #: Options of the command line in brackets; the desk has buttons instead.
-_OPTIONS = re.compile(r" \((?=[^()]*--)[^()]*\)")
+_OPTIONS = re.compile(r" \((?:[^()]*--[^()]*|\w+ (?:-\w+|x))\)|, for example in Python: .*")
 
 
 @cache

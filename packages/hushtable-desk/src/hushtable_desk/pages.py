@@ -17,14 +17,15 @@ from hushtable.errors import DataError, FileError, HushTableError, UsageError, e
 from hushtable.files import replacing
 from hushtable.language import LANGUAGES
 from hushtable.report.lists import LISTS
-from hushtable.words.options import button_words, on_page
+from hushtable.words.options import Option, button_words, on_page, with_buttons
 from hushtable_desk.desk import Desk
-from hushtable_desk.folder import LOG, MODEL, TABLES
+from hushtable_desk.folder import LOG, MODEL, TABLES, key_of
 from hushtable_desk.judging import JudgedRows, RowView
 from hushtable_desk.language import _
+from hushtable_desk.layout import write_list
 from hushtable_desk.listing import FACETS, KINDS, ORDERS, Query
 from hushtable_desk.tables import KINDS as COLUMN_KINDS
-from hushtable_desk.tables import Table, choices
+from hushtable_desk.tables import Table, choice_of, choices
 
 #: Seconds that a page waits for work before it shows the progress.
 _WAIT = 1.0
@@ -47,6 +48,7 @@ def routes() -> list[BaseRoute]:
         Route("/files", drop, methods=["POST"]),
         Route(at, table_page),
         Route(f"{at}/say", write(say), methods=["POST"]),
+        Route(f"{at}/list", write(own_list), methods=["POST"]),
         Route(f"{at}/fit", write(fit), methods=["POST"]),
         Route(f"{at}/use", write(use), methods=["POST"]),
         Route(f"{at}/job", job),
@@ -153,22 +155,33 @@ def table_page(request: Request) -> Response:
     desk, table = desk_of(request), table_of(request)
     error, quality = "", None
     columns: Sequence[ColumnUnderstanding] = ()
+    ways: Sequence[Option] = ()
     with on_page():
         try:
             columns = table.columns
             quality = table.quality
         except HushTableError as failure:
-            error = desk.without_path(str(failure))
+            sentence, ways = with_buttons(failure)
+            error = desk.without_path(sentence)
+        picture = table.picture if error or "layout" in request.query_params else None
         return desk.page(
             request, "table.html", table=table, here="table", error=error, columns=columns,
             quality=quality, choices=choices, button=button_words, kinds=COLUMN_KINDS,
             models=desk.folder.models, found=table.found, writable=desk.folder.writable,
+            ways=ways, picture=picture, as_choice=choice_of,
         )  # fmt: skip
 
 
 def say(request: Request, said: dict[str, Any]) -> None:
     """Record a person's decision on a table: an entry of its settings."""
     table_of(request).decide(str(said.get("name")), said.get("value"), str(said.get("column", "")))
+
+
+def own_list(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+    """Write a list of a JSON file to a file of its own, and open that."""
+    folder = desk_of(request).folder
+    name = write_list(folder, table_of(request).path, str(said.get("name")))
+    return {"address": f"/t/{key_of(name)}"}
 
 
 def fit(request: Request, said: dict[str, Any]) -> None:

@@ -15,9 +15,11 @@ from hushtable.data.readers import Batch, Reader
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import DataError, HushTableError, UsageError, explain
 from hushtable.language import N_, spoken
-from hushtable.words.options import Option, button_words
+from hushtable.words.options import Option, button_words, with_buttons
 from hushtable_desk.folder import MODEL, Folder, key_of
 from hushtable_desk.judging import JudgedRows
+from hushtable_desk.language import _
+from hushtable_desk.layout import Picture, picture_of
 
 #: Kinds that a person can choose for a column; values for missing ones are a separate setting.
 KINDS = ("number", "date", "category", "label", "id")
@@ -25,6 +27,10 @@ KINDS = ("number", "date", "category", "label", "id")
 _LEFT_OUT = ("id", "text", "empty")
 #: Settings that are a single text.
 _TEXTS = ("decimal", "dates", "encoding", "delimiter", "sheet", "member", "time", "entity")
+#: Settings that state how the file is laid out.
+_LAYOUT = (
+    "decimal", "dates", "encoding", "delimiter", "skip_lines", "skip_footer", "sheet", "member",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,23 @@ class TableSettings:
         """Return the settings as JSON values."""
         return {name: value for name, value in asdict(self).items() if value or value == 0}
 
+    @property
+    def decisions(self) -> list["Choice"]:
+        """All decisions so far, each as the choice that takes it back."""
+        found = [Choice(button_words(("missing", one)), "missing", one) for one in self.missing]
+        found += [Choice(_("“%(name)s” is left out", name=one), "drop", one) for one in self.drop]
+        found += [
+            Choice(f"{column}: {button_words(('as', f'{column}={kind}'))}", "kinds", "", column)
+            for column, kind in self.kinds.items()
+        ]
+        found += [
+            Choice(button_words((name, str(getattr(self, name)))), name, "") for name in _LAYOUT
+            if getattr(self, name) is not None
+        ]  # fmt: skip
+        if self.no_header:
+            found.append(Choice(button_words(("no_header", "true")), "no_header", ""))
+        return found
+
     @classmethod
     def from_dict(cls, content: Any) -> "TableSettings":
         """Read the value of `to_dict`; raise `UsageError` for anything else."""
@@ -107,10 +130,11 @@ def choices(one: ColumnUnderstanding) -> list[Choice]:
         options.append(("drop", one.name))
     elif one.doubt is not None and one.doubt.kind == "labels":
         options.append(("as", f"{one.name}=category"))
-    return [_choice(option) for option in dict.fromkeys(options)]
+    return [choice_of(option) for option in dict.fromkeys(options)]
 
 
-def _choice(option: Option) -> Choice:
+def choice_of(option: Option) -> Choice:
+    """Return the button for an option."""
     field, value = option
     column, _, kind = value.rpartition("=") if field == "as" else ("", "", value)
     name = "kinds" if field == "as" else field
@@ -133,7 +157,7 @@ class Job:
         try:
             work(self)
         except HushTableError as error:
-            self.error = str(error)
+            self.error, _ways = with_buttons(error)
         except OSError as error:
             self.error = f"cannot read or write: {explain(error)}"
         except Exception as error:
@@ -229,6 +253,11 @@ class Table:
             raise DataError(f"cannot read {self.name}: {explain(error)}") from error
 
     @property
+    def picture(self) -> Picture:
+        """The parts of the file that show how to read it, with the settings."""
+        return picture_of(self.path, self.said.sheet, self.said.member, self.said.encoding)
+
+    @property
     def found(self) -> tuple[str, ...]:
         """Sentences on the file's layout if it is unusual."""
         return self._found
@@ -281,7 +310,8 @@ class Table:
     def decide(self, name: str, value: Any, column: str = "") -> None:
         """Record one decision: an entry of the settings, for a column if it is ``kinds``.
 
-        For an entry that is a list, the value is added, or removed if the list has it.
+        For an entry that is a list, the value is added, or removed if the list has it. The name
+        ``all`` takes back every decision.
         """
         said = self.said
         if name == "kinds":
@@ -299,9 +329,11 @@ class Table:
         elif name in ("skip_lines", "skip_footer"):
             self.say(**{name: int(value) if str(value).isdecimal() else None})
         elif name == "no_header":
-            self.say(no_header=value is True)
+            self.say(no_header=value in (True, "true"))
         elif name == "id_":
             self.say(id_=str(value or ""))
+        elif name == "all":
+            self.say(**asdict(TableSettings()))
         elif name in _TEXTS:
             self.say(**{name: str(value) if value else None})
         else:

@@ -51,7 +51,7 @@ def speaks_shell() -> bool:
 
 
 #: Options of commands that state how rows are read. In a sentence, only values of these forms.
-_OPTION = re.compile(
+OPTION = re.compile(
     r"--(missing|as|drop|decimal|dates)\b(?: ('[^']*'|[^\s=]+=[a-z]+|\d+|[.,](?!\w)|[dmy/]{3,}\b))?"
     r"|--read (?:'(\w+)=([^']*)'|(\w+)=(\.\.\.|[;,|](?!\w)|[\w/+-]+))"
 )
@@ -60,7 +60,7 @@ _OPTION = re.compile(
 def in_python(text: str) -> str:
     """Return a message with arguments of `hushtable.data.read` in the place of options."""
     sentences, add, options = text.partition("\nAdd: ")
-    found = _OPTION.sub(_in_sentence, sentences)
+    found = OPTION.sub(_in_sentence, sentences)
     if not add:
         return found
     words = iter(shlex.split(options))

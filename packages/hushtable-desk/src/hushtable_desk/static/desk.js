@@ -108,6 +108,12 @@ for (const button of all("[data-say]")) {
   const {say: name, value, column} = button.dataset;
   button.addEventListener("click", () => decide(name, value, column));
 }
+for (const button of all("[data-list]")) {
+  button.addEventListener("click", async () => {
+    const answer = await send(`${table}/list`, {name: button.dataset.list});
+    if (answer) location.href = answer.address;
+  });
+}
 for (const field of all("[data-set]")) {
   field.addEventListener("change", () =>
     decide(field.dataset.set, field.type === "checkbox" ? field.checked : field.value));

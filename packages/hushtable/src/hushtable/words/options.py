@@ -8,6 +8,7 @@ for the same pairs.
 import csv
 import io
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -15,8 +16,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias
 
-from hushtable.errors import speaks_shell
-from hushtable.language import N_, _
+from hushtable.errors import OPTION, HushTableError, speaks_shell
+from hushtable.language import N_, _, ngettext, numeral
 
 Option: TypeAlias = tuple[str, str]
 
@@ -25,6 +26,9 @@ _SINGLE = ("decimal", "dates", "skip_lines")
 #: Those among them that have an option of their own, besides `--read`.
 _OWN = ("decimal", "dates")
 _KEYWORDS = {"as": "kinds"}
+#: Fields with several values, and what stands for a value in a sentence.
+_LISTS = ("missing", "as", "drop")
+_NO_VALUES = ("NAME", "SIGN", "N", "...")
 _on_page = ContextVar("hushtable_on_page", default=False)
 #: What the buttons of a page say.
 _BUTTONS = {
@@ -38,6 +42,20 @@ _BUTTONS = {
     ("dates", "dmy"): N_("day, month, year"),
     ("dates", "mdy"): N_("month, day, year"),
     ("dates", "ymd"): N_("year, month, day"),
+    ("no_header", "true"): N_("the first line is a row"),
+    ("skip_lines", "0"): N_("the first line contains the column names"),
+    ("skip_footer", "0"): N_("all lines are rows"),
+    ("delimiter", ""): N_("each line is one field"),
+    ("delimiter", " "): N_("blanks separate the fields"),
+}
+#: What a page calls an option without a value.
+_FIELDS = {
+    "delimiter": N_("Field separator"),
+    "encoding": N_("Encoding"),
+    "member": N_("Part of the file"),
+    "sheet": N_("Sheet"),
+    "skip_footer": N_("Lines at the end that are not rows"),
+    "skip_lines": N_("Lines above the header"),
 }
 
 
@@ -58,8 +76,43 @@ def button_words(option: Option) -> str:
         return _("“%(text)s” stands for a missing value", text=value)
     if field == "drop":
         return _("leave it out")
-    text = _BUTTONS.get((field, value.rpartition("=")[2]))
-    return _(text) if text else f"{field}: {value}"
+    if text := _BUTTONS.get((field, value.rpartition("=")[2])):
+        return _(text)
+    if field == "skip_lines":
+        return _("the table begins in line %(n)s", n=numeral(int(value) + 1))
+    if field == "skip_footer":
+        return ngettext("leave out the last line", "leave out the last %(n)s lines", int(value))
+    if field == "delimiter":
+        return _("“%(text)s” separates the fields", text=value)
+    return f"{_(_FIELDS[field])}: {value}" if field in _FIELDS else f"{field}: {value}"
+
+
+def with_buttons(error: HushTableError) -> tuple[str, tuple[Option, ...]]:
+    """Return a refusal with the names of buttons in the place of options, and these options."""
+    sentence, _add, typed = str(error.args[0]).partition("\nAdd: ")
+    options: dict[Option, None] = {}
+    words = iter(shlex.split(typed))
+    for word in words:
+        name, value = word.removeprefix("--"), next(words, "")
+        if name == "read":
+            name, _equals, value = value.partition("=")
+        for one in next(csv.reader([value])) if name in _LISTS else [value]:
+            options[name, one] = None
+
+    def button(match: re.Match[str]) -> str:
+        name = match[1] or match[3] or match[5]
+        value = (match[2] or match[4] or match[6] or "").strip("'")
+        if value in _NO_VALUES or (not value and name != "delimiter"):
+            return f"“{_(_FIELDS[name])}”" if name in _FIELDS else name
+        options[name, value] = None
+        return f"“{button_words((name, value))}”"
+
+    sentence = OPTION.sub(button, sentence)
+    return re.sub(r"\b([Aa])dd (?=“)", _choose, sentence), tuple(options)
+
+
+def _choose(match: re.Match[str]) -> str:
+    return "Choose " if match[1] == "A" else "choose "
 
 
 def typed_options(options: Iterable[Option], before: Iterable[Option] = ()) -> str:
