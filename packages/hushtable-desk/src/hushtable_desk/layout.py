@@ -21,6 +21,7 @@ from xml.etree.ElementTree import ParseError
 from hushtable.data.readers.archives import extracted, members
 from hushtable.data.readers.content import REFUSED, content_of
 from hushtable.data.readers.encoding import find_encoding, opened_lines
+from hushtable.data.readers.reader import as_name
 from hushtable.errors import DataError, FileError, UsageError, explain
 from hushtable.files import replacing
 from hushtable.language import numeral
@@ -81,6 +82,13 @@ class Picture:
     parts: tuple[Part, ...] = ()
     #: Names of the lists in a JSON file that holds one object.
     lists: tuple[str, ...] = ()
+
+    def offers(self, option: Option) -> bool:
+        """Return whether there is a better button for an option: among words, or with rows."""
+        field, _value = option
+        return (field == "encoding" and bool(self.encodings)) or option in [
+            part.option for part in self.parts
+        ]
 
 
 def picture_of(
@@ -193,7 +201,7 @@ def _of_workbook(path: Path, chosen: str | None) -> Picture:
 
 def _rows(sheet: Any, most: int | None = None) -> Iterator[str]:
     for row in sheet.to_python(skip_empty_area=False, nrows=most):
-        text = " | ".join(map(str, row))
+        text = " | ".join(map(as_name, row))
         yield text[:_LETTERS] if text.strip(" |") else ""
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -164,6 +165,10 @@ def table_page(request: Request) -> Response:
             sentence, ways = with_buttons(failure)
             error = desk.without_path(sentence)
         picture = table.picture if error or "layout" in request.query_params else None
+        if picture is not None:
+            ways = [way for way in ways if not picture.offers(way)]
+            if picture.encodings:  # which the page shows as buttons
+                error = re.sub(r"(?s)(which reading is right\?).*", r"\1", error)
         return desk.page(
             request, "table.html", table=table, here="table", error=error, columns=columns,
             quality=quality, choices=choices, button=button_words, kinds=COLUMN_KINDS,
