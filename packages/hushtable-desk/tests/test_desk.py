@@ -56,6 +56,27 @@ def test_the_first_page_names_tables_models_and_what_was_begun(client, at):
     assert "2 verdicts, the last on" in page
 
 
+def test_columns_are_shown_at_a_glance(client, folder):
+    rows = patients(1_000)
+    rows.loc[100:120, "pulse"] = -999.0
+    rows.loc[:249, "weight"] = np.nan
+    rows.to_csv(folder / "patients.csv", index=False)
+    at = f"/t/{client.key('patients.csv')}"
+    table = client.desk.table(at[3:])
+    page = client.get(at).text
+    assert "25.0%" in page
+    assert "-999 <span" in page
+    by_name = {one.name: one for one in table.quality.columns}
+    assert by_name["pulse"].range == (-999.0, rows["pulse"].max())
+    assert by_name["pulse"].frequent[0] == ("-999", 21)
+    assert len(by_name["pulse"].bars) == 16
+    assert np.count_nonzero(by_name["pulse"].bars) > 12  # the code squeezes nothing
+    assert sum(by_name["weight"].bars) == 750
+    assert "read as numbers" in page
+    client.write(f"{at}/say", name="kinds", value="number", column="pulse")
+    assert 'class="doubt"' not in client.get(at).text
+
+
 def test_a_dropped_file_takes_the_place_of_no_other(client, folder):
     before = (folder / "patients.csv").read_bytes()
     headers = {"Origin": ORIGIN, "Content-Type": "application/octet-stream"}
@@ -248,7 +269,7 @@ def test_verdicts_notes_undo_and_changing_ones_mind(client, at, folder):
     assert "checked" in page
     assert "Ada" in page
     gone = client.write(f"{at}/undo").json()
-    assert gone["undone"] == second
+    assert gone["undone"] == [second]
     assert gone["number"] == second
     with open(folder / LOG, newline="") as file:
         log = list(csv.DictReader(file))
@@ -265,6 +286,39 @@ def test_verdicts_notes_undo_and_changing_ones_mind(client, at, folder):
     assert "no verdict to take back" in nothing.json()["error"]
     wrong = client.write(f"{at}/rows/{first}/verdict", verdict="maybe")
     assert "needs one of outlier, fine, skip" in wrong.json()["error"]
+
+
+def test_alike_rows_are_judged_and_taken_back_together(client, folder):
+    """By the same value: 21 rows take one click, and one to undo it."""
+    rows = patients(1_000)
+    rows.loc[100:120, "pulse"] = -999.0
+    rows.to_csv(folder / "patients.csv", index=False)
+    client.write(
+        f"/t/{client.key('patients.csv')}/say", name="kinds", value="number", column="pulse"
+    )
+    at = client.fit("patients.csv")
+    judging = client.desk.table(at[3:]).judging
+    client.write(f"{at}/rows/100/verdict", verdict="fine")
+    [facet] = [one for one in judging.listing.facets(Query())["value"] if "999" in one.value]
+    assert facet.n == 21
+    query = Query().toggled("value", facet.key)
+    page = client.get(f"{at}/rows", params=query.parameters).text
+    assert "These 20 rows together:" in page
+    assert "similar rows together" in client.get(f"{at}/rows/101").text
+    answer = client.write(f"{at}/together", verdict="outlier", query=query.parameters)
+    assert answer.json()["n"] == 20
+    last = judging.review.last()
+    assert {row: one.verdict for row, one in last.items()} == {
+        100: "fine", **dict.fromkeys(range(101, 121), "outlier"),
+    }  # fmt: skip
+    by = Query().toggled("who", key_of("Ada"))
+    assert len(judging.listing.chosen(by)) == 21
+    gone = client.write(f"{at}/undo").json()
+    assert sorted(gone["undone"]) == list(range(101, 121))
+    assert set(judging.review.last()) == {100}
+    assert client.write(f"{at}/undo").json()["undone"] == [100]
+    refused = client.write(f"{at}/together", verdict="outlier", query={})
+    assert "choose which rows" in refused.json()["error"]
 
 
 def test_a_known_row_is_a_rule(client, at, folder):

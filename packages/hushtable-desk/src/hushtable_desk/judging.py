@@ -26,7 +26,7 @@ from hushtable.scores.rules import rules_path
 from hushtable.scores.verdict_log import Answer, VerdictLog, plan_of_log
 from hushtable_desk.folder import LOG, Folder
 from hushtable_desk.language import _
-from hushtable_desk.listing import Listing
+from hushtable_desk.listing import Line, Listing
 
 #: Verdicts and directions of values, with the same names as in the log and in reasons.
 WORDS = (
@@ -98,6 +98,8 @@ class JudgedRows:
         self.said = list(said)
         self._held, self._stamp, self.options = held, _stamp(path), options
         self._n = LISTED
+        #: How many answers each action recorded, the latest last.
+        self._together: list[int] = []
         #: The last row that was viewed, as it was displayed.
         self._shown: Finding | None = None
         #: In the language that it was made in.
@@ -222,10 +224,15 @@ class JudgedRows:
             return next((k for k in order if k not in last), None)
 
     def find(self, text: str, most: int = 20) -> list[tuple[int, str]]:
-        """Return numbers and names of the kept rows whose name holds a text."""
+        """Return numbers and names of rows whose name, reasons or kept values hold a text.
+
+        Names are those of all kept rows; reasons and values are those of the list.
+        """
+        text = text.strip()
         with self.lock:
-            found = self.review.named(self.review.id_, text.strip(), most)
-            return found if self.review.id_ else [(k, self.name_of(k)) for k, _number in found]
+            named = [number for number, _name in self.review.named(self.review.id_, text, most)]
+            holds = [line.number for line in self.listing.lines if line.holds(text)]
+            return [(k, self.name_of(k)) for k in list(dict.fromkeys([*named, *holds]))[:most]]
 
     # --- verdicts ---------------------------------------------------------------------------------
 
@@ -236,11 +243,25 @@ class JudgedRows:
             seen = self._shown is not None and self._shown.row == number
             row = self._shown if seen and self._shown else self.review.of_row(number)
             self.review.answer(row, verdict, note, who)
+            self._together.append(1)
 
-    def undo(self, who: str = "") -> Answer | None:
-        """Take the last verdict back."""
+    def answer_all(self, lines: Sequence[Line], verdict: str, note: str = "", who: str = "") -> int:
+        """Record the same verdict on all rows of a list that have none; return their number."""
         with self.lock:
-            return self.review.undo(who)
+            self._check_unchanged()
+            rows = [line.row for line in lines if line.answer is None]
+            for row in rows:
+                self.review.answer(row, verdict, note, who)
+            if rows:
+                self._together.append(len(rows))
+            return len(rows)
+
+    def undo(self, who: str = "") -> list[Answer]:
+        """Take the last verdict back, or all that were recorded together; return them."""
+        with self.lock:
+            n = self._together.pop() if self._together else 1
+            gone = [self.review.undo(who) for _k in range(n)]
+            return [one for one in gone if one is not None]
 
     def add_known(self, number: int) -> dict[str, str]:
         """Write the rule that a row is known, and score all rows with it."""

@@ -27,7 +27,7 @@ KINDS = {
 #: Criteria that filter a list, each with its name in English.
 FACETS = {
     "reason": N_("Reason"), "column": N_("Column"), "context": N_("Context"),
-    "incident": N_("Similar"), "verdict": N_("Verdict"),
+    "value": N_("Value"), "incident": N_("Similar"), "verdict": N_("Verdict"), "who": N_("Judged by"),
 }  # fmt: skip
 #: Orders of a list, each with its name in English.
 ORDERS = {
@@ -56,6 +56,8 @@ class Line:
     incident: int
     n_alike: int
     column: str
+    #: The value that is its strongest reason, with its column; empty if there is none.
+    value_words: str
     answer: Answer | None
 
     @property
@@ -68,11 +70,17 @@ class Line:
         """The last verdict on it, or "new"."""
         return NEW if self.answer is None else self.answer.verdict
 
+    def holds(self, text: str) -> bool:
+        """Return whether its reasons, or a value that is kept with it, hold a text."""
+        texts = (self.words, *self.row.kept.values())
+        return any(text.casefold() in one.casefold() for one in texts)
+
     def value(self, facet: str) -> str:
         """Return its value of a facet; empty if it has none."""
         values = {
             "reason": self.kind, "column": self.column, "context": self.context,
-            "incident": str(self.incident or ""), "verdict": self.verdict,
+            "value": self.value_words, "incident": str(self.incident or ""),
+            "verdict": self.verdict, "who": "" if self.answer is None else self.answer.who,
         }  # fmt: skip
         return values[facet]
 
@@ -194,7 +202,9 @@ class Listing:
             self._kind(row, first), row.rule or (first.words if first else ""),
             first.within if first else "", number,
             len(self.found.incidents[number - 1].rows) if number else 0,
-            WORDS.say(" and ").join(first.columns) if first else "", answer,
+            WORDS.say(" and ").join(first.columns) if first else "",
+            f"{first.feature} {first.phrase.text}"
+            if first and first.phrase and not first.partner else "", answer,
         )  # fmt: skip
 
     def _kind(self, row: Finding, first: Reason | None) -> str:
@@ -253,6 +263,8 @@ class Listing:
                            query.chosen.get(facet) == key_of(value))
                 for value, n in counts.most_common() if value
             ]  # fmt: skip
+            if facet == "value":
+                values = [one for one in values if one.n > 1 or one.on]
             values.sort(key=lambda one: not one.on)
             found[facet] = values[:_MOST]
         return found

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from hushtable.data.quality import range_words
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import DataError, FileError, HushTableError, UsageError, explain
 from hushtable.files import replacing
@@ -25,6 +26,7 @@ from hushtable_desk.judging import JudgedRows, RowView
 from hushtable_desk.language import _
 from hushtable_desk.layout import write_list
 from hushtable_desk.listing import FACETS, KINDS, ORDERS, Query
+from hushtable_desk.listing import key_of as key_of_value
 from hushtable_desk.tables import KINDS as COLUMN_KINDS
 from hushtable_desk.tables import Table, choice_of, choices
 
@@ -57,6 +59,7 @@ def routes() -> list[BaseRoute]:
         Route(f"{at}/rows/{{number:int}}", rows_page),
         Route(f"{at}/rows/{{number:int}}/verdict", write(verdict), methods=["POST"]),
         Route(f"{at}/rows/{{number:int}}/known", write(known), methods=["POST"]),
+        Route(f"{at}/together", write(together), methods=["POST"]),
         Route(f"{at}/undo", write(undo), methods=["POST"]),
         Route(f"{at}/sort", write(sort), methods=["POST"]),
         Route(f"{at}/find", write(find), methods=["POST"]),
@@ -173,7 +176,7 @@ def table_page(request: Request) -> Response:
             request, "table.html", table=table, here="table", error=error, columns=columns,
             quality=quality, choices=choices, button=button_words, kinds=COLUMN_KINDS,
             models=desk.folder.models, found=table.found, writable=desk.folder.writable,
-            ways=ways, picture=picture, as_choice=choice_of,
+            ways=ways, picture=picture, as_choice=choice_of, range_words=range_words,
         )  # fmt: skip
 
 
@@ -234,15 +237,19 @@ def rows_page(request: Request) -> Response:
     return desk.page(
         request, "rows.html", here="rows", lines=lines, query=query,
         facets=judging.listing.facets(query), facet_names=FACETS, orders=ORDERS,
-        search=_search(query), address=_address(table), kinds=KINDS,
+        search=_search(query), kinds=KINDS,
         **_row_context(table, judging, number),
     )  # fmt: skip
 
 
 def _row_context(table: Table, judging: JudgedRows, number: int | None) -> dict[str, Any]:
     view: RowView | None = None if number is None else judging.view(number)
+    line = next((one for one in judging.listing.lines if one.number == number), None)
+    alike = None
+    if line is not None and line.n_alike > 1:
+        alike = Query().toggled("incident", key_of_value(line.value("incident")))
     return {
-        "table": table, "view": view, "number": number, "found": judging.review.found(),
+        "table": table, "view": view, "line": line, "similar": alike, "address": _address(table), "number": number, "found": judging.review.found(),
         "last": judging.last, "n_rows": judging.review.n_rows, "judging": judging,
     }  # fmt: skip
 
@@ -287,13 +294,24 @@ def _next(request: Request, judging: JudgedRows, number: int | None) -> dict[str
     return {"number": number, "html": html, "verdicts": last, "found": context["found"]}
 
 
+def together(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+    """Record a verdict on all rows of a filtered list that have none."""
+    desk, judging, query = desk_of(request), table_of(request).judging, _query(said)
+    if not query.chosen:
+        raise UsageError(_("choose which rows to judge together first"))
+    lines = judging.listing.chosen(query)
+    verdict, note = str(said.get("verdict")), str(said.get("note") or "")
+    return {"n": judging.answer_all(lines, verdict, note, desk.who)}
+
+
 def undo(request: Request, said: dict[str, Any]) -> dict[str, Any]:
-    """Take the last verdict back, and show its row."""
+    """Take the last verdict back, or those that were recorded together, and show a row of it."""
     judging = table_of(request).judging
     gone = judging.undo(desk_of(request).who)
-    if gone is None:
+    if not gone:
         raise UsageError(_("there is no verdict to take back"))
-    return _next(request, judging, gone.row) | {"undone": gone.row}
+    rows = [one.row for one in gone]
+    return _next(request, judging, rows[-1]) | {"undone": rows}
 
 
 def known(request: Request, said: dict[str, Any]) -> dict[str, Any]:

@@ -130,6 +130,8 @@ def choices(one: ColumnUnderstanding) -> list[Choice]:
         options.append(("drop", one.name))
     elif one.doubt is not None and one.doubt.kind == "labels":
         options.append(("as", f"{one.name}=category"))
+    elif one.doubt is not None and one.doubt.kind == "codes":
+        options.append(("as", f"{one.name}=number"))
     return [choice_of(option) for option in dict.fromkeys(options)]
 
 

@@ -256,9 +256,17 @@ async function judge(verdict) {
 async function undo() {
   const said = await send(`${table}/undo`, {});
   if (!said) return;
-  const verdict = said.verdicts[said.undone] ?? "";
-  tag(said.undone, verdict || "new", words(verdict));
+  for (const number of said.undone) {
+    const verdict = said.verdicts[number] ?? "";
+    tag(number, verdict || "new", words(verdict));
+  }
   place(said.number, said.html);
+}
+
+async function together(verdict) {
+  const note = find("#note");
+  const said = await send(`${table}/together`, {verdict, note: note.value, query: query()});
+  if (said) location.href = `${table}/rows${main.dataset.search}`;
 }
 
 async function known() {
@@ -298,6 +306,7 @@ if (section) {
     const button = event.target.closest("button, a");
     if (!button) return;
     if (button.dataset.verdict) judge(button.dataset.verdict);
+    else if (button.dataset.together) together(button.dataset.together);
     else if (button.dataset.known !== undefined) known();
     else if (button.id === "undo") undo();
     else if (button.id === "sort") sort(false);

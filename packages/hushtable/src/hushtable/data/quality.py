@@ -8,7 +8,7 @@ changed or decided: a finding is a sentence for a person. Tested by ``tests/test
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -32,6 +32,8 @@ from hushtable.words.findings import finding_words, shape_words
 
 #: Number of letters of an example, and of the examples in a table.
 _LETTERS, _IN_A_TABLE = 80, 32
+#: Number of most frequent values, and of bars of a histogram.
+_FREQUENT, _BARS = 3, 16
 #: Number of rows below which equal columns, and columns with the same groups, are coincidence.
 _FEW_ROWS, _FEW_IN_GROUPS = 10, 30
 FindingKind: TypeAlias = Literal[
@@ -104,6 +106,12 @@ class ColumnQuality:
     range : tuple of float, or None
         The lowest and highest number, or point in time in seconds since 1970; None if it holds
         neither.
+    frequent : tuple of (str, int)
+        The most frequent values with their rows, at most 3; empty if no value occurs twice, or
+        they are not counted.
+    bars : tuple of int
+        Rows of a sample in 16 equal parts of its usual range; values beyond are in the first and
+        the last part. Empty for fewer than three different numbers or dates.
     """
 
     name: str
@@ -111,6 +119,8 @@ class ColumnQuality:
     examples: tuple[str, ...]
     n_different: int | None
     range: tuple[float, float] | None = None
+    frequent: tuple[tuple[str, int], ...] = field(default=(), repr=False)
+    bars: tuple[int, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -235,7 +245,24 @@ def _glance(column: ColumnSeen) -> ColumnQuality:
     different = None if column.labels is None else len(column.labels)
     examples = tuple(t if len(t) <= _LETTERS else f"{t[: _LETTERS - 1]}…" for t in column.examples)
     ends = (column.low, column.high) if column.low <= column.high else None
-    return ColumnQuality(column.name, column.n_missing, examples, different, ends)
+    counts = Counter(column.labels).most_common(_FREQUENT)
+    frequent = tuple((text, n) for text, n in counts if n > 1)
+    return ColumnQuality(
+        column.name, column.n_missing, examples, different, ends, frequent, _bars(column)
+    )
+
+
+def _bars(column: ColumnSeen) -> tuple[int, ...]:
+    values = np.concatenate(column.sample) if column.sample else np.empty(0)
+    values = values[np.isfinite(values)]
+    if len(np.unique(values)) < 3:
+        return ()
+    low, first, third, high = np.quantile(values, (0.01, 0.25, 0.75, 0.99))
+    wide = 3.0 * (third - first)
+    if wide > 0.0:
+        low, high = max(low, first - wide), min(high, third + wide)
+    ends = (low, high) if low < high else (values.min(), values.max())
+    return tuple(np.histogram(np.clip(values, *ends), _BARS, ends)[0].tolist())
 
 
 def _finding(
