@@ -27,7 +27,8 @@ KINDS = {
 #: Criteria that filter a list, each with its name in English.
 FACETS = {
     "reason": N_("Reason"), "column": N_("Column"), "context": N_("Context"),
-    "value": N_("Value"), "incident": N_("Similar"), "verdict": N_("Verdict"), "who": N_("Judged by"),
+    "value": N_("Value"), "incident": N_("Similar"), "verdict": N_("Verdict"),
+    "who": N_("Judged by"),
 }  # fmt: skip
 #: Orders of a list, each with its name in English.
 ORDERS = {

@@ -249,7 +249,8 @@ def _row_context(table: Table, judging: JudgedRows, number: int | None) -> dict[
     if line is not None and line.n_alike > 1:
         alike = Query().toggled("incident", key_of_value(line.value("incident")))
     return {
-        "table": table, "view": view, "line": line, "similar": alike, "address": _address(table), "number": number, "found": judging.review.found(),
+        "table": table, "view": view, "line": line, "similar": alike,
+        "address": _address(table), "number": number, "found": judging.review.found(),
         "last": judging.last, "n_rows": judging.review.n_rows, "judging": judging,
     }  # fmt: skip
 
