@@ -182,6 +182,7 @@ class Listing:
         self._id = id_ if id_ in found.keep else None
         self._context = list(context)
         self._incident = {k: n for n, one in enumerate(found.incidents, 1) for k in one.rows}
+        self._places = {row.row: k for k, row in enumerate(found.rows)}
         #: Verdicts, and the lines with them: a page needs the lines once for each facet.
         self._made: tuple[Mapping[int, Answer], list[Line]] | None = None
 
@@ -235,6 +236,13 @@ class Listing:
     def _name(self, row: Finding) -> str:
         text = "" if self._id is None else as_text(row.kept_values[self._id])
         return text or numerals(f"{row.row:,}")
+
+    def similar(self, number: int) -> tuple[int, Query]:
+        """Return how many rows have a row's strongest reason, and the query for them; 0 if none."""
+        place = self._places.get(number, -1)
+        incident = self._incident.get(place, 0)
+        n = len(self.found.incidents[incident - 1].rows) if incident else 0
+        return n, Query().toggled("incident", key_of(str(incident)))
 
     def rarity(self, line: Line) -> float:
         """Return how rare a row is from 0 to 1, on a logarithmic scale: 1 is a unique row."""

@@ -26,7 +26,6 @@ from hushtable_desk.judging import JudgedRows, RowView
 from hushtable_desk.language import _
 from hushtable_desk.layout import write_list
 from hushtable_desk.listing import FACETS, KINDS, ORDERS, Query
-from hushtable_desk.listing import key_of as key_of_value
 from hushtable_desk.tables import KINDS as COLUMN_KINDS
 from hushtable_desk.tables import Table, choice_of, choices
 
@@ -244,12 +243,9 @@ def rows_page(request: Request) -> Response:
 
 def _row_context(table: Table, judging: JudgedRows, number: int | None) -> dict[str, Any]:
     view: RowView | None = None if number is None else judging.view(number)
-    line = next((one for one in judging.listing.lines if one.number == number), None)
-    alike = None
-    if line is not None and line.n_alike > 1:
-        alike = Query().toggled("incident", key_of_value(line.value("incident")))
+    n_similar, similar = judging.listing.similar(-1 if number is None else number)
     return {
-        "table": table, "view": view, "line": line, "similar": alike,
+        "table": table, "view": view, "similar": similar, "n_similar": n_similar,
         "address": _address(table), "number": number, "found": judging.review.found(),
         "last": judging.last, "n_rows": judging.review.n_rows, "judging": judging,
     }  # fmt: skip
