@@ -251,6 +251,8 @@ def test_a_longer_list_and_another_order_after_verdicts(client, at):
 def test_a_row_has_values_reasons_pictures_and_those_alike(client, at):
     page = client.get(f"{at}/rows/0").text
     assert '<h1 data-number="0">P000' in page
+    assert "most of the reason</span>" in page
+    assert "100 minus the percentage of rows that are as rare" in page
     assert "<svg" in page
     assert "Most similar" in page
     part = client.get(f"{at}/rows/0", headers={"X-Part": "row"}).text
