@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.counts import rounds
 from hushtable.errors import FileError, PlanError
-from hushtable.scores.details import RowDetails, lowest_rows
 from hushtable.scores.explain import Explainer
-from hushtable.scores.finding import Finding
+from hushtable.scores.finding import Finding, RowDetails, lowest_rows
 from hushtable.scores.outliers import Lowest, explained_rows
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer

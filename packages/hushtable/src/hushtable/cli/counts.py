@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from hushtable import files
-from hushtable.cli.output import shown
+from hushtable.cli.result import shown
 from hushtable.counts.base import Counts, Noised
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import Verdicts
-from hushtable.describe.content import signed_by
+from hushtable.describe.plan import signed_by
 from hushtable.errors import FileError, PrivacyError, UsageError
 from hushtable.plans.draws import Draw, detectors, draw_of
 

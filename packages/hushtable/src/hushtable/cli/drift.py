@@ -8,19 +8,17 @@ from typing import Annotated, Any
 import numpy as np
 
 from hushtable import files
-from hushtable.cli.options import Threads, argument, number, option
+from hushtable.cli.options import READS, Reads, Threads, argument, number, option
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
-from hushtable.cli.rows import READS, Reads
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import count_here
 from hushtable.data.options import RowOptions
 from hushtable.data.texts.reading import Reading
-from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_drift
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.progress import watched
-from hushtable.streams import Drift
+from hushtable.streams import Drift, drift_words, measured, of_all_rows, why_no_drift
 
 
 def drift_facts(found: Drift | None) -> dict[str, Any]:

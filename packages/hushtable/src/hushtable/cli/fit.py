@@ -7,18 +7,29 @@ from typing import Annotated, Any
 
 from hushtable.cli import options
 from hushtable.cli.counts import HUSHTABLE, Detector, draw_spelled
-from hushtable.cli.options import flag, number, option
-from hushtable.cli.output import Target, shown, tally, tally_blocks
-from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines, show
-from hushtable.cli.rows import (
+from hushtable.cli.options import (
     READS,
     Reads,
     coverage_blocks,
+    flag,
     note_doubts,
+    number,
+    option,
     person_facts,
     persons_blocks,
     understanding_blocks,
     understanding_facts,
+)
+from hushtable.cli.result import (
+    Block,
+    CommandResult,
+    Paragraph,
+    Target,
+    for_machines,
+    show,
+    shown,
+    tally,
+    tally_blocks,
 )
 from hushtable.data.followers import followers_words
 from hushtable.data.options import RowOptions, first_names, names_in, notes

@@ -8,13 +8,14 @@ import typer
 
 from hushtable import files, plugins
 from hushtable.cli.options import flag, option
-from hushtable.cli.output import Target, size
 from hushtable.cli.result import (
     Block,
     CommandResult,
     LabelledValues,
     Paragraph,
+    Target,
     TextTable,
+    size,
 )
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
@@ -23,8 +24,8 @@ from hushtable.counts.release import Release
 from hushtable.data.schema import Schema
 from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
-from hushtable.describe.content import counts_lines, kind_words, plan_lines, signed_by
 from hushtable.describe.ledger import ledger_blocks
+from hushtable.describe.plan import counts_lines, kind_words, plan_lines, signed_by
 from hushtable.errors import UsageError
 from hushtable.files import Content
 from hushtable.plans.draws import NOVELTY

@@ -9,10 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import files
-from hushtable.cli.options import Output, argument, flag, option
-from hushtable.cli.output import Target, count, listed
-from hushtable.cli.result import Block, CommandResult, Paragraph
-from hushtable.cli.rows import READS, Reads, Rows
+from hushtable.cli.options import READS, Output, Reads, Rows, argument, flag, option
+from hushtable.cli.result import Block, CommandResult, Paragraph, Target, count, listed
 from hushtable.counts.base import Counts, coupling_words
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import Verdicts
@@ -23,14 +21,12 @@ from hushtable.data.texts.reading import Reading
 from hushtable.describe import describe_ledger
 from hushtable.describe.plan import learned
 from hushtable.describe.plan import verdicts as verdicts_words
-from hushtable.detectors.load import learned_detector
+from hushtable.detectors.load import learned_detector, open_model
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.plans.plan import Plan
 from hushtable.plans.verdicts import check_takes_verdicts
-from hushtable.scores.candidates import named_candidates
-from hushtable.scores.models import open_model
-from hushtable.scores.review import apart
+from hushtable.scores.review import apart, named_candidates
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.verdict_log import SKIP, answers_in, is_log
 

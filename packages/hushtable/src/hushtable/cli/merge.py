@@ -10,13 +10,12 @@ import typer
 from hushtable import files
 from hushtable.cli.counts import cost, read_counts, refuse_repeated, standing
 from hushtable.cli.options import Output, option
-from hushtable.cli.output import Target, shown
-from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
+from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTable, shown
 from hushtable.counts.base import Counts, Noised
 from hushtable.counts.periods import Increment, decoded
 from hushtable.describe import describe_ledger
-from hushtable.describe.content import signed_by
 from hushtable.describe.ledger import in_file
+from hushtable.describe.plan import signed_by
 from hushtable.errors import HushTableError, PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import rounded_up
 

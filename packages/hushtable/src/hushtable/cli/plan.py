@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from hushtable.cli import options
 from hushtable.cli.counts import HUSHTABLE, Detector, draw_spelled, read_counts, read_release
 from hushtable.cli.options import argument, flag, option
-from hushtable.cli.output import Target
-from hushtable.cli.result import Block, CommandResult, Paragraph
+from hushtable.cli.result import Block, CommandResult, Paragraph, Target
 from hushtable.cli.schema import read_schema
 from hushtable.counts.base import Counts
 from hushtable.data.options import names_in

@@ -11,10 +11,19 @@ from hushtable import files
 from hushtable.cli import options
 from hushtable.cli.counts import cost, read_release, read_sketch
 from hushtable.cli.errors import written
-from hushtable.cli.options import Data, Output, Person, Threads, argument, option
-from hushtable.cli.output import Target, tally, tally_blocks
-from hushtable.cli.result import Block, CommandResult, Paragraph
-from hushtable.cli.rows import READS, Reads, person_facts, persons_blocks
+from hushtable.cli.options import (
+    READS,
+    Data,
+    Output,
+    Person,
+    Reads,
+    Threads,
+    argument,
+    option,
+    person_facts,
+    persons_blocks,
+)
+from hushtable.cli.result import Block, CommandResult, Paragraph, Target, tally, tally_blocks
 from hushtable.counts.base import Noised
 from hushtable.counts.periods import release_period
 from hushtable.counts.release import Release

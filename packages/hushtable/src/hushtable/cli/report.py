@@ -8,13 +8,22 @@ from typing import Annotated, Any
 
 from hushtable import files, plugins
 from hushtable.cli.counts import read_counts
-from hushtable.cli.options import Language, Threads, argument, check_contamination, flag, option
-from hushtable.cli.output import Target, listed, size
-from hushtable.cli.result import Block, CommandResult
-from hushtable.cli.rows import READS, Reads, Rows
+from hushtable.cli.options import (
+    READS,
+    Language,
+    Reads,
+    Rows,
+    Threads,
+    argument,
+    check_contamination,
+    flag,
+    option,
+)
+from hushtable.cli.result import Block, CommandResult, Target, listed, size
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.data.texts.reading import Reading
+from hushtable.detectors.load import OpenedModel, scoring
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
 from hushtable.language import ENGLISH, speaking
@@ -22,7 +31,6 @@ from hushtable.progress import watched
 from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
 from hushtable.report.page import check_extra, html
 from hushtable.report.rows import RowsToShow, Scores, score_rows
-from hushtable.scores.models import OpenedModel, scoring
 from hushtable.scores.scorer import Ranks
 
 _Model = Annotated[

@@ -12,25 +12,25 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli.errors import written
-from hushtable.cli.options import Data, ModelFile, Threads, option
-from hushtable.cli.output import Target, count, shown
+from hushtable.cli.options import READS, Data, ModelFile, Reads, Threads, option
 from hushtable.cli.result import (
     Block,
     CommandResult,
     Paragraph,
+    Target,
     TextTable,
+    count,
     for_machines,
     show,
+    shown,
 )
-from hushtable.cli.rows import READS, Reads
 from hushtable.data.readers import paths
-from hushtable.detectors.load import learned_detector
+from hushtable.detectors.load import learned_detector, open_model
 from hushtable.errors import UsageError
 from hushtable.far import is_url
 from hushtable.plans.families import FINE, OUTLIER
 from hushtable.progress import watched
 from hushtable.scores.finding import Finding
-from hushtable.scores.models import open_model
 from hushtable.scores.outliers import rounded_down
 from hushtable.scores.review import Review
 from hushtable.scores.rules import rules_path

@@ -9,16 +9,29 @@ from typing import Annotated, Any
 
 from hushtable import files
 from hushtable.cli.errors import escaped
-from hushtable.cli.options import Data, Table, Threads, argument, flag, option
-from hushtable.cli.output import Target, listed, shown
-from hushtable.cli.result import MOST_LINES, Block, CommandResult, Paragraph, TextTable
-from hushtable.cli.rows import (
+from hushtable.cli.options import (
     READS,
+    Data,
     Reads,
+    Table,
+    Threads,
+    argument,
     coverage_blocks,
+    flag,
     note_doubts,
+    option,
     understanding_blocks,
     understanding_facts,
+)
+from hushtable.cli.result import (
+    MOST_LINES,
+    Block,
+    CommandResult,
+    Paragraph,
+    Target,
+    TextTable,
+    listed,
+    shown,
 )
 from hushtable.data.check import FeatureCheck, check_rows
 from hushtable.data.known_columns import known_column

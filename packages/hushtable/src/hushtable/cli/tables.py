@@ -12,8 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from hushtable.cli.output import Target
-from hushtable.cli.result import Block, Paragraph, TextTable
+from hushtable.cli.result import Block, Paragraph, Target, TextTable
 from hushtable.data.columns import as_column
 from hushtable.data.spreadsheets import harmless_schema, harmless_table
 from hushtable.errors import UsageError

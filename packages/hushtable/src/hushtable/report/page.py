@@ -1,4 +1,7 @@
-"""Pages as one HTML file each: one template sets them all, with pictures as SVG."""
+"""Pages as one HTML file each: a page is a list of sections, and a section a list of blocks.
+
+One template sets them all, with pictures as SVG.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,12 +15,70 @@ from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import MissingExtraError
 from hushtable.language import N_, WORDS, Catalogue, _, ngettext, numerals, percents, spoken
-from hushtable.report.sections import Page, RowList, Section
 from hushtable.scores.outliers import Incident, Outliers, outside
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
     from hushtable.charts.reasons import Pictures
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from hushtable.blocks import Block
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Pictures side by side, each with its caption."""
+
+    kind: ClassVar = "figures"
+    figures: Sequence[tuple["Markup", str]]
+
+
+@dataclass(frozen=True)
+class RowList:
+    """The rows with the lowest scores, with their reasons.
+
+    Without ``values``, reasons are names of columns, and no picture is drawn.
+    """
+
+    kind: ClassVar = "rows"
+    outliers: Outliers
+    values: bool = True
+
+
+#: A text is a paragraph.
+PageBlock: TypeAlias = Block | Figures | RowList
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page, by its name in the page's address and its title."""
+
+    name: str
+    title: str
+    blocks: Sequence[PageBlock]
+    audience: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: what it is, whether it may leave, and its sections."""
+
+    _: KW_ONLY
+    title: str
+    made_by: str  # the command, and when
+    #: The notice whether it may leave: its first sentence, and further texts.
+    notice: str
+    reasons: Sequence[str]
+    may_leave: bool = False
+    intro: str = ""
+    glance: Mapping[str, str] = field(default_factory=dict)
+    sections: Sequence[Section]
+
 
 #: Columns of a list, whose files have them in English.
 COLUMNS = (

@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 from hushtable.blocks import Heading, LabelledValues, Paragraph
 from hushtable.counts.sketch import count_here
 from hushtable.data.readers import Reader, no_rows
-from hushtable.describe.drift import of_all_rows, why_no_drift
 from hushtable.errors import UsageError
 from hushtable.language import N_, _, numerals, percents
 from hushtable.plots import binned
-from hushtable.report.sections import Figures, PageBlock, RowList, Section
+from hushtable.report.page import Figures, PageBlock, RowList, Section
 from hushtable.scores.explain import Explainer
 from hushtable.scores.outliers import Outliers, Search
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.usual import Usual
-from hushtable.streams import Drift, drift
+from hushtable.streams import Drift, drift, of_all_rows, why_no_drift
 
 if TYPE_CHECKING:
     from markupsafe import Markup

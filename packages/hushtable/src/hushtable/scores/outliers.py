@@ -17,8 +17,7 @@ from hushtable.data.readers import Batch, Reader, no_rows
 from hushtable.data.schema import DATE, SINCE, Feature
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext, numerals
-from hushtable.scores.details import RowDetails, Scored, explained
-from hushtable.scores.finding import Finding
+from hushtable.scores.finding import Finding, RowDetails, Scored, explained
 from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons, RowReasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import (

@@ -30,10 +30,9 @@ from hushtable.language import N_
 from hushtable.plans.draws import Purpose
 from hushtable.plans.families.family import EVERY_ROW_ONCE
 from hushtable.privacy.layout import onto_simplex
-from hushtable.scores.limits import BUT
 from hushtable.scores.pairs import PairCounts
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import UsualValues, numbers_of, texts_of
+from hushtable.scores.typical import BUT, UsualValues, numbers_of, texts_of
 
 #: Up to this many rows are all in the sample; of more, one in 16, up to a maximum. Measured to make
 #: a fit slower by at most 3%: rows in memory are copied, because a detector must not hold the
