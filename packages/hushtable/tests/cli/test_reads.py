@@ -70,9 +70,7 @@ def test_texts_are_kept_beside_columns_that_are_left_out(tmp_path, capsys):
     command = ["fit", f"{tmp_path}/a.csv", "--drop", "Fall", "-o", f"{tmp_path}/m.hush"]
     assert main(command) == 1
     assert "Add: --drop Fall,Name" in capsys.readouterr().err
-    assert main([*command, "--keep-text", "Nme"]) == 1
-    assert "no column ['Nme']" in capsys.readouterr().err
-    assert main([*command, "--keep-text", "Name"]) == 0
+    assert main([*command, "--as", "Name=category"]) == 0
     assert load(tmp_path / "m.hush").plan_.schema.names == ["Name", "x"]
 
 

@@ -247,7 +247,7 @@ def test_every_row_keeps_its_columns_too(run, here, tmp_path):
         (("--keep", "absent"), 1, "has no column ['absent']"),
         (("--id", "age", "--top", 3), 2, "uses this column as a feature"),
         (("--id", "Patient ID", "--keep", "Patient ID", "--top", 3), 2, "is named twice"),
-        (("--top", 3, "--count", 3), 2, "leave --contamination, --count and"),
+        (("--top", 3, "--contamination", 3), 2, "leave --contamination and --threshold out"),
         (("--top", 0), 2, "--top"),
     ],
 )

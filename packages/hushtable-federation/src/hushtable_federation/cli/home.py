@@ -48,7 +48,7 @@ def _refuse(no_use: Any) -> None:
     if no_use:
         raise UsageError(
             "a home model has two scores, classifies rows instead of using a threshold, and "
-            "learns from one file of verdicts: leave --contamination, --count, --threshold, "
+            "learns from one file of verdicts: leave --contamination, --threshold, "
             "--ranks, --explain, --parts, --only-counted, --forget, --verdicts-only, and --id of "
             "verdicts out"
         )

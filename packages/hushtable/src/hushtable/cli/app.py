@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import hushtable
 from hushtable.cli.errors import INTERRUPTED, escaping, written
-from hushtable.errors import PluginError, UsageError
+from hushtable.errors import HushTableError, PluginError, UsageError, as_entries
 
 #: Commands in the order of use: name; module, and function if it has another name; first line of
 #: the docstring. A group has no module, and the names of its commands begin with the name of the
@@ -77,8 +77,8 @@ def _reading(parameter: Any, annotation: Any) -> Callable[[Any, Any], Any]:
     by_typer: Callable[[Any, Any], Any] = parameter.process_value
 
     def read(context: Any, value: Any) -> Any:
-        if kind is Path and isinstance(value, str) and _may_be_read(value):
-            value = Path(value)
+        if kind is Path and isinstance(value, str) and "\0" not in value:
+            value = Path(value) if not exists(value) or access(value, R_OK) else value
         elif kind in (int, float) and isinstance(value, str) and _NUMBER.fullmatch(value):
             value = _within(value, kind, said)
         absent = value is None and not parameter.required
@@ -91,10 +91,6 @@ def _reading(parameter: Any, annotation: Any) -> Callable[[Any, Any], Any]:
         return value if called is None else called(context, parameter, value)
 
     return read
-
-
-def _may_be_read(path: str) -> bool:
-    return "\0" not in path and (not exists(path) or access(path, R_OK))
 
 
 def _within(text: str, kind: Callable[[str], Any], said: Sequence[Any]) -> Any:
@@ -166,15 +162,22 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
         groups[name] = make, kinds
         defaults = {f.name: f.default for f in fields(group)}
         parameters += [_option(each, kinds[each], defaults.get(each)) for each in kinds]
-    if _returns(signature, CommandResult):
+    returned = signature.return_annotation
+    if CommandResult in (returned, *get_args(returned)):
         parameters.append(_option("json", Json, False))
+    read_by = [name for _, kinds in groups.values() for name in kinds]
 
     def command(**given: Any) -> Any:
         notes.clear()
         for name, (make, kinds) in groups.items():
             given[name] = make(**{each: given.pop(each) for each in kinds})
         with escaping(), machine_output(given.pop("json", False)):
-            result = body(**given)
+            try:
+                result = body(**given)
+            except HushTableError as error:
+                if "read" in read_by and "drop" not in read_by:
+                    error.args = (as_entries(str(error)),)
+                raise
             return result.write() if isinstance(result, CommandResult) else result
 
     shown: Any = command  # Typer reads the options off it
@@ -185,11 +188,6 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
 
 def _option(name: str, kind: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-def _returns(signature: inspect.Signature, kind: type) -> bool:
-    returned = signature.return_annotation
-    return returned is kind or kind in get_args(returned)
 
 
 class _Group(_Params, TyperGroup):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from hushtable import files
-from hushtable.cli.options import READS, Reads, Threads, argument, number, option
+from hushtable.cli.options import READS, ModelReads, Threads, argument, number, option
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
@@ -67,7 +67,7 @@ def drift(
     model: _Model = None,
     fail_above: _FailAbove = None,
     threads: Threads = -1,
-    reads: Reads = READS,
+    reads: ModelReads = READS,
 ) -> CommandResult:
     """Compare two sets of rows, and report how much chance explains.
 
@@ -79,10 +79,13 @@ def drift(
       hushtable drift model.hush november.csv --fail-above chance
       hushtable drift october.sketch.hush november.sketch.hush
     """
-    limit = _limit(fail_above)
+    limit = 1.0 if fail_above in (None, "chance") else number(str(fail_above))
+    if not 0.0 <= limit <= 1.0:
+        raise UsageError(f"--fail-above {fail_above}: needs a number from 0 to 1, or chance")
     before, after = _sides([old, new], model, reads, threads)
     found = _compared(old, before, new, after)
-    above = limit is not None and found.overall > (found.level if limit == "chance" else limit)
+    limit = found.level if fail_above == "chance" else limit
+    above = fail_above is not None and found.overall > limit
     features = {
         name: {"drift": x, "level": found.feature_levels[name]}
         for name, x in found.features.items()
@@ -97,15 +100,6 @@ def drift(
     return CommandResult(
         facts, _blocks(found, before, after, above, fail_above), ABOVE if above else 0
     )
-
-
-def _limit(text: str | None) -> Any:
-    if text is None or text == "chance":
-        return text
-    value = number(text)
-    if not 0.0 <= value <= 1.0:
-        raise UsageError(f"--fail-above {text}: needs a number from 0 to 1, or chance")
-    return value
 
 
 def _sides(names: list[str], model: Path | None, reads: RowOptions, threads: int) -> list[_Side]:

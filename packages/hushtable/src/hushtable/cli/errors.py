@@ -116,6 +116,12 @@ _REMOVED = {
         "hushtable round show ROUND --key SITE.key lists what further rounds would cost",
     ),
     "round open --max-rows": NO_MAX_ROWS,
+    "fit --keep-text": "--as COLUMN=category keeps the texts of a column",
+    **dict.fromkeys(
+        ("fit --table", "plan draft --table", "plan check --table"),
+        "hushtable check DATA shows how each column is read",
+    ),
+    "score --count": "--contamination N flags the N rows with the lowest scores",
 }
 
 #: Files that the running command has completed; an interruption names them.

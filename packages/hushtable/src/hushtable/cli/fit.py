@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Annotated, Any
 
 from hushtable.cli import options
@@ -17,7 +16,6 @@ from hushtable.cli.options import (
     option,
     person_facts,
     persons_blocks,
-    understanding_blocks,
     understanding_facts,
 )
 from hushtable.cli.result import (
@@ -34,8 +32,7 @@ from hushtable.cli.result import (
 from hushtable.data.followers import followers_words
 from hushtable.data.options import RowOptions, first_names, names_in, notes
 from hushtable.data.readers import Reader
-from hushtable.data.texts.reading import Reading
-from hushtable.data.understanding import refuse, understood
+from hushtable.data.understanding import refuse
 from hushtable.describe.plan import texts_of_rows, values_of_rows
 from hushtable.errors import UsageError
 from hushtable.plans.draws import Draw
@@ -66,14 +63,6 @@ _Novelty = Annotated[
     ),
 ]
 _Contamination = Annotated[str, option("SHARE", "Share of the rows to flag as outliers, or auto.")]
-_KeepText = Annotated[
-    str | None,
-    option(
-        "A,B,...",
-        "Keep these text columns although they look like identifiers, names or free text. The "
-        "model then contains all their texts.",
-    ),
-]
 _Most = Annotated[
     int | None,
     option("N", "With --person: largest number of rows to use per person; default 1.", min=1),
@@ -93,10 +82,8 @@ def fit(
     seed: options.Seed = None,
     threads: options.Threads = -1,
     reads: Reads = READS,
-    keep_text: _KeepText = None,
     person: options.Person = None,
     rows_per_person: _Most = None,
-    table: options.Table = False,
 ) -> CommandResult:
     """Fit a detector to rows and write it as a model.
 
@@ -114,10 +101,7 @@ def fit(
     settings |= _settings(draw, passes, novelty, context, relations)
     persons = _persons(person, rows_per_person)
     target = Target(output, [data])
-    reader = _keeping(reads.open(data, [person] if person else []), names_in(keep_text or ""))
-    if table and not for_machines():  # before anything is refused
-        reader = reader.repeatable()
-        show(*understanding_blocks(understood(reader, None, threads)[0]))
+    reader = reads.open(data, [person] if person else [])
     model, n_rows, of_omop = fit_rows(data, reads, reader, draw, settings, persons)
     with target.writing():
         model.save(output)
@@ -200,16 +184,6 @@ def _persons(person: str | None, most: int | None) -> dict[str, Any]:
     if person is None and most is not None:
         raise UsageError("--rows-per-person needs --person, the column that identifies persons")
     return {} if person is None else {"person": person, "rows_per_person": most or 1}
-
-
-def _keeping(reader: Reader, names: list[str]) -> Reader:
-    """Return a reader whose named columns are categories, whatever they look like."""
-    if not names:
-        return reader
-    reader.select(names)  # check that they exist and are not left out
-    reading = reader.reading or Reading()
-    kinds = {**reading.kinds, **dict.fromkeys(names, "category")}
-    return replace(reader, reading=replace(reading, kinds=kinds))
 
 
 def _fitted(

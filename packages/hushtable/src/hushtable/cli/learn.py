@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import files
-from hushtable.cli.options import READS, Output, Reads, Rows, argument, flag, option
+from hushtable.cli.options import READS, ModelReads, Output, Rows, argument, flag, option
 from hushtable.cli.result import Block, CommandResult, Paragraph, Target, count, listed
 from hushtable.counts.base import Counts, coupling_words
 from hushtable.counts.kinds import counts_from_file
@@ -77,7 +77,13 @@ class VerdictReader:
             return self._of_log(path)
         verdicts = read_verdicts(path, read_texts(reader, VERDICT))
         if self.rows is None:
-            return self._of_own_columns(path, verdicts)
+            if VERDICT in self.plan.schema.names:
+                raise UsageError(
+                    f"the model has a feature {VERDICT!r}, which is also the name of the column of "
+                    "verdicts: identify rows by number or id, and give --rows"
+                )
+            own = replace(self.own, data=str(path)).open(self.plan.schema, [VERDICT])
+            return Verdicts.of_rows(self.plan, own, verdicts)
         key = self.id_ or "row"
         # As written in such a file, which may have been a table of scores.
         there = next((name for name in names if original(name) == original(key)), None)
@@ -88,15 +94,6 @@ class VerdictReader:
                 "from 0)"
             )
         return self._of_keys(path, read_texts(reader, there), verdicts)
-
-    def _of_own_columns(self, path: Path, verdicts: list[int]) -> Verdicts:
-        if VERDICT in self.plan.schema.names:
-            raise UsageError(
-                f"the model has a feature {VERDICT!r}, which is also the name of the column of "
-                "verdicts: identify rows by number or id, and give --rows"
-            )
-        reader = replace(self.own, data=str(path)).open(self.plan.schema, [VERDICT])
-        return Verdicts.of_rows(self.plan, reader, verdicts)
 
     def _of_log(self, path: Path) -> Verdicts:
         answers = answers_in(path.read_bytes(), path, self.plan.first_pass().plan_id)
@@ -246,7 +243,7 @@ def learn(
     id_: _Id = None,
     forget: _Forget = False,
     only: _Only = False,
-    reads: Reads = READS,
+    reads: ModelReads = READS,
 ) -> CommandResult:
     """Learn from verdicts (outlier or fine) in a file.
 

@@ -146,10 +146,6 @@ Values: TypeAlias = Annotated[
         "are always included.",
     ),
 ]
-#: Accepted for scripts of earlier versions; `hushtable check` shows more.
-Table: TypeAlias = Annotated[
-    bool, typer.Option("--table", help="Print how each column was read.", hidden=True)
-]
 Json: TypeAlias = Annotated[bool, flag("--json", "Print one JSON object, for machines.")]
 
 
@@ -198,16 +194,6 @@ def persons_blocks(seen: PersonsCounted | None, nameless: int = 0) -> Iterator[B
             f"{answers} about other rows did not identify persons, so no one could be left out "
             "because of them. By answering, you assert that these are other people."
         )
-
-
-def understanding_blocks(columns: Sequence[ColumnUnderstanding]) -> Iterator[Block]:
-    """Return a table of the columns: kind, certainty, and evidence."""
-    from hushtable.data.understanding import HEADERS, row  # for rows without a model
-
-    yield TextTable(
-        HEADERS, [[shown(cell) for cell in row(one)] for one in columns], left=len(HEADERS)
-    )
-    yield ""
 
 
 def note_doubts(columns: Sequence[ColumnUnderstanding]) -> None:
@@ -280,6 +266,22 @@ Reads: TypeAlias = Annotated[
         "dates": _Dates,
         "as_": _As,
         "read": _Read,
+    },
+]
+#: How rows are read beside a model, which states how its own rows were read.
+ModelReads: TypeAlias = Annotated[
+    RowOptions,
+    RowOptions.typed,
+    {
+        "read": Annotated[
+            list[str] | None,
+            option(
+                "NAME=VALUE|FILE",
+                "How rows are read, if not as the rows of the model: columns, drop, missing, "
+                "decimal, dates, as, or another entry that --read of hushtable fit takes, or a "
+                "TOML file of them. Can be given several times.",
+            ),
+        ],
     },
 ]
 #: No option given.

@@ -20,7 +20,6 @@ from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import ReleaseTerms
-from hushtable.privacy.layout import Design
 from hushtable.privacy.mechanisms import Cost
 
 _EXACT = (
@@ -53,7 +52,14 @@ def save_plan(
     # Before it is written, because this reports whether anything can be released under it.
     about_periods = [] if plan.horizon is None else [_at_the_end(plan)]
     target.save(plan)
-    design = plan.design
+    design, expectation = plan.design, None
+    if design is not None:
+        early = design.early
+        expectation = {
+            **design.expectation().to_dict(),
+            "helps": design.helps(),
+            "early": early and {"period": early, **design.expectation(early).to_dict()},
+        }
     facts = {
         "command": command,
         "plan": str(target.path),
@@ -66,20 +72,11 @@ def save_plan(
         "behind": [spent.to_dict() for spent in plan.behind],
         "design": None if design is None else design.to_dict(),
         "expected_loss": None if design is None else round(design.expected_loss, 2),
-        "expectation": None if design is None else _expectation(design),
+        "expectation": expectation,
         "passes": 1 if plan.first_counts is None else 2,
         "novelty": plan.score == NOVELTY,
     }
     return CommandResult(facts, _blocks(plan, target, notes, about_periods))
-
-
-def _expectation(design: Design) -> dict[str, Any]:
-    early = design.early
-    return {
-        **design.expectation().to_dict(),
-        "helps": design.helps(),
-        "early": early and {"period": early, **design.expectation(early).to_dict()},
-    }
 
 
 def _blocks(

@@ -11,7 +11,7 @@ from hushtable.cli.counts import read_counts
 from hushtable.cli.options import (
     READS,
     Language,
-    Reads,
+    ModelReads,
     Rows,
     Threads,
     argument,
@@ -85,7 +85,7 @@ def report(
     values: _Values = False,
     language: Language = ENGLISH,
     threads: Threads = -1,
-    reads: Reads = READS,
+    reads: ModelReads = READS,
 ) -> CommandResult:
     """Write one HTML file for analyst, privacy officer and coordinator.
 
@@ -99,9 +99,14 @@ def report(
       hushtable report all.hush patients.csv --parts "sent/*.hush" -o report.html
     """
     check_page(output)
-    _check_rows(data is not None, rows, contamination, ranks)
+    if data is None and (rows or contamination is not None or ranks is not None):
+        raise UsageError("--rows, --ranks and --contamination need rows: give DATA after MODEL")
+    check_contamination(contamination)
     id_, names = (reads if rows else READS).beside(id_, keep)
-    _check_kept(names, rows)
+    if names and not rows:
+        raise UsageError("--id and --keep describe single rows: give --rows with them")
+    if len(set(names)) < len(names):
+        raise UsageError("--id and --keep name a column twice: name each once")
     if round_ is not None and parts is None:
         raise UsageError("--round needs the files that the sites sent: give --parts")
     shown = RowsToShow(rows, values, tuple(names))
@@ -127,21 +132,6 @@ def report(
     printed = made if language == ENGLISH else gather(subject, values=values, **about)
     facts = {"command": "report", "report": str(output), **_facts(printed, scores)}
     return CommandResult(facts, _blocks(printed, target, subject.name))
-
-
-def _check_rows(given: bool, n_shown: int, share: float | None, ranks: Path | None) -> None:
-    """Refuse options about rows where none are given, and values that are not shares."""
-    if not given and (n_shown or share is not None or ranks is not None):
-        raise UsageError("--rows, --ranks and --contamination need rows: give DATA after MODEL")
-    check_contamination(share)
-
-
-def _check_kept(names: list[str], n_shown: int) -> None:
-    """Refuse columns of --id and --keep without --rows, and columns that are named twice."""
-    if names and not n_shown:
-        raise UsageError("--id and --keep describe single rows: give --rows with them")
-    if len(set(names)) < len(names):
-        raise UsageError("--id and --keep name a column twice: name each once")
 
 
 def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli.errors import written
-from hushtable.cli.options import READS, Data, ModelFile, Reads, Threads, option
+from hushtable.cli.options import READS, Data, ModelFile, ModelReads, Threads, option
 from hushtable.cli.result import (
     Block,
     CommandResult,
@@ -186,7 +186,7 @@ def review(
     who: _Who = None,
     n: _N = 60,
     threads: Threads = -1,
-    reads: Reads = READS,
+    reads: ModelReads = READS,
 ) -> CommandResult:
     """Review the lowest rows in turn; each verdict updates the scores.
 

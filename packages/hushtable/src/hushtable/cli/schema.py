@@ -13,14 +13,12 @@ from hushtable.cli.options import (
     READS,
     Data,
     Reads,
-    Table,
     Threads,
     argument,
     coverage_blocks,
     flag,
     note_doubts,
     option,
-    understanding_blocks,
     understanding_facts,
 )
 from hushtable.cli.result import (
@@ -91,7 +89,6 @@ def draft(
     output: _Output = None,
     force: _Force = False,
     reads: Reads = READS,
-    table: Table = False,
 ) -> CommandResult:
     """Draft a schema from the names and types of the columns.
 
@@ -129,8 +126,6 @@ def draft(
     } | ({"coverage": coverage} if coverage else {})
 
     def blocks() -> Iterator[Block]:
-        if table:
-            yield from understanding_blocks(columns)
         if target is None:
             yield text.removesuffix("\n")
         else:
@@ -291,7 +286,6 @@ def check(
     data: Data,
     threads: Threads = -1,
     reads: Reads = READS,
-    table: Table = False,
 ) -> CommandResult:
     """Check rows against a schema or plan, before they are counted.
 
@@ -315,13 +309,7 @@ def check(
         "features": [_facts(one) for one in checks],
         "columns": understanding_facts(columns),
     }
-
-    def blocks() -> Iterator[Block]:
-        if table:
-            yield from understanding_blocks(columns)
-        yield from _blocks(checks, reader.source, schema, wanted.public)
-
-    return CommandResult(facts, blocks())
+    return CommandResult(facts, _blocks(checks, reader.source, schema, wanted.public))
 
 
 def _schema(path: Path) -> tuple[Schema, Reading]:

@@ -175,48 +175,43 @@ def score_files_of(
 class Threshold:
     """One of three ways to set the threshold; without any, the model's threshold applies.
 
-    ``share`` is the share of rows to flag (of the scored rows or, where ranks are given,
-    ``ranked``, of all sites' rows), ``count`` their number, ``score`` the score below which a row
-    is flagged.
+    ``flagged`` is the share of rows to flag (of the scored rows or, where ranks are given,
+    ``ranked``, of all sites' rows) or, from 1 on, their number; ``score`` is the score below which
+    a row is flagged.
     """
 
-    share: float | None
-    count: int | None
+    flagged: float | None
     score: float | None
     ranked: bool
+    only_counted: bool
 
     def __post_init__(self) -> None:
-        if sum(way is not None for way in (self.share, self.count, self.score)) > 1:
-            raise UsageError("--contamination, --count and --threshold exclude each other")
-        check_contamination(self.share)
-        if self.count is not None and self.count < 1:
-            raise UsageError(f"--count {self.count}: needs 1 or more")
+        if self.flagged is not None and self.score is not None:
+            raise UsageError("--contamination and --threshold exclude each other")
+        if self.flagged is not None and not self.flagged % 1.0 == 0.0 < self.flagged:
+            check_contamination(self.flagged)
+        if self.only_counted and self.reads_all_rows:
+            raise UsageError(
+                "--only-counted excludes --contamination, which applies to all rows: give "
+                "--threshold, or leave it out"
+            )
 
     @property
     def drawn(self) -> bool:
         """Whether an option sets the threshold."""
-        return any(way is not None for way in (self.share, self.count, self.score))
+        return self.flagged is not None or self.score is not None
 
     @property
     def reads_all_rows(self) -> bool:
         """Whether all rows have to be scored before the first is flagged."""
-        return self.count is not None or (self.share is not None and not self.ranked)
-
-    def checked(self, only_counted: bool) -> "Threshold":
-        """Return the threshold; refuse one that is set among rows that are not judged."""
-        if only_counted and self.reads_all_rows:
-            raise UsageError(
-                "--only-counted excludes --contamination and --count, which apply to all rows: "
-                "give --threshold, or leave it out"
-            )
-        return self
+        return self.flagged is not None and not (self.ranked and self.flagged < 1.0)
 
     def offset(self, of_model: float, ranks: Ranks | None) -> float:
         """Return the score below which a row is an outlier, where that needs no rows."""
         if self.score is not None:
             return self.score
-        if self.share is not None and ranks is not None:
-            return ranks.threshold(self.share)
+        if self.flagged is not None and ranks is not None:
+            return ranks.threshold(self.flagged)
         return of_model
 
     def offset_of_rows(self, scorer: Scorer, reader: Reader, threads: int) -> float:
@@ -225,14 +220,15 @@ class Threshold:
         if not batches:
             raise DataError(f"{reader.source} has no rows: there is nothing to score")
         scores = np.concatenate(batches)
-        if self.count is None:
-            return float(np.percentile(scores, 100.0 * (self.share or 0.0)))
-        if self.count >= len(scores):
+        flagged = self.flagged or 0.0
+        if flagged < 1.0:
+            return float(np.percentile(scores, 100.0 * flagged))
+        if flagged >= len(scores):
             raise UsageError(
-                f"--count {self.count:,}: {reader.source} has {len(scores):,} rows; give fewer"
+                f"--contamination {flagged:g}: {reader.source} has {len(scores):,} rows; give fewer"
             )
         # Rows of equal scores are flagged together, or not at all.
-        return float(np.partition(scores, self.count)[self.count])
+        return float(np.partition(scores, int(flagged))[int(flagged)])
 
 
 #: Lowest scores that are listed.
@@ -284,8 +280,8 @@ class ScoreColumns:
         for k in range(1, reasons.n_top + 1 if reasons else 1):
             self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
         self._details = RowDetails(
-            scorer, SHOWN, every_rank=True, ranks=self.ranks, reasons=reasons, every_top=explain,
-            keep=keep, only_counted=only_counted,
+            scorer, SHOWN, every=True, ranks=self.ranks, reasons=reasons, keep=keep,
+            only_counted=only_counted,
         )  # fmt: skip
         self._names = texts_column(scorer.plan.schema.names)
 
@@ -422,9 +418,13 @@ _Output = Annotated[
     ),
 ]
 _Contamination = Annotated[
-    float | None, option("SHARE", "Flag this share of the rows (with --ranks: of all sites' rows).")
+    float | None,
+    option(
+        "SHARE|N",
+        "Flag this share of the rows (with --ranks: of all sites' rows), or the N rows with the "
+        "lowest scores.",
+    ),
 ]
-_Count = Annotated[int | None, option("N", "Flag the N rows with the lowest scores.")]
 _Threshold = Annotated[float | None, option("SCORE", "Flag the rows that score lower than this.")]
 _Ranks = Annotated[
     Path | None,
@@ -470,7 +470,6 @@ def score(
     threads: Threads = -1,
     reads: Reads = READS,
     contamination: _Contamination = None,
-    count: _Count = None,
     threshold: _Threshold = None,
     ranks: _Ranks = None,
     explain: _Explain = False,
@@ -498,7 +497,7 @@ def score(
       hushtable score patients.csv --model model.hush --id id --top 20 -o top.xlsx
     """
     id_, kept = reads.beside(id_, keep)
-    line = Threshold(contamination, count, threshold, ranks is not None).checked(only_counted)
+    line = Threshold(contamination, threshold, ranks is not None, only_counted)
     if marginals is not None and not (explain or top):
         raise UsageError("--marginals adds words to explanations: give --explain with it")
     if model is None:
@@ -582,8 +581,7 @@ def _target(
     if top is not None:
         if line.drawn:
             raise UsageError(
-                "--top lists rows without a threshold: leave --contamination, --count and "
-                "--threshold out"
+                "--top lists rows without a threshold: leave --contamination and --threshold out"
             )
         check_top(output, kept)
         return Target(output, inputs)
@@ -592,8 +590,8 @@ def _target(
         return Target(output, inputs)
     if line.reads_all_rows:
         raise UsageError(
-            "--contamination and --count need all scores before the first is written: give one "
-            "file as -o, or --threshold"
+            "--contamination needs all scores before the first is written: give one file as -o, or "
+            "--threshold"
         )
     return OutputFolder(output)
 
@@ -713,7 +711,7 @@ def _outlier_words(summary: Summary, unit: str) -> str:
     share = summary.n_outliers / summary.lowest.n_rows
     return (
         f"The column outlier marks {summary.n_outliers:,} rows ({share:.2%}), those below "
-        f"{summary.offset:.4g} {unit}; --count 20 marks the 20 lowest, and --top 20 lists "
+        f"{summary.offset:.4g} {unit}; --contamination 20 marks the 20 lowest, and --top 20 lists "
         "20 rows with reasons."
     )
 

@@ -29,7 +29,7 @@ import typer
 
 from hushtable.cli.drift import drift_facts
 from hushtable.cli.errors import written
-from hushtable.cli.options import READS, ModelFile, Reads, Threads, argument, number, option
+from hushtable.cli.options import READS, ModelFile, ModelReads, Threads, argument, number, option
 from hushtable.cli.result import (
     Block,
     CommandResult,
@@ -642,7 +642,7 @@ def watch(
     output: _Output = Path("watched"),
     settle: _Settle = 5.0,
     threads: Threads = -1,
-    reads: Reads = READS,
+    reads: ModelReads = READS,
     *,
     listed: Listed,
     alarm: Alarm,

@@ -113,7 +113,9 @@ def suspicion_words(ledger: Ledger) -> str:
 def _several_sites(ledger: Ledger) -> str:
     """Describe the cost to a person whose rows are at several of the sites."""
     k = len(ledger.shares)
-    merged = _merged(ledger)
+    # A round whose sites share the noise is one release.
+    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
+    merged = own + len(ledger.pools)
     where, several, all_ = _("at one site"), _("at 2 sites"), _("at all %(k)s", k=k)
     if merged > 1 and ledger.pools:
         where, several = _("in one of them, at one site"), _("in 2 of them, or at 2 sites,")
@@ -174,12 +176,6 @@ def in_file(ledger: Ledger) -> str:
         n=last,
         periods=horizon.periods,
     )
-
-
-def _merged(ledger: Ledger) -> int:
-    """Describe how many releases are in the sum; a round whose sites share the noise is one."""
-    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
-    return own + len(ledger.pools)
 
 
 def _pooled(ledger: Ledger, merged: int) -> str:

@@ -4,7 +4,6 @@ Labels of lines are marked for translation; what displays them translates them.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from hushtable.counts.base import Counts
@@ -126,12 +125,6 @@ def verdicts(counts: Counts) -> str:
             twice,
         )
     return words
-
-
-def listed(things: Sequence[str]) -> str:
-    """Return a list in words, with ``and`` before the last item."""
-    *first, last = things
-    return _("%(names)s and %(last)s", names=", ".join(first), last=last) if first else last
 
 
 def n_periods(horizon: Horizon) -> str:

@@ -26,7 +26,6 @@ from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.explain import Explainer
 from hushtable.scores.outliers import AMONG, LISTED, Outliers, Search
-from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.usual import Sample, Usual
 
@@ -527,7 +526,6 @@ class FittedTables(_Base):
         X: Any,
         n: int,
         keep: Sequence[str] = (),
-        reasons: Reasons | None = None,
         *,
         only_counted: bool = False,
     ) -> Outliers:
@@ -537,7 +535,6 @@ class FittedTables(_Base):
             keep=keep,
             usual=self._usual_values(),
             ranks=getattr(self, "_ranks", None),
-            reasons=reasons,
             only_counted=only_counted,
         )
         return search.find(self._open(X, keep), n_jobs=self.n_jobs)

@@ -18,7 +18,6 @@ from hushtable.data.schema import Feature
 from hushtable.describe.ledger import describe_ledger, ledger_blocks
 from hushtable.describe.plan import (
     counts_lines,
-    listed,
     n_tables,
     plan_lines,
     values,
@@ -32,6 +31,7 @@ from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.ledger import Ledger
 from hushtable.report.page import Figures, Page, PageBlock, Section
 from hushtable.report.rows import Scores, scores_section
+from hushtable.scores.typical import and_words
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -75,7 +75,15 @@ def features_section(counts: Counts, scores: Scores | None, shown: bool) -> Sect
         newest = [*tallies.values()][-1]  # these rows, if there are any
         n_rows = scores.n_rows if scores is not None else counts.n_rows
         doubtful = [schema.names[j] for j in np.flatnonzero(2 * newest[:, 1] > n_rows)]
-        blocks += [*_doubtful_blocks(doubtful), Paragraph(_tally_words(zeros))]
+        meant = [
+            _("Outside: numbers beyond the range, and categories that the plan does not list.")
+        ]
+        if zeros:
+            names_of_zeros = ", ".join(zeros)
+            meant.append(
+                _("All zero, and therefore not in the table: %(names)s.", names=names_of_zeros)
+            )
+        blocks += [*_doubtful_blocks(doubtful), Paragraph(meant)]
     if not shown:
         words = _(
             "Ranges and categories were read off rows and are values of these rows. The table "
@@ -113,13 +121,6 @@ def _doubtful_blocks(doubtful: Sequence[str]) -> Iterator[PageBlock]:
         "Check whether the data use a different unit from the plan, or other names for the "
         "categories."
     )
-
-
-def _tally_words(zeros: Sequence[str]) -> Iterator[str]:
-    yield _("Outside: numbers beyond the range, and categories that the plan does not list.")
-    if zeros:
-        names = ", ".join(zeros)
-        yield _("All zero, and therefore not in the table: %(names)s.", names=names)
 
 
 def _histogram_blocks(counts: Counts, shown: bool) -> Iterator[PageBlock]:
@@ -294,7 +295,10 @@ def gather(
     if sites is not None:
         sections.append(Section("sites", _("Sites"), sites.blocks, _("for the coordinator")))
     names = [section.name for section in sections]
-    about = LabelledValues(_about(model, threshold))
+    size = {N_("File"): f"{model.name} ({numerals(model.size)})"} if model.size else {}
+    lines = size | {N_("Kind"): _(model.kind)} | plan_lines(counts.plan)
+    lines |= counts_lines(counts, model.kind, threshold)
+    about = LabelledValues({_(label): line for label, line in lines.items()})
     sections.append(Section("file", _("The file"), [about]))
     sections.append(Section("left-out", _("Not in this report"), [Items(left_out)]))
     notice = _("Keep this report where the rows are.")
@@ -336,14 +340,6 @@ def _glance(model: Subject, scores: Scores | None, sites: Sites | None) -> dict[
     if sites is not None:
         glance[_("sites in the sum")] = _("%(n)s of %(k)s", n=sites.n_in, k=sites.n_sites)
     return glance
-
-
-def _about(model: Subject, threshold: float | None) -> dict[str, str]:
-    counts, plan = model.counts, model.plan
-    file = {N_("File"): f"{model.name} ({numerals(model.size)})"} if model.size else {}
-    lines = file | {N_("Kind"): _(model.kind)} | plan_lines(plan)
-    lines |= counts_lines(counts, model.kind, threshold)
-    return {_(label): line for label, line in lines.items()}
 
 
 # --- the privacy officer's section ----------------------------------------------------------------
@@ -487,7 +483,7 @@ def _rows_to_stay(scores: Scores) -> Iterator[str]:
     else:
         yield _("It lists single rows by number, with their scores.")
     if shows := scores.shows:
-        yield _("It shows values of these rows: %(names)s.", names=listed(shows))
+        yield _("It shows values of these rows: %(names)s.", names=and_words(shows))
     if scores.values:
         yield _("It shows how the values of single columns are distributed.")
 
@@ -498,7 +494,7 @@ def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
     shows = [_("the categories and ranges of the model's features")] if of_rows and shown else []
     if scores is not None and scores.shows:
         shows.append(
-            _("the following values of the listed rows: %(names)s", names=listed(scores.shows))
+            _("the following values of the listed rows: %(names)s", names=and_words(scores.shows))
         )
     words = [_("Values of rows.")]
     if shows:

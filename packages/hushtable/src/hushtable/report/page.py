@@ -15,7 +15,7 @@ from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import MissingExtraError
 from hushtable.language import N_, WORDS, Catalogue, _, ngettext, numerals, percents, spoken
-from hushtable.scores.outliers import Incident, Outliers, outside
+from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
@@ -143,7 +143,11 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
     """
     sections = [Section("rows", _("The most unusual rows"), [RowList(found)])]
     if found.incidents:
-        groups = [_incident_words(one) for one in found.incidents]
+        groups = [
+            f"{_('%(n)s rows:', n=len(one.rows))} {one.words} "
+            f"({', '.join(str(k + 1) for k in one.rows)})"
+            for one in found.incidents
+        ]
         sections.insert(0, Section("incidents", _("Similar rows"), [Items(groups)]))
     notes = {_(name): text for name, text in found.notes(model).items()}
     sections.append(Section("about", _("How to read this page"), [LabelledValues(notes)]))
@@ -161,12 +165,6 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
         sections=sections,
     )
     return html(page)
-
-
-def _incident_words(incident: Incident) -> str:
-    ranks = ", ".join(str(k + 1) for k in incident.rows)
-    rows = _("%(n)s rows:", n=len(incident.rows))
-    return f"{rows} {incident.words} ({ranks})"
 
 
 def check_page(
@@ -260,8 +258,8 @@ def _below(found: Outliers, k: int, values: bool) -> str:
     """Return what else is known of a row, in sentences; without ``values``, none of its values."""
     row = found.rows[k]
     words = [found.repair(row), row.likeness]
-    if names := outside(row):
-        words.append(_("outside the model: %(names)s", names=names))
+    if row.outside:
+        words.append(_("outside the model: %(names)s", names=", ".join(row.outside)))
     if row.crowding:
         words.append(_("a typical row has %(crowding)s", crowding=row.crowding))
     if values:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hushtable.blocks import Heading, LabelledValues, Paragraph
 from hushtable.counts.sketch import count_here
 from hushtable.data.readers import Reader, no_rows
+from hushtable.describe.plan import threshold_words
 from hushtable.errors import UsageError
 from hushtable.language import N_, _, numerals, percents
 from hushtable.plots import binned
@@ -235,14 +236,6 @@ def _totals(scores: Scores) -> dict[str, str]:
             f"{name} {numerals(f'{bits:.2g}')} {unit}" for name, bits in scores.moved
         )
     return lines
-
-
-def threshold_words(threshold: float, unit: str) -> str:
-    """Return a threshold with what it means; NaN if there is none."""
-    if math.isnan(threshold):
-        return _("none: the counts are too noisy to derive one")
-    value = f"{numerals(f'{threshold:.4g}')} {_(unit)}"
-    return _("%(value)s: rows with a lower score are outliers", value=value)
 
 
 def _flagged_words(flagged: NDArray[np.float64]) -> str:

@@ -289,14 +289,12 @@ class RowDetails:
     scorer: Scorer
     #: Number of lowest rows in each batch whose details may be requested.
     most: int = 0
-    #: Whether to find the ranks of all rows instead of only the lowest.
-    every_rank: bool = False
+    #: Whether ranks, and features with the largest shares, are requested for all rows.
+    every: bool = False
     #: Whether to find standard errors.
     errors: bool = False
     ranks: Ranks | None = None
     reasons: Reasons | None = None
-    #: Whether the features with the largest shares are requested for all rows.
-    every_top: bool = False
     #: What is usual among the counted rows: rows with a value far outside it come first.
     usual: Usual | None = None
     #: Columns whose values are kept with the scores: features, or others that the rows have.
@@ -366,14 +364,14 @@ class RowDetails:
             kept = [_plain(rows.column(name), name, name in self._dates) for name in self.keep]
             kept_values = taken(pa.RecordBatch.from_arrays(kept, list(self.keep)), lowest)
         top: Top = []
-        if self.every_top and self.reasons is not None and shares is not None:
+        if self.every and self.reasons is not None and shares is not None:
             top = self.reasons.top(shares)
         return Scored(
             scores=scores,
             tally=codes.tally,
             keys=keys,
             lowest=lowest,
-            ranks=self.ranked(codes, scores) if self.every_rank and self.ranks else None,
+            ranks=self.ranked(codes, scores) if self.every and self.ranks else None,
             top=top,
             outside=outside_column(codes, names),
             kept=kept,

@@ -105,8 +105,7 @@ def lowest_candidates(
 
     def few(item: Numbered) -> tuple[int, Ints, Floats, Batch]:
         start, rows, _ = item
-        keys = scorer.scored(item)[1] - FAR_FIRST * far_outside(scorer, usual, rows)
-        keys -= IMPOSSIBLE_FIRST * impossible(scorer, rows)
+        keys = scorer.scored(item)[1] - _first(scorer, usual, rows)
         some = lowest_rows(keys, most)
         some = some[keys[some] < bar]
         if scorer.rules is not None:
@@ -126,11 +125,12 @@ def lowest_candidates(
     return Candidates.of(scorer, numbers, rows, n_rows)
 
 
-def impossible(scorer: Scorer, rows: Batch) -> NDArray[np.bool_]:
-    """Return which rows (n,) have a value that is impossible by their owner's rules."""
-    if scorer.rules is None:
-        return np.zeros(len(rows), np.bool_)
-    return scorer.rules.impossible(rows) >= 0
+def _first(scorer: Scorer, usual: Usual | None, rows: Batch) -> Floats:
+    """Return by how much the keys of rows (n,) are below their scores: see `Finding.key`."""
+    first = FAR_FIRST * far_outside(scorer, usual, rows)
+    if scorer.rules is not None:
+        first += IMPOSSIBLE_FIRST * (scorer.rules.impossible(rows) >= 0)
+    return first
 
 
 def _lowest(
@@ -200,16 +200,14 @@ class Review:
         Columns to display with each row.
     usual : Usual, optional
         What is known about the rows that the model counted.
-    answers : sequence of Answer
-        Answers of an earlier review of these rows: the last answer to each row counts. Verdicts
-        that the model has already learned do not count twice.
     most : int
         Number of rows to keep.
     n_jobs : int, optional
         Threads for scoring all rows.
     log : VerdictLog, optional
-        Where answers are written, and from which the review continues. It must be held: see
-        `VerdictLog.held`.
+        Where answers are written, and from which the review continues: the last answer to each row
+        counts, and verdicts that the model has already learned do not count twice. It must be held:
+        see `VerdictLog.held`.
     id_ : str, optional
         The kept column by which the log and the rules name rows.
     rules : path, optional
@@ -248,7 +246,6 @@ class Review:
         *,
         keep: Sequence[str] = (),
         usual: Usual | None = None,
-        answers: Sequence[Answer] = (),
         most: int = MOST,
         n_jobs: int | None = None,
         log: VerdictLog | None = None,
@@ -269,8 +266,8 @@ class Review:
         self.n_known = 0
         self._codes: dict[int, Codes] = {}
         self._bases: dict[int, float] = {}
-        if earlier := answers or ([] if log is None else log.answers):
-            self._recall(earlier)
+        if log is not None and log.answers:
+            self._recall(log.answers)
         self.rescan()
 
     @property
@@ -297,8 +294,7 @@ class Review:
         self._found: Candidates = found
         self._bases.clear()  # they belong to rows under other rules
         self._base = self._model_scoring(found.codes)
-        self._first = IMPOSSIBLE_FIRST * impossible(self.scorer, found.rows)
-        self._first += FAR_FIRST * far_outside(self.scorer, self._usual, found.rows)
+        self._first = _first(self.scorer, self._usual, found.rows)
         self._score()
 
     @property
@@ -612,7 +608,8 @@ class Review:
         for answer in last.values():
             if answer.verdict != SKIP:
                 one = self._counted(answer)
-                if _holds(self.before, one):
+                more = one.outliers > self.before.outliers, one.fine > self.before.fine
+                if not np.any(more):  # the model may have learned it, in every table
                     self.before, self.n_known = self.before - one, self.n_known + 1
                 self.learned = self.learned + one
         self._relearn()
@@ -644,16 +641,13 @@ class Review:
         said = [one for one in self.last().values() if one.verdict != SKIP]
         hits = [one.row for one in said if one.verdict == OUTLIER]
         found = np.cumsum([0, *(one.verdict == OUTLIER for one in said)])
-        base = [self._base_of(row) for row in hits]
+        for row in hits:
+            if row not in self._bases:
+                self._bases[row] = float(self._model_scoring(self._codes[row])[0])
+        base = [self._bases[row] for row in hits]
         rank = np.searchsorted(np.sort(self._base), np.array(base), "left")
         at = np.searchsorted(np.sort(rank), np.arange(len(said) + 1), "left")
         return found.astype(np.int64), at.astype(np.int64)
-
-    def _base_of(self, row: int) -> float:
-        """Return the score of an answered row by the model alone."""
-        if row not in self._bases:
-            self._bases[row] = float(self._model_scoring(self._codes[row])[0])
-        return self._bases[row]
 
     def moved_columns(self) -> list[tuple[str, float]]:
         """Return by how many bits verdicts changed the shares of columns, the largest first.
@@ -693,8 +687,3 @@ def apart(model: Counts) -> tuple[Counts, Verdicts]:
             "count twice: give the model from before that"
         )
     return model.model, model.verdicts
-
-
-def _holds(verdicts: Verdicts, one: Verdicts) -> bool:
-    """Return whether verdicts may include this one: in every table."""
-    return bool((one.outliers <= verdicts.outliers).all() and (one.fine <= verdicts.fine).all())
