@@ -160,7 +160,6 @@ def _load_known(client: Any, host_key: str) -> None:
 
 
 def _check_named(hostname: str, key: Any, host_key: str) -> None:
-    """Raise `HostKeyError` unless a server's key, not known otherwise, has a fingerprint."""
     shown = _fingerprint(key)
     if not host_key:
         raise HostKeyError(
@@ -201,7 +200,6 @@ def _fingerprint(key: Any) -> str:
 
 
 def _accepting(hostname: str) -> str:
-    """Return the command that shows, confirms and stores a server's key (or ``[host]:port``)."""
     host, _, port = hostname.strip("[").partition("]:")
     return f"sftp -P {port} {host}" if port else f"sftp {host}"
 

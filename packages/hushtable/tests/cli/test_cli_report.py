@@ -9,7 +9,7 @@ from pyarrow import csv
 
 from cli_helpers import do, write_rows
 from hushtable import load
-from hushtable.cli.counts import read_counts
+from hushtable.cli.options import read_counts
 from hushtable.counts import rounds
 
 

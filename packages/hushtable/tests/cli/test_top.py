@@ -16,7 +16,7 @@ from python_calamine import CalamineWorkbook
 import hushtable
 from cli_helpers import do, write_rows
 from hushtable.cli import tables
-from hushtable.cli.counts import read_counts
+from hushtable.cli.options import read_counts
 from hushtable.counts import rounds
 from hushtable.data import spreadsheets
 from hushtable.report import lists

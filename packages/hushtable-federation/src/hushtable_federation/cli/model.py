@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-from hushtable.cli.counts import standing
 from hushtable.cli.drift import ABOVE
-from hushtable.cli.options import Output, argument, flag, option
+from hushtable.cli.options import Output, argument, flag, option, standing
 from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTable, shown
 from hushtable.counts.base import Noised
 from hushtable.counts.release import LocalModel

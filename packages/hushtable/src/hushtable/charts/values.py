@@ -96,7 +96,6 @@ class ValueChart:
 
     @property
     def _constant(self) -> bool:
-        """Whether the range is a single value."""
         return self._one_end and not np.any(self.cells[1:])
 
     @property
@@ -143,7 +142,6 @@ class ValueChart:
             yield f'<path d="{behind}" fill="none" stroke="{SOFT}" stroke-opacity=".6"/>'
 
     def _below(self, floor: float, low: float, high: float) -> Iterator[str]:
-        """Draw the usual range under the bars, with its name if there is room for it."""
         y, middle = floor + 6.0, (low + high) / 2.0
         low, high = min(low, middle - 2.0), max(high, middle + 2.0)
         yield filled(f"M{number(low)} {number(y - 2)}H{number(high)}v4H{number(low)}z", ROWS)
@@ -253,7 +251,6 @@ class SharesChart:
 
     @cached_property
     def _bars(self) -> list[tuple[str, float, str]]:
-        """Names, shares and colours of the bars."""
         shares = counted(self.shares, 1).tolist()
         order = sorted(range(len(shares)), key=lambda k: (k != self.odd, -shares[k], k))
         n_kept = len(order) if len(order) <= _MOST_SHARES else _MOST_SHARES - 1
@@ -403,7 +400,6 @@ class _Axis:
 
     @cached_property
     def lines(self) -> NDArray[np.float64]:
-        """Places of the edges, from 0 to 1."""
         even = np.linspace(0.0, 1.0, self.n_cells + 1)
         # Halves, because the span of all numbers would overflow.
         span = self.edges[-1] / 2.0 - self.edges[0] / 2.0
@@ -414,12 +410,10 @@ class _Axis:
 
     @property
     def odd(self) -> int:
-        """The row's own category."""
         return int(min(max(self.at, 0.0), self.n_cells - 1.0))
 
     @property
     def place(self) -> float:
-        """Place of the row, from 0 to 1."""
         if self.names is not None:
             return (self.odd + 0.5) / self.n_cells
         if self.edges[0] == self.at == self.edges[-1]:
@@ -470,7 +464,6 @@ class _Frame:
 
     @property
     def height(self) -> float:
-        """Height of the picture."""
         return self.under + 5.0 + (self.slanted or 16.0 if self.x.names else 0.0)
 
     def across(self, place: float | NDArray[np.float64]) -> Any:
@@ -483,7 +476,6 @@ class _Frame:
         return self.top + tall * place if self.y.names else self.bottom - tall * place
 
     def parts(self, counts: NDArray[np.float64]) -> Iterator[str]:
-        """Draw everything, from the background to the front."""
         left, top, right, bottom = map(number, (self.left, self.top, self.right, self.bottom))
         yield filled(f"M{left} {top}H{right}V{bottom}H{left}z", GROUND)
         yield f'<g fill="{ROWS}">{"".join(self._cells(counts))}</g>'
@@ -535,7 +527,6 @@ class _Frame:
             yield text(names[k], room, y, anchor="end", room=room, flagged=k == self.y.odd)
 
     def _lower_ends(self) -> Iterator[str]:
-        """Write the row's value at its foot, and the ends that still fit."""
         # The end that is farther away always has room.
         left, right, (low, high) = 0.0, WIDTH, self.x.ends
         if self.x.place > 0.5:

@@ -38,8 +38,8 @@ plan draw       plan               Draw the hash functions that all sites share.
 plan check      schema             Check rows against a schema or plan, before they are counted.
 sketch          release            Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
-merge           merge              Add up sketches, or releases, of the same plan.
-decode          merge              Decode the increments of all periods so far into one model.
+merge           release            Add up sketches, or releases, of the same plan.
+decode          release            Decode the increments of all periods so far into one model.
 inspect         inspect_           Show what a .hush file or a card holds, and whether it is intact.
 report          report             Write one HTML file for analyst, privacy officer and coordinator.
 """
@@ -94,7 +94,6 @@ def _reading(parameter: Any, annotation: Any) -> Callable[[Any, Any], Any]:
 
 
 def _within(text: str, kind: Callable[[str], Any], said: Sequence[Any]) -> Any:
-    """Return the number of an option; the text itself if it is no number of that kind and range."""
     if kind is int and "." in text:
         return text
     found, ends = kind(text), [(one.min, one.max) for one in said]
@@ -128,7 +127,6 @@ class _Entry(TyperCommand):
         self._home = home
 
     def load(self) -> Any:
-        """Import the module and return the command itself."""
         module, _, function = self._home.partition(":")
         alone = typer.Typer(**_LOOK)
         body = _with_options(getattr(import_module(module), function or str(self.name)))

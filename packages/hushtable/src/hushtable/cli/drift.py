@@ -103,7 +103,6 @@ def drift(
 
 
 def _sides(names: list[str], model: Path | None, reads: RowOptions, threads: int) -> list[_Side]:
-    """Read counts, and count rows under the plan that is available."""
     contents = [
         files.read(name).expect(*_COUNTS) if name.endswith(".hush") else None for name in names
     ]

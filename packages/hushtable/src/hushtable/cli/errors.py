@@ -129,7 +129,6 @@ written: list[str] = []
 
 
 def _failure(error: BaseException) -> tuple[str, str, int]:
-    """Return the message, the kind of failure and the exit code."""
     kind = type(error).__name__
     if isinstance(error, HushTableError):
         code = WRONG_USAGE if isinstance(error, UsageError) else REFUSED

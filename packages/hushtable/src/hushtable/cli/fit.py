@@ -2,14 +2,17 @@
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from hushtable.cli import options
-from hushtable.cli.counts import HUSHTABLE, Detector, draw_spelled
 from hushtable.cli.options import (
+    HUSHTABLE,
     READS,
+    Detector,
     Reads,
     coverage_blocks,
+    draw_spelled,
     flag,
     note_doubts,
     number,
@@ -63,27 +66,58 @@ _Novelty = Annotated[
     ),
 ]
 _Contamination = Annotated[str, option("SHARE", "Share of the rows to flag as outliers, or auto.")]
-_Most = Annotated[
-    int | None,
-    option("N", "With --person: largest number of rows to use per person; default 1.", min=1),
-]
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """The detector, and its settings."""
+
+    detector: Detector = HUSHTABLE
+    tables: options.Tables = 100
+    passes: _Passes = "auto"
+    novelty: _Novelty = False
+    context: options.Context = None
+    relations: _Relations = False
+    contamination: _Contamination = "auto"
+    seed: options.Seed = None
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the detector; refuse those that it does not have."""
+        share: str | float = self.contamination
+        if share != "auto" and not 0.0 < (share := number(self.contamination)) <= 0.5:
+            raise UsageError(
+                f"--contamination {self.contamination}: needs auto, or a number above 0 and at "
+                "most 0.5"
+            )
+        if self.passes not in ("auto", "1", "2"):
+            raise UsageError(f"--passes {self.passes}: needs auto, 1 or 2")
+        found = {"n_tables": self.tables, "random_state": self.seed, "contamination": share}
+        given = {
+            "--novelty": self.novelty, "--context": self.context is not None,
+            "--passes 2": self.passes == "2", "--relations": self.relations,
+        }  # fmt: skip
+        if draw_spelled(self.detector).name == HUSHTABLE:
+            return found | {
+                "passes": self.passes if self.passes == "auto" else int(self.passes),
+                "novelty": self.novelty,
+                "context": None if self.context is None else names_in(self.context),
+                "relations": self.relations,
+            }
+        for name, there in given.items():
+            if there:
+                raise UsageError(f"{name} works only with --detector hushtable")
+        return found
 
 
 def fit(
     data: options.Data,
     output: options.Output,
-    detector: Detector = HUSHTABLE,
-    tables: options.Tables = 100,
-    passes: _Passes = "auto",
-    novelty: _Novelty = False,
-    context: options.Context = None,
-    relations: _Relations = False,
-    contamination: _Contamination = "auto",
-    seed: options.Seed = None,
     threads: options.Threads = -1,
     reads: Reads = READS,
     person: options.Person = None,
-    rows_per_person: _Most = None,
+    rows_per_person: options.MostRows = None,
+    *,
+    settings: FitSettings,
 ) -> CommandResult:
     """Fit a detector to rows and write it as a model.
 
@@ -95,14 +129,12 @@ def fit(
     Example:
       hushtable fit patients.csv --drop id,name -o model.hush
     """
-    settings: dict[str, Any] = {"n_tables": tables, "n_jobs": threads, "random_state": seed}
-    settings["contamination"] = _contamination(contamination)
-    draw = draw_spelled(detector)
-    settings |= _settings(draw, passes, novelty, context, relations)
-    persons = _persons(person, rows_per_person)
+    parameters = settings.parameters() | {"n_jobs": threads}
+    draw = draw_spelled(settings.detector)
+    persons = options.of_persons(person, rows_per_person)
     target = Target(output, [data])
     reader = reads.open(data, [person] if person else [])
-    model, n_rows, of_omop = fit_rows(data, reads, reader, draw, settings, persons)
+    model, n_rows, of_omop = fit_rows(data, reads, reader, draw, parameters, persons)
     with target.writing():
         model.save(output)
     facts = {"command": "fit", "model": str(output), **_facts(model, n_rows), **of_omop}
@@ -159,31 +191,6 @@ def _columns_words(few: list[str], schema: Any, named: bool) -> str:
         f"{words}{out}. To confirm the columns that are used, or to choose others: "
         f"--columns {','.join(schema.names)}"
     )
-
-
-def _settings(
-    detector: Draw, passes: str, novelty: bool, context: str | None, relations: bool
-) -> dict[str, Any]:
-    """Return the settings that the detector has."""
-    if passes not in ("auto", "1", "2"):
-        raise UsageError(f"--passes {passes}: needs auto, 1 or 2")
-    if detector.name == HUSHTABLE:
-        times = passes if passes == "auto" else int(passes)
-        names = None if context is None else names_in(context)
-        return {"passes": times, "novelty": novelty, "context": names, "relations": relations}
-    given = {"--novelty": novelty, "--context": context is not None, "--passes 2": passes == "2"}
-    given["--relations"] = relations
-    if any(given.values()):
-        one = next(name for name, there in given.items() if there)
-        raise UsageError(f"{one} works only with --detector hushtable")
-    return {}
-
-
-def _persons(person: str | None, most: int | None) -> dict[str, Any]:
-    """Return the arguments of `fit` that are about persons."""
-    if person is None and most is not None:
-        raise UsageError("--rows-per-person needs --person, the column that identifies persons")
-    return {} if person is None else {"person": person, "rows_per_person": most or 1}
 
 
 def _fitted(
@@ -246,14 +253,3 @@ def _blocks(model: Any, facts: dict[str, Any], target: Target) -> Iterator[Block
         "numbers.",
         "Keep it where the rows are.",
     ])  # fmt: skip
-
-
-def _contamination(value: str) -> str | float:
-    if value == "auto":
-        return value
-    share = number(value)
-    if not 0.0 < share <= 0.5:
-        raise UsageError(
-            f"--contamination {value}: needs auto, or a number above 0 and at most 0.5"
-        )
-    return share

@@ -171,7 +171,6 @@ def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
 
 
 def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
-    """Return the features; leave out ranges and categories that are not for display."""
     found = [feature.to_dict() for feature in schema.features]
     if not full:
         for feature in found:

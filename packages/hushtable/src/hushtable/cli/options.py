@@ -1,6 +1,7 @@
-"""Arguments and options that several commands share, and texts about rows that were read."""
+"""What several commands take: arguments, options, rows, files of counts; and texts about them."""
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,15 +9,23 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from hushtable import files
 from hushtable.cli.result import MOST_LINES, Block, TextTable, count, shown
+from hushtable.counts.base import Counts, Noised
+from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.counts.verdicts import Verdicts
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.persons import PersonsCounted
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Schema
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import Reading
-from hushtable.errors import UsageError
+from hushtable.describe.plan import signed_by
+from hushtable.errors import FileError, PrivacyError, UsageError
 from hushtable.language import LANGUAGES
+from hushtable.plans.draws import Draw, detectors, draw_of
 from hushtable.privacy.mechanisms import Adjacency
 
 
@@ -130,6 +139,10 @@ Person: TypeAlias = Annotated[
         "counted per person.",
     ),
 ]
+MostRows: TypeAlias = Annotated[
+    int | None,
+    option("N", "With --person: largest number of rows to use per person; default 1.", min=1),
+]
 Context: TypeAlias = Annotated[
     str | None,
     option(
@@ -147,6 +160,13 @@ Values: TypeAlias = Annotated[
     ),
 ]
 Json: TypeAlias = Annotated[bool, flag("--json", "Print one JSON object, for machines.")]
+
+
+def of_persons(person: str | None, most: int | None) -> dict[str, Any]:
+    """Return the arguments of a count that are about persons."""
+    if person is None and most is not None:
+        raise UsageError("--rows-per-person needs --person, the column that identifies persons")
+    return {} if person is None else {"person": person, "rows_per_person": most or 1}
 
 
 def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, Any]:
@@ -300,3 +320,82 @@ class Rows:
     def open(self, schema: Schema, keep: Sequence[str] = ()) -> Reader:
         """Open them under a schema; see `RowOptions.open_as`."""
         return self.reads.open_as(self.data, schema, self.reading, keep)
+
+
+def _spelled() -> list[str]:
+    return [name.replace("_", "-") for name in detectors()]
+
+
+Detector = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=_spelled,
+        help=f"Detector: {' or '.join(_spelled())}, or one of another package.",
+    ),
+]
+HUSHTABLE = "hushtable"
+
+
+def draw_spelled(spelled: str) -> Draw:
+    """Return the draw of a detector as the command line spells it."""
+    return draw_of(spelled.replace("-", "_"))
+
+
+def read_counts(path: Path, *more: str) -> Counts:
+    """Read a file that must hold a sketch, a release, or another of the given kinds."""
+    content = files.read(path)
+    if content.kind == Verdicts.kind:
+        raise PrivacyError(
+            f"{path} holds exact verdicts, from which rows can be read, so keep it where the rows "
+            "are. To add up the verdicts of one site, use hushtable learn; for several sites, "
+            "make releases under hushtable plan verdicts"
+        )
+    return content.expect("sketch", "release", *more).build(counts_from_file)
+
+
+def read_sketch(path: Path) -> Sketch:
+    """Read a file that must hold a sketch."""
+    content = files.read(path).expect("sketch", "release")
+    if content.kind == Release.kind:
+        raise FileError(
+            f"{path} is already a release with noise: send it as it is (only a sketch of hushtable "
+            "sketch can be released)"
+        )
+    return content.build(Sketch.from_file)
+
+
+def read_release(path: Path) -> Release:
+    """Read a file that must hold a release."""
+    content = files.read(path).expect("release", "sketch")
+    if content.kind == Sketch.kind:
+        raise FileError(
+            f"{path} is a raw sketch, and its exact counts must not leave the site: give a release "
+            f"(hushtable release {path} --epsilon 1 -o FILE)"
+        )
+    return content.build(Release.from_file)
+
+
+def cost(release: Noised) -> dict[str, float]:
+    """Return the cost of a release, for machines."""
+    ledger = release.ledger
+    return {"epsilon": ledger.epsilon, "delta": ledger.delta, "noise_sd": ledger.noise_sd}
+
+
+def refuse_repeated(paths: Sequence[Path]) -> None:
+    """Raise `UsageError` if a file is given twice."""
+    seen: dict[str, Path] = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in seen:
+            raise UsageError(f"{path} is given twice, and its rows would count twice: give it once")
+        seen[real] = path
+
+
+def standing(counts: Any, what: str = "The result") -> str:
+    """Return one sentence on whether counts are signed, and how to check the signature."""
+    who = signed_by(counts)
+    if who is None:
+        return f"{what} is not signed: anyone could have made or changed it."
+    by = f"{what} is signed by {shown(who['name'])} ({who['fingerprint']})"
+    return f"{by}: hushtable round verify checks the signature."

@@ -7,8 +7,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli import options
-from hushtable.cli.counts import HUSHTABLE, Detector, draw_spelled, read_counts, read_release
-from hushtable.cli.options import argument, flag, option
+from hushtable.cli.options import (
+    HUSHTABLE,
+    Detector,
+    argument,
+    draw_spelled,
+    flag,
+    option,
+    read_counts,
+    read_release,
+)
 from hushtable.cli.result import Block, CommandResult, Paragraph, Target
 from hushtable.cli.schema import read_schema
 from hushtable.counts.base import Counts

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable import files, plugins
-from hushtable.cli.counts import read_counts
 from hushtable.cli.options import (
     READS,
     Language,
@@ -18,6 +17,7 @@ from hushtable.cli.options import (
     check_contamination,
     flag,
     option,
+    read_counts,
 )
 from hushtable.cli.result import Block, CommandResult, Target, listed, size
 from hushtable.counts.base import Counts
@@ -201,7 +201,6 @@ def write_page(made: Report, output: Path) -> Target:
 
 
 def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
-    """Read a file of counts; also return how it scores, as it has to if there are rows."""
     content = files.read(path).expect("detector", "sketch", "release", "local")
     counts: Counts = content.build(counts_from_file)
     subject = Subject(path.name, content.kind, counts, size(path))

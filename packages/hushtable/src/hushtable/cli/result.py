@@ -1,7 +1,7 @@
 """Results of commands, their one renderer (text for people, JSON for machines), and their files.
 
 A command returns a `CommandResult`: facts, which are the object of ``--json``, and blocks, which
-state the same in words: see `hushtable.blocks`.
+state the same in words: see `hushtable.display`.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from hushtable import progress
-from hushtable.blocks import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.cli.errors import escaped, plain_stream, written
 from hushtable.data.options import first_names, notes
 from hushtable.data.schema import Schema
+from hushtable.display import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.errors import FileError, UsageError, explain, without_secrets
 from hushtable.files import remove_leftovers
 
@@ -234,7 +234,6 @@ def _check_name(path: Path) -> None:
 
 
 def _check_folder(folder: Path, what: str) -> None:
-    """Refuse a folder in which no file can be created."""
     if not folder.is_dir():
         raise FileError(f"{what}: there is no folder {folder}: make it first")
     if not os.access(folder, os.W_OK):
@@ -242,7 +241,6 @@ def _check_folder(folder: Path, what: str) -> None:
 
 
 def _takes_in(source: str | Path, path: Path) -> bool:
-    """Whether a file is among those that a path, folder or pattern of rows names."""
     if os.path.isfile(source):
         return os.path.samefile(source, path)
     if path.suffix not in (".csv", ".parquet"):

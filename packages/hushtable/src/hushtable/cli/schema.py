@@ -143,7 +143,6 @@ def draft(
 def _drafted(
     reader: Reader, reads: RowOptions
 ) -> tuple[Sequence[ColumnUnderstanding], list[_Column], str]:
-    """Return the columns as they were read, the columns of the draft, and its text."""
     if reads.schema is not None:
         features = reads.schema.features
         text = "\n".join([reads.recipe.draft_head, *map(_public, features, reads.sources)])
@@ -175,7 +174,6 @@ def _written_blocks(
 
 
 def _public(feature: Feature, source: str) -> str:
-    """Return the table of a feature whose range is known, below a comment on its source."""
     lines = [f"{entry} = {_quoted(value)}" for entry, value in feature.to_dict().items()]
     return "\n".join([*_comment(source), "[[feature]]", *lines]) + "\n"
 
@@ -240,7 +238,6 @@ def _table(column: _Column) -> str:
 
 
 def _proposed(proposal: dict[str, Any], first: bool) -> list[str]:
-    """Return the lines that a person un-comments to accept a proposal, below a description."""
     what = proposal["what"]
     if "categories" in proposal:
         said = f"{what}; public categories, for you to confirm:" if first else "or:"

@@ -13,8 +13,8 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from hushtable.cli.counts import HUSHTABLE, draw_spelled, read_counts, standing
 from hushtable.cli.options import (
+    HUSHTABLE,
     READS,
     Data,
     Language,
@@ -22,8 +22,11 @@ from hushtable.cli.options import (
     Rows,
     Threads,
     check_contamination,
+    draw_spelled,
     flag,
     option,
+    read_counts,
+    standing,
 )
 from hushtable.cli.result import (
     Block,
@@ -171,66 +174,6 @@ def score_files_of(
     return pairs
 
 
-@dataclass(frozen=True)
-class Threshold:
-    """One of three ways to set the threshold; without any, the model's threshold applies.
-
-    ``flagged`` is the share of rows to flag (of the scored rows or, where ranks are given,
-    ``ranked``, of all sites' rows) or, from 1 on, their number; ``score`` is the score below which
-    a row is flagged.
-    """
-
-    flagged: float | None
-    score: float | None
-    ranked: bool
-    only_counted: bool
-
-    def __post_init__(self) -> None:
-        if self.flagged is not None and self.score is not None:
-            raise UsageError("--contamination and --threshold exclude each other")
-        if self.flagged is not None and not self.flagged % 1.0 == 0.0 < self.flagged:
-            check_contamination(self.flagged)
-        if self.only_counted and self.reads_all_rows:
-            raise UsageError(
-                "--only-counted excludes --contamination, which applies to all rows: give "
-                "--threshold, or leave it out"
-            )
-
-    @property
-    def drawn(self) -> bool:
-        """Whether an option sets the threshold."""
-        return self.flagged is not None or self.score is not None
-
-    @property
-    def reads_all_rows(self) -> bool:
-        """Whether all rows have to be scored before the first is flagged."""
-        return self.flagged is not None and not (self.ranked and self.flagged < 1.0)
-
-    def offset(self, of_model: float, ranks: Ranks | None) -> float:
-        """Return the score below which a row is an outlier, where that needs no rows."""
-        if self.score is not None:
-            return self.score
-        if self.flagged is not None and ranks is not None:
-            return ranks.threshold(self.flagged)
-        return of_model
-
-    def offset_of_rows(self, scorer: Scorer, reader: Reader, threads: int) -> float:
-        """Return the score below which a row is an outlier; holds 8 bytes a row."""
-        batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=threads))
-        if not batches:
-            raise DataError(f"{reader.source} has no rows: there is nothing to score")
-        scores = np.concatenate(batches)
-        flagged = self.flagged or 0.0
-        if flagged < 1.0:
-            return float(np.percentile(scores, 100.0 * flagged))
-        if flagged >= len(scores):
-            raise UsageError(
-                f"--contamination {flagged:g}: {reader.source} has {len(scores):,} rows; give fewer"
-            )
-        # Rows of equal scores are flagged together, or not at all.
-        return float(np.partition(scores, int(flagged))[int(flagged)])
-
-
 #: Lowest scores that are listed.
 SHOWN = 5
 
@@ -238,31 +181,30 @@ SHOWN = 5
 class ScoreColumns:
     """Scores rows, with a column for everything else that the options request.
 
-    Columns to ``keep`` come first. ``ranks`` and ``marginals`` are files of merged counts; the
+    Columns to ``keep`` come first. The ranks and ``marginals`` are files of merged counts; the
     marginals add to the reasons how extreme a value is. ``fields`` are the names and types of the
-    columns; ``stamp`` identifies them and their inputs. ``only_counted`` leaves scores and ranks of
-    other rows empty.
+    columns; ``stamp`` identifies them and their inputs. Scores and ranks of rows that are not
+    judged are empty.
     """
 
     def __init__(
         self,
         scorer: Scorer,
-        ranks: Path | None,
+        line: "Threshold",
         explain: bool,
         marginals: Path | None,
-        keep: Sequence[str] = (),
-        only_counted: bool = False,
-        usual: Usual | None = None,
+        keep: Sequence[str],
+        usual: Usual | None,
     ) -> None:
         # Kept columns have the type that they have in the rows.
         self.fields: list[tuple[str, pa.DataType | None]] = [("outside", pa.string())]
         self.fields += [(name, None) for name in keep]
         self.stamp = "".join(["outside", *map(repr, keep), "explained" if explain else ""])
-        self.stamp += "counted" if only_counted else ""
+        self.stamp += "counted" if line.only_counted else ""
         if scorer.rules is not None:
             self.fields.append(("rule", pa.string()))
             self.stamp += "ruled"
-        self.keep, self.only_counted = keep, only_counted
+        self.keep, self.only_counted = keep, line.only_counted
         self.ranks, self.frequencies, reasons = None, None, None
         #: The object that finds the reasons of the lowest rows.
         self.reasons: Reasons | None = None
@@ -272,8 +214,8 @@ class ScoreColumns:
         if explain:
             usual = usual if self.frequencies is None else self.frequencies.beside(usual)
             self.reasons = reasons = Reasons(scorer, usual=usual)
-        if ranks is not None:
-            counts = read_counts(ranks)
+        if line.ranks is not None:
+            counts = read_counts(line.ranks)
             self.ranks = Ranks(counts, scorer)
             self.fields += [(name, pa.float64()) for name in ("rank", "rank_low", "rank_high")]
             self.stamp += hashlib.sha256(counts.counts.tobytes()).hexdigest()
@@ -281,7 +223,7 @@ class ScoreColumns:
             self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
         self._details = RowDetails(
             scorer, SHOWN, every=True, ranks=self.ranks, reasons=reasons, keep=keep,
-            only_counted=only_counted,
+            only_counted=line.only_counted,
         )  # fmt: skip
         self._names = texts_column(scorer.plan.schema.names)
 
@@ -417,19 +359,6 @@ _Output = Annotated[
         "-o",
     ),
 ]
-_Contamination = Annotated[
-    float | None,
-    option(
-        "SHARE|N",
-        "Flag this share of the rows (with --ranks: of all sites' rows), or the N rows with the "
-        "lowest scores.",
-    ),
-]
-_Threshold = Annotated[float | None, option("SCORE", "Flag the rows that score lower than this.")]
-_Ranks = Annotated[
-    Path | None,
-    option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
-]
 _Explain = Annotated[bool, flag("--explain", "Add the features that lower each row's score.")]
 _Marginals = Annotated[
     Path | None,
@@ -453,6 +382,19 @@ _Top = Annotated[
 ]
 
 
+_Contamination = Annotated[
+    float | None,
+    option(
+        "SHARE|N",
+        "Flag this share of the rows (with --ranks: of all sites' rows), or the N rows with the "
+        "lowest scores.",
+    ),
+]
+_Threshold = Annotated[float | None, option("SCORE", "Flag the rows that score lower than this.")]
+_Ranks = Annotated[
+    Path | None,
+    option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
+]
 _OnlyCounted = Annotated[
     bool,
     flag(
@@ -463,22 +405,76 @@ _OnlyCounted = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Threshold:
+    """Which rows are flagged; without an option, those below the model's threshold."""
+
+    contamination: _Contamination = None
+    threshold: _Threshold = None
+    ranks: _Ranks = None
+    only_counted: _OnlyCounted = False
+
+    def __post_init__(self) -> None:
+        if self.contamination is not None and self.threshold is not None:
+            raise UsageError("--contamination and --threshold exclude each other")
+        flagged = self.contamination or 0.0
+        if not flagged % 1.0 == 0.0 < flagged:  # a share, not a number of rows
+            check_contamination(self.contamination)
+        if self.only_counted and self.reads_all_rows:
+            raise UsageError(
+                "--only-counted excludes --contamination, which applies to all rows: give "
+                "--threshold, or leave it out"
+            )
+
+    @property
+    def drawn(self) -> bool:
+        """Whether an option sets the threshold."""
+        return self.contamination is not None or self.threshold is not None
+
+    @property
+    def reads_all_rows(self) -> bool:
+        """Whether all rows have to be scored before the first is flagged."""
+        return self.contamination is not None and not (self.ranks and self.contamination < 1.0)
+
+    def offset(self, of_model: float, ranks: Ranks | None) -> float:
+        """Return the score below which a row is an outlier, where that needs no rows."""
+        if self.threshold is not None:
+            return self.threshold
+        if self.contamination is not None and ranks is not None:
+            return ranks.threshold(self.contamination)
+        return of_model
+
+    def offset_of_rows(self, scorer: Scorer, reader: Reader, threads: int) -> float:
+        """Return the score below which a row is an outlier; holds 8 bytes a row."""
+        batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=threads))
+        if not batches:
+            raise DataError(f"{reader.source} has no rows: there is nothing to score")
+        scores = np.concatenate(batches)
+        flagged = self.contamination or 0.0
+        if flagged < 1.0:
+            return float(np.percentile(scores, 100.0 * flagged))
+        if flagged >= len(scores):
+            raise UsageError(
+                f"--contamination {flagged:g}: {reader.source} has {len(scores):,} rows; give fewer"
+            )
+        # Rows of equal scores are flagged together, or not at all.
+        return float(np.partition(scores, int(flagged))[int(flagged)])
+
+
 def score(
     data: Data,
     output: _Output,
     model: _Model = None,
     threads: Threads = -1,
     reads: Reads = READS,
-    contamination: _Contamination = None,
-    threshold: _Threshold = None,
-    ranks: _Ranks = None,
     explain: _Explain = False,
     marginals: _Marginals = None,
     id_: _Id = None,
     keep: _Keep = None,
     top: _Top = None,
-    only_counted: _OnlyCounted = False,
     language: Language = ENGLISH,
+    *,
+    line: Threshold,
 ) -> CommandResult:
     """Score rows and write the scores.
 
@@ -497,21 +493,20 @@ def score(
       hushtable score patients.csv --model model.hush --id id --top 20 -o top.xlsx
     """
     id_, kept = reads.beside(id_, keep)
-    line = Threshold(contamination, threshold, ranks is not None, only_counted)
     if marginals is not None and not (explain or top):
         raise UsageError("--marginals adds words to explanations: give --explain with it")
     if model is None:
-        _check_without_model(data, output, top, ranks, marginals, only_counted)
+        _check_without_model(data, output, top, line, marginals)
     elif (score_kind := command_of(model, "score")) is not None:
         made: CommandResult = score_kind(
             model, Rows(data, reads, Reading(), threads), kept, top, output,
-            line.drawn or ranks or explain or only_counted,
+            line.drawn or line.ranks or explain or line.only_counted,
         )  # fmt: skip
         return made
-    target = _target(output, [data, model, ranks, marginals], line, top, kept)
+    target = _target(output, [data, model, line.ranks, marginals], line, top, kept)
     (scorer, offset, reading, usual), facts = _opened(model, data, reads, id_, threads)
     rows = Rows(data, reads, reading, threads)
-    details = ScoreColumns(scorer, ranks, explain, marginals, kept, only_counted, usual)
+    details = ScoreColumns(scorer, line, explain, marginals, kept, usual)
     if top is not None and isinstance(target, Target):
         with speaking(language):
             found, source = _find_top(scorer, details, usual, rows, top)
@@ -528,13 +523,17 @@ def _check_without_model(
     data: str,
     output: Path,
     top: int | None,
-    ranks: Path | None,
+    line: Threshold,
     marginals: Path | None,
-    only_counted: bool,
 ) -> None:
-    given = {"--ranks": ranks, "--marginals": marginals, "--only-counted": only_counted}
-    if names := [name for name, one in given.items() if one]:
-        raise UsageError(f"{names[0]} needs --model: fit a model first (hushtable fit)")
+    given = (
+        (line.ranks, "--ranks"),
+        (marginals, "--marginals"),
+        (line.only_counted, "--only-counted"),
+    )
+    for value, name in given:
+        if value:
+            raise UsageError(f"{name} needs --model: fit a model first (hushtable fit)")
     if data == "-":
         raise UsageError(
             "rows from standard input can be read only once, and without --model they are fitted "

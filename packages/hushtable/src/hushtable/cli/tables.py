@@ -151,7 +151,6 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
 
 
 def _ranks(rows: list[int]) -> str:
-    """Identify rows of a list by their ranks."""
     some = [f"{k + 1}" for k in rows[:_SHOWN]]
     more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
     return f"{len(rows)} rows, rank {', '.join(some)}{more}"
@@ -178,7 +177,6 @@ def lowest_blocks(lowest: list[Finding]) -> Iterator[Block]:
 
 
 def _sentence(row: Finding) -> str:
-    """Explain why a row has its score."""
     place = f"Row {row.row:,} of {row.file}" if row.file else f"Row {row.row:,}"
     found = [f"{reason.words} ({reason.share:.2f})" for reason in row.reasons]
     found += [row.likeness] if row.likeness else []

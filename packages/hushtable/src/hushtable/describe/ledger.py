@@ -2,9 +2,9 @@
 
 import math
 
-from hushtable.blocks import Block, LabelledValues, TextTable
 from hushtable.counts.base import Counts
 from hushtable.describe.plan import n_tables
+from hushtable.display import Block, LabelledValues, TextTable
 from hushtable.language import N_, _, ngettext, numerals, percents
 from hushtable.privacy.accounting import Horizon, rounded_up
 from hushtable.privacy.budget import suspicion
@@ -62,7 +62,6 @@ def describe_ledger(ledger: Ledger) -> list[str]:
 
 
 def _bound(ledger: Ledger) -> str:
-    """Return the sentence on how much one person can change."""
     horizon = ledger.sensitivity.horizon
     shows = _("this file shows")
     if horizon is not None and horizon.periods > 1:
@@ -111,7 +110,6 @@ def suspicion_words(ledger: Ledger) -> str:
 
 
 def _several_sites(ledger: Ledger) -> str:
-    """Describe the cost to a person whose rows are at several of the sites."""
     k = len(ledger.shares)
     # A round whose sites share the noise is one release.
     own = sum(ledger.pool_of(share) is None for share in ledger.shares)
@@ -139,7 +137,6 @@ def _several_sites(ledger: Ledger) -> str:
 
 
 def _records(unit: Sensitivity) -> str:
-    """Describe whose rows may be added or removed: those of one person, in all periods."""
     rows, horizon = unit.rows_per_person, unit.horizon
     if horizon is None or horizon.participations == 1:
         if rows == 1:
@@ -157,7 +154,6 @@ def _records(unit: Sensitivity) -> str:
 
 
 def _apart(horizon: Horizon) -> str:
-    """Say how far apart the periods of a person are, if that is fixed."""
     return _(", %(n)s or more apart", n=horizon.apart) if horizon.apart > 1 else ""
 
 

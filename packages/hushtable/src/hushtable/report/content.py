@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.blocks import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.counts.base import Counts
 from hushtable.data.schema import Feature
 from hushtable.describe.ledger import describe_ledger, ledger_blocks
@@ -23,6 +22,7 @@ from hushtable.describe.plan import (
     values,
     values_of_rows,
 )
+from hushtable.display import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.errors import RoundError, UsageError
 from hushtable.language import N_, _, numerals
 from hushtable.plans.draws import Purpose
@@ -124,7 +124,6 @@ def _doubtful_blocks(doubtful: Sequence[str]) -> Iterator[PageBlock]:
 
 
 def _histogram_blocks(counts: Counts, shown: bool) -> Iterator[PageBlock]:
-    """Yield the histograms of the first features, from counts under `Plan.marginals`."""
     features = counts.plan.schema.of_rows.features
     ends = itertools.pairwise(counts.plan.family.offsets.tolist())
     cells = [counts.counts[first:last] for first, last in ends]
@@ -152,7 +151,6 @@ def _histogram_blocks(counts: Counts, shown: bool) -> Iterator[PageBlock]:
 def _histogram(
     feature: Feature, cells: NDArray[np.int64], missing: int, shown: bool
 ) -> tuple["Markup", str]:
-    """Return the picture of one feature's counts, of its range or categories, and its caption."""
     from hushtable.charts.values import SharesChart, ValueChart  # with Jinja's library for markup
 
     numeric, most, where = feature.kind == "numeric", int(cells.argmax()), ""
@@ -321,7 +319,6 @@ def gather(
 
 
 def _glance(model: Subject, scores: Scores | None, sites: Sites | None) -> dict[str, str]:
-    """Return the few numbers that matter first."""
     ledger = model.counts.ledger
     label = _("rows counted") if ledger is None else _("rows counted, estimated")
     # A second pass leaves out rows that lie apart: the first counted all.
@@ -391,7 +388,6 @@ def _privacy_blocks(counts: Counts, ledger: Ledger) -> Iterator[PageBlock]:
 
 
 def _left(counts: Counts, ledger: Ledger) -> list[str]:
-    """Say what the sites sent, as the ledger shows it."""
     numbers = {"n": _counted(len(counts.counts)), "tables": n_tables(counts.n_tables)}
     cells = _("%(n)s whole numbers in %(tables)s", **numbers)
     if ledger.period is not None:
@@ -474,7 +470,6 @@ def _reasons_to_stay(
 
 
 def _rows_to_stay(scores: Scores) -> Iterator[str]:
-    """Say what the report shows of single rows."""
     if scores.lowest is None:
         return
     if scores.lowest.explained:
@@ -489,7 +484,6 @@ def _rows_to_stay(scores: Scores) -> Iterator[str]:
 
 
 def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
-    """Say which values of rows are not in the report."""
     lowest = None if scores is None else scores.lowest
     shows = [_("the categories and ranges of the model's features")] if of_rows and shown else []
     if scores is not None and scores.shows:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hushtable.blocks import Items, LabelledValues, Paragraph, TextTable
 from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.doubt import ColumnUnderstanding
+from hushtable.display import Items, LabelledValues, Paragraph, TextTable
 from hushtable.errors import MissingExtraError
 from hushtable.language import N_, WORDS, Catalogue, _, ngettext, numerals, percents, spoken
 from hushtable.scores.outliers import Outliers
@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from hushtable.blocks import Block
+from hushtable.display import Block
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -143,11 +143,10 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
     """
     sections = [Section("rows", _("The most unusual rows"), [RowList(found)])]
     if found.incidents:
-        groups = [
-            f"{_('%(n)s rows:', n=len(one.rows))} {one.words} "
-            f"({', '.join(str(k + 1) for k in one.rows)})"
-            for one in found.incidents
-        ]
+        groups = []
+        for one in found.incidents:
+            rows, ranks = _("%(n)s rows:", n=len(one.rows)), ", ".join(str(k + 1) for k in one.rows)
+            groups.append(f"{rows} {one.words} ({ranks})")
         sections.insert(0, Section("incidents", _("Similar rows"), [Items(groups)]))
     notes = {_(name): text for name, text in found.notes(model).items()}
     sections.append(Section("about", _("How to read this page"), [LabelledValues(notes)]))
@@ -219,7 +218,6 @@ def check_page(
 
 
 def _cards(block: RowList) -> list[dict[str, Any]]:
-    """Return the rows of a list for the template, in texts."""
     from hushtable.charts.reasons import Pictures  # with Jinja's library for markup
 
     found, draw = block.outliers, Pictures(block.outliers.features, block.outliers.usual)
@@ -268,7 +266,6 @@ def _below(found: Outliers, k: int, values: bool) -> str:
 
 
 def _reason(reason: Reason, draw: "Pictures", values: bool) -> dict[str, Any]:
-    """Return a reason for the template: what is unusual, the rest of its words, and its picture."""
     words, phrase = reason.words, reason.phrase
     if not values or phrase is None:
         bits = _("%(bits)s bits", bits=numerals(f"{reason.share:.2f}"))

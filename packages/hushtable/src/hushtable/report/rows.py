@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.blocks import Heading, LabelledValues, Paragraph
 from hushtable.counts.sketch import count_here
 from hushtable.data.readers import Reader, no_rows
 from hushtable.describe.plan import threshold_words
+from hushtable.display import Heading, LabelledValues, Paragraph
 from hushtable.errors import UsageError
 from hushtable.language import N_, _, numerals, percents
 from hushtable.plots import binned
@@ -145,7 +145,6 @@ def score_rows(
 
 
 def _moved(scorer: Scorer, reader: Reader, n_jobs: int | None) -> list[tuple[str, float]]:
-    """Return the features whose contributions to these rows' scores verdicts moved most."""
     if scorer.sketch.unlearned is scorer.sketch:
         return []
     learned, before = Explainer(scorer), Explainer(Scorer(scorer.sketch.unlearned))
@@ -158,7 +157,6 @@ def _moved(scorer: Scorer, reader: Reader, n_jobs: int | None) -> list[tuple[str
 def _drift(
     scorer: Scorer, reader: Reader, n_rows: int, n_jobs: int | None
 ) -> tuple[Drift | None, str]:
-    """Return how far the rows lie from those counted, or why that is not known."""
     counted, reason = of_all_rows(scorer.sketch), why_no_drift(scorer.sketch)
     if reason:
         return None, reason

@@ -482,7 +482,6 @@ class Search:
         )
 
     def _explained(self, rows: list[Finding]) -> tuple[list[Finding], Usual | None]:
-        """Return the rows to list with their reasons, and what is usual for their values."""
         if self._reasons is None:
             return list(rows[: self._n]), None
         usual, plan = self._usual, self._details.scorer.plan

@@ -1,10 +1,11 @@
 """A review: a person judges the rows with the lowest scores, and each verdict changes the rest."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +20,9 @@ from hushtable.data.labels import fold, fold_texts
 from hushtable.data.readers import Batch, Reader, joined, no_rows, taken
 from hushtable.data.schema import Feature
 from hushtable.data.weights import Numbered
+from hushtable.display import html
 from hushtable.errors import DataError, UsageError
-from hushtable.plans.families import OUTLIER
+from hushtable.plans.families import FINE, OUTLIER
 from hushtable.plans.verdicts import check_takes_verdicts
 from hushtable.scores.explain import Explainer
 from hushtable.scores.finding import (
@@ -567,7 +569,6 @@ class Review:
         return {answer.row: answer for answer in self.answers}
 
     def _replace(self, gone: Answer | None, now: Answer | None) -> None:
-        """Learn an answer that replaces another on the same row."""
         before = self.learned
         if gone is not None and gone.verdict != SKIP:
             self.learned = self.learned - self._counted(gone)
@@ -672,6 +673,113 @@ class Review:
         few = np.flatnonzero((now < n) | (before < n))
         found = [(int(self._found.numbers[k]), int(now[k]) + 1, int(before[k]) + 1) for k in few]
         return sorted(found, key=lambda one: one[1:])
+
+
+class DetectorReview:
+    """A review of rows by a detector, which learns from each answer.
+
+    Attributes
+    ----------
+    row : Finding or None
+        The row to judge: ``row.row`` is its number, ``row.words`` says why it is listed, and
+        ``row.to_dict()`` has its values. None if no row is left.
+    """
+
+    def __init__(
+        self,
+        review: Review,
+        learned: Callable[[], Counts | None],
+        learn: Callable[[Counts | None], object],
+    ) -> None:
+        #: What the detector has learned, and how it learns all verdicts anew.
+        self._learned, self._learn = learned, learn
+        self._review, self._known = review, learned()
+        self.row: Finding | None = review.next()
+
+    def __iter__(self) -> Iterator[Finding]:
+        """Yield the rows to judge; the review skips a row that the loop does not answer."""
+        while (row := self.row) is not None:
+            yield row
+            if self.row is row:
+                self.skip()
+
+    def outlier(self, note: str = "") -> Finding | None:
+        """Mark the row as an outlier; return the next row."""
+        return self._answer(OUTLIER, note)
+
+    def fine(self, note: str = "") -> Finding | None:
+        """Mark the row as fine; return the next row."""
+        return self._answer(FINE, note)
+
+    def skip(self) -> Finding | None:
+        """Give no verdict on the row; return the next row."""
+        return self._answer(SKIP)
+
+    def undo(self) -> Finding | None:
+        """Take back the last answer; return the row to judge."""
+        self._check()
+        if self._review.undo() is None:
+            raise UsageError("there is no answer to take back")
+        return self._go_on()
+
+    def rescan(self) -> Finding | None:
+        """Score all rows again with all verdicts so far; return the row to judge."""
+        self._review.rescan()
+        self.row = self._review.next()
+        return self.row
+
+    def list_of(self, n: int = 10) -> list[Finding]:
+        """Return the lowest unanswered rows that differ from each other, for a team to share."""
+        return self._review.list_of(n)
+
+    def choose(self, row: Finding) -> Self:
+        """Choose a row, for example one from a list, as the one to answer next."""
+        self.row = self._review.of_row(row.row)
+        return self
+
+    def found(self) -> dict[str, int]:
+        """Return the counts of this review: rows judged, outliers, fine rows, skipped rows.
+
+        ``by_score_alone`` is the number of confirmed outliers among as many rows, taken by their
+        scores without verdicts.
+        """
+        return self._review.found()
+
+    def answered(self) -> dict[int, str]:
+        """Return the last answer to each row, by its number: "outlier", "fine" or "skip"."""
+        return {row: answer.verdict for row, answer in self._review.last().items()}
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """All verdicts that the detector has learned."""
+        return self._review.verdicts
+
+    def _answer(self, verdict: str, note: str = "") -> Finding | None:
+        self._check()
+        if self.row is None:
+            raise UsageError("no row is left to judge: call rescan(), or review other rows")
+        self._review.answer(self.row, verdict, note)
+        return self._go_on()
+
+    def _go_on(self) -> Finding | None:
+        verdicts = self._review.verdicts
+        self._learn(verdicts if verdicts.n_rows else None)
+        self._known = self._learned()
+        self.row = self._review.next()
+        return self.row
+
+    def _check(self) -> None:
+        """Refuse to overwrite verdicts that the detector learned elsewhere in the meantime."""
+        if self._learned() is not self._known:
+            raise UsageError(
+                "the detector has learned or forgotten other verdicts since this review began: "
+                "start a new one with detector.review(X)"
+            )
+
+    def _repr_html_(self) -> str:
+        if self.row is None:
+            return "<p>No row is left to judge.</p>"
+        return html(self.row._view())
 
 
 def apart(model: Counts) -> tuple[Counts, Verdicts]:

@@ -236,7 +236,6 @@ class _Outermost:
         self._lock = threading.Lock()
 
     def add(self, batch: Batch, start: int) -> None:
-        """Process a batch; ``start`` is the number of its first row."""
         span = start, start + len(batch)
         if span in self._seen:
             return
@@ -248,7 +247,6 @@ class _Outermost:
                 )
 
     def _blocks(self, batch: Batch) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield the numbers of a batch (n, k), with the first of their columns."""
         if isinstance(batch, np.ndarray):
             numbers = batch[:, : len(self._features)]
             plain = batch.dtype in (np.float32, np.float64)
@@ -437,7 +435,6 @@ def _bars(
 def _parts_of_context(
     features: Sequence[Feature], context: Sequence[str], batches: Sequence[Batch], times: Ints
 ) -> dict[str, tuple[list[Batch], Ints]]:
-    """Return the rows of each context with enough rows, if it is one column of categories."""
     names = [feature.name for feature in features]
     j = names.index(context[0]) if len(context) == 1 else 0
     if len(context) != 1 or features[j].kind != "categorical":
