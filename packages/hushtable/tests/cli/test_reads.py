@@ -139,6 +139,8 @@ def test_a_file_of_another_format_has_no_use_for_the_layout(tmp_path):
         ("drift a.hush a.csv --missing ERR", "is now an entry of --read: --read missing=..."),
         ("fit a.csv --keep-text x", "--as COLUMN=category keeps the texts of a column"),
         ("plan check a.toml a.csv --table", "hushtable check DATA shows how each column is read"),
+        ("drift a.hush a.csv --threads 2", "it uses all cores that the process may use"),
+        ("plan draw a.toml --apart 12", "the second and the third number of --horizon T,K,A"),
         ("score a.csv --count 3", "--contamination N flags the N rows with the lowest scores"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from hushtable import files
-from hushtable.cli.options import READS, ModelReads, Threads, argument, number, option
+from hushtable.cli.options import READS, ModelReads, argument, number, option
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
@@ -66,7 +66,6 @@ def drift(
     new: _New,
     model: _Model = None,
     fail_above: _FailAbove = None,
-    threads: Threads = -1,
     reads: ModelReads = READS,
 ) -> CommandResult:
     """Compare two sets of rows, and report how much chance explains.
@@ -82,7 +81,7 @@ def drift(
     limit = 1.0 if fail_above in (None, "chance") else number(str(fail_above))
     if not 0.0 <= limit <= 1.0:
         raise UsageError(f"--fail-above {fail_above}: needs a number from 0 to 1, or chance")
-    before, after = _sides([old, new], model, reads, threads)
+    before, after = _sides([old, new], model, reads)
     found = _compared(old, before, new, after)
     limit = found.level if fail_above == "chance" else limit
     above = fail_above is not None and found.overall > limit
@@ -102,7 +101,7 @@ def drift(
     )
 
 
-def _sides(names: list[str], model: Path | None, reads: RowOptions, threads: int) -> list[_Side]:
+def _sides(names: list[str], model: Path | None, reads: RowOptions) -> list[_Side]:
     contents = [
         files.read(name).expect(*_COUNTS) if name.endswith(".hush") else None for name in names
     ]
@@ -128,15 +127,15 @@ def _sides(names: list[str], model: Path | None, reads: RowOptions, threads: int
                 "pass"
             )
     return [
-        _counted(name, plan, reading, reads, threads) if one is None else _Side(of_all_rows(one))
+        _counted(name, plan, reading, reads) if one is None else _Side(of_all_rows(one))
         for name, one in zip(names, counted, strict=True)
     ]
 
 
-def _counted(data: str, plan: Plan, reading: Reading, reads: RowOptions, threads: int) -> _Side:
+def _counted(data: str, plan: Plan, reading: Reading, reads: RowOptions) -> _Side:
     reader = reads.open_as(data, plan.schema, reading).repeatable()
     with watched(reader) as watch:
-        return _Side(count_here(plan, watch.reader, n_jobs=threads), reader)
+        return _Side(count_here(plan, watch.reader, n_jobs=-1), reader)
 
 
 def _compared(old: str, before: _Side, new: str, after: _Side) -> Drift:

@@ -121,6 +121,14 @@ _REMOVED = {
         ("fit --table", "plan draft --table", "plan check --table"),
         "hushtable check DATA shows how each column is read",
     ),
+    **dict.fromkeys(
+        (f"{name} --threads" for name in ("drift", "plan check", "report", "review")),
+        "it uses all cores that the process may use (on Linux, taskset limits these)",
+    ),
+    **dict.fromkeys(
+        ("plan draw --participations", "plan draw --apart"),
+        "they are the second and the third number of --horizon T,K,A",
+    ),
     "score --count": "--contamination N flags the N rows with the lowest scores",
 }
 

@@ -256,7 +256,14 @@ def learn(
       hushtable learn model.hush looked-at.csv -o learned.hush
       hushtable learn model.hush looked-at.csv --rows patients.csv --id "Patient ID" -o learned.hush
     """
-    _check_options(rows, id_, forget=forget, only=only)
+    if id_ is not None and rows is None:
+        raise UsageError("--id identifies rows of --rows: give both")
+    if forget and only:
+        raise UsageError(
+            "--forget changes a model, but --verdicts-only writes none: give only one of them"
+        )
+    if rows == "-":
+        raise UsageError("--rows -: standard input can be read once only: give a file")
     target = Target(output, [model, rows, *verdicts])
     if (learn_kind := files.command_of(model, "learn")) is not None:
         made: CommandResult = learn_kind(
@@ -325,17 +332,6 @@ def _learn_shared(model: Path, shared: Counts, target: Target, output: Path) -> 
         yield f"\nWrote {target}. Keep it where the model may be."
 
     return CommandResult(facts, blocks())
-
-
-def _check_options(rows: str | None, id_: str | None, *, forget: bool, only: bool) -> None:
-    if id_ is not None and rows is None:
-        raise UsageError("--id identifies rows of --rows: give both")
-    if forget and only:
-        raise UsageError(
-            "--forget changes a model, but --verdicts-only writes none: give only one of them"
-        )
-    if rows == "-":
-        raise UsageError("--rows -: standard input can be read once only: give a file")
 
 
 def _blocks(

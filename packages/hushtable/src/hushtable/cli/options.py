@@ -1,4 +1,4 @@
-"""What several commands take: arguments, options, rows, files of counts; and texts about them."""
+"""Arguments, options, rows and files of counts that several commands take, and texts about them."""
 
 import math
 import os

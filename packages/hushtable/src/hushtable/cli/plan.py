@@ -204,33 +204,22 @@ class Budget:
     passes: options.PlanPasses = 1
 
 
-@dataclass(frozen=True)
-class ManyPeriods:
-    """The periods in which rows arrive."""
+_Horizon = Annotated[
+    str | None,
+    option(
+        "T[,K[,A]]",
+        "With --epsilon: number of periods in which rows arrive, with one total budget for all; "
+        "largest number of periods in which a person has rows, and smallest number from one of "
+        "these to the next (default 1). --expected-rows is the number of rows in all periods.",
+    ),
+]
 
-    horizon: Annotated[
-        int | None,
-        option(
-            "T",
-            "With --epsilon: number of periods in which rows arrive, with one total budget for "
-            "all; --expected-rows is the number of rows in all periods.",
-            min=1,
-        ),
-    ] = None
-    participations: Annotated[
-        int, option("K", "Largest number of periods in which a person has rows.", min=1)
-    ] = 1
-    apart: Annotated[
-        int, option("A", "Smallest number of periods from one of these to the next.", min=1)
-    ] = 1
 
-    def of_plan(self) -> Horizon | None:
-        """Return the horizon of the plan; None for a plan without periods."""
-        if self.horizon is not None:
-            return Horizon.of(self.horizon, self.participations, self.apart)
-        if (self.participations, self.apart) != (1, 1):
-            raise UsageError("--participations and --apart are about periods: give --horizon, too")
-        return None
+def _horizon(text: str) -> Horizon:
+    numbers = text.split(",")
+    if len(numbers) > 3 or not all(one.strip().isdecimal() and int(one) for one in numbers):
+        raise UsageError(f"--horizon {text}: needs one to three whole numbers, such as 24,2,12")
+    return Horizon.of(*map(int, numbers))
 
 
 def draw(
@@ -241,10 +230,10 @@ def draw(
     seed: options.Seed = None,
     novelty: _Novelty = False,
     context: options.Context = None,
+    horizon: _Horizon = None,
     *,
     before: EarlierRounds,
     budget: Budget,
-    periods: ManyPeriods,
 ) -> CommandResult:
     """Draw the hash functions that all sites share.
 
@@ -271,7 +260,7 @@ def draw(
         detector=draw_spelled(detector).name,
         marginals=counts,
         random_state=seed,
-        horizon=periods.of_plan(),
+        horizon=None if horizon is None else _horizon(horizon),
         **asdict(budget),
         **parameters,
     )

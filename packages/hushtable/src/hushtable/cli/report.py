@@ -12,7 +12,6 @@ from hushtable.cli.options import (
     Language,
     ModelReads,
     Rows,
-    Threads,
     argument,
     check_contamination,
     flag,
@@ -84,7 +83,6 @@ def report(
     contamination: _Contamination = None,
     values: _Values = False,
     language: Language = ENGLISH,
-    threads: Threads = -1,
     reads: ModelReads = READS,
 ) -> CommandResult:
     """Write one HTML file for analyst, privacy officer and coordinator.
@@ -113,7 +111,7 @@ def report(
     if data is not None and (report_kind := files.command_of(model, "report")) is not None:
         with speaking(language):
             page_of_kind: CommandResult = report_kind(
-                model, Rows(data, reads, Reading(), threads), shown, output,
+                model, Rows(data, reads, Reading(), -1), shown, output,
                 ranks or parts or contamination,
             )  # fmt: skip
         return page_of_kind
@@ -125,7 +123,7 @@ def report(
     with speaking(language):
         about["sites"] = None if parts is None else _sites(subject, sent, round_)
         if data is not None and opened is not None:
-            given = Rows(data, reads, opened.reading, threads)
+            given = Rows(data, reads, opened.reading, -1)
             scores = about["scores"] = _scores(opened, given, contamination, shown, ranks)
         made = gather(subject, values=values, **about)
         target = write_page(made, output)

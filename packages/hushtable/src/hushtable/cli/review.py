@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli.errors import written
-from hushtable.cli.options import READS, Data, ModelFile, ModelReads, Threads, option
+from hushtable.cli.options import READS, Data, ModelFile, ModelReads, option
 from hushtable.cli.result import (
     Block,
     CommandResult,
@@ -185,7 +185,6 @@ def review(
     keep: _Keep = None,
     who: _Who = None,
     n: _N = 60,
-    threads: Threads = -1,
     reads: ModelReads = READS,
 ) -> CommandResult:
     """Review the lowest rows in turn; each verdict updates the scores.
@@ -212,7 +211,7 @@ def review(
         written.append(str(path))
         with watched(reader) as watch:
             found = Review(
-                scorer, watch.reader, keep=kept, usual=usual, n_jobs=threads, log=asked, id_=id_,
+                scorer, watch.reader, keep=kept, usual=usual, n_jobs=-1, log=asked, id_=id_,
                 rules=None if is_url(str(model)) else rules_path(model),
             )  # fmt: skip
         try:

@@ -13,7 +13,6 @@ from hushtable.cli.options import (
     READS,
     Data,
     Reads,
-    Threads,
     argument,
     coverage_blocks,
     flag,
@@ -281,7 +280,6 @@ _Schema = Annotated[
 def check(
     schema: _Schema,
     data: Data,
-    threads: Threads = -1,
     reads: Reads = READS,
 ) -> CommandResult:
     """Check rows against a schema or plan, before they are counted.
@@ -295,11 +293,11 @@ def check(
     """
     wanted, reading = _schema(schema)
     raw = reads.open(data).repeatable()
-    columns, _, _ = understood(raw, None, threads)
+    columns, _, _ = understood(raw, None, -1)
     note_doubts([one for one in columns if one.name in wanted.names])
     reader = under(raw, wanted, reading)
     with watched(reader) as watch:
-        checks = check_rows(wanted, watch.reader, n_jobs=threads)
+        checks = check_rows(wanted, watch.reader, n_jobs=-1)
     facts = {
         "command": "plan check",
         "rows": watch.rows,

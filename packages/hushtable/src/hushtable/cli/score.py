@@ -284,10 +284,6 @@ class Summary:
         self.tally += other.tally
         self.lowest.merge(other.lowest)
 
-    def explain(self, reasons: Reasons | None) -> None:
-        """Find the reasons of the lowest rows, if the options request any."""
-        self.lowest.rows = explained_rows(self.lowest.rows, SHOWN, reasons)
-
 
 def score_files(
     scorer: Scorer, details: ScoreColumns, offset: float, rows: Rows, folder: OutputFolder
@@ -514,7 +510,13 @@ def score(
         return CommandResult(
             top_facts(found, output) | facts, top_blocks(found, target, words=language == ENGLISH)
         )
-    summary, done = _score_all(scorer, details, offset, line, rows, target)
+    done = {}
+    if isinstance(target, OutputFolder):
+        offset = line.offset(offset, details.ranks)
+        summary, done["files_kept"] = score_files(scorer, details, offset, rows, target)
+    else:
+        summary = _score_file(scorer, details, offset, line, rows, target)
+    summary.lowest.rows = explained_rows(summary.lowest.rows, SHOWN, details.reasons)
     shown_blocks = _blocks(scorer, details, summary, target, **done)
     return CommandResult(_facts(scorer, summary, output) | facts | done, shown_blocks)
 
@@ -610,24 +612,6 @@ def _find_top(
     )
     with watched(reader) as watch:
         return search.find(watch.reader, n_jobs=rows.threads), reader.source
-
-
-def _score_all(
-    scorer: Scorer,
-    details: ScoreColumns,
-    offset: float,
-    line: Threshold,
-    rows: Rows,
-    target: Target | OutputFolder,
-) -> tuple[Summary, dict[str, int]]:
-    done = {}
-    if isinstance(target, OutputFolder):
-        offset = line.offset(offset, details.ranks)
-        summary, done["files_kept"] = score_files(scorer, details, offset, rows, target)
-    else:
-        summary = _score_file(scorer, details, offset, line, rows, target)
-    summary.explain(details.reasons)
-    return summary, done
 
 
 def _score_file(

@@ -19,7 +19,7 @@ from hushtable.errors import UsageError
 from hushtable.files import replacing
 from hushtable.language import _
 from hushtable.report.lists import LISTS, cut_words
-from hushtable.scores.finding import Finding
+from hushtable.scores.finding import Finding, as_text
 from hushtable.scores.outliers import AMONG, LISTED, Outliers, known_words, unjudged_words
 
 
@@ -186,10 +186,8 @@ def _sentence(row: Finding) -> str:
 
 def _kept_text(value: pa.Array) -> str:
     """Return a value, given as an array of one, as text; a time without zeros that say nothing."""
-    text = value.cast(pa.string())[0].as_py()
-    if text is None:
-        return ""
-    return _ZEROS.sub(r"\1", text) if pa.types.is_timestamp(value.type) else str(text)
+    text = as_text(value)
+    return _ZEROS.sub(r"\1", text) if pa.types.is_timestamp(value.type) else text
 
 
 #: No fraction of a second, and midnight.

@@ -691,7 +691,7 @@ class DetectorReview:
         learned: Callable[[], Counts | None],
         learn: Callable[[Counts | None], object],
     ) -> None:
-        #: What the detector has learned, and how it learns all verdicts anew.
+        #: What the detector has learned, and how it learns all verdicts again.
         self._learned, self._learn = learned, learn
         self._review, self._known = review, learned()
         self.row: Finding | None = review.next()
