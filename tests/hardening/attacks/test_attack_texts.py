@@ -20,8 +20,7 @@ from hushtable.counts import rounds
 from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError
 from hushtable.report import page
-from hushtable.report.content import Subject, gather
-from hushtable.report.rows import RowsToShow, score_rows
+from hushtable.report.content import RowsToShow, Subject, gather, score_rows
 from hushtable.scores.scorer import Scorer
 
 N = 240

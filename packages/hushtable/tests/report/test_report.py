@@ -15,9 +15,8 @@ from hushtable.describe import describe_ledger
 from hushtable.display import LabelledValues, TextTable
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.report import page
-from hushtable.report.content import Subject, gather, sites_of_parts
+from hushtable.report.content import RowsToShow, Subject, gather, score_rows, sites_of_parts
 from hushtable.report.page import Figures
-from hushtable.report.rows import RowsToShow, score_rows
 from hushtable.scores.outliers import Search
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.streams import drift

@@ -30,8 +30,8 @@ from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, numerals
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.progress import watched
+from hushtable.report.content import RowsToShow
 from hushtable.report.page import Page, Section, check_extra, html
-from hushtable.report.rows import RowsToShow
 from hushtable.scores.typical import percent
 from hushtable_federation.home import WORDS, HomeModel
 from hushtable_federation.language import _

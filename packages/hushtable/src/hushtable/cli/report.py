@@ -27,9 +27,17 @@ from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
 from hushtable.language import ENGLISH, speaking
 from hushtable.progress import watched
-from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
+from hushtable.report.content import (
+    Report,
+    RowsToShow,
+    Scores,
+    Sites,
+    Subject,
+    gather,
+    score_rows,
+    sites_of_parts,
+)
 from hushtable.report.page import check_extra, html
-from hushtable.report.rows import RowsToShow, Scores, score_rows
 from hushtable.scores.scorer import Ranks
 
 _Model = Annotated[
