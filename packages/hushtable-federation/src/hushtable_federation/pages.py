@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from hushtable.blocks import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.counts.base import Counts, Noised
-from hushtable.display import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.errors import HushTableError, UsageError
 from hushtable.files import read
 from hushtable.language import N_, numerals

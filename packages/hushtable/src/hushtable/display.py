@@ -1,72 +1,13 @@
-"""Blocks of results and pages, and views of objects in a notebook, as self-contained HTML.
+"""Views of objects in a notebook: a sentence first, then figures, as self-contained HTML.
 
-Blocks are data: commands print them as text, and `report` sets them as HTML. A view is a sentence
-first, then figures. Must not import anything; views of the package's own objects are in
-`hushtable.describe.views`. Tested in ``tests/test_notebook.py``, ``tests/cli/`` and
-``tests/report/``.
+Must not import anything; views of the package's own objects are in
+`hushtable.describe.views`. Tested in
+``tests/test_notebook.py``.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, TypeAlias
-
-
-@dataclass(frozen=True)
-class Paragraph:
-    """Sentences, each folded to lines that fit a terminal and a printout; a paragraph of a page.
-
-    ``look`` is for pages: ``strong``, ``soft``, or ``signed`` for sentences that are signed.
-    """
-
-    kind: ClassVar = "paragraph"
-    sentences: Iterable[str]
-    indent: str = ""
-    look: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sentences", tuple(self.sentences))
-
-
-@dataclass(frozen=True)
-class Heading:
-    """The heading of the blocks after it."""
-
-    kind: ClassVar = "heading"
-    text: str
-
-
-@dataclass(frozen=True)
-class Items:
-    """A list with an item for each text."""
-
-    kind: ClassVar = "items"
-    texts: Sequence[str]
-
-
-@dataclass(frozen=True)
-class LabelledValues:
-    """A line for each value that is not empty, after its label."""
-
-    kind: ClassVar = "facts"
-    values: Mapping[str, str]
-    indent: str = ""
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """A table; the first ``left`` columns hold text, the others numbers."""
-
-    kind: ClassVar = "table"
-    headers: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    left: int = 1
-    label: str = ""
-
-
-#: A text is one or several lines, which are printed as they are.
-Block: TypeAlias = str | Paragraph | Heading | Items | LabelledValues | TextTable
-
+from typing import Any, ClassVar, NamedTuple
 
 #: Number of rows to display, and of letters in a sentence and in a cell.
 MOST_ROWS, MOST_LETTERS, MOST_IN_A_CELL = 20, 2_000, 120

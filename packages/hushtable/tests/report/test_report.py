@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.blocks import LabelledValues, TextTable
 from hushtable.counts import rounds
 from hushtable.data.readers import as_reader
 from hushtable.describe import describe_ledger
-from hushtable.display import LabelledValues, TextTable
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.report import page
 from hushtable.report.content import RowsToShow, Subject, gather, score_rows, sites_of_parts

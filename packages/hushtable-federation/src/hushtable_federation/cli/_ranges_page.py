@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.blocks import Block, LabelledValues, Paragraph, TextTable
 from hushtable.counts.base import Noised
-from hushtable.display import Block, LabelledValues, Paragraph, TextTable
 from hushtable.language import N_, numerals, percents
 from hushtable.report.page import Figures, Page, PageBlock, Section
 from hushtable_federation.language import _, ngettext

@@ -1,7 +1,7 @@
 """Results of commands, their one renderer (text for people, JSON for machines), and their files.
 
 A command returns a `CommandResult`: facts, which are the object of ``--json``, and blocks, which
-state the same in words: see `hushtable.display`.
+state the same in words: see `hushtable.blocks`.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from hushtable import progress
+from hushtable.blocks import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.cli.errors import escaped, plain_stream, written
 from hushtable.data.options import first_names, notes
 from hushtable.data.schema import Schema
-from hushtable.display import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.errors import FileError, UsageError, explain, without_secrets
 from hushtable.files import remove_leftovers
 

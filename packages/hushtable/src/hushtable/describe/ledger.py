@@ -2,9 +2,9 @@
 
 import math
 
+from hushtable.blocks import Block, LabelledValues, TextTable
 from hushtable.counts.base import Counts
 from hushtable.describe.plan import n_tables
-from hushtable.display import Block, LabelledValues, TextTable
 from hushtable.language import N_, _, ngettext, numerals, percents
 from hushtable.privacy.accounting import Horizon, rounded_up
 from hushtable.privacy.budget import suspicion

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.blocks import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.counts.base import Counts
 from hushtable.counts.sketch import count_here
 from hushtable.data.readers import Reader, no_rows
@@ -25,7 +26,6 @@ from hushtable.describe.plan import (
     values,
     values_of_rows,
 )
-from hushtable.display import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.errors import RoundError, UsageError
 from hushtable.language import N_, _, numerals, percents
 from hushtable.plans.draws import Purpose

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hushtable.blocks import Items, LabelledValues, Paragraph, TextTable
 from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.doubt import ColumnUnderstanding
-from hushtable.display import Items, LabelledValues, Paragraph, TextTable
 from hushtable.errors import MissingExtraError
 from hushtable.language import N_, WORDS, Catalogue, _, ngettext, numerals, percents, spoken
 from hushtable.scores.outliers import Outliers
@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from hushtable.display import Block
+from hushtable.blocks import Block
 
 if TYPE_CHECKING:
     from markupsafe import Markup
