@@ -11,7 +11,7 @@ import pytest
 
 import places
 from hushtable import Plan, Sketch, files
-from hushtable.scores.models import open_model
+from hushtable.detectors.load import open_model
 
 FOLDER = places.GOLDEN / "protocol-1"
 SUITE = json.loads((FOLDER / "conformance.json").read_text())

@@ -29,8 +29,7 @@ from hushtable.errors import FileError, PluginError, UsageError
 from hushtable.kernels import BLOCK
 from hushtable.plans import draws
 from hushtable.plans.families import FAMILIES
-from hushtable.report.content import Subject, gather
-from hushtable.report.rows import RowsToShow, score_rows
+from hushtable.report.content import RowsToShow, Subject, gather, score_rows
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable_bench import ACE, RotatedRSHash, RSHash
 from manifest_schema import manifest_schema

@@ -19,7 +19,7 @@ import hushtable
 from cli_helpers import do
 from desk_helpers import ORIGIN, DeskClient, patients
 from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt
-from hushtable.scores.models import open_model
+from hushtable.detectors.load import open_model
 from hushtable.scores.verdict_log import COLUMNS
 from hushtable_desk.listing import Query, key_of
 from hushtable_desk.tables import choices

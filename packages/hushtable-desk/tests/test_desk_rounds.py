@@ -18,8 +18,8 @@ from markupsafe import escape
 import chromium
 from desk_helpers import ORIGIN, DeskClient, axe_faults, served
 from hushtable import Feature, Plan, Schema
+from hushtable.detectors.load import open_model
 from hushtable.errors import UsageError
-from hushtable.scores.models import open_model
 from hushtable_desk.desk import Desk
 from hushtable_desk.folder import Folder
 from hushtable_desk.sites import check_inside, find_round, round_folders, sites_of

@@ -330,7 +330,7 @@ def test_score_writes_both(tmp_path, home, fahrenheit, capsys):
     printed = capsys.readouterr().out
     assert "600" in printed
     assert "no: it holds exact counts, and values of rows" in printed
-    assert main(["score", rows, "--model", model, "--count", "5", "-o", out]) == 2
+    assert main(["score", rows, "--model", model, "--contamination", "5", "-o", out]) == 2
     assert "a home model has two scores" in capsys.readouterr().err
     assert main(["score", rows, "--model", model, "-o", str(tmp_path / "out.xlsx")]) == 2
 

@@ -22,7 +22,7 @@ from hushtable.errors import PlanError
 from hushtable.kernels import LEVELS
 from hushtable.plans.families import family_from_content
 from hushtable.scores import Explainer, Ranks, Scorer
-from hushtable.scores.details import RowDetails, outside_column, outside_words
+from hushtable.scores.finding import RowDetails, outside_column, outside_words
 
 STEPS = np.array([0.0, 1e-6, 0.1, 1.0, 2.0, 99.0, 1e6])
 SCHEMA = Schema((

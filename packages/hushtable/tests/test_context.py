@@ -237,7 +237,7 @@ def test_rows_of_contexts_that_were_not_counted_can_be_left_unjudged(model, run,
     top = run(*score, "-o", tmp_path / "top.csv", "--top", 4)
     assert "2 rows were not judged: fewer than 8 rows of their context" in top.out
     assert csv.read_csv(tmp_path / "top.csv")["row"].to_pylist() == listed["row"].to_pylist()
-    assert run(*score, "--count", 1, "-o", tmp_path / "scores.csv").code == 2
+    assert run(*score, "--contamination", 1, "-o", tmp_path / "scores.csv").code == 2
 
 
 def test_only_a_model_with_exact_contexts_can_leave_rows_unjudged(patients, schema):

@@ -118,7 +118,7 @@ def test_the_kept_explainer_is_of_the_scores_at_hand(monkeypatch):
     X, _ = planted()
     made = []
     monkeypatch.setattr(
-        "hushtable.detectors.fitted.Explainer",
+        "hushtable.detectors.base.Explainer",
         lambda scorer: made.append(scorer) or Explainer(scorer),
     )
     detector = HushTable(random_state=0, passes=1).fit(X)

@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import betabinom
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, drift
-from hushtable.describe.drift import drift_words
-from hushtable.streams import _by_chance, outside_beyond
+from hushtable.streams import _by_chance, drift_words, outside_beyond
 
 
 def _moved(rng, n, level=0.0, ward="ab"):

@@ -17,8 +17,7 @@ from hushtable.data.readers import as_reader
 from hushtable.data.schema import number_words
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.scores.details import lowest_rows
-from hushtable.scores.finding import Finding
+from hushtable.scores.finding import Finding, lowest_rows
 from hushtable.scores.outliers import AMONG, LISTED, Lowest, Search
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import UsualValues, describe_cell

@@ -306,7 +306,6 @@ REFUSED = {
         "[column]\nname = 'z'",
         "'column': needs double brackets: [[column]]",
     ),
-    "a number": ("known = 17", "'known': needs double brackets: [[known]]"),
     "no name": (
         "[[column]]\nimpossible = [0]",
         "[[column]] 1: needs the name of its column: name =",
@@ -442,12 +441,6 @@ def test_what_is_taken(tmp_path, text):
     Rules.read(written(tmp_path, text), SCHEMA, USUAL)
 
 
-def test_capitals_of_a_name_may_be_meant_otherwise():
-    schema = Schema([Feature.numeric("HR", low=0, high=300)])
-    with pytest.raises(UsageError, match=r"no column 'hr': did you mean 'HR'\?"):
-        rules_of({"name": "hr", "impossible": [0]}, schema=schema, usual=None)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no time.tzset")
 def test_dates_do_not_depend_on_where_the_machine_is(monkeypatch):
     try:
@@ -548,19 +541,11 @@ def test_a_row_that_is_known_is_not_added_again(tmp_path, first):
     assert path.read_text() == first
 
 
-@pytest.mark.parametrize(
-    ("before", "words"),
-    [
-        ("[[column]]\nname = z\n", "not TOML in UTF-8: Invalid value (at line 2"),
-        ("[known]\norder = 1\n", "'known': needs double brackets: [[known]]"),
-        ("[[column]]\nname = 'q'\nimpossible = [1]\n", "no column 'q'"),
-    ],
-)
-def test_nothing_is_added_to_a_file_that_is_wrong(tmp_path, before, words):
+def test_nothing_is_added_to_a_file_that_is_wrong(tmp_path):
+    before = "[[column]]\nname = 'q'\nimpossible = [1]\n"
     path = written(tmp_path, before)
-    with pytest.raises(UsageError) as error:
+    with pytest.raises(UsageError, match="no column 'q'"):
         add(path)
-    assert words in str(error.value)
     assert path.read_text() == before
 
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.counts import rounds
 from hushtable.errors import FileError, PlanError
-from hushtable.scores.details import RowDetails, lowest_rows
 from hushtable.scores.explain import Explainer
-from hushtable.scores.finding import Finding
+from hushtable.scores.finding import Finding, RowDetails, lowest_rows
 from hushtable.scores.outliers import Lowest, explained_rows
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer
@@ -135,7 +134,7 @@ def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most
 
 def test_what_is_found_of_a_row_is_what_is_found_of_all(scorer, X):
     ranks = Ranks(Sketch.from_data(rounds.ranks(scorer.sketch), X), scorer)
-    details = RowDetails(scorer, 7, every_rank=True, errors=True, ranks=ranks)
+    details = RowDetails(scorer, 7, every=True, errors=True, ranks=ranks)
     scores, errors = scorer.score_with_errors(X)
     expected = np.column_stack([ranks.of(scores), ranks.between(scores, errors)])
     (batch,) = details.batches(X, lambda batch: batch)

@@ -55,6 +55,16 @@ def review_of(detector, rows, **options):
     return Review(detector._scorer, reader, usual=detector._usual_values(), **options)
 
 
+class LogInMemory:
+    """A log of earlier answers that is written nowhere."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def add(self, answer, *_about):
+        return answer
+
+
 def judge(review, n):
     """Look at n rows as someone whom rows high in a concern; return them."""
     seen = []
@@ -139,7 +149,7 @@ def test_a_rescan_finds_rows_that_were_not_kept(detector, rows):
     scores[[*review.last()]] = np.inf
     row = review.next()
     assert row is None or row.row == scores.argmin()
-    bigger = review_of(detector, rows[FEATURES], most=40, answers=review.answers)
+    bigger = review_of(detector, rows[FEATURES], most=40, log=LogInMemory(review.answers))
     assert bigger.next().row == scores.argmin()
 
 
@@ -230,7 +240,7 @@ def test_what_was_found(detector, rows):
 def test_a_review_goes_on_where_it_ended(detector, rows):
     whole, first = (review_of(detector, rows[FEATURES]) for _ in range(2))
     expected, begin = judge(whole, 20), judge(first, 8)
-    again = review_of(detector, rows[FEATURES], answers=first.answers)
+    again = review_of(detector, rows[FEATURES], log=LogInMemory(first.answers))
     assert begin + judge(again, 12) == expected
     assert again.learned == whole.learned
     assert again.found() == whole.found()
@@ -241,7 +251,7 @@ def test_verdicts_that_the_model_has_learned_count_once(detector, rows):
     judge(first, 8)
     learned = HushTable(random_state=0).fit(rows[FEATURES]).learn_from(first.verdicts)
     judge(first, 2)  # which the model has not
-    again = review_of(learned, rows[FEATURES], answers=first.answers)
+    again = review_of(learned, rows[FEATURES], log=LogInMemory(first.answers))
     assert again.n_known == 8
     assert again.verdicts == first.verdicts
     for _ in range(10):
@@ -262,9 +272,9 @@ def test_answers_to_other_rows_are_refused(detector, rows):
     judge(first, 5)
     moved = rows[FEATURES].iloc[::-1].reset_index(drop=True)
     with pytest.raises(DataError, match="is not the row that was answered"):
-        review_of(detector, moved, answers=first.answers)
+        review_of(detector, moved, log=LogInMemory(first.answers))
     with pytest.raises(DataError, match="has 600 rows, but there is an answer to row 600"):
-        review_of(detector, rows[FEATURES], answers=[Answer(600, OUTLIER)])
+        review_of(detector, rows[FEATURES], log=LogInMemory([Answer(600, OUTLIER)]))
 
 
 # --- lists ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.charts.reasons import Pictures
 from hushtable.data.readers import as_reader
-from hushtable.report.rows import RowsToShow, score_rows
+from hushtable.report.content import RowsToShow, score_rows
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import RARE, UsualValues, describe_cell, describe_value, direction

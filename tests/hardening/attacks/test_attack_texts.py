@@ -20,8 +20,7 @@ from hushtable.counts import rounds
 from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError
 from hushtable.report import page
-from hushtable.report.content import Subject, gather
-from hushtable.report.rows import RowsToShow, score_rows
+from hushtable.report.content import RowsToShow, Subject, gather, score_rows
 from hushtable.scores.scorer import Scorer
 
 N = 240
@@ -68,7 +67,7 @@ def here(tmp_path_factory):
     """A folder with the rows, and every file that can be made of them without a public schema."""
     here = tmp_path_factory.mktemp("hospital")
     rows = write(here / "rows.csv", columns())
-    keep = ["--keep-text", "name,patient,note"]
+    keep = ["--as", "name=category,patient=category,note=category"]
     for detector in ("hushtable", "lsh-itables", "ace"):
         words = ["fit", rows, *keep, "--seed", 1, "--tables", 8, "--detector", detector]
         assert main([*map(str, words), "-o", str(here / f"{detector}.hush")]) == 0
@@ -226,7 +225,7 @@ def test_inspect_counts_texts_and_shows_none(here, run):
 
 def test_fit_says_what_the_model_holds(here, run, tmp_path):
     """Finding 7: who hands a model on knows which columns' texts go with it."""
-    words = ["fit", here / "rows.csv", "--drop", "name,note", "--keep-text", "patient",
+    words = ["fit", here / "rows.csv", "--drop", "name,note", "--as", "patient=category",
              "-o", tmp_path / "m.hush"]  # fmt: skip
     code, said = run(*words)
     assert code == 0, said

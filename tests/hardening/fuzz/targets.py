@@ -41,12 +41,12 @@ from hushtable import (
 )
 from hushtable.cli.inspect_ import inspect
 from hushtable.cli.result import machine_output
+from hushtable.cli.score import ScoreFile
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.readers import as_reader
 from hushtable.data.understanding import schema_from_data
 from hushtable.describe import describe_ledger
 from hushtable.plans.draws import Purpose
-from hushtable.scores.files import ScoreFile
 from hushtable.scores.scorer import Scorer
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card, Keys

@@ -14,11 +14,11 @@ from edits import Program, _packed, edited, relink
 from pyarrow import parquet
 
 from hushtable import Feature, LocalModel, Plan, Release, Schema, Sketch, files, load
+from hushtable.cli.score import ScoreFile
 from hushtable.data.readers import as_reader
 from hushtable.data.understanding import schema_from_data
 from hushtable.describe import describe_ledger
 from hushtable.errors import DataError, FileError, PlanError, UsageError
-from hushtable.scores.files import ScoreFile
 from hushtable_federation.book.book import Book
 from hushtable_federation.policy import Approval
 from hushtable_federation.round import Round

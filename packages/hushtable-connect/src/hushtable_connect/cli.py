@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from hushtable import files
 from hushtable.cli.options import Output, argument, option
-from hushtable.cli.output import Target, shown
-from hushtable.cli.result import Block, CommandResult, Paragraph
+from hushtable.cli.result import Block, CommandResult, Paragraph, Target, shown
 from hushtable.describe.plan import values_of_rows
 from hushtable_connect.exports import Format, Model, format_of
 

@@ -17,9 +17,9 @@ import scored
 from hushtable import HushTable, Plan, Release, Sketch, files
 from hushtable.counts import rounds
 from hushtable.data import read
+from hushtable.detectors.load import open_model
 from hushtable.errors import FileError
 from hushtable.plans.score_rule import ScoreRule
-from hushtable.scores.models import open_model
 from hushtable_connect.exports import export
 
 pytestmark = [

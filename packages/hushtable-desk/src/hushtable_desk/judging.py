@@ -14,12 +14,12 @@ from hushtable.charts.reasons import Pictures
 from hushtable.data.columns import texts_column
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
+from hushtable.detectors.load import OpenedModel, open_model
 from hushtable.errors import DataError, UsageError, explain
 from hushtable.files import remove_leftovers
 from hushtable.language import N_, numerals, spoken
 from hushtable.plans.plan import Plan
 from hushtable.scores.finding import Finding
-from hushtable.scores.models import OpenedModel, open_model
 from hushtable.scores.reasons import Reason
 from hushtable.scores.review import MOST, Review
 from hushtable.scores.rules import rules_path

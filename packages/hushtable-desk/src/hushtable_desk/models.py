@@ -16,8 +16,8 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.periods import Periods
 from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
-from hushtable.describe.content import counts_lines, kind_words, plan_lines
 from hushtable.describe.ledger import LEDGER_HEADERS, ledger_lines, ledger_rows
+from hushtable.describe.plan import counts_lines, kind_words, plan_lines
 from hushtable.describe.views import view
 from hushtable.errors import FileError, HushTableError, PluginError, UsageError, explain
 from hushtable.files import Content

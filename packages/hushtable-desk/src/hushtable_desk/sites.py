@@ -14,8 +14,8 @@ from pathlib import Path
 
 from hushtable import far, files
 from hushtable.data.options import notes
+from hushtable.detectors.load import open_model
 from hushtable.errors import FileError, HushTableError, RoundError, UsageError, explain
-from hushtable.scores.models import open_model
 from hushtable_desk.folder import Folder, key_of
 from hushtable_federation.credentials import BY_DEFAULT
 from hushtable_federation.describe import done_words, standing, task_words

@@ -16,6 +16,7 @@ from hushtable.describe import plan as words
 from hushtable.describe.ledger import describe_ledger, in_file
 from hushtable.privacy.accounting import ZCDP, rounded_up
 from hushtable.privacy.ledger import Ledger
+from hushtable.scores.typical import and_words
 
 #: Prefix or suffix of everything that a person has to fill in. If the registry accepts only one of
 #: a few words or a date, its check refuses the draft until that is done.
@@ -207,7 +208,7 @@ def _before(ledger: Ledger) -> str:
     before = [*ledger.behind_plan, *earlier.values()]
     if not before:
         return "The ledger names no earlier release on the same rows."
-    named = words.listed([f"{spent.what} {spent.release[:12]}" for spent in before])
+    named = and_words([f"{spent.what} {spent.release[:12]}" for spent in before])
     return f"The totals count the earlier releases on the same rows: {named}."
 
 
@@ -247,8 +248,8 @@ def _accounting(ledger: Ledger) -> dict[str, str]:
 
 def _implementation(release: Release) -> dict[str, str]:
     ledger = release.ledger
-    scales = words.listed(sorted({f"{share.scale:.6g}" for share in ledger.shares}))
-    libraries = words.listed(sorted({share.library for share in ledger.shares}))
+    scales = and_words(sorted({f"{share.scale:.6g}" for share in ledger.shares}))
+    libraries = and_words(sorted({share.library for share in ledger.shares}))
     return {
         "preprocessing_and_hyperparameter_tuning": (
             f"Whether the plan depends on rows: {words.dependence(release.plan)}. {TO_FILL_IN}"

@@ -73,7 +73,7 @@ def test_a_share_is_of_the_rows_of_all_sites(score, site, ranked):
 
 
 def test_the_line_is_where_it_is_asked_for(score):
-    _, table = score("--count", 3, ranks=False)
+    _, table = score("--contamination", 3, ranks=False)
     assert sum(table["outlier"].to_pylist()) == 3
     middle = float(np.median(table["score"]))
     facts = score("--threshold", middle, "--json", ranks=False)[0].json
@@ -103,9 +103,9 @@ def test_files_in_a_folder_get_ranks_and_reasons(run, site, ranked, tmp_path, re
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--count", 3, "--threshold", 1.0), "exclude each other"),
-        (("--count", 0), "needs 1 or more"),
-        (("--count", 400), "400 rows; give fewer"),
+        (("--contamination", 3, "--threshold", 1.0), "exclude each other"),
+        (("--contamination", 400), "400 rows; give fewer"),
+        (("--contamination", 1.5), "at most 0.5"),
         (("--contamination", 0.6), "at most 0.5"),
     ],
 )

@@ -74,6 +74,17 @@ def in_python(text: str) -> str:
     return f"{found}\nIn Python: hushtable.data.read(data, {arguments})"
 
 
+def as_entries(text: str) -> str:
+    """Return a message with entries of ``--read`` in the place of other options."""
+
+    def entry(option: re.Match[str]) -> str:
+        return f"--read {option[1]}={option[2] or '...'}" if option[1] else option[0]
+
+    sentences, add, options = text.partition("\nAdd: ")
+    added = re.sub(r"--(columns|drop|missing|as|decimal|dates) ", r"--read \1=", options)
+    return OPTION.sub(entry, sentences) + add + added
+
+
 def _in_sentence(option: re.Match[str]) -> str:
     name = option[1] or option[3] or option[5]
     return _argument(name, (option[2] or option[4] or option[6] or "").strip("'"))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from hushtable.errors import HushTableError, MissingExtraError
 
@@ -160,7 +160,6 @@ def _load_known(client: Any, host_key: str) -> None:
 
 
 def _check_named(hostname: str, key: Any, host_key: str) -> None:
-    """Raise `HostKeyError` unless a server's key, not known otherwise, has a fingerprint."""
     shown = _fingerprint(key)
     if not host_key:
         raise HostKeyError(
@@ -201,7 +200,6 @@ def _fingerprint(key: Any) -> str:
 
 
 def _accepting(hostname: str) -> str:
-    """Return the command that shows, confirms and stores a server's key (or ``[host]:port``)."""
     host, _, port = hostname.strip("[").partition("]:")
     return f"sftp -P {port} {host}" if port else f"sftp {host}"
 
@@ -236,17 +234,14 @@ def _said(error: Exception, url: str, also: str) -> str:
     text = str(error)
     kind = type(error).__name__
     try:
-        secrets = {also}.union(*(_secrets(urlsplit(part)) for part in _CHAINED.split(url)))
+        parts = [urlsplit(part) for part in _CHAINED.split(url)]
     except ValueError:  # not a URL: its secret parts are unknown
         return kind
+    secrets = {also}
+    for one in parts:
+        user, _, password = one.netloc.rpartition("@")[0].partition(":")
+        secrets |= {user, password, unquote(user), unquote(password), one.query, one.fragment}
+        secrets |= {value for _, value in parse_qsl(one.query)}
     if not text or any(secret and secret in text for secret in secrets):
         return kind
     return f"{kind}: {text}"
-
-
-def _secrets(parts: SplitResult) -> set[str]:
-    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
-    said = {user, password, parts.query, parts.fragment}
-    return (
-        said | {unquote(user), unquote(password)} | {value for _, value in parse_qsl(parts.query)}
-    )

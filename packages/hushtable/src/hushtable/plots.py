@@ -291,7 +291,8 @@ class ExplanationDisplay(Display):
         return cls(best, shares[top], rest=rest, n_rest=n_rest, label=label).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        names, sizes = [_short(name) for name in self.features], self.shares.tolist()
+        lines, sizes = [" ".join(name.split()) for name in self.features], self.shares.tolist()
+        names = [x if len(x) <= _LETTERS else f"{x[: _LETTERS - 1]}…" for x in lines]
         colours = ["C1" if size > 0.0 else "C0" for size in sizes]
         if self.n_rest:
             names.append(f"{self.n_rest:,} others" if self.n_rest > 1 else "1 other")
@@ -402,8 +403,3 @@ class EpsilonDisplay(Display):
 _MARKERS = "os^Dv"
 #: Largest number of letters of a feature's name, because bars need the room.
 _LETTERS = 28
-
-
-def _short(name: str) -> str:
-    line = " ".join(name.split())
-    return line if len(line) <= _LETTERS else f"{line[: _LETTERS - 1]}…"

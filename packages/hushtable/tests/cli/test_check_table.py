@@ -147,14 +147,6 @@ def test_what_fit_notes_is_a_doubt_and_what_it_refuses_is_refused_with_the_same_
     )
 
 
-def test_the_option_of_earlier_versions_is_accepted_and_not_in_the_help(run, here):
-    result = run("fit", "clean.csv", "--table", "-o", "m.hush")
-    assert result.code == 0
-    assert "confidence" in result.out
-    assert "--table " not in run("fit", "--help").out
-    assert "skip_footer" in run("fit", "--help").out
-
-
 def test_many_columns_are_cut_short_on_a_terminal(run, here):
     pd.DataFrame(np.arange(200).reshape(2, 100) % 7).to_csv("wide.csv", index=False)
     assert "... and 40 more columns" in run("check", "wide.csv").out

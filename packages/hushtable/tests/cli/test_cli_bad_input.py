@@ -237,7 +237,6 @@ def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
         (["score", "ROWS", "-o", "OLD"], ".parquet or .csv"),
         (["sketch", "ROWS", "-o", "OLD"], "--plan"),
         (["plan", "check", "ROWS"], "DATA"),
-        (["plan", "check", "SCHEMA", "ROWS", "--threads", "0"], "-1 for all cores"),
         (["merge", "-o", "OLD"], "FILE"),
         (["merge", "A", "A", "-o", "OLD"], "given twice"),
         (["merge", "A", "OLD", "-o", "OLD"], "both read and written"),

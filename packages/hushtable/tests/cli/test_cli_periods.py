@@ -69,7 +69,7 @@ def sent(kept, *but):
 
 def test_a_plan_says_how_noisy_the_last_sum_is(run, kept, tmp_path):
     command = ("plan", "draw", kept / "schema.toml", *TERMS, "-o", tmp_path / "plan.hush")
-    out = " ".join(run(*command, "--horizon", 24, "--participations", 2, "--apart", 12).out.split())
+    out = " ".join(run(*command, "--horizon", "24,2,12").out.split())
     assert (
         "It is for 24 periods at one total budget, for a person who is in at most 2 of them." in out
     )
@@ -263,8 +263,8 @@ def test_files_and_terms_that_do_not_go_together(refused, here, tmp_path):
     refused("release", sketch, "--periods", north, "--rows-per-person", 2, *out,
             code=2, says="--epsilon")  # fmt: skip
     refused("release", sketch, "--periods", north, "-o", north, code=2, says="both read and")
-    refused("plan", "draw", here / "schema.toml", *TERMS, "--apart", 2, *out,
-            code=2, says="--horizon")  # fmt: skip
+    refused("plan", "draw", here / "schema.toml", *TERMS, "--horizon", "24,0", *out,
+            code=2, says="--horizon 24,0: needs one to three whole numbers")  # fmt: skip
     damaged = bytearray(north.read_bytes())
     damaged[-100] ^= 1
     (tmp_path / "damaged.hush").write_bytes(damaged)

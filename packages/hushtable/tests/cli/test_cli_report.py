@@ -9,7 +9,7 @@ from pyarrow import csv
 
 from cli_helpers import do, write_rows
 from hushtable import load
-from hushtable.cli.counts import read_counts
+from hushtable.cli.options import read_counts
 from hushtable.counts import rounds
 
 
@@ -68,7 +68,7 @@ def test_ids_and_values_only_where_asked(report, run, site, tmp_path):
     names = [f"00{i}" for i in range(len(rows))]
     table = rows.append_column("nr", [names]).append_column("seen", [["1 May"] * len(rows)])
     csv.write_csv(table, tmp_path / "rows.csv")
-    data = [site / "model.hush", tmp_path / "rows.csv", "--drop", "nr,seen", "--rows", 3]
+    data = [site / "model.hush", tmp_path / "rows.csv", "--read", "drop=nr,seen", "--rows", 3]
     _, html = report(*data)
     assert "1 May" not in html
     facts, html = report(*data, "--id", "nr", "--keep", "seen,ward", "--values")

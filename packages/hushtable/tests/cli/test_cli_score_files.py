@@ -89,7 +89,7 @@ def test_a_failure_keeps_whole_files_and_the_next_call_goes_on(score, lake, tmp_
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_ctrl_c_leaves_whole_files_only(score, tmp_path, monkeypatch, threads):
-    from hushtable.cli import scored as scoring
+    from hushtable.cli import score as scoring
 
     write = scoring.write_scores
     begun = []
@@ -146,7 +146,7 @@ def test_what_is_refused(score, lake, tmp_path):
         assert (result.code, message in result.err) == (code, True), result.err
     result = score("--contamination", "0.1")
     assert result.code == 2
-    assert "--contamination and --count need all scores" in result.err
+    assert "--contamination needs all scores" in result.err
     write_rows(lake / "a.csv", 30)  # beside a.parquet
     result = score()
     assert result.code == 2

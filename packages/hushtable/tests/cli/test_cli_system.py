@@ -294,12 +294,12 @@ sys.exit(hushtable.cli.main())
 
 
 def test_ctrl_c_after_the_file_was_written_does_not_deny_it(run, site, tmp_path, monkeypatch):
-    from hushtable.cli import merge
+    from hushtable.cli import release
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(merge, "TextTable", interrupted)
+    monkeypatch.setattr(release, "TextTable", interrupted)
     result = run("merge", site / "a.sketch.hush", "-o", tmp_path / "all.hush")
     assert result.code == 130
     assert result.err == f"Interrupted: {tmp_path / 'all.hush'} had already been written.\n"

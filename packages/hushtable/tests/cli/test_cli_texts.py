@@ -25,7 +25,7 @@ def test_doubtful_columns_are_refused_with_ways_out_that_work(run, refused, csv,
     assert "P17" not in message
     assert run("fit", csv, "-o", out, "--drop", 'id,"a, note"').code == 0
     assert load(out).plan_.schema.names == ["x", "kind"]
-    assert run("fit", csv, "-o", out, "--keep-text", 'id,"a, note"').code == 0
+    assert run("fit", csv, "-o", out, "--as", 'id=category,"a, note=category"').code == 0
     assert load(out).plan_.schema.names == ["x", "kind", "id", "a, note"]
     assert run("fit", csv, "-o", out, "--as", 'id=category,"a, note=id"').code == 0
     assert load(out).plan_.schema.names == ["x", "kind", "id"]
@@ -34,14 +34,8 @@ def test_doubtful_columns_are_refused_with_ways_out_that_work(run, refused, csv,
 def test_what_was_chosen_already_stays_so(refused, csv, tmp_path):
     fit = ["fit", csv, "-o", tmp_path / "m.hush"]
     refused(*fit, "--drop", "x", says="""Add: --drop 'x,id,"a, note"'\n""")
-    refused(*fit, "--keep-text", "id", says="""Add: --drop '"a, note"'\n""")
+    refused(*fit, "--as", "id=category", says="""Add: --drop '"a, note"'\n""")
     refused(*fit, "--columns", "id,x", says="Add: --drop id\n")
-
-
-def test_columns_to_keep_must_be_there(refused, csv, tmp_path):
-    fit = ["fit", csv, "-o", tmp_path / "m.hush"]
-    refused(*fit, "--keep-text", "ward,id", says="no column ['ward']")
-    refused(*fit, "--drop", "id", "--keep-text", "id", says="no column ['id']")
 
 
 def test_in_python_all_texts_are_taken_with_a_warning(csv):

@@ -70,9 +70,7 @@ def test_texts_are_kept_beside_columns_that_are_left_out(tmp_path, capsys):
     command = ["fit", f"{tmp_path}/a.csv", "--drop", "Fall", "-o", f"{tmp_path}/m.hush"]
     assert main(command) == 1
     assert "Add: --drop Fall,Name" in capsys.readouterr().err
-    assert main([*command, "--keep-text", "Nme"]) == 1
-    assert "no column ['Nme']" in capsys.readouterr().err
-    assert main([*command, "--keep-text", "Name"]) == 0
+    assert main([*command, "--as", "Name=category"]) == 0
     assert load(tmp_path / "m.hush").plan_.schema.names == ["Name", "x"]
 
 
@@ -129,3 +127,35 @@ def test_a_file_of_another_format_has_no_use_for_the_layout(tmp_path):
     pyarrow.parquet.write_table(table, tmp_path / "b.parquet")
     expected = load(model).score_samples(str(file))
     np.testing.assert_array_equal(load(model).score_samples(f"{tmp_path}/b.parquet"), expected)
+
+
+# --- options that are entries, or gone ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("review a.csv --drop x", "is now an entry of --read: --read drop=..."),
+        ("drift a.hush a.csv --missing ERR", "is now an entry of --read: --read missing=..."),
+        ("fit a.csv --keep-text x", "--as COLUMN=category keeps the texts of a column"),
+        ("plan check a.toml a.csv --table", "hushtable check DATA shows how each column is read"),
+        ("drift a.hush a.csv --threads 2", "it uses all cores that the process may use"),
+        ("plan draw a.toml --apart 12", "the second and the third number of --horizon T,K,A"),
+        ("score a.csv --count 3", "--contamination N flags the N rows with the lowest scores"),
+    ],
+)
+def test_options_of_earlier_versions_are_refused_with_what_replaces_them(words, says, capsys):
+    assert main(words.split()) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_command_beside_a_model_proposes_entries_that_work(tmp_path, capsys):
+    lines = [f"{i % 9},{i % 7}" for i in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["x,y", *lines]))
+    (tmp_path / "b.csv").write_text("\n".join(["x,y", *lines[:30], "ERR,1", *lines[30:]]))
+    assert main(["fit", f"{tmp_path}/a.csv", "-o", f"{tmp_path}/m.hush"]) == 0
+    capsys.readouterr()
+    command = ["drift", f"{tmp_path}/m.hush", f"{tmp_path}/b.csv"]
+    assert main(command) == 1
+    assert capsys.readouterr().err.endswith("Add: --read missing=ERR\n")
+    assert main([*command, "--read", "missing=ERR"]) == 0

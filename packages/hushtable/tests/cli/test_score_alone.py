@@ -17,7 +17,7 @@ def named(site, tmp_path):
     return path
 
 
-@pytest.mark.parametrize("options", [(), ("--top", 5), ("--explain",), ("--count", 7)])
+@pytest.mark.parametrize("options", [(), ("--top", 5), ("--explain",), ("--contamination", 7)])
 def test_the_scores_are_those_of_fit_and_score(run, site, tmp_path, options):
     rows, model = site / "rows.csv", tmp_path / "m.hush"
     assert run("fit", rows, "--seed", 0, "-o", model).code == 0

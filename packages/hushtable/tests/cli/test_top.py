@@ -16,7 +16,7 @@ from python_calamine import CalamineWorkbook
 import hushtable
 from cli_helpers import do, write_rows
 from hushtable.cli import tables
-from hushtable.cli.counts import read_counts
+from hushtable.cli.options import read_counts
 from hushtable.counts import rounds
 from hushtable.data import spreadsheets
 from hushtable.report import lists
@@ -247,7 +247,7 @@ def test_every_row_keeps_its_columns_too(run, here, tmp_path):
         (("--keep", "absent"), 1, "has no column ['absent']"),
         (("--id", "age", "--top", 3), 2, "uses this column as a feature"),
         (("--id", "Patient ID", "--keep", "Patient ID", "--top", 3), 2, "is named twice"),
-        (("--top", 3, "--count", 3), 2, "leave --contamination, --count and"),
+        (("--top", 3, "--contamination", 3), 2, "leave --contamination and --threshold out"),
         (("--top", 0), 2, "--top"),
     ],
 )

@@ -21,7 +21,7 @@ import hushtable
 from cli_helpers import contents, do, write_rows
 from hushtable import Sketch, drift
 from hushtable.cli import watch as watching
-from hushtable.cli.watch_state import WatchPlace
+from hushtable.cli.watch import WatchPlace
 from hushtable.errors import FileError
 from places import DOCS
 
@@ -297,7 +297,7 @@ def test_a_killed_run_is_done_again(watch, site, folder, out):
         """
         import os, sys
         from hushtable.cli import main
-        from hushtable.cli.watch_state import WatchPlace
+        from hushtable.cli.watch import WatchPlace
 
         note_run = WatchPlace.note_run
         WatchPlace.note_run = lambda *a: (note_run(*a), os.kill(os.getpid(), 9))

@@ -236,7 +236,7 @@ def test_the_commands(tmp_path, capsys):
     assert "--relations also needs --marginals" in capsys.readouterr().err
     run(*draw, "--relations", folder + "r.hush", "--marginals", folder + "m.hush")
     count("plan.hush", "all.hush")
-    run("score", folder + "rows.csv", "--model", folder + "all.hush", "--count", "60",
+    run("score", folder + "rows.csv", "--model", folder + "all.hush", "--contamination", "60",
         "-o", folder + "scores.csv")  # fmt: skip
     scores = np.genfromtxt(folder + "scores.csv", delimiter=",", skip_header=1, usecols=1)
     assert roc_auc_score(planted, -scores) > 0.95

@@ -6,8 +6,7 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
-from hushtable.report.content import Subject, gather, sites_of_parts
-from hushtable.report.rows import RowsToShow, score_rows
+from hushtable.report.content import RowsToShow, Subject, gather, score_rows, sites_of_parts
 from hushtable.scores.scorer import Scorer
 from report_helpers import EVIL
 

@@ -15,9 +15,8 @@ from hushtable.data.readers import as_reader
 from hushtable.describe import describe_ledger
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.report import page
-from hushtable.report.content import Subject, gather, sites_of_parts
-from hushtable.report.rows import RowsToShow, score_rows
-from hushtable.report.sections import Figures
+from hushtable.report.content import RowsToShow, Subject, gather, score_rows, sites_of_parts
+from hushtable.report.page import Figures
 from hushtable.scores.outliers import Search
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.streams import drift

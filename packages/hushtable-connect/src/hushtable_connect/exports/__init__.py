@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from hushtable import files, plugins
 from hushtable.counts.base import Counts
 from hushtable.data.texts.reading import Reading
+from hushtable.detectors.load import open_model
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
-from hushtable.scores.models import open_model
 from hushtable.scores.scorer import Scorer
 
 __all__ = ["Format", "Model", "export", "format_of", "formats"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hushtable.blocks import Block, LabelledValues, Paragraph, TextTable
 from hushtable.counts.base import Noised
 from hushtable.language import N_, numerals, percents
-from hushtable.report.sections import Figures, Page, PageBlock, Section
+from hushtable.report.page import Figures, Page, PageBlock, Section
 from hushtable_federation.language import _, ngettext
 from hushtable_federation.ranges import OwnValues, PlausibleRange, ValueHistogram
 

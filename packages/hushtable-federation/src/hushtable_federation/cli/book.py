@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from hushtable.arguments import is_digest
 from hushtable.cli.options import Delta, argument, flag, option
-from hushtable.cli.output import Target, shown
-from hushtable.cli.result import Block, CommandResult, TextTable
+from hushtable.cli.result import Block, CommandResult, Target, TextTable, shown
 from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.book.book import Book

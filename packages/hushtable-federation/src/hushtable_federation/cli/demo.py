@@ -17,8 +17,7 @@ from hushtable.data.readers import as_reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import HushTableError
 from hushtable.plans.plan import Plan
-from hushtable.report.content import Subject, gather, sites_of_parts
-from hushtable.report.rows import score_rows
+from hushtable.report.content import Subject, gather, score_rows, sites_of_parts
 from hushtable.scores.scorer import Scorer
 
 # Public ranges: the data set's published description states the smallest and the largest value of

@@ -12,9 +12,17 @@ import pyarrow as pa
 
 from hushtable import files
 from hushtable.cli.learn import read_texts, read_verdicts, verdicts_by_number
-from hushtable.cli.output import Target, shown, size
-from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph, TextTable
-from hushtable.cli.rows import Rows
+from hushtable.cli.options import Rows
+from hushtable.cli.result import (
+    Block,
+    CommandResult,
+    LabelledValues,
+    Paragraph,
+    Target,
+    TextTable,
+    shown,
+    size,
+)
 from hushtable.cli.tables import SCORES, write_scores, write_table
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.readers import as_reader
@@ -22,9 +30,8 @@ from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, numerals
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.progress import watched
-from hushtable.report.page import check_extra, html
-from hushtable.report.rows import RowsToShow
-from hushtable.report.sections import Page, Section
+from hushtable.report.content import RowsToShow
+from hushtable.report.page import Page, Section, check_extra, html
 from hushtable.scores.typical import percent
 from hushtable_federation.home import WORDS, HomeModel
 from hushtable_federation.language import _
@@ -41,7 +48,7 @@ def _refuse(no_use: Any) -> None:
     if no_use:
         raise UsageError(
             "a home model has two scores, classifies rows instead of using a threshold, and "
-            "learns from one file of verdicts: leave --contamination, --count, --threshold, "
+            "learns from one file of verdicts: leave --contamination, --threshold, "
             "--ranks, --explain, --parts, --only-counted, --forget, --verdicts-only, and --id of "
             "verdicts out"
         )

@@ -3,14 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
-from hushtable.cli.counts import standing
 from hushtable.cli.drift import ABOVE
-from hushtable.cli.options import Output, argument, flag, option
-from hushtable.cli.output import Target, shown
-from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
+from hushtable.cli.options import Output, argument, flag, option, standing
+from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTable, shown
 from hushtable.counts.base import Noised
 from hushtable.counts.release import LocalModel
-from hushtable.describe.content import signed_by
+from hushtable.describe.plan import signed_by
 from hushtable.errors import RoundError, UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import shown_time

@@ -9,8 +9,7 @@ import typer
 from hushtable import files
 from hushtable.cli import options
 from hushtable.cli.options import argument, flag, option
-from hushtable.cli.output import Target, shown
-from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
+from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTable, shown
 from hushtable.cli.schema import read_schema
 from hushtable.errors import RoundError, UsageError
 from hushtable.plans.draws import Purpose

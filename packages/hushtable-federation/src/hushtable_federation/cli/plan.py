@@ -6,11 +6,9 @@ from typing import Annotated, Any
 
 from hushtable import files
 from hushtable.cli import options
-from hushtable.cli.counts import read_counts, read_release
-from hushtable.cli.options import argument, option
-from hushtable.cli.output import Target
+from hushtable.cli.options import argument, option, read_counts, read_release
 from hushtable.cli.plan import Ranges, SchemaFile, narrowed, save_plan
-from hushtable.cli.result import CommandResult
+from hushtable.cli.result import CommandResult, Target
 from hushtable.cli.schema import read_schema
 from hushtable.counts import rounds
 from hushtable.counts.kinds import counts_from_file

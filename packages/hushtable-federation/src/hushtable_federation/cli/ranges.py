@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hushtable import files
-from hushtable.cli.options import Language, Output, option
-from hushtable.cli.output import Target, shown
-from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
-from hushtable.cli.rows import READS, Reads
+from hushtable.cli.options import READS, Language, Output, Reads, option
+from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTable, shown
 from hushtable.counts.base import Noised
 from hushtable.data.options import RowOptions
 from hushtable.data.spreadsheets import harmless

@@ -5,10 +5,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli.options import Output, argument, option
-from hushtable.cli.output import Target, shown, size
-from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph, TextTable
-from hushtable.describe.content import signed_by
-from hushtable.describe.plan import column_rows, values
+from hushtable.cli.result import (
+    Block,
+    CommandResult,
+    LabelledValues,
+    Paragraph,
+    Target,
+    TextTable,
+    shown,
+    size,
+)
+from hushtable.describe.plan import column_rows, signed_by, values
 from hushtable.errors import RoundError, UsageError
 from hushtable.files import Content
 from hushtable.privacy.accounting import rounded_up

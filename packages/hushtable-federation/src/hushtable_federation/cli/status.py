@@ -7,8 +7,7 @@ from typing import Annotated, Any
 from hushtable import files
 from hushtable.cli.errors import NEEDS_PERSON
 from hushtable.cli.options import Language, option
-from hushtable.cli.output import Target, shown
-from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
+from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTable, shown
 from hushtable.errors import UsageError
 from hushtable.language import ENGLISH, speaking
 from hushtable.report.page import check_extra

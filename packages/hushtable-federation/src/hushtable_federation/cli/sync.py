@@ -12,10 +12,17 @@ from typing import Annotated, Any
 import typer
 
 from hushtable.cli.errors import check_interrupt
-from hushtable.cli.options import argument, flag, option
-from hushtable.cli.output import shown, tally, tally_blocks
-from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines, show
-from hushtable.cli.rows import person_facts, persons_blocks
+from hushtable.cli.options import argument, flag, option, person_facts, persons_blocks
+from hushtable.cli.result import (
+    Block,
+    CommandResult,
+    Paragraph,
+    for_machines,
+    show,
+    shown,
+    tally,
+    tally_blocks,
+)
 from hushtable.data.readers import Reader
 from hushtable.errors import HushTableError, UsageError
 from hushtable.progress import watched

@@ -183,11 +183,8 @@ def _em(letter: str) -> float:
 
 def _clean(words: str) -> str:
     """Replace line breaks by spaces, and characters that XML forbids by a mark."""
+    clean = words.translate(dict.fromkeys(b"\t\n\r", " "))
     return "".join(
-        " " if letter in "\t\n\r" else "\ufffd" if not _allowed(letter) else letter
-        for letter in words
+        "\ufffd" if x in "\ufffe\uffff" or unicodedata.category(x) in ("Cc", "Cs") else x
+        for x in clean
     )
-
-
-def _allowed(letter: str) -> bool:
-    return unicodedata.category(letter) not in ("Cc", "Cs") and letter not in "\ufffe\uffff"

@@ -36,7 +36,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _code(given: list[str]) -> int:
-    """Run one command; return its exit code."""
     try:
         # Imported here, so that Ctrl-C during the imports ends as quietly as later.
         from hushtable.cli.errors import noting_interrupts

@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import hushtable
 from hushtable.cli.errors import INTERRUPTED, escaping, written
-from hushtable.errors import PluginError, UsageError
+from hushtable.errors import HushTableError, PluginError, UsageError, as_entries
 
 #: Commands in the order of use: name; module, and function if it has another name; first line of
 #: the docstring. A group has no module, and the names of its commands begin with the name of the
@@ -38,8 +38,8 @@ plan draw       plan               Draw the hash functions that all sites share.
 plan check      schema             Check rows against a schema or plan, before they are counted.
 sketch          release            Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
-merge           merge              Add up sketches, or releases, of the same plan.
-decode          merge              Decode the increments of all periods so far into one model.
+merge           release            Add up sketches, or releases, of the same plan.
+decode          release            Decode the increments of all periods so far into one model.
 inspect         inspect_           Show what a .hush file or a card holds, and whether it is intact.
 report          report             Write one HTML file for analyst, privacy officer and coordinator.
 """
@@ -77,8 +77,8 @@ def _reading(parameter: Any, annotation: Any) -> Callable[[Any, Any], Any]:
     by_typer: Callable[[Any, Any], Any] = parameter.process_value
 
     def read(context: Any, value: Any) -> Any:
-        if kind is Path and isinstance(value, str) and _may_be_read(value):
-            value = Path(value)
+        if kind is Path and isinstance(value, str) and "\0" not in value:
+            value = Path(value) if not exists(value) or access(value, R_OK) else value
         elif kind in (int, float) and isinstance(value, str) and _NUMBER.fullmatch(value):
             value = _within(value, kind, said)
         absent = value is None and not parameter.required
@@ -93,12 +93,7 @@ def _reading(parameter: Any, annotation: Any) -> Callable[[Any, Any], Any]:
     return read
 
 
-def _may_be_read(path: str) -> bool:
-    return "\0" not in path and (not exists(path) or access(path, R_OK))
-
-
 def _within(text: str, kind: Callable[[str], Any], said: Sequence[Any]) -> Any:
-    """Return the number of an option; the text itself if it is no number of that kind and range."""
     if kind is int and "." in text:
         return text
     found, ends = kind(text), [(one.min, one.max) for one in said]
@@ -132,7 +127,6 @@ class _Entry(TyperCommand):
         self._home = home
 
     def load(self) -> Any:
-        """Import the module and return the command itself."""
         module, _, function = self._home.partition(":")
         alone = typer.Typer(**_LOOK)
         body = _with_options(getattr(import_module(module), function or str(self.name)))
@@ -166,15 +160,22 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
         groups[name] = make, kinds
         defaults = {f.name: f.default for f in fields(group)}
         parameters += [_option(each, kinds[each], defaults.get(each)) for each in kinds]
-    if _returns(signature, CommandResult):
+    returned = signature.return_annotation
+    if CommandResult in (returned, *get_args(returned)):
         parameters.append(_option("json", Json, False))
+    read_by = [name for _, kinds in groups.values() for name in kinds]
 
     def command(**given: Any) -> Any:
         notes.clear()
         for name, (make, kinds) in groups.items():
             given[name] = make(**{each: given.pop(each) for each in kinds})
         with escaping(), machine_output(given.pop("json", False)):
-            result = body(**given)
+            try:
+                result = body(**given)
+            except HushTableError as error:
+                if "read" in read_by and "drop" not in read_by:
+                    error.args = (as_entries(str(error)),)
+                raise
             return result.write() if isinstance(result, CommandResult) else result
 
     shown: Any = command  # Typer reads the options off it
@@ -185,11 +186,6 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
 
 def _option(name: str, kind: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-def _returns(signature: inspect.Signature, kind: type) -> bool:
-    returned = signature.return_annotation
-    return returned is kind or kind in get_args(returned)
 
 
 class _Group(_Params, TyperGroup):

@@ -4,10 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli.options import Data, Threads, option
-from hushtable.cli.output import Target, count, shown
-from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
-from hushtable.cli.rows import READS, Reads, understanding_facts
+from hushtable.cli.options import READS, Data, Reads, Threads, option, understanding_facts
+from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTable, count, shown
 from hushtable.data.options import notes
 from hushtable.data.quality import (
     TableQuality,

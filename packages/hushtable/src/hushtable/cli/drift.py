@@ -8,19 +8,17 @@ from typing import Annotated, Any
 import numpy as np
 
 from hushtable import files
-from hushtable.cli.options import Threads, argument, number, option
+from hushtable.cli.options import READS, ModelReads, argument, number, option
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
-from hushtable.cli.rows import READS, Reads
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import count_here
 from hushtable.data.options import RowOptions
 from hushtable.data.texts.reading import Reading
-from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_drift
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.progress import watched
-from hushtable.streams import Drift
+from hushtable.streams import Drift, drift_words, measured, of_all_rows, why_no_drift
 
 
 def drift_facts(found: Drift | None) -> dict[str, Any]:
@@ -68,8 +66,7 @@ def drift(
     new: _New,
     model: _Model = None,
     fail_above: _FailAbove = None,
-    threads: Threads = -1,
-    reads: Reads = READS,
+    reads: ModelReads = READS,
 ) -> CommandResult:
     """Compare two sets of rows, and report how much chance explains.
 
@@ -81,10 +78,13 @@ def drift(
       hushtable drift model.hush november.csv --fail-above chance
       hushtable drift october.sketch.hush november.sketch.hush
     """
-    limit = _limit(fail_above)
-    before, after = _sides([old, new], model, reads, threads)
+    limit = 1.0 if fail_above in (None, "chance") else number(str(fail_above))
+    if not 0.0 <= limit <= 1.0:
+        raise UsageError(f"--fail-above {fail_above}: needs a number from 0 to 1, or chance")
+    before, after = _sides([old, new], model, reads)
     found = _compared(old, before, new, after)
-    above = limit is not None and found.overall > (found.level if limit == "chance" else limit)
+    limit = found.level if fail_above == "chance" else limit
+    above = fail_above is not None and found.overall > limit
     features = {
         name: {"drift": x, "level": found.feature_levels[name]}
         for name, x in found.features.items()
@@ -101,17 +101,7 @@ def drift(
     )
 
 
-def _limit(text: str | None) -> Any:
-    if text is None or text == "chance":
-        return text
-    value = number(text)
-    if not 0.0 <= value <= 1.0:
-        raise UsageError(f"--fail-above {text}: needs a number from 0 to 1, or chance")
-    return value
-
-
-def _sides(names: list[str], model: Path | None, reads: RowOptions, threads: int) -> list[_Side]:
-    """Read counts, and count rows under the plan that is available."""
+def _sides(names: list[str], model: Path | None, reads: RowOptions) -> list[_Side]:
     contents = [
         files.read(name).expect(*_COUNTS) if name.endswith(".hush") else None for name in names
     ]
@@ -137,15 +127,15 @@ def _sides(names: list[str], model: Path | None, reads: RowOptions, threads: int
                 "pass"
             )
     return [
-        _counted(name, plan, reading, reads, threads) if one is None else _Side(of_all_rows(one))
+        _counted(name, plan, reading, reads) if one is None else _Side(of_all_rows(one))
         for name, one in zip(names, counted, strict=True)
     ]
 
 
-def _counted(data: str, plan: Plan, reading: Reading, reads: RowOptions, threads: int) -> _Side:
+def _counted(data: str, plan: Plan, reading: Reading, reads: RowOptions) -> _Side:
     reader = reads.open_as(data, plan.schema, reading).repeatable()
     with watched(reader) as watch:
-        return _Side(count_here(plan, watch.reader, n_jobs=threads), reader)
+        return _Side(count_here(plan, watch.reader, n_jobs=-1), reader)
 
 
 def _compared(old: str, before: _Side, new: str, after: _Side) -> Drift:

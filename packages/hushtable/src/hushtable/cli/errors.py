@@ -116,6 +116,20 @@ _REMOVED = {
         "hushtable round show ROUND --key SITE.key lists what further rounds would cost",
     ),
     "round open --max-rows": NO_MAX_ROWS,
+    "fit --keep-text": "--as COLUMN=category keeps the texts of a column",
+    **dict.fromkeys(
+        ("fit --table", "plan draft --table", "plan check --table"),
+        "hushtable check DATA shows how each column is read",
+    ),
+    **dict.fromkeys(
+        (f"{name} --threads" for name in ("drift", "plan check", "report", "review")),
+        "it uses all cores that the process may use (on Linux, taskset limits these)",
+    ),
+    **dict.fromkeys(
+        ("plan draw --participations", "plan draw --apart"),
+        "they are the second and the third number of --horizon T,K,A",
+    ),
+    "score --count": "--contamination N flags the N rows with the lowest scores",
 }
 
 #: Files that the running command has completed; an interruption names them.
@@ -123,7 +137,6 @@ written: list[str] = []
 
 
 def _failure(error: BaseException) -> tuple[str, str, int]:
-    """Return the message, the kind of failure and the exit code."""
     kind = type(error).__name__
     if isinstance(error, HushTableError):
         code = WRONG_USAGE if isinstance(error, UsageError) else REFUSED

@@ -2,29 +2,40 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from hushtable.cli import options
-from hushtable.cli.counts import HUSHTABLE, Detector, draw_spelled
-from hushtable.cli.options import flag, number, option
-from hushtable.cli.output import Target, shown, tally, tally_blocks
-from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines, show
-from hushtable.cli.rows import (
+from hushtable.cli.options import (
+    HUSHTABLE,
     READS,
+    Detector,
     Reads,
     coverage_blocks,
+    draw_spelled,
+    flag,
     note_doubts,
+    number,
+    option,
     person_facts,
     persons_blocks,
-    understanding_blocks,
     understanding_facts,
+)
+from hushtable.cli.result import (
+    Block,
+    CommandResult,
+    Paragraph,
+    Target,
+    for_machines,
+    show,
+    shown,
+    tally,
+    tally_blocks,
 )
 from hushtable.data.followers import followers_words
 from hushtable.data.options import RowOptions, first_names, names_in, notes
 from hushtable.data.readers import Reader
-from hushtable.data.texts.reading import Reading
-from hushtable.data.understanding import refuse, understood
+from hushtable.data.understanding import refuse
 from hushtable.describe.plan import texts_of_rows, values_of_rows
 from hushtable.errors import UsageError
 from hushtable.plans.draws import Draw
@@ -55,37 +66,58 @@ _Novelty = Annotated[
     ),
 ]
 _Contamination = Annotated[str, option("SHARE", "Share of the rows to flag as outliers, or auto.")]
-_KeepText = Annotated[
-    str | None,
-    option(
-        "A,B,...",
-        "Keep these text columns although they look like identifiers, names or free text. The "
-        "model then contains all their texts.",
-    ),
-]
-_Most = Annotated[
-    int | None,
-    option("N", "With --person: largest number of rows to use per person; default 1.", min=1),
-]
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """The detector, and its settings."""
+
+    detector: Detector = HUSHTABLE
+    tables: options.Tables = 100
+    passes: _Passes = "auto"
+    novelty: _Novelty = False
+    context: options.Context = None
+    relations: _Relations = False
+    contamination: _Contamination = "auto"
+    seed: options.Seed = None
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the detector; refuse those that it does not have."""
+        share: str | float = self.contamination
+        if share != "auto" and not 0.0 < (share := number(self.contamination)) <= 0.5:
+            raise UsageError(
+                f"--contamination {self.contamination}: needs auto, or a number above 0 and at "
+                "most 0.5"
+            )
+        if self.passes not in ("auto", "1", "2"):
+            raise UsageError(f"--passes {self.passes}: needs auto, 1 or 2")
+        found = {"n_tables": self.tables, "random_state": self.seed, "contamination": share}
+        given = {
+            "--novelty": self.novelty, "--context": self.context is not None,
+            "--passes 2": self.passes == "2", "--relations": self.relations,
+        }  # fmt: skip
+        if draw_spelled(self.detector).name == HUSHTABLE:
+            return found | {
+                "passes": self.passes if self.passes == "auto" else int(self.passes),
+                "novelty": self.novelty,
+                "context": None if self.context is None else names_in(self.context),
+                "relations": self.relations,
+            }
+        for name, there in given.items():
+            if there:
+                raise UsageError(f"{name} works only with --detector hushtable")
+        return found
 
 
 def fit(
     data: options.Data,
     output: options.Output,
-    detector: Detector = HUSHTABLE,
-    tables: options.Tables = 100,
-    passes: _Passes = "auto",
-    novelty: _Novelty = False,
-    context: options.Context = None,
-    relations: _Relations = False,
-    contamination: _Contamination = "auto",
-    seed: options.Seed = None,
     threads: options.Threads = -1,
     reads: Reads = READS,
-    keep_text: _KeepText = None,
     person: options.Person = None,
-    rows_per_person: _Most = None,
-    table: options.Table = False,
+    rows_per_person: options.MostRows = None,
+    *,
+    settings: FitSettings,
 ) -> CommandResult:
     """Fit a detector to rows and write it as a model.
 
@@ -97,17 +129,12 @@ def fit(
     Example:
       hushtable fit patients.csv --drop id,name -o model.hush
     """
-    settings: dict[str, Any] = {"n_tables": tables, "n_jobs": threads, "random_state": seed}
-    settings["contamination"] = _contamination(contamination)
-    draw = draw_spelled(detector)
-    settings |= _settings(draw, passes, novelty, context, relations)
-    persons = _persons(person, rows_per_person)
+    parameters = settings.parameters() | {"n_jobs": threads}
+    draw = draw_spelled(settings.detector)
+    persons = options.of_persons(person, rows_per_person)
     target = Target(output, [data])
-    reader = _keeping(reads.open(data, [person] if person else []), names_in(keep_text or ""))
-    if table and not for_machines():  # before anything is refused
-        reader = reader.repeatable()
-        show(*understanding_blocks(understood(reader, None, threads)[0]))
-    model, n_rows, of_omop = fit_rows(data, reads, reader, draw, settings, persons)
+    reader = reads.open(data, [person] if person else [])
+    model, n_rows, of_omop = fit_rows(data, reads, reader, draw, parameters, persons)
     with target.writing():
         model.save(output)
     facts = {"command": "fit", "model": str(output), **_facts(model, n_rows), **of_omop}
@@ -164,41 +191,6 @@ def _columns_words(few: list[str], schema: Any, named: bool) -> str:
         f"{words}{out}. To confirm the columns that are used, or to choose others: "
         f"--columns {','.join(schema.names)}"
     )
-
-
-def _settings(
-    detector: Draw, passes: str, novelty: bool, context: str | None, relations: bool
-) -> dict[str, Any]:
-    """Return the settings that the detector has."""
-    if passes not in ("auto", "1", "2"):
-        raise UsageError(f"--passes {passes}: needs auto, 1 or 2")
-    if detector.name == HUSHTABLE:
-        times = passes if passes == "auto" else int(passes)
-        names = None if context is None else names_in(context)
-        return {"passes": times, "novelty": novelty, "context": names, "relations": relations}
-    given = {"--novelty": novelty, "--context": context is not None, "--passes 2": passes == "2"}
-    given["--relations"] = relations
-    if any(given.values()):
-        one = next(name for name, there in given.items() if there)
-        raise UsageError(f"{one} works only with --detector hushtable")
-    return {}
-
-
-def _persons(person: str | None, most: int | None) -> dict[str, Any]:
-    """Return the arguments of `fit` that are about persons."""
-    if person is None and most is not None:
-        raise UsageError("--rows-per-person needs --person, the column that identifies persons")
-    return {} if person is None else {"person": person, "rows_per_person": most or 1}
-
-
-def _keeping(reader: Reader, names: list[str]) -> Reader:
-    """Return a reader whose named columns are categories, whatever they look like."""
-    if not names:
-        return reader
-    reader.select(names)  # check that they exist and are not left out
-    reading = reader.reading or Reading()
-    kinds = {**reading.kinds, **dict.fromkeys(names, "category")}
-    return replace(reader, reading=replace(reading, kinds=kinds))
 
 
 def _fitted(
@@ -261,14 +253,3 @@ def _blocks(model: Any, facts: dict[str, Any], target: Target) -> Iterator[Block
         "numbers.",
         "Keep it where the rows are.",
     ])  # fmt: skip
-
-
-def _contamination(value: str) -> str | float:
-    if value == "auto":
-        return value
-    share = number(value)
-    if not 0.0 < share <= 0.5:
-        raise UsageError(
-            f"--contamination {value}: needs auto, or a number above 0 and at most 0.5"
-        )
-    return share

@@ -8,13 +8,14 @@ import typer
 
 from hushtable import files, plugins
 from hushtable.cli.options import flag, option
-from hushtable.cli.output import Target, size
 from hushtable.cli.result import (
     Block,
     CommandResult,
     LabelledValues,
     Paragraph,
+    Target,
     TextTable,
+    size,
 )
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
@@ -23,8 +24,8 @@ from hushtable.counts.release import Release
 from hushtable.data.schema import Schema
 from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
-from hushtable.describe.content import counts_lines, kind_words, plan_lines, signed_by
 from hushtable.describe.ledger import ledger_blocks
+from hushtable.describe.plan import counts_lines, kind_words, plan_lines, signed_by
 from hushtable.errors import UsageError
 from hushtable.files import Content
 from hushtable.plans.draws import NOVELTY
@@ -77,31 +78,31 @@ def inspect(
     counts = None if content.kind in ("plan", "periods") else content.build(counts_from_file)
     full = with_values or plan.schema.public
     facts: dict[str, Any] = {"command": "inspect", "file": str(file)}
-    facts |= _facts(content, plan, counts, full) | ({} if kept is None else _facts_of_periods(kept))
+    facts |= _facts(content, plan, counts, full)
+    if kept is not None:
+        ledger = kept.ledger(max(1, len(kept)))
+        facts |= {
+            "period": len(kept), "horizon": kept.horizon.to_dict(), "start": kept.start,
+            "rows": words.rows_of_periods(kept), "ledger": ledger.to_dict(),
+            "words": describe_ledger(ledger)[:2],
+        }  # fmt: skip
+    left_open: list[str] = []
     if target is not None and isinstance(counts, Release):
-        facts |= _write_entry(target, counts)
+        draft = plugins.extension("registry_draft", "--registry", "federation")
+        text, left_open = draft(counts)
+        with target.writing():
+            # It is made to be published, so it is as readable as other files here.
+            files.write_bytes(target.path, text.encode(), private=False)
+        facts |= {"registry": str(target.path), "registry_left_open": left_open}
 
     def blocks() -> Iterator[Block]:
         yield from _blocks(file, content, plan, kept or counts, full)
         if target is not None:
-            yield from _left_open_blocks(target, facts["registry_left_open"])
+            names = ", ".join(place.rpartition(".")[2] for place in left_open)
+            yield f"\nWrote {target}, the draft of an entry. Search it for 'TO FILL IN:':"
+            yield Paragraph([f"{names}."], indent="  ")
 
     return CommandResult(facts, blocks())
-
-
-def _write_entry(target: Target, release: Release) -> dict[str, Any]:
-    """Write the draft of a release's entry; return the facts about it, for machines."""
-    text, left_open = plugins.extension("registry_draft", "--registry", "federation")(release)
-    with target.writing():
-        # It is made to be published, so it is as readable as other files here.
-        files.write_bytes(target.path, text.encode(), private=False)
-    return {"registry": str(target.path), "registry_left_open": left_open}
-
-
-def _left_open_blocks(target: Target, places: list[str]) -> Iterator[Block]:
-    names = ", ".join(place.rpartition(".")[2] for place in places)
-    yield f"\nWrote {target}, the draft of an entry. Search it for 'TO FILL IN:':"
-    yield Paragraph([f"{names}."], indent="  ")
 
 
 #: Facts in the order in which they are printed; the signers follow.
@@ -169,17 +170,7 @@ def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
     )
 
 
-def _facts_of_periods(periods: Periods) -> dict[str, Any]:
-    ledger = periods.ledger(max(1, len(periods)))
-    return {
-        "period": len(periods), "horizon": periods.horizon.to_dict(), "start": periods.start,
-        "rows": words.rows_of_periods(periods), "ledger": ledger.to_dict(),
-        "words": describe_ledger(ledger)[:2],
-    }  # fmt: skip
-
-
 def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
-    """Return the features; leave out ranges and categories that are not for display."""
     found = [feature.to_dict() for feature in schema.features]
     if not full:
         for feature in found:

@@ -9,10 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import files
-from hushtable.cli.options import Output, argument, flag, option
-from hushtable.cli.output import Target, count, listed
-from hushtable.cli.result import Block, CommandResult, Paragraph
-from hushtable.cli.rows import READS, Reads, Rows
+from hushtable.cli.options import READS, ModelReads, Output, Rows, argument, flag, option
+from hushtable.cli.result import Block, CommandResult, Paragraph, Target, count, listed
 from hushtable.counts.base import Counts, coupling_words
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import Verdicts
@@ -23,14 +21,12 @@ from hushtable.data.texts.reading import Reading
 from hushtable.describe import describe_ledger
 from hushtable.describe.plan import learned
 from hushtable.describe.plan import verdicts as verdicts_words
-from hushtable.detectors.load import learned_detector
+from hushtable.detectors.load import learned_detector, open_model
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.plans.plan import Plan
 from hushtable.plans.verdicts import check_takes_verdicts
-from hushtable.scores.candidates import named_candidates
-from hushtable.scores.models import open_model
-from hushtable.scores.review import apart
+from hushtable.scores.review import apart, named_candidates
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.verdict_log import SKIP, answers_in, is_log
 
@@ -81,7 +77,13 @@ class VerdictReader:
             return self._of_log(path)
         verdicts = read_verdicts(path, read_texts(reader, VERDICT))
         if self.rows is None:
-            return self._of_own_columns(path, verdicts)
+            if VERDICT in self.plan.schema.names:
+                raise UsageError(
+                    f"the model has a feature {VERDICT!r}, which is also the name of the column of "
+                    "verdicts: identify rows by number or id, and give --rows"
+                )
+            own = replace(self.own, data=str(path)).open(self.plan.schema, [VERDICT])
+            return Verdicts.of_rows(self.plan, own, verdicts)
         key = self.id_ or "row"
         # As written in such a file, which may have been a table of scores.
         there = next((name for name in names if original(name) == original(key)), None)
@@ -92,15 +94,6 @@ class VerdictReader:
                 "from 0)"
             )
         return self._of_keys(path, read_texts(reader, there), verdicts)
-
-    def _of_own_columns(self, path: Path, verdicts: list[int]) -> Verdicts:
-        if VERDICT in self.plan.schema.names:
-            raise UsageError(
-                f"the model has a feature {VERDICT!r}, which is also the name of the column of "
-                "verdicts: identify rows by number or id, and give --rows"
-            )
-        reader = replace(self.own, data=str(path)).open(self.plan.schema, [VERDICT])
-        return Verdicts.of_rows(self.plan, reader, verdicts)
 
     def _of_log(self, path: Path) -> Verdicts:
         answers = answers_in(path.read_bytes(), path, self.plan.first_pass().plan_id)
@@ -250,7 +243,7 @@ def learn(
     id_: _Id = None,
     forget: _Forget = False,
     only: _Only = False,
-    reads: Reads = READS,
+    reads: ModelReads = READS,
 ) -> CommandResult:
     """Learn from verdicts (outlier or fine) in a file.
 
@@ -263,7 +256,14 @@ def learn(
       hushtable learn model.hush looked-at.csv -o learned.hush
       hushtable learn model.hush looked-at.csv --rows patients.csv --id "Patient ID" -o learned.hush
     """
-    _check_options(rows, id_, forget=forget, only=only)
+    if id_ is not None and rows is None:
+        raise UsageError("--id identifies rows of --rows: give both")
+    if forget and only:
+        raise UsageError(
+            "--forget changes a model, but --verdicts-only writes none: give only one of them"
+        )
+    if rows == "-":
+        raise UsageError("--rows -: standard input can be read once only: give a file")
     target = Target(output, [model, rows, *verdicts])
     if (learn_kind := files.command_of(model, "learn")) is not None:
         made: CommandResult = learn_kind(
@@ -332,17 +332,6 @@ def _learn_shared(model: Path, shared: Counts, target: Target, output: Path) -> 
         yield f"\nWrote {target}. Keep it where the model may be."
 
     return CommandResult(facts, blocks())
-
-
-def _check_options(rows: str | None, id_: str | None, *, forget: bool, only: bool) -> None:
-    if id_ is not None and rows is None:
-        raise UsageError("--id identifies rows of --rows: give both")
-    if forget and only:
-        raise UsageError(
-            "--forget changes a model, but --verdicts-only writes none: give only one of them"
-        )
-    if rows == "-":
-        raise UsageError("--rows -: standard input can be read once only: give a file")
 
 
 def _blocks(

@@ -1,13 +1,31 @@
-"""Arguments and options that several commands share."""
+"""Arguments, options, rows and files of counts that several commands take, and texts about them."""
 
 import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from hushtable.errors import UsageError
+from hushtable import files
+from hushtable.cli.result import MOST_LINES, Block, TextTable, count, shown
+from hushtable.counts.base import Counts, Noised
+from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.counts.verdicts import Verdicts
+from hushtable.data.options import RowOptions, notes
+from hushtable.data.persons import PersonsCounted
+from hushtable.data.readers import Reader
+from hushtable.data.schema import Schema
+from hushtable.data.texts.doubt import ColumnUnderstanding
+from hushtable.data.texts.reading import Reading
+from hushtable.describe.plan import signed_by
+from hushtable.errors import FileError, PrivacyError, UsageError
 from hushtable.language import LANGUAGES
+from hushtable.plans.draws import Draw, detectors, draw_of
 from hushtable.privacy.mechanisms import Adjacency
 
 
@@ -121,6 +139,10 @@ Person: TypeAlias = Annotated[
         "counted per person.",
     ),
 ]
+MostRows: TypeAlias = Annotated[
+    int | None,
+    option("N", "With --person: largest number of rows to use per person; default 1.", min=1),
+]
 Context: TypeAlias = Annotated[
     str | None,
     option(
@@ -137,8 +159,243 @@ Values: TypeAlias = Annotated[
         "are always included.",
     ),
 ]
-#: Accepted for scripts of earlier versions; `hushtable check` shows more.
-Table: TypeAlias = Annotated[
-    bool, typer.Option("--table", help="Print how each column was read.", hidden=True)
-]
 Json: TypeAlias = Annotated[bool, flag("--json", "Print one JSON object, for machines.")]
+
+
+def of_persons(person: str | None, most: int | None) -> dict[str, Any]:
+    """Return the arguments of a count that are about persons."""
+    if person is None and most is not None:
+        raise UsageError("--rows-per-person needs --person, the column that identifies persons")
+    return {} if person is None else {"person": person, "rows_per_person": most or 1}
+
+
+def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, Any]:
+    """Return whose rows were counted, for machines; ``nameless`` answers name no persons."""
+    if seen is None:
+        return {}
+    return {
+        "persons": {
+            "persons": seen.n_persons,
+            "rows_per_person": seen.most,
+            "rows_left_out": seen.left_out,
+            "persons_cut": seen.cut,
+            **({} if seen.register is None else _known(seen, nameless)),
+        }
+    }
+
+
+def _known(seen: PersonsCounted, nameless: int) -> dict[str, int]:
+    return {
+        "persons_known": seen.known,
+        "rows_of_known": seen.known_rows,
+        "answers_without_persons": nameless,
+    }
+
+
+def persons_blocks(seen: PersonsCounted | None, nameless: int = 0) -> Iterator[Block]:
+    """Report how many rows of how many persons were left out: here, and nowhere else."""
+    if seen is None:
+        return
+    left_out = seen.left_out - seen.known_rows
+    left = (
+        f"Left out: {left_out:,} rows of {seen.cut:,} persons who had more than {seen.most:,} rows."
+    )
+    yield f"{count(seen.n_persons, 'person')} in {count(seen.n_rows, 'row')}. {left}"
+    if seen.n_persons == seen.n_rows > 1:
+        yield "By this column, each row belongs to a different person."
+    if seen.known:
+        yield (
+            f"Left out: all {seen.known_rows:,} rows of {seen.known:,} persons whom this book has "
+            "already counted, and who may not be counted again."
+        )
+    if nameless:
+        answers = "1 earlier answer" if nameless == 1 else f"{nameless:,} earlier answers"
+        yield (
+            f"{answers} about other rows did not identify persons, so no one could be left out "
+            "because of them. By answering, you assert that these are other people."
+        )
+
+
+def note_doubts(columns: Sequence[ColumnUnderstanding]) -> None:
+    """Note a line for every column that a person should check."""
+    doubtful = [one for one in columns if one.doubt]
+    for one in doubtful[:MOST_LINES]:
+        option = f" ({one.option})" if one.option else ""
+        notes.append(f"{one.name}: {one.question}{option}")
+    if len(doubtful) > MOST_LINES:
+        notes.append(f"and {len(doubtful) - MOST_LINES:,} more columns (hushtable check lists all)")
+
+
+def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str, Any]]:
+    """Return the columns for machines."""
+    return [
+        {
+            "name": one.name, "kind": one.kind, "confidence": one.confidence,
+            "evidence": one.evidence, "doubt": one.question, "option": one.option,
+            "refused": one.refused,
+        }
+        for one in columns
+    ]  # fmt: skip
+
+
+def coverage_blocks(coverage: Mapping[str, float]) -> Iterator[Block]:
+    """Return a table of the share of OMOP rows that have a value of each concept."""
+    if coverage:
+        shares = [[shown(name), f"{share:.1%}"] for name, share in coverage.items()]
+        yield TextTable(("concept", "rows with a value"), shares)
+        yield ""
+
+
+_Missing = Annotated[
+    str | None, option("A,B,...", "Treat these texts, or numbers such as -9999, as missing values.")
+]
+_Decimal = Annotated[str | None, option(",|.", "Decimal separator, if it is ambiguous.")]
+_Dates = Annotated[
+    str | None, option("dmy|mdy|ymd", "Order of day, month and year, if it is ambiguous.")
+]
+_As = Annotated[
+    list[str] | None,
+    option(
+        "A=KIND,...",
+        "Read columns as number, date, category, label or id. For a number, <0.5 is read as 0.5, "
+        "and text that is not a number counts as missing; for a label, spellings that differ only "
+        "by case, accents or look-alike letters are the same; an id is left out.",
+        "--as",
+    ),
+]
+_Read = Annotated[
+    list[str] | None,
+    option(
+        "NAME=VALUE|FILE",
+        "Further settings of reading, or a TOML file of them (hushtable check DATA -o FILE.toml "
+        "writes one). Files: encoding, delimiter, no_header, skip_lines, skip_footer, sheet, "
+        "member. Databases: query, independent, omop, concepts, cdm, listed_units, by, within. "
+        "Features of time: time, zone, entity. Can be given several times.",
+    ),
+]
+
+#: How rows are read, with the option of each field.
+Reads: TypeAlias = Annotated[
+    RowOptions,
+    RowOptions.typed,
+    {
+        "columns": Columns,
+        "drop": Drop,
+        "missing": _Missing,
+        "decimal": _Decimal,
+        "dates": _Dates,
+        "as_": _As,
+        "read": _Read,
+    },
+]
+#: How rows are read beside a model, which states how its own rows were read.
+ModelReads: TypeAlias = Annotated[
+    RowOptions,
+    RowOptions.typed,
+    {
+        "read": Annotated[
+            list[str] | None,
+            option(
+                "NAME=VALUE|FILE",
+                "How rows are read, if not as the rows of the model: columns, drop, missing, "
+                "decimal, dates, as, or another entry that --read of hushtable fit takes, or a "
+                "TOML file of them. Can be given several times.",
+            ),
+        ],
+    },
+]
+#: No option given.
+READS = RowOptions()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as the command line names them, and how the rows of a model were read."""
+
+    data: str
+    reads: RowOptions
+    reading: Reading
+    threads: int
+
+    def open(self, schema: Schema, keep: Sequence[str] = ()) -> Reader:
+        """Open them under a schema; see `RowOptions.open_as`."""
+        return self.reads.open_as(self.data, schema, self.reading, keep)
+
+
+def _spelled() -> list[str]:
+    return [name.replace("_", "-") for name in detectors()]
+
+
+Detector = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=_spelled,
+        help=f"Detector: {' or '.join(_spelled())}, or one of another package.",
+    ),
+]
+HUSHTABLE = "hushtable"
+
+
+def draw_spelled(spelled: str) -> Draw:
+    """Return the draw of a detector as the command line spells it."""
+    return draw_of(spelled.replace("-", "_"))
+
+
+def read_counts(path: Path, *more: str) -> Counts:
+    """Read a file that must hold a sketch, a release, or another of the given kinds."""
+    content = files.read(path)
+    if content.kind == Verdicts.kind:
+        raise PrivacyError(
+            f"{path} holds exact verdicts, from which rows can be read, so keep it where the rows "
+            "are. To add up the verdicts of one site, use hushtable learn; for several sites, "
+            "make releases under hushtable plan verdicts"
+        )
+    return content.expect("sketch", "release", *more).build(counts_from_file)
+
+
+def read_sketch(path: Path) -> Sketch:
+    """Read a file that must hold a sketch."""
+    content = files.read(path).expect("sketch", "release")
+    if content.kind == Release.kind:
+        raise FileError(
+            f"{path} is already a release with noise: send it as it is (only a sketch of hushtable "
+            "sketch can be released)"
+        )
+    return content.build(Sketch.from_file)
+
+
+def read_release(path: Path) -> Release:
+    """Read a file that must hold a release."""
+    content = files.read(path).expect("release", "sketch")
+    if content.kind == Sketch.kind:
+        raise FileError(
+            f"{path} is a raw sketch, and its exact counts must not leave the site: give a release "
+            f"(hushtable release {path} --epsilon 1 -o FILE)"
+        )
+    return content.build(Release.from_file)
+
+
+def cost(release: Noised) -> dict[str, float]:
+    """Return the cost of a release, for machines."""
+    ledger = release.ledger
+    return {"epsilon": ledger.epsilon, "delta": ledger.delta, "noise_sd": ledger.noise_sd}
+
+
+def refuse_repeated(paths: Sequence[Path]) -> None:
+    """Raise `UsageError` if a file is given twice."""
+    seen: dict[str, Path] = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in seen:
+            raise UsageError(f"{path} is given twice, and its rows would count twice: give it once")
+        seen[real] = path
+
+
+def standing(counts: Any, what: str = "The result") -> str:
+    """Return one sentence on whether counts are signed, and how to check the signature."""
+    who = signed_by(counts)
+    if who is None:
+        return f"{what} is not signed: anyone could have made or changed it."
+    by = f"{what} is signed by {shown(who['name'])} ({who['fingerprint']})"
+    return f"{by}: hushtable round verify checks the signature."

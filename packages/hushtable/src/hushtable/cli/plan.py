@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli import options
-from hushtable.cli.counts import HUSHTABLE, Detector, draw_spelled, read_counts, read_release
-from hushtable.cli.options import argument, flag, option
-from hushtable.cli.output import Target
-from hushtable.cli.result import Block, CommandResult, Paragraph
+from hushtable.cli.options import (
+    HUSHTABLE,
+    Detector,
+    argument,
+    draw_spelled,
+    flag,
+    option,
+    read_counts,
+    read_release,
+)
+from hushtable.cli.result import Block, CommandResult, Paragraph, Target
 from hushtable.cli.schema import read_schema
 from hushtable.counts.base import Counts
 from hushtable.data.options import names_in
@@ -21,7 +28,6 @@ from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import ReleaseTerms
-from hushtable.privacy.layout import Design
 from hushtable.privacy.mechanisms import Cost
 
 _EXACT = (
@@ -54,7 +60,14 @@ def save_plan(
     # Before it is written, because this reports whether anything can be released under it.
     about_periods = [] if plan.horizon is None else [_at_the_end(plan)]
     target.save(plan)
-    design = plan.design
+    design, expectation = plan.design, None
+    if design is not None:
+        early = design.early
+        expectation = {
+            **design.expectation().to_dict(),
+            "helps": design.helps(),
+            "early": early and {"period": early, **design.expectation(early).to_dict()},
+        }
     facts = {
         "command": command,
         "plan": str(target.path),
@@ -67,20 +80,11 @@ def save_plan(
         "behind": [spent.to_dict() for spent in plan.behind],
         "design": None if design is None else design.to_dict(),
         "expected_loss": None if design is None else round(design.expected_loss, 2),
-        "expectation": None if design is None else _expectation(design),
+        "expectation": expectation,
         "passes": 1 if plan.first_counts is None else 2,
         "novelty": plan.score == NOVELTY,
     }
     return CommandResult(facts, _blocks(plan, target, notes, about_periods))
-
-
-def _expectation(design: Design) -> dict[str, Any]:
-    early = design.early
-    return {
-        **design.expectation().to_dict(),
-        "helps": design.helps(),
-        "early": early and {"period": early, **design.expectation(early).to_dict()},
-    }
 
 
 def _blocks(
@@ -200,33 +204,22 @@ class Budget:
     passes: options.PlanPasses = 1
 
 
-@dataclass(frozen=True)
-class ManyPeriods:
-    """The periods in which rows arrive."""
+_Horizon = Annotated[
+    str | None,
+    option(
+        "T[,K[,A]]",
+        "With --epsilon: number of periods in which rows arrive, with one total budget for all; "
+        "largest number of periods in which a person has rows, and smallest number from one of "
+        "these to the next (default 1). --expected-rows is the number of rows in all periods.",
+    ),
+]
 
-    horizon: Annotated[
-        int | None,
-        option(
-            "T",
-            "With --epsilon: number of periods in which rows arrive, with one total budget for "
-            "all; --expected-rows is the number of rows in all periods.",
-            min=1,
-        ),
-    ] = None
-    participations: Annotated[
-        int, option("K", "Largest number of periods in which a person has rows.", min=1)
-    ] = 1
-    apart: Annotated[
-        int, option("A", "Smallest number of periods from one of these to the next.", min=1)
-    ] = 1
 
-    def of_plan(self) -> Horizon | None:
-        """Return the horizon of the plan; None for a plan without periods."""
-        if self.horizon is not None:
-            return Horizon.of(self.horizon, self.participations, self.apart)
-        if (self.participations, self.apart) != (1, 1):
-            raise UsageError("--participations and --apart are about periods: give --horizon, too")
-        return None
+def _horizon(text: str) -> Horizon:
+    numbers = text.split(",")
+    if len(numbers) > 3 or not all(one.strip().isdecimal() and int(one) for one in numbers):
+        raise UsageError(f"--horizon {text}: needs one to three whole numbers, such as 24,2,12")
+    return Horizon.of(*map(int, numbers))
 
 
 def draw(
@@ -237,10 +230,10 @@ def draw(
     seed: options.Seed = None,
     novelty: _Novelty = False,
     context: options.Context = None,
+    horizon: _Horizon = None,
     *,
     before: EarlierRounds,
     budget: Budget,
-    periods: ManyPeriods,
 ) -> CommandResult:
     """Draw the hash functions that all sites share.
 
@@ -267,7 +260,7 @@ def draw(
         detector=draw_spelled(detector).name,
         marginals=counts,
         random_state=seed,
-        horizon=periods.of_plan(),
+        horizon=None if horizon is None else _horizon(horizon),
         **asdict(budget),
         **parameters,
     )

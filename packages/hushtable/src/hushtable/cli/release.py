@@ -1,5 +1,6 @@
-"""``hushtable release``: turn a sketch into a file that may leave the site."""
+"""Commands on counts: ``hushtable sketch``, ``release``, ``merge`` and ``decode``."""
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,29 +10,51 @@ import typer
 
 from hushtable import files
 from hushtable.cli import options
-from hushtable.cli.counts import cost, read_release, read_sketch
 from hushtable.cli.errors import written
-from hushtable.cli.options import Data, Output, Person, Threads, argument, option
-from hushtable.cli.output import Target, tally, tally_blocks
-from hushtable.cli.result import Block, CommandResult, Paragraph
-from hushtable.cli.rows import READS, Reads, person_facts, persons_blocks
-from hushtable.counts.base import Noised
-from hushtable.counts.periods import release_period
+from hushtable.cli.options import (
+    READS,
+    Data,
+    Output,
+    Person,
+    Reads,
+    Threads,
+    argument,
+    cost,
+    option,
+    person_facts,
+    persons_blocks,
+    read_counts,
+    read_release,
+    read_sketch,
+    refuse_repeated,
+    standing,
+)
+from hushtable.cli.result import (
+    Block,
+    CommandResult,
+    Paragraph,
+    Target,
+    TextTable,
+    shown,
+    tally,
+    tally_blocks,
+)
+from hushtable.counts.base import Counts, Noised
+from hushtable.counts.periods import Increment, decoded, release_period
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.options import person_columns
 from hushtable.describe import describe_ledger
-from hushtable.errors import PrivacyError, UsageError
+from hushtable.describe.ledger import in_file
+from hushtable.describe.plan import signed_by
+from hushtable.errors import HushTableError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
+from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS
 from hushtable.progress import bar_of, watched
 
 _PlanFile = Annotated[Path, option("FILE", "Plan of hushtable plan draw.")]
-_RowsPerPerson = Annotated[
-    int | None,
-    option("N", "With --person: largest number of rows to count per person; default 1.", min=1),
-]
 
 
 def sketch(
@@ -39,7 +62,7 @@ def sketch(
     plan: _PlanFile,
     output: Output,
     person: Person = None,
-    rows_per_person: _RowsPerPerson = None,
+    rows_per_person: options.MostRows = None,
     threads: Threads = -1,
     reads: Reads = READS,
 ) -> CommandResult:
@@ -50,14 +73,12 @@ def sketch(
     Example:
       hushtable sketch patients.csv --drop id,name --plan plan.hush -o site.sketch.hush
     """
-    if person is None and rows_per_person is not None:
-        raise UsageError("--rows-per-person needs --person, the column that identifies persons")
+    persons = options.of_persons(person, rows_per_person)
     target = Target(output, [data, plan])
     drawn = files.read(plan).expect("plan").build(Plan.from_file)
     reader = reads.open_as(data, drawn.schema, keep=person_columns(person, drawn.schema))
-    most: Any = {} if rows_per_person is None else {"rows_per_person": rows_per_person}
     with watched(reader) as watch:
-        counted = Sketch.from_data(drawn, watch.reader, n_jobs=threads, person=person, **most)
+        counted = Sketch.from_data(drawn, watch.reader, n_jobs=threads, **persons)
     target.save(counted)
     facts = {
         "command": "sketch",
@@ -282,3 +303,219 @@ def _facts(noised: Noised, counted: Sketch) -> dict[str, Any]:
         "words": describe_ledger(noised.ledger),
         "persons": "affirmed" if counted.rows_per_person is None else "column",
     }
+
+
+def merge(
+    counts: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="Sketches, releases, or increments, to add up."),
+    ],
+    output: Output,
+) -> CommandResult:
+    """Add up sketches, or releases, of the same plan.
+
+    The sum of sketches is bit-identical to the sketch of all rows in one place. The sum of releases
+    is a release: noise and ledgers add up too. A sum is not signed, so its recipients have to trust
+    you. A round ends in a result that its coordinator signs (hushtable round sync). Increments add
+    up if they belong to one period; for several periods, see hushtable decode.
+
+    Example:
+      hushtable merge north.hush south.hush -o all.hush
+    """
+    # A pattern such as *.hush may include the last sum, and so count its rows a second time.
+    target = Target(output, counts)
+    refuse_repeated(counts)
+    total, inputs, alike = _added(counts)
+    noised = total if isinstance(total, Noised) else None
+    with target.writing():
+        total.save(output)
+    facts = {
+        "command": "merge",
+        total.kind: str(output),
+        **_part_size(total),
+        "inputs": inputs,
+        "alike": alike,
+        "plan_id": total.plan.plan_id,
+    }
+    if noised is not None:
+        facts |= {"release_id": total.release_id} if total.release_id else {}
+        facts |= {**cost(noised), "words": describe_ledger(noised.ledger)}
+        facts |= {"signed_by": signed_by(total)}
+
+    def blocks() -> Iterator[Block]:
+        yield TextTable(*_part_table(inputs, total))
+        for twin, path in alike:
+            yield f"\n{path} holds the same counts as {twin}: are they the same rows?"
+        if noised is not None:
+            yield ""
+            yield Paragraph([*describe_ledger(noised.ledger), standing(noised, "The sum")])
+            yield f"\nWrote {target}."
+        else:
+            yield f"\nWrote {target}. It holds exact counts and is not private."
+
+    return CommandResult(facts, blocks())
+
+
+def _added(paths: list[Path]) -> tuple[Counts, list[dict[str, Any]], list[list[str]]]:
+    first, *others = paths
+    total = read_counts(first, Increment.kind)
+    seen = {hashlib.sha256(total.counts.data).digest(): first}
+    # Keeps only one line per file: the sum of a hundred takes no more memory than that of two.
+    inputs = [_part_facts(str(first), total)]
+    alike = []
+    for path in others:
+        other = read_counts(path, Increment.kind)
+        total = _add(total, first, other, path)
+        inputs.append(_part_facts(str(path), other))
+        twin = seen.setdefault(hashlib.sha256(other.counts.data).digest(), path)
+        if twin is not path:
+            alike.append([str(twin), str(path)])
+    return total, inputs, alike
+
+
+def _add(total: Counts, first: Path, other: Counts, path: Path) -> Counts:
+    if isinstance(total, Increment) or isinstance(other, Increment):
+        _check_period(total, first, other, path)
+    elif total.kind != other.kind:
+        raw, released = (first, path) if total.ledger is None else (path, first)
+        raise PrivacyError(
+            f"{raw} is a raw sketch, but {released} is a release: their sum would be neither exact "
+            f"nor private; release the sketch first (hushtable release {raw} --epsilon 1 -o FILE)"
+        )
+    try:
+        added: Counts = total + other
+        return added
+    except PlanError:
+        again = "sketch" if total.ledger is None else "sketch and release"
+        raise PlanError(
+            f"{path} was counted under a different plan than {first}, so they cannot be added: "
+            f"{other.plan.difference(total.plan)}; {again} the rows again under one plan"
+        ) from None
+    except PrivacyError as error:
+        raise PrivacyError(f"{path} and the files before it: {error}") from None
+
+
+def _check_period(total: Counts, first: Path, other: Counts, path: Path) -> None:
+    if total.kind != other.kind:
+        raise PrivacyError(
+            f"{first} is {total.noun}, but {path} is {other.noun}: decode the increments of all "
+            "periods first (hushtable decode), or release the sketch in its period"
+        )
+    assert isinstance(total, Increment)
+    assert isinstance(other, Increment)
+    if total.period != other.period:
+        raise PrivacyError(
+            f"{first} belongs to period {total.period}, but {path} belongs to period "
+            f"{other.period}: increments of different periods cannot be added; give the increments "
+            "of all periods to hushtable decode"
+        )
+
+
+def _part_size(counts: Counts) -> dict[str, int]:
+    return {"period": counts.period} if isinstance(counts, Increment) else {"rows": counts.n_rows}
+
+
+def _part_facts(name: str, counts: Counts) -> dict[str, Any]:
+    facts: dict[str, Any] = {counts.kind: name, **_part_size(counts)}
+    if counts.ledger is not None:
+        facts |= {"epsilon": counts.ledger.epsilon, "noise_sd": counts.noise_sd}
+    return facts
+
+
+def _part_table(inputs: list[dict[str, Any]], total: Counts) -> tuple[list[str], list[list[str]]]:
+    kind = total.kind
+    lines = [(shown(one[kind]), one) for one in inputs] + [("sum", _part_facts("sum", total))]
+    if total.ledger is None:
+        return [kind, "rows"], [[name, f"{one['rows']:,}"] for name, one in lines]
+    mixed = isinstance(total, Increment)
+    size = "period" if mixed else "rows, estimated"
+    return [kind, size, "epsilon, total", "noise per cell"], [
+        [
+            name,
+            f"{one['period' if mixed else 'rows']:,}",
+            f"{rounded_up(one['epsilon']):g}",
+            f"{one['noise_sd']:,.1f}",
+        ]
+        for name, one in lines
+    ]
+
+
+_Increments = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="INCREMENT",
+        help=(
+            "Increments of all periods so far: of one site, of all sites, or from hushtable merge."
+        ),
+    ),
+]
+_Window = Annotated[
+    int | None, option("N", "Sum only the last N periods; this costs no further budget.", min=1)
+]
+_Period = Annotated[
+    int | None, option("N", "Decode as of this period: leave out later ones.", min=1)
+]
+
+
+def decode(
+    increments: _Increments,
+    output: Output,
+    window: _Window = None,
+    period: _Period = None,
+) -> CommandResult:
+    """Decode the increments of all periods so far into one model.
+
+    Increments of several sites are added up. The sum of all periods, or of the last ones
+    (--window), scores rows like any release; it costs no more budget than the increments already
+    cost.
+
+    Example:
+      hushtable decode north-*.hush south-*.hush -o model.hush
+      hushtable decode north-*.hush south-*.hush --window 12 -o year.hush
+    """
+    target = Target(output, increments)
+    refuse_repeated(increments)
+    total = decoded(_of_periods(increments, period), window)
+    ledger = total.ledger
+    assert ledger.window is not None
+    assert ledger.period is not None
+    assert ledger.sensitivity.horizon is not None
+    target.save(total)
+    facts = {
+        "command": "decode", "release": str(output), "release_id": total.release_id,
+        "plan_id": total.plan_id, "period": ledger.period, "window": ledger.window,
+        "horizon": ledger.sensitivity.horizon.periods, "rows": total.n_rows, **cost(total),
+        "words": describe_ledger(ledger),
+    }  # fmt: skip
+
+    def blocks() -> Iterator[Block]:
+        yield Paragraph([
+            f"Wrote {target}: {in_file(ledger)}. It has about {total.n_rows:,} rows, and noise of "
+            f"{total.noise_sd:,.1f} on each count (standard deviation)."
+        ])  # fmt: skip
+        yield ""
+        yield Paragraph(describe_ledger(ledger))
+
+    return CommandResult(facts, blocks())
+
+
+def _of_periods(paths: list[Path], last: int | None) -> list[Increment]:
+    sums: dict[int, Any] = {}
+    first: Increment | None = None
+    for path in paths:
+        one = files.read(path).expect(Increment.kind).build(Increment.from_file)
+        first = first or one
+        if one.plan_id != first.plan_id:
+            raise PlanError(
+                f"{path} was released under a different plan than {paths[0]}: "
+                f"{one.plan.difference(first.plan)}; give increments of one plan"
+            )
+        if last is not None and one.period > last:
+            continue
+        try:
+            sums[one.period] = sums[one.period] + one if one.period in sums else one
+        except HushTableError as error:
+            raise type(error)(f"{path} and the files before it: {error}") from None
+    if last is not None and last not in sums:
+        raise UsageError(f"--period {last}: no increment belongs to that period")
+    return list(sums.values())

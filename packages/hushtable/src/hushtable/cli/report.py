@@ -7,22 +7,37 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable import files, plugins
-from hushtable.cli.counts import read_counts
-from hushtable.cli.options import Language, Threads, argument, check_contamination, flag, option
-from hushtable.cli.output import Target, listed, size
-from hushtable.cli.result import Block, CommandResult
-from hushtable.cli.rows import READS, Reads, Rows
+from hushtable.cli.options import (
+    READS,
+    Language,
+    ModelReads,
+    Rows,
+    argument,
+    check_contamination,
+    flag,
+    option,
+    read_counts,
+)
+from hushtable.cli.result import Block, CommandResult, Target, listed, size
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.data.texts.reading import Reading
+from hushtable.detectors.load import OpenedModel, scoring
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
 from hushtable.language import ENGLISH, speaking
 from hushtable.progress import watched
-from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
+from hushtable.report.content import (
+    Report,
+    RowsToShow,
+    Scores,
+    Sites,
+    Subject,
+    gather,
+    score_rows,
+    sites_of_parts,
+)
 from hushtable.report.page import check_extra, html
-from hushtable.report.rows import RowsToShow, Scores, score_rows
-from hushtable.scores.models import OpenedModel, scoring
 from hushtable.scores.scorer import Ranks
 
 _Model = Annotated[
@@ -76,8 +91,7 @@ def report(
     contamination: _Contamination = None,
     values: _Values = False,
     language: Language = ENGLISH,
-    threads: Threads = -1,
-    reads: Reads = READS,
+    reads: ModelReads = READS,
 ) -> CommandResult:
     """Write one HTML file for analyst, privacy officer and coordinator.
 
@@ -91,16 +105,21 @@ def report(
       hushtable report all.hush patients.csv --parts "sent/*.hush" -o report.html
     """
     check_page(output)
-    _check_rows(data is not None, rows, contamination, ranks)
+    if data is None and (rows or contamination is not None or ranks is not None):
+        raise UsageError("--rows, --ranks and --contamination need rows: give DATA after MODEL")
+    check_contamination(contamination)
     id_, names = (reads if rows else READS).beside(id_, keep)
-    _check_kept(names, rows)
+    if names and not rows:
+        raise UsageError("--id and --keep describe single rows: give --rows with them")
+    if len(set(names)) < len(names):
+        raise UsageError("--id and --keep name a column twice: name each once")
     if round_ is not None and parts is None:
         raise UsageError("--round needs the files that the sites sent: give --parts")
     shown = RowsToShow(rows, values, tuple(names))
     if data is not None and (report_kind := files.command_of(model, "report")) is not None:
         with speaking(language):
             page_of_kind: CommandResult = report_kind(
-                model, Rows(data, reads, Reading(), threads), shown, output,
+                model, Rows(data, reads, Reading(), -1), shown, output,
                 ranks or parts or contamination,
             )  # fmt: skip
         return page_of_kind
@@ -112,28 +131,13 @@ def report(
     with speaking(language):
         about["sites"] = None if parts is None else _sites(subject, sent, round_)
         if data is not None and opened is not None:
-            given = Rows(data, reads, opened.reading, threads)
+            given = Rows(data, reads, opened.reading, -1)
             scores = about["scores"] = _scores(opened, given, contamination, shown, ranks)
         made = gather(subject, values=values, **about)
         target = write_page(made, output)
     printed = made if language == ENGLISH else gather(subject, values=values, **about)
     facts = {"command": "report", "report": str(output), **_facts(printed, scores)}
     return CommandResult(facts, _blocks(printed, target, subject.name))
-
-
-def _check_rows(given: bool, n_shown: int, share: float | None, ranks: Path | None) -> None:
-    """Refuse options about rows where none are given, and values that are not shares."""
-    if not given and (n_shown or share is not None or ranks is not None):
-        raise UsageError("--rows, --ranks and --contamination need rows: give DATA after MODEL")
-    check_contamination(share)
-
-
-def _check_kept(names: list[str], n_shown: int) -> None:
-    """Refuse columns of --id and --keep without --rows, and columns that are named twice."""
-    if names and not n_shown:
-        raise UsageError("--id and --keep describe single rows: give --rows with them")
-    if len(set(names)) < len(names):
-        raise UsageError("--id and --keep name a column twice: name each once")
 
 
 def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:
@@ -203,7 +207,6 @@ def write_page(made: Report, output: Path) -> Target:
 
 
 def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
-    """Read a file of counts; also return how it scores, as it has to if there are rows."""
     content = files.read(path).expect("detector", "sketch", "release", "local")
     counts: Counts = content.build(counts_from_file)
     subject = Subject(path.name, content.kind, counts, size(path))

@@ -12,25 +12,25 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli.errors import written
-from hushtable.cli.options import Data, ModelFile, Threads, option
-from hushtable.cli.output import Target, count, shown
+from hushtable.cli.options import READS, Data, ModelFile, ModelReads, option
 from hushtable.cli.result import (
     Block,
     CommandResult,
     Paragraph,
+    Target,
     TextTable,
+    count,
     for_machines,
     show,
+    shown,
 )
-from hushtable.cli.rows import READS, Reads
 from hushtable.data.readers import paths
-from hushtable.detectors.load import learned_detector
+from hushtable.detectors.load import learned_detector, open_model
 from hushtable.errors import UsageError
 from hushtable.far import is_url
 from hushtable.plans.families import FINE, OUTLIER
 from hushtable.progress import watched
 from hushtable.scores.finding import Finding
-from hushtable.scores.models import open_model
 from hushtable.scores.outliers import rounded_down
 from hushtable.scores.review import Review
 from hushtable.scores.rules import rules_path
@@ -185,8 +185,7 @@ def review(
     keep: _Keep = None,
     who: _Who = None,
     n: _N = 60,
-    threads: Threads = -1,
-    reads: Reads = READS,
+    reads: ModelReads = READS,
 ) -> CommandResult:
     """Review the lowest rows in turn; each verdict updates the scores.
 
@@ -212,7 +211,7 @@ def review(
         written.append(str(path))
         with watched(reader) as watch:
             found = Review(
-                scorer, watch.reader, keep=kept, usual=usual, n_jobs=threads, log=asked, id_=id_,
+                scorer, watch.reader, keep=kept, usual=usual, n_jobs=-1, log=asked, id_=id_,
                 rules=None if is_url(str(model)) else rules_path(model),
             )  # fmt: skip
         try:

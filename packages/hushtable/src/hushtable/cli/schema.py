@@ -9,16 +9,26 @@ from typing import Annotated, Any
 
 from hushtable import files
 from hushtable.cli.errors import escaped
-from hushtable.cli.options import Data, Table, Threads, argument, flag, option
-from hushtable.cli.output import Target, listed, shown
-from hushtable.cli.result import MOST_LINES, Block, CommandResult, Paragraph, TextTable
-from hushtable.cli.rows import (
+from hushtable.cli.options import (
     READS,
+    Data,
     Reads,
+    argument,
     coverage_blocks,
+    flag,
     note_doubts,
-    understanding_blocks,
+    option,
     understanding_facts,
+)
+from hushtable.cli.result import (
+    MOST_LINES,
+    Block,
+    CommandResult,
+    Paragraph,
+    Target,
+    TextTable,
+    listed,
+    shown,
 )
 from hushtable.data.check import FeatureCheck, check_rows
 from hushtable.data.known_columns import known_column
@@ -78,7 +88,6 @@ def draft(
     output: _Output = None,
     force: _Force = False,
     reads: Reads = READS,
-    table: Table = False,
 ) -> CommandResult:
     """Draft a schema from the names and types of the columns.
 
@@ -116,8 +125,6 @@ def draft(
     } | ({"coverage": coverage} if coverage else {})
 
     def blocks() -> Iterator[Block]:
-        if table:
-            yield from understanding_blocks(columns)
         if target is None:
             yield text.removesuffix("\n")
         else:
@@ -135,7 +142,6 @@ def draft(
 def _drafted(
     reader: Reader, reads: RowOptions
 ) -> tuple[Sequence[ColumnUnderstanding], list[_Column], str]:
-    """Return the columns as they were read, the columns of the draft, and its text."""
     if reads.schema is not None:
         features = reads.schema.features
         text = "\n".join([reads.recipe.draft_head, *map(_public, features, reads.sources)])
@@ -167,7 +173,6 @@ def _written_blocks(
 
 
 def _public(feature: Feature, source: str) -> str:
-    """Return the table of a feature whose range is known, below a comment on its source."""
     lines = [f"{entry} = {_quoted(value)}" for entry, value in feature.to_dict().items()]
     return "\n".join([*_comment(source), "[[feature]]", *lines]) + "\n"
 
@@ -232,7 +237,6 @@ def _table(column: _Column) -> str:
 
 
 def _proposed(proposal: dict[str, Any], first: bool) -> list[str]:
-    """Return the lines that a person un-comments to accept a proposal, below a description."""
     what = proposal["what"]
     if "categories" in proposal:
         said = f"{what}; public categories, for you to confirm:" if first else "or:"
@@ -276,9 +280,7 @@ _Schema = Annotated[
 def check(
     schema: _Schema,
     data: Data,
-    threads: Threads = -1,
     reads: Reads = READS,
-    table: Table = False,
 ) -> CommandResult:
     """Check rows against a schema or plan, before they are counted.
 
@@ -291,24 +293,18 @@ def check(
     """
     wanted, reading = _schema(schema)
     raw = reads.open(data).repeatable()
-    columns, _, _ = understood(raw, None, threads)
+    columns, _, _ = understood(raw, None, -1)
     note_doubts([one for one in columns if one.name in wanted.names])
     reader = under(raw, wanted, reading)
     with watched(reader) as watch:
-        checks = check_rows(wanted, watch.reader, n_jobs=threads)
+        checks = check_rows(wanted, watch.reader, n_jobs=-1)
     facts = {
         "command": "plan check",
         "rows": watch.rows,
         "features": [_facts(one) for one in checks],
         "columns": understanding_facts(columns),
     }
-
-    def blocks() -> Iterator[Block]:
-        if table:
-            yield from understanding_blocks(columns)
-        yield from _blocks(checks, reader.source, schema, wanted.public)
-
-    return CommandResult(facts, blocks())
+    return CommandResult(facts, _blocks(checks, reader.source, schema, wanted.public))
 
 
 def _schema(path: Path) -> tuple[Schema, Reading]:

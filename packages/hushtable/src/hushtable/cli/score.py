@@ -1,17 +1,42 @@
 """``hushtable score``: score each row with a model."""
 
+import hashlib
+import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from hushtable.cli.counts import HUSHTABLE, draw_spelled, standing
-from hushtable.cli.options import Data, Language, Threads, flag, option
-from hushtable.cli.output import OutputFolder, Target, tally, tally_blocks
-from hushtable.cli.result import Block, CommandResult, Paragraph
-from hushtable.cli.rows import READS, Reads, Rows
-from hushtable.cli.scored import ScoreColumns, Summary, Threshold, score_files
+import numpy as np
+import pyarrow as pa
+
+from hushtable.cli.options import (
+    HUSHTABLE,
+    READS,
+    Data,
+    Language,
+    Reads,
+    Rows,
+    Threads,
+    check_contamination,
+    draw_spelled,
+    flag,
+    option,
+    read_counts,
+    standing,
+)
+from hushtable.cli.result import (
+    Block,
+    CommandResult,
+    OutputFolder,
+    Paragraph,
+    Target,
+    tally,
+    tally_blocks,
+)
 from hushtable.cli.tables import (
     SCORES,
     check_names,
@@ -23,25 +48,291 @@ from hushtable.cli.tables import (
     write_scores,
     write_top,
 )
+from hushtable.counts.base import Counts
+from hushtable.data.columns import as_column, texts_column
 from hushtable.data.options import RowOptions, notes
+from hushtable.data.readers import Reader, one_after_other, paths
 from hushtable.data.texts.reading import Reading
-from hushtable.describe.content import signed_by
+from hushtable.describe.plan import signed_by
+from hushtable.detectors.load import OpenedModel, open_model
 from hushtable.errors import DataError, UsageError
 from hushtable.files import command_of
 from hushtable.language import ENGLISH, speaking
 from hushtable.progress import watched
 from hushtable.report.lists import LISTS
-from hushtable.scores.models import OpenedModel, open_model
+from hushtable.scores.finding import RowDetails, Scored
 from hushtable.scores.outliers import (
+    Lowest,
     Outliers,
     Search,
+    explained_rows,
     known_words,
     unjudged_words,
 )
-from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import Usual
+from hushtable.scores.reasons import Reasons
+from hushtable.scores.scorer import Ranks, Scorer
+from hushtable.scores.usual import Frequencies, Usual
+from hushtable.threads import for_each, n_threads
 
 T = TypeVar("T")
+#: Metadata key of a Parquet file of scores that states its rows and its model.
+STAMP = b"hushtable.scores"
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """A file of rows, the file for its scores, and the digest of the model."""
+
+    source: Path
+    target: Path
+    model: str
+
+    def stamp(self) -> bytes:
+        """Return the note that the target contains: which model scored which rows."""
+        seen = self.source.stat()
+        stamp = {"model": self.model, "bytes": seen.st_size, "changed_ns": seen.st_mtime_ns}
+        return json.dumps(stamp).encode()
+
+    def is_done(self) -> bool:
+        """Return whether the target holds the scores of these rows, unchanged, by this model.
+
+        It is made again if the rows' file has changed since. Raises `UsageError` if it holds
+        anything else, which would be lost.
+        """
+        if not self.target.exists():
+            return False
+        stamp = self._found()
+        model = None if stamp is None else _model_of(stamp)
+        if model is None:
+            raise UsageError(
+                f"{self.target} is not a file of scores that hushtable wrote: give another "
+                "folder, or remove it"
+            )
+        if model != self.model:
+            raise UsageError(
+                f"{self.target} holds scores by another model or threshold, or other columns: "
+                "give another folder, or remove it"
+            )
+        return stamp == self.stamp()
+
+    def _found(self) -> bytes | None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            stamp: bytes | None = (parquet.read_schema(self.target).metadata or {}).get(STAMP)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
+            return None
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            return None  # Arrow's error for a damaged file
+        return stamp
+
+
+def _model_of(stamp: bytes) -> str | None:
+    try:
+        content = json.loads(stamp)
+    except (ValueError, RecursionError):
+        return None
+    model = content.get("model") if isinstance(content, dict) else None
+    return model if isinstance(model, str) else None
+
+
+def score_files_of(
+    model: Counts,
+    data: str,
+    folder: str | os.PathLike[str],
+    offset: float | None = None,
+    details: str = "",
+) -> list[ScoreFile]:
+    """Pair every file of rows with its file of scores.
+
+    ``data`` is a file, a folder of files, or a glob pattern. The scores go into ``folder``, in the
+    same subfolders as the rows; ``rows.parquet`` becomes ``rows.scores.parquet``. ``offset`` is the
+    threshold, if outliers are to be marked; ``details`` names the other columns to write: files
+    without them are made again. Raises `UsageError` if two files would have the same name, or if
+    the folder is one from which rows are read.
+    """
+    sources = paths(data)
+    within = Path(data).is_dir()
+    top = Path(data) if within else Path(os.path.commonpath([s.parent for s in sources]))
+    if within and Path(folder).resolve().is_relative_to(top.resolve()):
+        raise UsageError(f"{folder} is inside {data}, from which rows are read: give another")
+    about = f"{model.plan.plan_id} {model.noise_sd} {offset} {details}".rstrip()
+    digest = hashlib.sha256(about.encode())
+    digest.update(model.counts.tobytes())
+    pairs = []
+    for source in sources:
+        target = Path(folder) / source.parent.relative_to(top)
+        target /= f"{source.name.split('.')[0]}.scores.parquet"
+        pairs.append(ScoreFile(source, target, digest.hexdigest()))
+    if len({pair.target for pair in pairs}) < len(pairs):
+        raise UsageError(
+            f"{data}: several files have the same name apart from the ending: score them separately"
+        )
+    return pairs
+
+
+#: Lowest scores that are listed.
+SHOWN = 5
+
+
+class ScoreColumns:
+    """Scores rows, with a column for everything else that the options request.
+
+    Columns to ``keep`` come first. The ranks and ``marginals`` are files of merged counts; the
+    marginals add to the reasons how extreme a value is. ``fields`` are the names and types of the
+    columns; ``stamp`` identifies them and their inputs. Scores and ranks of rows that are not
+    judged are empty.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        line: "Threshold",
+        explain: bool,
+        marginals: Path | None,
+        keep: Sequence[str],
+        usual: Usual | None,
+    ) -> None:
+        # Kept columns have the type that they have in the rows.
+        self.fields: list[tuple[str, pa.DataType | None]] = [("outside", pa.string())]
+        self.fields += [(name, None) for name in keep]
+        self.stamp = "".join(["outside", *map(repr, keep), "explained" if explain else ""])
+        self.stamp += "counted" if line.only_counted else ""
+        if scorer.rules is not None:
+            self.fields.append(("rule", pa.string()))
+            self.stamp += "ruled"
+        self.keep, self.only_counted = keep, line.only_counted
+        self.ranks, self.frequencies, reasons = None, None, None
+        #: The object that finds the reasons of the lowest rows.
+        self.reasons: Reasons | None = None
+        if marginals is not None:
+            self.frequencies = Frequencies(read_counts(marginals), str(marginals))
+            self.frequencies.check(scorer.plan.schema.features)
+        if explain:
+            usual = usual if self.frequencies is None else self.frequencies.beside(usual)
+            self.reasons = reasons = Reasons(scorer, usual=usual)
+        if line.ranks is not None:
+            counts = read_counts(line.ranks)
+            self.ranks = Ranks(counts, scorer)
+            self.fields += [(name, pa.float64()) for name in ("rank", "rank_low", "rank_high")]
+            self.stamp += hashlib.sha256(counts.counts.tobytes()).hexdigest()
+        for k in range(1, reasons.n_top + 1 if reasons else 1):
+            self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
+        self._details = RowDetails(
+            scorer, SHOWN, every=True, ranks=self.ranks, reasons=reasons, keep=keep,
+            only_counted=line.only_counted,
+        )  # fmt: skip
+        self._names = texts_column(scorer.plan.schema.names)
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns that are read after the features."""
+        return self._details.columns
+
+    def batches(
+        self, reader: Reader, n_jobs: int | None = None
+    ) -> Iterator[tuple[Scored, list[pa.Array]]]:
+        """Yield each batch of rows with its columns, a list of arrays, in order."""
+        return self._details.batches(reader, lambda one: (one, self._columns(one)), n_jobs=n_jobs)
+
+    def _columns(self, batch: Scored) -> list[pa.Array]:
+        columns: list[pa.Array] = [batch.outside, *batch.kept]
+        if batch.ruled is not None:
+            columns.append(batch.ruled.column(self._names.to_pylist()))
+        if batch.ranks is not None:
+            unjudged = np.isnan(batch.scores)
+            judged = ~unjudged if unjudged.any() else None
+            columns += [as_column(ranks, judged) for ranks in batch.ranks.T]
+        for best, share in batch.top:
+            # Null where no feature lowers the score.
+            falls = share > 0.0
+            columns += [self._names.take(as_column(best, falls)), as_column(share, falls)]
+        return columns
+
+
+class Summary:
+    """Summarizes the scores as they pass.
+
+    Scores below ``offset`` are outliers; NaN if there is no threshold. ``tally`` (d, 2) holds the
+    missing and outside values of each feature.
+    """
+
+    def __init__(self, n_features: int, offset: float, source: str = "") -> None:
+        self.offset, self.n_outliers = offset, 0
+        self.tally = np.zeros((n_features, 2), np.int64)
+        #: The rows with the lowest scores, and the number of rows.
+        self.lowest = Lowest(SHOWN, source)
+
+    def rows(self, batches: Iterable[tuple[Scored, list[pa.Array]]]) -> Iterator[tuple[Any, ...]]:
+        """Yield (number of the first row, scores, outliers, more columns) of each batch."""
+        for batch, columns in batches:
+            outliers = None if math.isnan(self.offset) else batch.scores < self.offset
+            if outliers is not None and batch.ruled is not None:
+                outliers = batch.ruled.flagged(outliers)
+            self.n_outliers += 0 if outliers is None else int(outliers.sum())
+            self.tally += batch.tally
+            start = self.lowest.n_rows
+            self.lowest.add(batch, start)
+            yield start, batch.scores, outliers, *columns
+
+    def merge(self, other: "Summary") -> None:
+        """Add the summary of another file's scores."""
+        self.n_outliers += other.n_outliers
+        self.tally += other.tally
+        self.lowest.merge(other.lowest)
+
+
+def score_files(
+    scorer: Scorer, details: ScoreColumns, offset: float, rows: Rows, folder: OutputFolder
+) -> tuple[Summary, int]:
+    """Score every file that has no scores yet; return the summary, and how many files had some.
+
+    Several files are scored at a time, each by one thread. An interrupted call leaves only complete
+    files, and the next call continues with the others.
+    """
+    pairs = score_files_of(scorer.sketch, rows.data, folder.path, offset, details.stamp)
+    waiting = [pair for pair in pairs if not pair.is_done()]
+    schema = scorer.plan.schema
+    total = Summary(len(schema), offset)
+    if not waiting:
+        return total, len(pairs)
+    folder.remove_leftovers()
+    # All are opened before the first is scored: a file with other columns is found at once.
+    readers = [
+        replace(rows, data=str(pair.source)).open(schema, details.columns) for pair in waiting
+    ]
+    stopped, lock = threading.Event(), threading.Lock()
+
+    def score_one(item: tuple[ScoreFile, Reader]) -> None:
+        pair, reader = item
+        summary = Summary(len(schema), offset, str(pair.source))
+        scored = _until(stopped, summary.rows(details.batches(reader)))
+        with folder.writing(pair.target):
+            write_scores(pair.target, scored, {STAMP: pair.stamp()}, details.fields)
+        with lock:
+            total.merge(summary)
+
+    source = one_after_other(readers, rows.data)
+    with watched(source) as watch:
+        items = list(zip(waiting, watch.reader.parts, strict=True))
+        for_each(score_one, [items], n_threads(rows.threads), stopped.set)
+    return total, len(pairs) - len(waiting)
+
+
+class _Stopped(Exception):
+    """Raised to stop scoring this file, because another file failed."""
+
+
+def _until(stopped: threading.Event, rows: Iterator[T]) -> Iterator[T]:
+    for row in rows:
+        if stopped.is_set():
+            raise _Stopped
+        yield row
+
+
 #: Columns of --explain.
 _REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))
 
@@ -63,15 +354,6 @@ _Output = Annotated[
         "--output",
         "-o",
     ),
-]
-_Contamination = Annotated[
-    float | None, option("SHARE", "Flag this share of the rows (with --ranks: of all sites' rows).")
-]
-_Count = Annotated[int | None, option("N", "Flag the N rows with the lowest scores.")]
-_Threshold = Annotated[float | None, option("SCORE", "Flag the rows that score lower than this.")]
-_Ranks = Annotated[
-    Path | None,
-    option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
 ]
 _Explain = Annotated[bool, flag("--explain", "Add the features that lower each row's score.")]
 _Marginals = Annotated[
@@ -96,6 +378,19 @@ _Top = Annotated[
 ]
 
 
+_Contamination = Annotated[
+    float | None,
+    option(
+        "SHARE|N",
+        "Flag this share of the rows (with --ranks: of all sites' rows), or the N rows with the "
+        "lowest scores.",
+    ),
+]
+_Threshold = Annotated[float | None, option("SCORE", "Flag the rows that score lower than this.")]
+_Ranks = Annotated[
+    Path | None,
+    option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
+]
 _OnlyCounted = Annotated[
     bool,
     flag(
@@ -106,23 +401,76 @@ _OnlyCounted = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Threshold:
+    """Which rows are flagged; without an option, those below the model's threshold."""
+
+    contamination: _Contamination = None
+    threshold: _Threshold = None
+    ranks: _Ranks = None
+    only_counted: _OnlyCounted = False
+
+    def __post_init__(self) -> None:
+        if self.contamination is not None and self.threshold is not None:
+            raise UsageError("--contamination and --threshold exclude each other")
+        flagged = self.contamination or 0.0
+        if not flagged % 1.0 == 0.0 < flagged:  # a share, not a number of rows
+            check_contamination(self.contamination)
+        if self.only_counted and self.reads_all_rows:
+            raise UsageError(
+                "--only-counted excludes --contamination, which applies to all rows: give "
+                "--threshold, or leave it out"
+            )
+
+    @property
+    def drawn(self) -> bool:
+        """Whether an option sets the threshold."""
+        return self.contamination is not None or self.threshold is not None
+
+    @property
+    def reads_all_rows(self) -> bool:
+        """Whether all rows have to be scored before the first is flagged."""
+        return self.contamination is not None and not (self.ranks and self.contamination < 1.0)
+
+    def offset(self, of_model: float, ranks: Ranks | None) -> float:
+        """Return the score below which a row is an outlier, where that needs no rows."""
+        if self.threshold is not None:
+            return self.threshold
+        if self.contamination is not None and ranks is not None:
+            return ranks.threshold(self.contamination)
+        return of_model
+
+    def offset_of_rows(self, scorer: Scorer, reader: Reader, threads: int) -> float:
+        """Return the score below which a row is an outlier; holds 8 bytes a row."""
+        batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=threads))
+        if not batches:
+            raise DataError(f"{reader.source} has no rows: there is nothing to score")
+        scores = np.concatenate(batches)
+        flagged = self.contamination or 0.0
+        if flagged < 1.0:
+            return float(np.percentile(scores, 100.0 * flagged))
+        if flagged >= len(scores):
+            raise UsageError(
+                f"--contamination {flagged:g}: {reader.source} has {len(scores):,} rows; give fewer"
+            )
+        # Rows of equal scores are flagged together, or not at all.
+        return float(np.partition(scores, int(flagged))[int(flagged)])
+
+
 def score(
     data: Data,
     output: _Output,
     model: _Model = None,
     threads: Threads = -1,
     reads: Reads = READS,
-    contamination: _Contamination = None,
-    count: _Count = None,
-    threshold: _Threshold = None,
-    ranks: _Ranks = None,
     explain: _Explain = False,
     marginals: _Marginals = None,
     id_: _Id = None,
     keep: _Keep = None,
     top: _Top = None,
-    only_counted: _OnlyCounted = False,
     language: Language = ENGLISH,
+    *,
+    line: Threshold,
 ) -> CommandResult:
     """Score rows and write the scores.
 
@@ -141,21 +489,20 @@ def score(
       hushtable score patients.csv --model model.hush --id id --top 20 -o top.xlsx
     """
     id_, kept = reads.beside(id_, keep)
-    line = Threshold(contamination, count, threshold, ranks is not None).checked(only_counted)
     if marginals is not None and not (explain or top):
         raise UsageError("--marginals adds words to explanations: give --explain with it")
     if model is None:
-        _check_without_model(data, output, top, ranks, marginals, only_counted)
+        _check_without_model(data, output, top, line, marginals)
     elif (score_kind := command_of(model, "score")) is not None:
         made: CommandResult = score_kind(
             model, Rows(data, reads, Reading(), threads), kept, top, output,
-            line.drawn or ranks or explain or only_counted,
+            line.drawn or line.ranks or explain or line.only_counted,
         )  # fmt: skip
         return made
-    target = _target(output, [data, model, ranks, marginals], line, top, kept)
+    target = _target(output, [data, model, line.ranks, marginals], line, top, kept)
     (scorer, offset, reading, usual), facts = _opened(model, data, reads, id_, threads)
     rows = Rows(data, reads, reading, threads)
-    details = ScoreColumns(scorer, ranks, explain, marginals, kept, only_counted, usual)
+    details = ScoreColumns(scorer, line, explain, marginals, kept, usual)
     if top is not None and isinstance(target, Target):
         with speaking(language):
             found, source = _find_top(scorer, details, usual, rows, top)
@@ -163,7 +510,13 @@ def score(
         return CommandResult(
             top_facts(found, output) | facts, top_blocks(found, target, words=language == ENGLISH)
         )
-    summary, done = _score_all(scorer, details, offset, line, rows, target)
+    done = {}
+    if isinstance(target, OutputFolder):
+        offset = line.offset(offset, details.ranks)
+        summary, done["files_kept"] = score_files(scorer, details, offset, rows, target)
+    else:
+        summary = _score_file(scorer, details, offset, line, rows, target)
+    summary.lowest.rows = explained_rows(summary.lowest.rows, SHOWN, details.reasons)
     shown_blocks = _blocks(scorer, details, summary, target, **done)
     return CommandResult(_facts(scorer, summary, output) | facts | done, shown_blocks)
 
@@ -172,13 +525,17 @@ def _check_without_model(
     data: str,
     output: Path,
     top: int | None,
-    ranks: Path | None,
+    line: Threshold,
     marginals: Path | None,
-    only_counted: bool,
 ) -> None:
-    given = {"--ranks": ranks, "--marginals": marginals, "--only-counted": only_counted}
-    if names := [name for name, one in given.items() if one]:
-        raise UsageError(f"{names[0]} needs --model: fit a model first (hushtable fit)")
+    given = (
+        (line.ranks, "--ranks"),
+        (marginals, "--marginals"),
+        (line.only_counted, "--only-counted"),
+    )
+    for value, name in given:
+        if value:
+            raise UsageError(f"{name} needs --model: fit a model first (hushtable fit)")
     if data == "-":
         raise UsageError(
             "rows from standard input can be read only once, and without --model they are fitted "
@@ -225,8 +582,7 @@ def _target(
     if top is not None:
         if line.drawn:
             raise UsageError(
-                "--top lists rows without a threshold: leave --contamination, --count and "
-                "--threshold out"
+                "--top lists rows without a threshold: leave --contamination and --threshold out"
             )
         check_top(output, kept)
         return Target(output, inputs)
@@ -235,8 +591,8 @@ def _target(
         return Target(output, inputs)
     if line.reads_all_rows:
         raise UsageError(
-            "--contamination and --count need all scores before the first is written: give one "
-            "file as -o, or --threshold"
+            "--contamination needs all scores before the first is written: give one file as -o, or "
+            "--threshold"
         )
     return OutputFolder(output)
 
@@ -256,24 +612,6 @@ def _find_top(
     )
     with watched(reader) as watch:
         return search.find(watch.reader, n_jobs=rows.threads), reader.source
-
-
-def _score_all(
-    scorer: Scorer,
-    details: ScoreColumns,
-    offset: float,
-    line: Threshold,
-    rows: Rows,
-    target: Target | OutputFolder,
-) -> tuple[Summary, dict[str, int]]:
-    done = {}
-    if isinstance(target, OutputFolder):
-        offset = line.offset(offset, details.ranks)
-        summary, done["files_kept"] = score_files(scorer, details, offset, rows, target)
-    else:
-        summary = _score_file(scorer, details, offset, line, rows, target)
-    summary.explain(details.reasons)
-    return summary, done
 
 
 def _score_file(
@@ -356,7 +694,7 @@ def _outlier_words(summary: Summary, unit: str) -> str:
     share = summary.n_outliers / summary.lowest.n_rows
     return (
         f"The column outlier marks {summary.n_outliers:,} rows ({share:.2%}), those below "
-        f"{summary.offset:.4g} {unit}; --count 20 marks the 20 lowest, and --top 20 lists "
+        f"{summary.offset:.4g} {unit}; --contamination 20 marks the 20 lowest, and --top 20 lists "
         "20 rows with reasons."
     )
 

@@ -12,15 +12,14 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from hushtable.cli.output import Target
-from hushtable.cli.result import Block, Paragraph, TextTable
+from hushtable.cli.result import Block, Paragraph, Target, TextTable
 from hushtable.data.columns import as_column
 from hushtable.data.spreadsheets import harmless_schema, harmless_table
 from hushtable.errors import UsageError
 from hushtable.files import replacing
 from hushtable.language import _
 from hushtable.report.lists import LISTS, cut_words
-from hushtable.scores.finding import Finding
+from hushtable.scores.finding import Finding, as_text
 from hushtable.scores.outliers import AMONG, LISTED, Outliers, known_words, unjudged_words
 
 
@@ -152,7 +151,6 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
 
 
 def _ranks(rows: list[int]) -> str:
-    """Identify rows of a list by their ranks."""
     some = [f"{k + 1}" for k in rows[:_SHOWN]]
     more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
     return f"{len(rows)} rows, rank {', '.join(some)}{more}"
@@ -179,7 +177,6 @@ def lowest_blocks(lowest: list[Finding]) -> Iterator[Block]:
 
 
 def _sentence(row: Finding) -> str:
-    """Explain why a row has its score."""
     place = f"Row {row.row:,} of {row.file}" if row.file else f"Row {row.row:,}"
     found = [f"{reason.words} ({reason.share:.2f})" for reason in row.reasons]
     found += [row.likeness] if row.likeness else []
@@ -189,10 +186,8 @@ def _sentence(row: Finding) -> str:
 
 def _kept_text(value: pa.Array) -> str:
     """Return a value, given as an array of one, as text; a time without zeros that say nothing."""
-    text = value.cast(pa.string())[0].as_py()
-    if text is None:
-        return ""
-    return _ZEROS.sub(r"\1", text) if pa.types.is_timestamp(value.type) else str(text)
+    text = as_text(value)
+    return _ZEROS.sub(r"\1", text) if pa.types.is_timestamp(value.type) else text
 
 
 #: No fraction of a second, and midnight.

@@ -1,7 +1,6 @@
 """Entries that state how rows are read: of the option ``--read``, and of layout files.
 
-A layout file is in TOML. Its entries have the names and values that ``--read NAME=VALUE`` takes,
-and those of the options ``columns``, ``drop``, ``missing``, ``as``, ``decimal`` and ``dates``.
+A layout file is in TOML. Its entries have the names and values that ``--read NAME=VALUE`` takes.
 """
 
 import csv
@@ -13,7 +12,7 @@ from typing import Any
 
 from hushtable.errors import FileError, UsageError, explain
 
-#: Entries that have options of their own.
+#: Entries that commands which analyse rows also take as options of their own.
 OPTIONS = ("columns", "drop", "missing", "as", "decimal", "dates")
 _LISTS = ("columns", "drop", "missing", "as")
 SWITCHES = ("no_header", "independent", "listed_units")
@@ -24,7 +23,7 @@ _TEXTS = (
     "concepts", "cdm", "by",
 )  # fmt: skip
 #: Entries that ``--read`` takes.
-READ = (*SWITCHES, *_NUMBERS, *_TEXTS)
+READ = (*OPTIONS, *SWITCHES, *_NUMBERS, *_TEXTS)
 #: Entries that have few values.
 _CHOICES = {"omop": ("person", "visit"), "decimal": (",", "."), "dates": ("dmy", "mdy", "ymd")}
 
@@ -81,10 +80,9 @@ def _of_file(path: str) -> dict[str, Any]:
 
 def _checked(path: str, name: str, value: Any) -> Any:
     """Return the value of an entry as the option of that name takes it."""
-    if name not in (*OPTIONS, *READ):
+    if name not in READ:
         raise FileError(
-            f"{path}: unknown entry {name!r}: known entries are "
-            f"{', '.join(sorted((*OPTIONS, *READ)))}"
+            f"{path}: unknown entry {name!r}: known entries are {', '.join(sorted(READ))}"
         )
     if words := _unfit(name, value):
         raise FileError(f"{path}: {name} = {value!r:.80}: needs {words}")

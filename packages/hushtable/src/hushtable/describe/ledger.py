@@ -62,7 +62,6 @@ def describe_ledger(ledger: Ledger) -> list[str]:
 
 
 def _bound(ledger: Ledger) -> str:
-    """Return the sentence on how much one person can change."""
     horizon = ledger.sensitivity.horizon
     shows = _("this file shows")
     if horizon is not None and horizon.periods > 1:
@@ -111,9 +110,10 @@ def suspicion_words(ledger: Ledger) -> str:
 
 
 def _several_sites(ledger: Ledger) -> str:
-    """Describe the cost to a person whose rows are at several of the sites."""
     k = len(ledger.shares)
-    merged = _merged(ledger)
+    # A round whose sites share the noise is one release.
+    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
+    merged = own + len(ledger.pools)
     where, several, all_ = _("at one site"), _("at 2 sites"), _("at all %(k)s", k=k)
     if merged > 1 and ledger.pools:
         where, several = _("in one of them, at one site"), _("in 2 of them, or at 2 sites,")
@@ -137,7 +137,6 @@ def _several_sites(ledger: Ledger) -> str:
 
 
 def _records(unit: Sensitivity) -> str:
-    """Describe whose rows may be added or removed: those of one person, in all periods."""
     rows, horizon = unit.rows_per_person, unit.horizon
     if horizon is None or horizon.participations == 1:
         if rows == 1:
@@ -155,7 +154,6 @@ def _records(unit: Sensitivity) -> str:
 
 
 def _apart(horizon: Horizon) -> str:
-    """Say how far apart the periods of a person are, if that is fixed."""
     return _(", %(n)s or more apart", n=horizon.apart) if horizon.apart > 1 else ""
 
 
@@ -174,12 +172,6 @@ def in_file(ledger: Ledger) -> str:
         n=last,
         periods=horizon.periods,
     )
-
-
-def _merged(ledger: Ledger) -> int:
-    """Describe how many releases are in the sum; a round whose sites share the noise is one."""
-    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
-    return own + len(ledger.pools)
 
 
 def _pooled(ledger: Ledger, merged: int) -> str:

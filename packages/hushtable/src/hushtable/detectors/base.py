@@ -1,18 +1,20 @@
-"""The base of all detectors: draw a plan, count, set the threshold, learn from verdicts, save."""
+"""The base of all detectors: fit, score, rank, flag, explain and list rows, learn, and save."""
 
+import math
 import os
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable import files, progress
 from hushtable.arguments import fill_docs, generator
-from hushtable.counts.base import Counts
+from hushtable.counts import rounds
+from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch, count_here
 from hushtable.counts.verdicts import LearnedModel, Verdicts
@@ -21,137 +23,176 @@ from hushtable.data.encoding import encoded_rows
 from hushtable.data.followers import Follower, followers
 from hushtable.data.labels import fold
 from hushtable.data.persons import PersonsCounted, some_of_each
-from hushtable.data.readers import Reader, as_reader, no_rows
+from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
+from hushtable.data.readers.memory import with_absent_keys
+from hushtable.data.readers.reader import library_of
 from hushtable.data.row_cache import MOST_BYTES
 from hushtable.data.schema import Schema
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import Reading
-from hushtable.data.typed import open_rows
+from hushtable.data.typed import open_rows, with_derived
 from hushtable.data.understanding import Inferred, schema_from_data
-from hushtable.data.weights import count_rows, whole_weights
-from hushtable.detectors.estimator import check_fitted, suggesting
-from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
-from hushtable.display import html
-from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
-from hushtable.plans.families import FINE, OUTLIER
+from hushtable.data.weights import Weights, count_rows, whole_weights
+from hushtable.detectors.estimator import check_fitted, import_sklearn, join_sklearn, suggesting
+from hushtable.errors import DataError, MissingExtraError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.scores.finding import Finding
-from hushtable.scores.review import Review
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.explain import Explainer
+from hushtable.scores.outliers import AMONG, LISTED, Outliers, Search
+from hushtable.scores.review import DetectorReview, Review
+from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.usual import Sample, Usual
-from hushtable.scores.verdict_log import SKIP
 from hushtable.streams import outside_beyond, outside_words
 from hushtable.words import options
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator, OutlierMixin
+
+    class _Base(OutlierMixin, BaseEstimator):
+        """Placeholder: `LightBase` is replaced by scikit-learn's base."""
+else:
+    from hushtable.detectors.estimator import LightBase as _Base
 
 #: Up to this many numeric values are encoded once, not in each pass: they take little memory.
 _FEW_VALUES = 1 << 17
 
+#: Text that docstrings share, by the placeholder that it replaces.
+SHARED = {
+    "[rows]": """
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+        """,
+    "[rows to fit]": """
+        X : array, data frame, Arrow object or path
+            Rows: NumPy, pandas, polars or pyarrow, the result of `hushtable.data.read`, or the
+            path of a file, a folder or a glob pattern. Missing values and text are allowed.
+        y : None
+            Not used.
+        """,
+    "[persons and schema]": """
+        person : str, optional
+            A column that identifies persons and is not a feature: text or whole numbers, none
+            missing.
+        rows_per_person : int, default=1
+            With ``person``: the largest number of rows to use of each person, so that a person
+            with many rows does not become usual for that reason alone. ``persons_`` holds the
+            number of rows left out.
+        schema : Schema, optional
+            Features with their ranges and categories, used instead of those read off the rows;
+            other columns are left out.
+        """,
+    "[shared parameters]": """
+        contamination : "auto" or float in (0, 0.5], default="auto"
+            Determines `offset_`. A number is the share of the rows of the last `fit` or
+            `partial_fit` to flag as outliers. As in scikit-learn, `set_params` changes it only for
+            the next `fit`; `set_threshold` changes the threshold of a fitted detector. "auto" takes
+            the mean, over the tables, of the score of the rarer half of the counted rows. It needs
+            counts only, so a detector made from merged counts has the same threshold; it flags at
+            most half of the counted rows.
+        n_jobs : int, optional
+            Threads: None means one, -1 every core. Counts and scores do not depend on it.
+        """,
+    "[sample]": """
+        n_tables : int, default=100
+            Number of tables (m in the paper).
+        max_samples : int, default=1000
+            Rows sampled for each table, without replacement: s = min(max_samples, n), at most
+            65,536.
+        """,
+    "[attributes]": """
+        plan_ : Plan
+            Schema, hash functions and score rule.
+        sketch_ : Sketch, Release or LocalModel
+            The counts; a `Release` if the detector was made from one.
+        offset_ : float
+            Score below which a row is an outlier, in the unit of the scores.
+        n_features_in_ : int
+            Number of features seen in `fit`.
+        feature_names_in_ : ndarray of str
+            Names of the features, if the data had names.
+        reading_ : Reading
+            How the text of the columns was read; later rows are read in the same way.
+        understanding_ : tuple of ColumnUnderstanding
+            Columns as `fit` understood them; only after `fit`, because files do not hold it.
+        outside_ : dict of str to float
+            After `partial_fit`: the columns in which many of the latest rows, beyond chance, are
+            outside the ranges or categories, and their shares.
+        """,
+}
 
-class DetectorReview:
-    """A review of rows by a detector, which learns from each answer.
 
-    Attributes
-    ----------
-    row : Finding or None
-        The row to judge: ``row.row`` is its number, ``row.words`` says why it is listed, and
-        ``row.to_dict()`` has its values. None if no row is left.
+def _names_message(fitted: set[str], given: set[str]) -> str:
+    message = "The feature names should match those that were passed during fit.\n"
+    for title, names in (
+        ("Feature names unseen at fit time:", sorted(given - fitted)),
+        ("Feature names seen at fit time, yet now missing:", sorted(fitted - given)),
+    ):
+        if names:
+            shown = [*names[:5], *(["..."] if len(names) > 5 else [])]
+            message += title + "\n" + "".join(f"- {name}\n" for name in shown)
+    if near := near_names(sorted(fitted - given), sorted(given - fitted)):
+        message += f"{near.removeprefix('; ')}\n"
+    if fitted == given:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    return message
+
+
+def share_of_rows(contamination: Any) -> float:
+    """Return a share of rows to flag; raise `UsageError` if it is not a valid share."""
+    if (
+        isinstance(contamination, bool)
+        or not isinstance(contamination, int | float | np.number)
+        or not 0.0 < contamination <= 0.5
+    ):
+        raise UsageError(
+            f"contamination={contamination!r}: needs 'auto', or a share above 0 and at most 0.5"
+        )
+    return float(contamination)
+
+
+def n_outliers(contamination: Any, n_rows: int) -> float:
+    """Return how many of the rows to flag; raise `UsageError` if it is none or more than half."""
+    if isinstance(contamination, bool) or not isinstance(contamination, int | np.integer):
+        return share_of_rows(contamination) * n_rows
+    if not 1 <= contamination <= n_rows / 2:
+        raise UsageError(
+            f"contamination={contamination!r}: a number of rows needs to be 1 or more, and at "
+            f"most half of the {n_rows:,} rows"
+        )
+    return float(contamination)
+
+
+#: Part of the rows to flag below which a warning says that ties prevent it, and their least number.
+_OF_ASKED, _LEAST_ASKED = 0.5, 5
+
+#: Columns of a list that people read first.
+_READ_FIRST = ("file", "row", "severity", "words")
+#: Output formats, by scikit-learn's names.
+_OUTPUTS = ("default", "pandas", "polars")
+
+
+def frame_like(table: pa.Table, X: Any) -> Any:
+    """Return a table of some rows of X, numbered by its column ``row``, in the same library as X.
+
+    A pandas frame gets the index of the rows; rows from other libraries than pandas and polars
+    give a pyarrow Table.
     """
+    library = library_of(X)
+    if library == "polars":
+        import polars
 
-    def __init__(self, detector: "TableDetector", review: Review) -> None:
-        self._detector, self._review = detector, review
-        self._known = self._learned()
-        self.row: Finding | None = review.next()
-
-    def __iter__(self) -> Iterator[Finding]:
-        """Yield the rows to judge; the review skips a row that the loop does not answer."""
-        while (row := self.row) is not None:
-            yield row
-            if self.row is row:
-                self.skip()
-
-    def outlier(self, note: str = "") -> Finding | None:
-        """Mark the row as an outlier; return the next row."""
-        return self._answer(OUTLIER, note)
-
-    def fine(self, note: str = "") -> Finding | None:
-        """Mark the row as fine; return the next row."""
-        return self._answer(FINE, note)
-
-    def skip(self) -> Finding | None:
-        """Give no verdict on the row; return the next row."""
-        return self._answer(SKIP)
-
-    def undo(self) -> Finding | None:
-        """Take back the last answer; return the row to judge."""
-        self._check()
-        if self._review.undo() is None:
-            raise UsageError("there is no answer to take back")
-        return self._go_on()
-
-    def rescan(self) -> Finding | None:
-        """Score all rows again with all verdicts so far; return the row to judge."""
-        self._review.rescan()
-        self.row = self._review.next()
-        return self.row
-
-    def list_of(self, n: int = 10) -> list[Finding]:
-        """Return the lowest unanswered rows that differ from each other, for a team to share."""
-        return self._review.list_of(n)
-
-    def choose(self, row: Finding) -> Self:
-        """Choose a row, for example one from a list, as the one to answer next."""
-        self.row = self._review.of_row(row.row)
-        return self
-
-    def found(self) -> dict[str, int]:
-        """Return the counts of this review: rows judged, outliers, fine rows, skipped rows.
-
-        ``by_score_alone`` is the number of confirmed outliers among as many rows, taken by their
-        scores without verdicts.
-        """
-        return self._review.found()
-
-    def answered(self) -> dict[int, str]:
-        """Return the last answer to each row, by its number: "outlier", "fine" or "skip"."""
-        return {row: answer.verdict for row, answer in self._review.last().items()}
-
-    @property
-    def verdicts(self) -> Verdicts:
-        """All verdicts that the detector has learned."""
-        return self._review.verdicts
-
-    def _answer(self, verdict: str, note: str = "") -> Finding | None:
-        self._check()
-        if self.row is None:
-            raise UsageError("no row is left to judge: call rescan(), or review other rows")
-        self._review.answer(self.row, verdict, note)
-        return self._go_on()
-
-    def _go_on(self) -> Finding | None:
-        verdicts = self._review.verdicts
-        self._detector._learned(verdicts if verdicts.n_rows else None)
-        self._known = self._learned()
-        self.row = self._review.next()
-        return self.row
-
-    def _learned(self) -> Counts | None:
-        return getattr(self._detector, "verdicts_", None)
-
-    def _check(self) -> None:
-        """Refuse to overwrite verdicts that the detector learned elsewhere in the meantime."""
-        if self._learned() is not self._known:
-            raise UsageError(
-                "the detector has learned or forgotten other verdicts since this review began: "
-                "start a new one with detector.review(X)"
-            )
-
-    def _repr_html_(self) -> str:
-        if self.row is None:
-            return "<p>No row is left to judge.</p>"
-        return html(self.row._view())
+        return polars.from_arrow(table)
+    if library != "pandas":
+        return table
+    frame = table.to_pandas()
+    frame.index = X.index[table["row"].to_numpy()]
+    frame.attrs["severity_among"] = (table.schema.metadata or {}).get(AMONG, b"").decode()
+    return frame
 
 
-class TableDetector(FittedTables, ABC):
+Floats = NDArray[np.float64]
+
+
+class TableDetector(_Base):
     """A detector that counts rows into tables.
 
     A subclass names the draw of its tables and the further arguments of the draw and the count.
@@ -173,6 +214,17 @@ class TableDetector(FittedTables, ABC):
         if "__init__" in vars(cls):
             cls.__init__ = suggesting(cls.__init__)  # type: ignore[method-assign]
 
+    plan_: Plan
+    sketch_: Counts
+    offset_: float
+    reading_: Reading
+    _scorer: Scorer
+    _ranks: Ranks
+    #: The counted rows, known after `fit`; a sample of them is scored on first use.
+    _usual: Usual | Sample | None = None
+    #: Made on first use, because this takes longer than explaining a row.
+    _kept_explainer: Explainer | None = None
+
     # Parameters that every subclass stores in __init__.
     n_tables: int
     contamination: str | float
@@ -181,11 +233,11 @@ class TableDetector(FittedTables, ABC):
 
     # --- fitting ------------------------------------------------------------------------------
 
-    @abstractmethod
     def _drawn_by(
         self, schema: Schema, reader: Reader, weights: Any, n_rows: int
     ) -> dict[str, Any]:
         """Return the arguments of `Plan.draw` for these rows, besides those of every draw."""
+        raise NotImplementedError
 
     def _to_fit(self, reader: Reader) -> Reader:
         """Return the rows to fit, read as this detector's parameters require."""
@@ -469,6 +521,468 @@ class TableDetector(FittedTables, ABC):
         if self.contamination != "auto":
             share_of_rows(self.contamination)
 
+    # --- scoring ------------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> Floats:
+        """Return the outlier score of each row: the mean of its cells' scores, in bits.
+
+        Parameters
+        ----------
+        [rows]
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+            Low is abnormal.
+        """
+        scores: Floats = self._output(self._scores(X), X, "score")
+        return scores
+
+    def _scores(self, X: Any) -> Floats:
+        reader = self._open(X)
+        return _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return `score_samples` minus `offset_`: negative values are outliers.
+
+        Parameters
+        ----------
+        [rows]
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+        """
+        decisions: Floats = self._output(self._decisions(X), X, "decision")
+        return decisions
+
+    def _decisions(self, X: Any) -> Floats:
+        check_fitted(self)
+        if np.isnan(self.offset_):
+            raise UsageError(
+                "the released counts are too noisy to derive a threshold from them: set one on "
+                "your own rows with set_threshold(X, 0.05), or use score_samples"
+            )
+        return self._scores(X) - self.offset_
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return -1 for outliers and 1 for inliers.
+
+        Parameters
+        ----------
+        [rows]
+
+        Returns
+        -------
+        ndarray of shape (n,), int64
+        """
+        labels = np.where(self._decisions(X) < 0, -1, 1)
+        found: NDArray[np.int64] = self._output(labels, X, "label")
+        return found
+
+    # --- the threshold, and ranks -----------------------------------------------------------------
+
+    def set_threshold(
+        self, X: Any, contamination: float | int, *, sample_weight: Any = None
+    ) -> Self:
+        """Set `offset_` so that the given share or number of these rows are outliers.
+
+        You can also set a score directly: ``detector.offset_ = 7.5``.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path; or Sketch or Release
+            Rows; or merged counts under a plan of ranks, which represent the rows of all sites:
+            the threshold is then the same at every site.
+        contamination : float in (0, 0.5], or int
+            Share of the rows, or the largest number of rows (rows of equal scores are flagged
+            together or not at all).
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers; a row of weight w counts as w rows.
+        """
+        check_fitted(self)
+        if (counts := mergeable(X)) is not None:
+            n_rows = max(1, counts.n_rows)
+            share = n_outliers(contamination, n_rows) / n_rows
+            self.offset_ = Ranks(counts, self._scorer).threshold(share)
+            return self
+        reader = self._open(X).repeatable()
+        weights = whole_weights(sample_weight, reader)
+        scores = _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
+        times = np.ones(len(scores), np.int64) if weights is None else weights
+        n_rows = int(times.sum())
+        most = int(n_outliers(contamination, n_rows))
+        if isinstance(contamination, int | np.integer):
+            self.offset_ = float(_in_order(scores, weights, [most])[0])
+        elif weights is None:
+            self.offset_ = float(np.percentile(scores, 100.0 * contamination))
+        else:  # halfway between the two rows around the position
+            place = contamination * (n_rows - 1)
+            ends = _in_order(scores, weights, [math.floor(place), math.ceil(place)])
+            self.offset_ = float(np.percentile(ends, 100.0 * (place - math.floor(place))))
+        flagged, tied = (
+            int(times[some].sum()) for some in (scores < self.offset_, scores == self.offset_)
+        )
+        if most >= _LEAST_ASKED and flagged < _OF_ASKED * most and tied > 1:
+            warnings.warn(
+                f"contamination={contamination} asks for {most:,} of {n_rows:,} rows, but only "
+                f"{flagged:,} have a score below offset_ ({self.offset_:.4g}), because {tied:,} "
+                "rows have exactly this score, and rows of equal scores are flagged together or "
+                f"not at all. To flag them, too, ask for {flagged + tied:,} rows or more, or set "
+                "offset_ above their score",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def set_ranks(self, X: Any) -> Self:
+        """Set the rows among which `rank_samples` ranks others.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path; or Sketch or Release
+            Rows; or merged counts under a plan of ranks, which represent the rows of all sites.
+            `save` does not include them: save such counts separately.
+        """
+        check_fitted(self)
+        counts = mergeable(X)
+        if counts is None:
+            if not self.sketch_.adds:
+                raise UsageError(f"{self.sketch_.noun} has no ranks: use the released model")
+            counts = count_here(rounds.ranks(self._scorer.sketch), X, n_jobs=self.n_jobs)
+        self._ranks = Ranks(counts, self._scorer)
+        return self
+
+    def standard_errors(self, X: Any) -> Floats:
+        """Return how far each row's score may be from its value with many more tables.
+
+        This is one standard error, over the draw of the hash functions and of the noise in
+        released counts. Two rows whose scores differ by less may well swap places under another
+        ``random_state``. `docs/explanation/score.md` defines it.
+
+        Parameters
+        ----------
+        [rows]
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+            In the unit of the scores.
+        """
+        return self._with_errors(X)[1]
+
+    def rank_samples(
+        self, X: Any, *, return_interval: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
+        """Return the share of the rows of `set_ranks` that are at least as rare as each row.
+
+        Parameters
+        ----------
+        [rows]
+        return_interval : bool, default=False
+            Whether to return also the interval of ranks that contains the row's rank 19 times out
+            of 20, under other draws of the hash functions and of the noise.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n,), float64
+            From 0 to 1; low is abnormal. 0.001: one row in a thousand is as rare or rarer.
+        interval : ndarray of shape (n, 2), float64
+            Only with ``return_interval``.
+
+        Raises
+        ------
+        UsageError
+            If `set_ranks` was not called for this model.
+        """
+        check_fitted(self)
+        if not hasattr(self, "_ranks"):
+            raise UsageError(
+                "there are no rows to rank among yet: call set_ranks first, with rows or "
+                "with merged counts under a plan of ranks"
+            )
+        if not return_interval:
+            return self._ranks.of(self._scores(X))
+        scores, errors = self._with_errors(X)
+        return self._ranks.of(scores), self._ranks.between(scores, errors)
+
+    def _with_errors(self, X: Any) -> tuple[Floats, Floats]:
+        reader = self._open(X)
+        scores, errors = self._scorer.score_with_errors(reader, n_jobs=self.n_jobs)
+        return _some(scores, reader), errors
+
+    # --- reasons ------------------------------------------------------------------------------
+
+    def explain(self, X: Any) -> Any:
+        """Return how much each feature contributes to the gap between a typical and a row's score.
+
+        A row's contributions add up to the mean score of the counted rows minus the row's own.
+        They follow from the counts alone, so they also work on merged and on released counts.
+        Only `HushTable` and `LSHiTables` support this.
+
+        Parameters
+        ----------
+        [rows]
+
+        Returns
+        -------
+        ndarray, or DataFrame, of shape (n, n_features), float64
+            In bits; higher is more unusual: the highest contributions are the reasons why a row is
+            an outlier, and a value that is more usual than most has a contribution below 0. A
+            pandas frame (with the rows' index) or a polars frame if the rows are one and
+            `set_output` does not choose another format.
+
+        Raises
+        ------
+        UsageError
+            If the detector's tables do not separate the features.
+        """
+        reader = self._open(X)
+        shares = _some(self._explainer().explain(reader, n_jobs=self.n_jobs), reader)
+        return self._output(shares, X, "", self.plan_.schema.of_rows.names)
+
+    def importances(self, X: Any) -> Floats:
+        """Return each feature's mean contribution size, the mean of abs(`explain`), over rows.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`. With all rows, the result shows which features
+            move the scores; with outliers only, which features make them outliers.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+            In bits. Only `HushTable` and `LSHiTables` support this.
+
+        Raises
+        ------
+        UsageError
+            If the detector's tables do not separate the features.
+        """
+        reader = self._open(X)
+        sizes = self._explainer().importances(reader, n_jobs=self.n_jobs)
+        if np.isnan(sizes).any():
+            raise no_rows(reader)
+        return sizes
+
+    def _explainer(self) -> Explainer:
+        kept = self._kept_explainer
+        if kept is None or kept.scorer is not self._scorer:
+            kept = self._kept_explainer = Explainer(self._scorer)
+        return kept
+
+    # --- the lowest rows, and results in frames ---------------------------------------------------
+
+    def outliers(
+        self, X: Any, n: int = 20, keep: Sequence[str] = (), *, only_counted: bool = False
+    ) -> Any:
+        """Return the n rows with the lowest scores: how rare, how certain, and why.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit` and those named by ``keep``.
+        n : int, default=20
+            Number of rows to return.
+        keep : sequence of str, optional
+            Columns whose values to include: features, or others such as an identifier; none with
+            the name of a column of the list.
+        only_counted : bool, default=False
+            With a context: whether to leave out rows whose context has fewer than eight counted
+            rows. By default such rows are compared with all rows.
+
+        Returns
+        -------
+        DataFrame or pyarrow.Table
+            A pandas frame (with the rows' index) or a polars frame if the rows are one, otherwise
+            a Table. It has a line for each row, the lowest score first, with the columns
+
+            - ``file``, if there are several files; ``row``, from 0; those named by ``keep``;
+            - ``severity``, from 0 to 100: 100 times one minus the share of the counted rows that
+              are as rare or rarer. If the model does not know the counted rows (merged counts,
+              releases, older files, after `partial_fit`), or if you called `set_ranks`, the share
+              is taken among other rows: the table's metadata names them
+              (``hushtable.severity_among``; in pandas ``attrs["severity_among"]``);
+            - for `HushTable` and `LSHiTables`, ``words``: all reasons in words;
+            - ``rank``, from 1; ``score`` and ``error``, its standard error as returned by
+              `standard_errors`;
+            - ``outside``, the columns with values outside the plan's range or categories;
+            - for `HushTable` and `LSHiTables`, three reasons: ``reason_1`` is the column,
+              ``value_1`` its value, ``usual_1`` what is usual (the middle 90% of the counted rows,
+              or their most frequent values), ``direction_1`` is high, low, rare, missing, beyond
+              the plan, or the value that it is rare with, or empty. A reason too weak to mention is
+              null. ``repair`` names the columns whose usual values would take the row off the list,
+              and ``incident`` numbers the groups of rows with the same strongest reason.
+
+            Rows with a value far outside all others come first, the farthest first, until verdicts
+            are learned. If no value is a reason, ``words`` says that no column stands out.
+
+        Raises
+        ------
+        DataError
+            If there are no rows, or the columns do not fit.
+        UsageError
+            If n is not a whole number above 0, or the list has its own column of a kept name.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from hushtable import HushTable
+        >>> rows = pd.DataFrame({"name": list("abcd") * 25, "pulse": [*range(60, 159), 300]})
+        >>> detector = HushTable(random_state=0).fit(rows[["pulse"]])
+        >>> detector.outliers(rows, n=1, keep=["name"])[["name", "severity", "words"]].values
+        array([['d', 99.0, 'pulse 300, usually 64 to 154: far above']], dtype=object)
+        """
+        check_fitted(self)
+        if isinstance(keep, str):
+            raise UsageError(f"keep={keep!r}: needs a list of columns, such as [{keep!r}]")
+        if len(set(keep)) < len(keep):
+            raise UsageError(f"keep={list(keep)} names a column twice: name each once")
+        if taken := [name for name in keep if name in LISTED]:
+            raise UsageError(
+                f"keep={taken}: the list has its own column {taken[0]!r}: rename the column of the "
+                "rows"
+            )
+        table = self._lowest(X, n, keep, only_counted=only_counted).table()
+        first = [name for name in _READ_FIRST if name in table.column_names]
+        first[first.index("severity") : first.index("severity")] = keep
+        others = [name for name in table.column_names if name not in first]
+        return frame_like(table.select([*first, *others]), X)
+
+    def _lowest(
+        self,
+        X: Any,
+        n: int,
+        keep: Sequence[str] = (),
+        *,
+        only_counted: bool = False,
+    ) -> Outliers:
+        search = Search(
+            self._scorer,
+            n,
+            keep=keep,
+            usual=self._usual_values(),
+            ranks=getattr(self, "_ranks", None),
+            only_counted=only_counted,
+        )
+        return search.find(self._open(X, keep), n_jobs=self.n_jobs)
+
+    def _usual_values(self) -> Usual | None:
+        """Return what the model knows of the counted rows; the first call scores a sample."""
+        usual = self._usual
+        return usual.usual(self._scorer) if isinstance(usual, Sample) else usual
+
+    def __getstate__(self) -> Any:
+        """Return the state to pickle, which contains no rows, and nothing that follows from it."""
+        state: Any = super().__getstate__()
+        return {**state, "_usual": self._usual_values(), "_kept_explainer": None}
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Set the output format of scores, predictions and explanations.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            The default returns arrays; "pandas" returns pandas objects, with the index of the rows
+            if these are in a pandas object; "polars" returns polars objects, which have no index.
+            None leaves the setting unchanged.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from hushtable import HushTable
+        >>> rows = pd.DataFrame({"pulse": [70, 71, 72, 180]}, index=["ann", "ben", "cem", "dan"])
+        >>> detector = HushTable(random_state=0).fit(rows).set_output(transform="pandas")
+        >>> detector.score_samples(rows).idxmin()
+        'dan'
+        """
+        if transform is not None:
+            if transform not in _OUTPUTS:
+                raise UsageError(f"transform={transform!r}: needs one of {list(_OUTPUTS)}")
+            # scikit-learn's clone copies it by this name.
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def _output(self, values: Any, X: Any, name: str, columns: Sequence[str] | None = None) -> Any:
+        kind = getattr(self, "_sklearn_output_config", {}).get("transform")
+        if kind is None and columns is not None:
+            kind = library_of(X)  # columns without names say little
+        if kind not in _OUTPUTS[1:]:
+            return values
+        try:
+            library = __import__(kind)
+        except ImportError:
+            raise MissingExtraError(f"set_output(transform={kind!r})", kind, kind) from None
+        index = {"index": X.index if is_pandas(X) else None} if kind == "pandas" else {}
+        if columns is None:
+            series = {"data": values} if kind == "pandas" else {"values": values}
+            return library.Series(name=name, **series, **index)
+        names = {"columns": columns} if kind == "pandas" else {"schema": list(columns)}
+        return library.DataFrame(values, **names, **index)
+
+    # --- columns, as scikit-learn checks them -------------------------------------------------
+
+    def _open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
+        if not hasattr(self, "plan_"):  # checking every attribute takes as long as encoding a row
+            check_fitted(self)
+        texts = self.plan_.schema.categorical_names
+        X = with_absent_keys(X, getattr(self, "feature_names_in_", ()))
+        reader = as_reader(X, text_columns=texts.union(keep), kept=self.reading_.layout)
+        reading = self.reading_.updated(reader.reading)
+        features = self.plan_.schema.names
+        kept = [*map(fold, keep)]  # like the reader's names
+        reader = with_derived(reader, reading, features, kept)
+        names = reader.names or ()
+        if lacking := [name for name in keep if fold(name) not in names]:
+            raise DataError(
+                f"keep={lacking}: {reader.source} has no such column: name some of {list(names)}"
+            )
+        self._check_columns(reader, X, kept)
+        return open_rows(reader, self.plan_.schema, self.reading_, keep)
+
+    def _set_columns(self, schema: Schema) -> None:
+        self.n_features_in_ = len(schema.of_rows)
+        if schema.named:
+            self.feature_names_in_ = np.array(schema.of_rows.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_columns(self, reader: Reader, X: Any, keep: Sequence[str]) -> None:
+        """Compare columns with those of fit, with scikit-learn's messages; for pandas, in order."""
+        mine = type(self).__name__
+        fitted = getattr(self, "feature_names_in_", None)
+        if (fitted is None) != (reader.names is None):
+            have, had = "does not have valid", "with"
+            if fitted is None:
+                have, had = "has", "without"
+            words = f"X {have} feature names, but {mine} was fitted {had} feature names"
+            warnings.warn(words, stacklevel=4)
+        elif fitted is not None:
+            fitted = [*map(fold, fitted)]  # names of an older model may not be folded
+            seen, kept = {*fitted}, {*map(fold, (*reader.keep, *keep))}
+            names = [n for n in reader.names or () if n in seen or n not in kept]
+            used = [name for name in names if name in seen]
+            if len(used) < len(seen) or (is_pandas(X) and used != fitted):
+                raise DataError(_names_message(seen, set(names)))
+            known = seen | self.reading_.dropped
+            if further := [name for name in names if name not in known]:
+                words = f"columns {further} were not seen in fit and are ignored"
+                warnings.warn(words, stacklevel=4)
+            return
+        if reader.n_columns != self.n_features_in_:
+            raise DataError(
+                f"X has {reader.n_columns} features, but {mine} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        import_sklearn()  # from which super() has it
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = True
+        tags.input_tags.sparse = tags.input_tags.string = True
+        return tags
+
     # --- verdicts --------------------------------------------------------------------------------
 
     def learn(self, X: Any, y: ArrayLike) -> Self:
@@ -595,7 +1109,7 @@ class TableDetector(FittedTables, ABC):
             self._usual = self._usual.without_scores(learned=verdicts is not None)
         return self
 
-    def review(self, X: Any, keep: Sequence[str] = ()) -> "DetectorReview":
+    def review(self, X: Any, keep: Sequence[str] = ()) -> DetectorReview:
         """Show rows one by one, the lowest score first, and learn from each answer immediately.
 
         All rows are scored once. After each answer, the 20,000 lowest rows are scored again, which
@@ -646,7 +1160,7 @@ class TableDetector(FittedTables, ABC):
             raise UsageError(f"keep={keep!r}: needs a list of columns, such as [{keep!r}]")
         reader, usual = self._open(X, keep), self._usual_values()
         found = Review(self._scorer, reader, keep=keep, usual=usual, n_jobs=self.n_jobs)
-        return DetectorReview(self, found)
+        return DetectorReview(found, lambda: getattr(self, "verdicts_", None), self._learned)
 
     # --- files --------------------------------------------------------------------------------
 
@@ -693,4 +1207,20 @@ class TableDetector(FittedTables, ABC):
         return self
 
 
+join_sklearn(TableDetector)
 fill_docs(TableDetector, SHARED)
+
+
+def _some(found: Floats, reader: Reader) -> Floats:
+    if len(found) == 0:
+        raise no_rows(reader)
+    return found
+
+
+def _in_order(scores: Floats, weights: Weights | None, places: list[int]) -> Floats:
+    """Return the scores at some positions, from 0, of all rows in the order of their scores."""
+    if weights is None:
+        return np.asarray(np.partition(scores, places)[places], np.float64)
+    order = np.argsort(scores)
+    rows = np.searchsorted(np.cumsum(weights[order]), places, side="right")
+    return np.asarray(scores[order[rows]], np.float64)

@@ -1,26 +1,497 @@
-"""Gather the sections of a report from a file of counts, and from what goes with it."""
+"""Gather the sections of a report: rows and features, privacy, and what must stay."""
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
 from operator import add
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable.blocks import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.counts.base import Counts
-from hushtable.describe.content import counts_lines, plan_lines
+from hushtable.counts.sketch import count_here
+from hushtable.data.readers import Reader, no_rows
+from hushtable.data.schema import Feature
 from hushtable.describe.ledger import describe_ledger, ledger_blocks
-from hushtable.describe.plan import listed, n_tables, values_of_rows
+from hushtable.describe.plan import (
+    counts_lines,
+    n_tables,
+    plan_lines,
+    threshold_words,
+    values,
+    values_of_rows,
+)
 from hushtable.errors import RoundError, UsageError
-from hushtable.language import N_, _, numerals
+from hushtable.language import N_, _, numerals, percents
+from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
+from hushtable.plots import binned
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.ledger import Ledger
-from hushtable.report.features import features_section
-from hushtable.report.rows import Scores, scores_section
-from hushtable.report.sections import Page, PageBlock, Section
+from hushtable.report.page import Figures, Page, PageBlock, RowList, Section
+from hushtable.scores.explain import Explainer
+from hushtable.scores.outliers import Outliers, Search
+from hushtable.scores.scorer import Ranks, Scorer
+from hushtable.scores.typical import and_words
+from hushtable.scores.usual import Usual
+from hushtable.streams import Drift, drift, of_all_rows, why_no_drift
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+# --- rows: their scores, the lowest of them with reasons, and how far they drifted ---------------
+
+
+@dataclass(frozen=True)
+class RowsToShow:
+    """Which single rows a report shows, and how much of them."""
+
+    n: int = 0  # so many, those with the lowest scores
+    values: bool = False  # whether to show the values that lower their scores
+    kept: tuple[str, ...] = ()  # columns of these rows to show, too
+
+
+NO_ROWS = RowsToShow()
+#: Rows that show how far chance moves them.
+_SAMPLED = 500
+#: Features that are named as those that moved most.
+_FURTHEST = 5
+#: Bars of the distribution, which are drawn unchanged.
+_MOST_BARS = 38
+#: Units of scores.
+UNITS = N_("bits"), N_("rows")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Rows, as a model scores them."""
+
+    source: str  # where the rows are from
+    scores: NDArray[np.float64]  # (n,)
+    threshold: float  # NaN if there is none
+    chosen: float | None  # share of the rows that it was set to flag; None if it is the model's
+    unit: str  # of the scores
+    moved: list[tuple[str, float]]  # features whose contributions verdicts moved, in bits
+    #: Share of the rows of all sites that score below the threshold, and two shares between which
+    #: it lies (3,); None where no ranks were given.
+    flagged: NDArray[np.float64] | None
+    lowest: Outliers | None  # the lowest scores, where they were requested
+    values: bool  # whether the report has the values that lower them
+    tally: NDArray[np.int64]  # (n_features, 2): rows with a value missing, or outside the plan
+    drift: Drift | None  # from the rows that the model counted
+    no_drift: str  # why there is no drift
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.scores)
+
+    @property
+    def n_outliers(self) -> int | None:
+        """Number of rows below the threshold; None where there is none."""
+        return None if math.isnan(self.threshold) else int((self.scores < self.threshold).sum())
+
+    @property
+    def flagged_share(self) -> str:
+        """The percentage of outliers among the rows."""
+        return numerals(f"{100.0 * (self.n_outliers or 0) / self.n_rows:.2f}")
+
+    @property
+    def shows(self) -> list[str]:
+        """Values of the listed rows that the report shows, in words."""
+        if self.lowest is None:
+            return []
+        lowering = [_("the values that lower their scores")] if self.values else []
+        return [*self.lowest.keep, *(lowering if self.lowest.explained else [])]
+
+
+def score_rows(
+    scorer: Scorer,
+    threshold: float,
+    reader: Reader,
+    *,
+    contamination: float | None = None,
+    shown: RowsToShow = NO_ROWS,
+    ranks: Ranks | None = None,
+    usual: Usual | None = None,
+    n_jobs: int | None = None,
+) -> Scores:
+    """Score rows and compare them with those that the model counted; holds 8 bytes a row.
+
+    The rows have the plan's features as columns, then those to show. They are read
+    several times. Rows below the model's threshold, NaN if there is none, are flagged, or else the
+    share ``contamination`` of the rows. The report lists the lowest rows that ``shown`` requests,
+    with the reasons for their scores. ``ranks`` give how rare scores are among the rows of all
+    sites. ``usual`` is what the model knows of the rows that it counted: values are compared with
+    it, and with the rows scored if it knows nothing.
+    """
+    reader = replace(reader, keep=shown.kept)
+    parts, tally = [np.empty(0)], np.zeros((len(scorer.plan.schema), 2), np.int64)
+    for codes, scores_of in scorer.mapped(reader, scorer.scored, n_jobs):
+        parts.append(scores_of)
+        tally += codes.tally
+    scores = np.concatenate(parts)
+    if not len(scores):
+        raise no_rows(reader)
+    lowest = None
+    if shown.n:
+        search = Search(scorer, shown.n, keep=shown.kept, usual=usual, ranks=ranks)
+        lowest = search.find(reader, n_jobs=n_jobs)
+    if contamination is not None:
+        threshold = float(np.percentile(scores, 100.0 * contamination))
+    flagged = None
+    if ranks is not None and not math.isnan(threshold):
+        at = np.array([threshold])
+        flagged = np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
+    drifted, no_drift = _drift(scorer, reader, len(scores), n_jobs)
+    return Scores(
+        source=reader.source,
+        scores=scores,
+        threshold=threshold,
+        chosen=contamination,
+        unit=scorer.plan.score.unit,
+        moved=_moved(scorer, reader, n_jobs),
+        flagged=flagged,
+        lowest=lowest,
+        values=shown.values,
+        tally=tally,
+        drift=drifted,
+        no_drift=no_drift,
+    )
+
+
+def _moved(scorer: Scorer, reader: Reader, n_jobs: int | None) -> list[tuple[str, float]]:
+    if scorer.sketch.unlearned is scorer.sketch:
+        return []
+    learned, before = Explainer(scorer), Explainer(Scorer(scorer.sketch.unlearned))
+    sizes = learned.moved_from(before, reader, n_jobs=n_jobs)
+    most = np.argsort(-sizes, kind="stable")[:_FURTHEST]
+    names = scorer.plan.schema.of_rows.names
+    return [(names[j], float(sizes[j])) for j in most.tolist() if sizes[j] > 0.0]
+
+
+def _drift(
+    scorer: Scorer, reader: Reader, n_rows: int, n_jobs: int | None
+) -> tuple[Drift | None, str]:
+    counted, reason = of_all_rows(scorer.sketch), why_no_drift(scorer.sketch)
+    if reason:
+        return None, reason
+    try:
+        sketch = count_here(counted.plan, reader, n_jobs=n_jobs)
+        step = -(-n_rows // _SAMPLED)
+        return drift(counted, sketch, rows=reader.take(np.arange(0, n_rows, step))), ""
+    except UsageError as error:
+        return None, str(error)
+
+
+def scores_section(scores: Scores, noisy: bool) -> Section:
+    """Return the section on the scores; ``noisy`` is whether the model's counts have noise."""
+    if scores.n_outliers is None:
+        threshold = _(
+            "The noise in the counts is too large to derive a threshold from them, so the report "
+            "calls no row an outlier; --contamination 0.05 flags the lowest 5%% of the rows."
+        )
+    elif scores.chosen is not None:
+        share = percents(f"{round(100.0 * scores.chosen, 9):g}")
+        threshold = _("The threshold is set to flag %(share)s of these rows.", share=share)
+    else:
+        threshold = _("The threshold is that of the model.")
+    first = _(
+        "The score of a row states how many other rows are similar to it: a low score is abnormal."
+    )
+    blocks: list[PageBlock] = [
+        Paragraph([first, threshold]),
+        Figures([_distribution(scores)]),
+        LabelledValues(_totals(scores)),
+        *_lowest_blocks(scores),
+        *([] if scores.drift is None else _drift_blocks(scores.drift, noisy)),
+    ]
+    return Section("scores", _("Scores"), blocks, _("for the analyst"))
+
+
+def _distribution(scores: Scores) -> tuple["Markup", str]:
+    from hushtable.charts.values import ValueChart  # with Jinja's library for markup
+
+    bins = min(max(10, round(scores.n_rows**0.5)), _MOST_BARS)
+    counts, edges = binned(scores.scores, scores.threshold, bins)
+    low, high = edges[0], edges[-1]
+    ends = numerals(f"{low:.4g}"), numerals(f"{high:.4g}")
+    values = {"n": numerals(f"{scores.n_rows:,}"), "low": ends[0], "high": ends[1]}
+    values["unit"] = _(scores.unit)
+    words = _("Distribution of %(n)s scores from %(low)s to %(high)s %(unit)s.", **values)
+    at, text = None, ""
+    if scores.n_outliers is not None:
+        at = (scores.threshold - low) / (high - low)
+        text = _("threshold") + " " + numerals(f"{scores.threshold:.4g}")
+        words = _(
+            "Distribution of %(n)s scores from %(low)s to %(high)s %(unit)s; %(k)s are below the "
+            "threshold.",
+            k=numerals(f"{scores.n_outliers:,}"),
+            **values,
+        )
+    return ValueChart(counts, at, text, ends, words=words).svg, words
+
+
+def _totals(scores: Scores) -> dict[str, str]:
+    n, unit = numerals(f"{scores.n_rows:,}"), _(scores.unit)
+    lines = {_("Rows"): _("%(n)s rows of %(source)s", n=n, source=scores.source)}
+    if scores.n_outliers is not None:
+        flagged, share = numerals(f"{scores.n_outliers:,}"), scores.flagged_share
+        lines[_("Outliers")] = _("%(n)s (%(share)s%%)", n=flagged, share=share)
+        lines[_("Threshold")] = threshold_words(scores.threshold, scores.unit)
+    if scores.flagged is not None:
+        lines[_("Rows of all sites")] = _flagged_words(scores.flagged)
+    lines[_("Median score")] = f"{numerals(f'{np.median(scores.scores):.4g}')} {unit}"
+    if scores.moved:
+        lines[_("Changed by verdicts")] = "; ".join(
+            f"{name} {numerals(f'{bits:.2g}')} {unit}" for name, bits in scores.moved
+        )
+    return lines
+
+
+def _flagged_words(flagged: NDArray[np.float64]) -> str:
+    share, low, high = (numerals(f"{100.0 * part:.3g}") for part in flagged)
+    if low == high:
+        return _("%(share)s%% are below the threshold", share=share)
+    return _(
+        "%(share)s%% are below the threshold (between %(low)s%% and %(high)s%%)",
+        share=share,
+        low=low,
+        high=high,
+    )
+
+
+def _lowest_blocks(scores: Scores) -> Iterator[PageBlock]:
+    lowest = scores.lowest
+    if lowest is None:
+        return
+    words = [_("Rows are numbered from 0, in the order of %(source)s.", source=scores.source)]
+    if lowest.explained and not scores.values:
+        words.append(
+            _(
+                "The number next to a feature is the number of bits that the score would gain if "
+                "that value alone were usual."
+            )
+        )
+    if not scores.shows:
+        words.append(_("The report does not show the values of these rows."))
+    yield Heading(_("The most unusual rows"))
+    yield Paragraph(words)
+    yield RowList(lowest, scores.values)
+    notes = lowest.notes("")
+    named = ["severity", "score", "error", "reason", *(["usual"] if scores.values else [])]
+    yield LabelledValues({_(name): notes[name] for name in named if name in notes})
+
+
+def _drift_blocks(found: Drift, noisy: bool) -> Iterator[PageBlock]:
+    if noisy:
+        chance = _(
+            "If nothing has changed, it is close to 0, and chance and noise exceed the level in "
+            "parentheses in at most one of twenty cases."
+        )
+    else:
+        chance = _(
+            "If nothing has changed, it is close to 0, and chance exceeds the level in parentheses "
+            "in at most one of twenty cases."
+        )
+    yield Heading(_("Drift"))
+    yield Paragraph(
+        [
+            _(
+                "Drift is the distance between the distributions of these rows and of the counted "
+                "rows: 0 means the same distribution, 1 means no cell in common."
+            ),
+            chance,
+            _("For the rows that the model counted itself, it is below 0."),
+        ]
+    )
+    words = [_("All features together, these rows drifted no more than chance explains.")]
+    if found.overall > found.level:
+        words = [_("All features together, these rows drifted more than chance explains.")]
+    if n := len(found.features):
+        words.append(
+            _(
+                "Each feature alone, %(k)s of %(n)s drifted more; if nothing had changed, it would "
+                "be about %(chance)s or fewer.",
+                k=numerals(f"{len(found.beyond_chance):,}"),
+                n=numerals(f"{n:,}"),
+                # The share that a level leaves to chance.
+                chance=numerals(f"{math.ceil(n / 20):,}"),
+            )
+        )
+    yield Paragraph(words, look="strong")
+    lines = {_("All features together"): _beside_chance(found.overall, found.level)}
+    known = {name: x for name, x in found.features.items() if not math.isnan(x)}
+    if furthest := sorted(known, key=lambda name: known[name], reverse=True)[:_FURTHEST]:
+        lines[_("Largest drift of one feature")] = "; ".join(
+            f"{name} {_beside_chance(known[name], found.feature_levels[name])}" for name in furthest
+        )
+    yield LabelledValues(lines)
+
+
+def _beside_chance(drift: float, level: float) -> str:
+    drifted, chance = numerals(f"{drift:z.4f}"), numerals(f"{level:.4f}")
+    return _("%(drift)s (by chance up to %(level)s)", drift=drifted, level=chance)
+
+
+# --- features: their ranges or categories, counts, and drift --------------------------------------
+
+
+#: Features that the table lists, and features with a histogram; the JSON of ``hushtable inspect``
+#: has them all.
+_MOST, _MOST_PICTURES = 200, 48
+#: Headers of missing values, and of those outside the plan: in the rows counted, and in those here.
+_IN_COUNTED = N_("missing in rows counted"), N_("outside in rows counted")
+_IN_THESE = N_("missing in these rows"), N_("outside in these rows")
+
+
+def features_section(counts: Counts, scores: Scores | None, shown: bool) -> Section:
+    """Return the section on the features of the plan of counts, beside rows that were scored.
+
+    ``shown`` is whether to show ranges and categories.
+    """
+    schema = counts.plan.schema.of_rows
+    names = schema.names[:_MOST]
+    columns: dict[str, Sequence[str]] = {
+        _("feature"): names,
+        _("range or categories"): [values(f, shown) for f in schema.features[:_MOST]],
+    }
+    tallies = {}
+    if counts.tally is not None:
+        tallies[_IN_COUNTED] = counts.tally[: len(schema)]
+    if scores is not None:
+        tallies[_IN_THESE] = scores.tally[: len(schema)]
+    zeros = []
+    for headers, tally in tallies.items():
+        for which, header in enumerate(headers):
+            if tally[:, which].any():
+                columns[_(header)] = [numerals(f"{n:,}") for n in tally[:_MOST, which].tolist()]
+            else:
+                zeros.append(_(header))
+    if scores is not None and scores.drift is not None and scores.drift.features:
+        columns[_("drift")] = _distances(scores.drift.features, names)
+        columns[_("by chance up to")] = _distances(scores.drift.feature_levels, names)
+    blocks: list[PageBlock] = []
+    if tallies:
+        newest = [*tallies.values()][-1]  # these rows, if there are any
+        n_rows = scores.n_rows if scores is not None else counts.n_rows
+        doubtful = [schema.names[j] for j in np.flatnonzero(2 * newest[:, 1] > n_rows)]
+        meant = [
+            _("Outside: numbers beyond the range, and categories that the plan does not list.")
+        ]
+        if zeros:
+            names_of_zeros = ", ".join(zeros)
+            meant.append(
+                _("All zero, and therefore not in the table: %(names)s.", names=names_of_zeros)
+            )
+        blocks += [*_doubtful_blocks(doubtful), Paragraph(meant)]
+    if not shown:
+        words = _(
+            "Ranges and categories were read off rows and are values of these rows. The table "
+            "therefore shows only the number of categories (--values shows them all)."
+        )
+        blocks.append(Paragraph([words]))
+    rows = list(zip(*columns.values(), strict=True))
+    blocks.append(TextTable([*columns], rows, 2, _("Features")))
+    if len(schema) > len(names):
+        words = _(
+            "The first %(k)s of %(n)s features (hushtable inspect --json lists all).",
+            k=len(names),
+            n=numerals(f"{len(schema):,}"),
+        )
+        blocks.append(Paragraph([words], look="soft"))
+    if counts.adds and counts.plan.purpose is Purpose.MARGINALS and schema.relations is None:
+        blocks += _histogram_blocks(counts, shown)
+    return Section("features", _("Features"), blocks, _("for the analyst"))
+
+
+def _distances(found: Mapping[str, float], names: Sequence[str]) -> list[str]:
+    """Return a distance of each column as text; empty where it is not known."""
+    distances = [found.get(name, math.nan) for name in names]
+    return ["" if math.isnan(x) else numerals(f"{x:z.4f}") for x in distances]
+
+
+def _doubtful_blocks(doubtful: Sequence[str]) -> Iterator[PageBlock]:
+    if not doubtful:
+        return
+    names = ", ".join(doubtful[:3])
+    if len(doubtful) > 3:
+        names = _("%(names)s and %(n)s more", names=names, n=len(doubtful) - 3)
+    yield Paragraph([_("Most rows are outside the plan in %(names)s.", names=names)], look="strong")
+    yield _(
+        "Check whether the data use a different unit from the plan, or other names for the "
+        "categories."
+    )
+
+
+def _histogram_blocks(counts: Counts, shown: bool) -> Iterator[PageBlock]:
+    features = counts.plan.schema.of_rows.features
+    ends = itertools.pairwise(counts.plan.family.offsets.tolist())
+    cells = [counts.counts[first:last] for first, last in ends]
+    words = [_("Rows counted in each cell of a feature, without its range and categories.")]
+    if shown:
+        words = [_("Rows counted in each cell of a feature.")]
+    if counts.noise_sd:
+        sd = numerals(f"{counts.noise_sd:,.4g}")
+        words.append(
+            _(
+                "The counts have noise, whose standard deviation is %(sd)s; counts below 0 have no "
+                "bar.",
+                sd=sd,
+            )
+        )
+    if len(features) > _MOST_PICTURES:
+        n = numerals(f"{len(features):,}")
+        words.append(_("The first %(k)s of %(n)s features.", k=_MOST_PICTURES, n=n))
+    yield Heading(_("Histograms"))
+    yield Paragraph(words)
+    first = list(zip(features, cells, strict=False))[:_MOST_PICTURES]
+    yield Figures([_histogram(feature, of[:-1], int(of[-1]), shown) for feature, of in first])
+
+
+def _histogram(
+    feature: Feature, cells: NDArray[np.int64], missing: int, shown: bool
+) -> tuple["Markup", str]:
+    from hushtable.charts.values import SharesChart, ValueChart  # with Jinja's library for markup
+
+    numeric, most, where = feature.kind == "numeric", int(cells.argmax()), ""
+    # The last category is all others.
+    categories = [*feature.categories, _("(others)")]
+    if shown and numeric:
+        edges = np.linspace(feature.low, feature.high, len(cells) + 1)
+        low, high = (numerals(f"{x:.4g}") for x in edges[most : most + 2])
+        where = _("from %(low)s to %(high)s", low=low, high=high)
+    elif shown:
+        where = categories[most]
+    unit = f", {feature.unit}" if numeric and feature.unit else ""
+    words = _(
+        "%(name)s, %(range)s: the largest of %(cells)s counts is %(n)s%(where)s; missing "
+        "%(missing)s.",
+        name=f"{feature.name}{unit}",
+        range=values(feature, shown),
+        cells=len(cells),
+        n=numerals(f"{cells[most]:,}"),
+        where=where and f" ({where})",
+        missing=numerals(f"{missing:,}"),
+    )
+    if shown and not numeric:
+        positive = np.maximum(cells, 0)
+        shares = positive / max(1, positive.sum())
+        return SharesChart(categories, shares.tolist(), None, words).svg, words
+    ends = ("", "")
+    if shown:
+        low, high = (numerals(f"{x:.4g}") for x in (feature.low, feature.high))
+        ends = low, high
+    return ValueChart(cells, None, "", ends, words=words).svg, words
+
+
+# --- the report -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -132,7 +603,10 @@ def gather(
     if sites is not None:
         sections.append(Section("sites", _("Sites"), sites.blocks, _("for the coordinator")))
     names = [section.name for section in sections]
-    about = LabelledValues(_about(model, threshold))
+    size = {N_("File"): f"{model.name} ({numerals(model.size)})"} if model.size else {}
+    lines = size | {N_("Kind"): _(model.kind)} | plan_lines(counts.plan)
+    lines |= counts_lines(counts, model.kind, threshold)
+    about = LabelledValues({_(label): line for label, line in lines.items()})
     sections.append(Section("file", _("The file"), [about]))
     sections.append(Section("left-out", _("Not in this report"), [Items(left_out)]))
     notice = _("Keep this report where the rows are.")
@@ -155,7 +629,6 @@ def gather(
 
 
 def _glance(model: Subject, scores: Scores | None, sites: Sites | None) -> dict[str, str]:
-    """Return the few numbers that matter first."""
     ledger = model.counts.ledger
     label = _("rows counted") if ledger is None else _("rows counted, estimated")
     # A second pass leaves out rows that lie apart: the first counted all.
@@ -174,14 +647,6 @@ def _glance(model: Subject, scores: Scores | None, sites: Sites | None) -> dict[
     if sites is not None:
         glance[_("sites in the sum")] = _("%(n)s of %(k)s", n=sites.n_in, k=sites.n_sites)
     return glance
-
-
-def _about(model: Subject, threshold: float | None) -> dict[str, str]:
-    counts, plan = model.counts, model.plan
-    file = {N_("File"): f"{model.name} ({numerals(model.size)})"} if model.size else {}
-    lines = file | {N_("Kind"): _(model.kind)} | plan_lines(plan)
-    lines |= counts_lines(counts, model.kind, threshold)
-    return {_(label): line for label, line in lines.items()}
 
 
 # --- the privacy officer's section ----------------------------------------------------------------
@@ -233,7 +698,6 @@ def _privacy_blocks(counts: Counts, ledger: Ledger) -> Iterator[PageBlock]:
 
 
 def _left(counts: Counts, ledger: Ledger) -> list[str]:
-    """Say what the sites sent, as the ledger shows it."""
     numbers = {"n": _counted(len(counts.counts)), "tables": n_tables(counts.n_tables)}
     cells = _("%(n)s whole numbers in %(tables)s", **numbers)
     if ledger.period is not None:
@@ -316,7 +780,6 @@ def _reasons_to_stay(
 
 
 def _rows_to_stay(scores: Scores) -> Iterator[str]:
-    """Say what the report shows of single rows."""
     if scores.lowest is None:
         return
     if scores.lowest.explained:
@@ -325,18 +788,17 @@ def _rows_to_stay(scores: Scores) -> Iterator[str]:
     else:
         yield _("It lists single rows by number, with their scores.")
     if shows := scores.shows:
-        yield _("It shows values of these rows: %(names)s.", names=listed(shows))
+        yield _("It shows values of these rows: %(names)s.", names=and_words(shows))
     if scores.values:
         yield _("It shows how the values of single columns are distributed.")
 
 
 def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
-    """Say which values of rows are not in the report."""
     lowest = None if scores is None else scores.lowest
     shows = [_("the categories and ranges of the model's features")] if of_rows and shown else []
     if scores is not None and scores.shows:
         shows.append(
-            _("the following values of the listed rows: %(names)s", names=listed(scores.shows))
+            _("the following values of the listed rows: %(names)s", names=and_words(scores.shows))
         )
     words = [_("Values of rows.")]
     if shows:

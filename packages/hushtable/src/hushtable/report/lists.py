@@ -86,7 +86,6 @@ class _Looks(dict[str, Any]):
 
 
 def _typed(found: Outliers, table: pa.Table, name: str) -> list[Any]:
-    """Return the values of a column; those of reasons as numbers and dates."""
     column = table[name]
     if name in found.keep or not name.startswith("value_"):
         if pa.types.is_timestamp(column.type) and column.type.unit == "ns":  # takes pandas else

@@ -1,4 +1,7 @@
-"""Pages as one HTML file each: one template sets them all, with pictures as SVG."""
+"""Pages as one HTML file each: a page is a list of sections, and a section a list of blocks.
+
+One template sets them all, with pictures as SVG.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,12 +15,70 @@ from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import MissingExtraError
 from hushtable.language import N_, WORDS, Catalogue, _, ngettext, numerals, percents, spoken
-from hushtable.report.sections import Page, RowList, Section
-from hushtable.scores.outliers import Incident, Outliers, outside
+from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
     from hushtable.charts.reasons import Pictures
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from hushtable.blocks import Block
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Pictures side by side, each with its caption."""
+
+    kind: ClassVar = "figures"
+    figures: Sequence[tuple["Markup", str]]
+
+
+@dataclass(frozen=True)
+class RowList:
+    """The rows with the lowest scores, with their reasons.
+
+    Without ``values``, reasons are names of columns, and no picture is drawn.
+    """
+
+    kind: ClassVar = "rows"
+    outliers: Outliers
+    values: bool = True
+
+
+#: A text is a paragraph.
+PageBlock: TypeAlias = Block | Figures | RowList
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page, by its name in the page's address and its title."""
+
+    name: str
+    title: str
+    blocks: Sequence[PageBlock]
+    audience: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: what it is, whether it may leave, and its sections."""
+
+    _: KW_ONLY
+    title: str
+    made_by: str  # the command, and when
+    #: The notice whether it may leave: its first sentence, and further texts.
+    notice: str
+    reasons: Sequence[str]
+    may_leave: bool = False
+    intro: str = ""
+    glance: Mapping[str, str] = field(default_factory=dict)
+    sections: Sequence[Section]
+
 
 #: Columns of a list, whose files have them in English.
 COLUMNS = (
@@ -82,7 +143,10 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
     """
     sections = [Section("rows", _("The most unusual rows"), [RowList(found)])]
     if found.incidents:
-        groups = [_incident_words(one) for one in found.incidents]
+        groups = []
+        for one in found.incidents:
+            rows, ranks = _("%(n)s rows:", n=len(one.rows)), ", ".join(str(k + 1) for k in one.rows)
+            groups.append(f"{rows} {one.words} ({ranks})")
         sections.insert(0, Section("incidents", _("Similar rows"), [Items(groups)]))
     notes = {_(name): text for name, text in found.notes(model).items()}
     sections.append(Section("about", _("How to read this page"), [LabelledValues(notes)]))
@@ -100,12 +164,6 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
         sections=sections,
     )
     return html(page)
-
-
-def _incident_words(incident: Incident) -> str:
-    ranks = ", ".join(str(k + 1) for k in incident.rows)
-    rows = _("%(n)s rows:", n=len(incident.rows))
-    return f"{rows} {incident.words} ({ranks})"
 
 
 def check_page(
@@ -160,7 +218,6 @@ def check_page(
 
 
 def _cards(block: RowList) -> list[dict[str, Any]]:
-    """Return the rows of a list for the template, in texts."""
     from hushtable.charts.reasons import Pictures  # with Jinja's library for markup
 
     found, draw = block.outliers, Pictures(block.outliers.features, block.outliers.usual)
@@ -199,8 +256,8 @@ def _below(found: Outliers, k: int, values: bool) -> str:
     """Return what else is known of a row, in sentences; without ``values``, none of its values."""
     row = found.rows[k]
     words = [found.repair(row), row.likeness]
-    if names := outside(row):
-        words.append(_("outside the model: %(names)s", names=names))
+    if row.outside:
+        words.append(_("outside the model: %(names)s", names=", ".join(row.outside)))
     if row.crowding:
         words.append(_("a typical row has %(crowding)s", crowding=row.crowding))
     if values:
@@ -209,7 +266,6 @@ def _below(found: Outliers, k: int, values: bool) -> str:
 
 
 def _reason(reason: Reason, draw: "Pictures", values: bool) -> dict[str, Any]:
-    """Return a reason for the template: what is unusual, the rest of its words, and its picture."""
     words, phrase = reason.words, reason.phrase
     if not values or phrase is None:
         bits = _("%(bits)s bits", bits=numerals(f"{reason.share:.2f}"))

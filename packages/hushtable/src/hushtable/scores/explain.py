@@ -348,7 +348,6 @@ class Repairs:
         return Repair(columns, score, score > bar, alone)
 
     def _repaired(self, i: int, choices: list[list[int]]) -> Floats:
-        """Return the score of row i with each choice of columns repaired (n,)."""
         n, codes, usual = len(choices), self._codes, self._usual.codes[:, i]
         d = len(codes.tally)
         found = np.repeat(codes.codes[:, [i]], n, axis=1)
@@ -368,7 +367,6 @@ def _usual_column(feature: Feature, values: Sequence[float | str | None]) -> pa.
 
 
 def _left_outside(outside: Outside, i: int, choices: list[list[int]]) -> Outside:
-    """Return what of row i is outside the plan after the repairs of each choice."""
     here = outside.rows == i
     if not here.any():
         return NOTHING_OUTSIDE

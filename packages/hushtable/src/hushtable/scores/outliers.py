@@ -17,8 +17,7 @@ from hushtable.data.readers import Batch, Reader, no_rows
 from hushtable.data.schema import DATE, SINCE, Feature
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext, numerals
-from hushtable.scores.details import RowDetails, Scored, explained
-from hushtable.scores.finding import Finding
+from hushtable.scores.finding import Finding, RowDetails, Scored, explained
 from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons, RowReasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import (
@@ -196,18 +195,15 @@ class Outliers:
             "outside": _("Columns whose value is outside the ranges or categories of the model."),
         }
         if self.explained:
-            notes |= {"reason": _(REASON_MEANS), "usual": self._usual_means}
+            usual = _("The model's range, because usual values are unknown.")
+            if self.usual is not None:
+                usual = _(USUAL_MEANS, rows=_(self.usual.among), **MEANT)
+            notes |= {"reason": _(REASON_MEANS), "usual": usual}
             notes |= {"value": _("The row's own value in the column that is the reason.")}
             notes |= {"direction": _(DIRECTION_MEANS, **MEANT), "repair": _(REPAIR_MEANS)}
             notes |= {"words": _("All reasons in words."), "incident": _(INCIDENT_MEANS)}
         stays = _("This describes rows and contains their values: keep it where the rows are kept.")
         return notes | {_("Keep it"): stays}
-
-    @property
-    def _usual_means(self) -> str:
-        if self.usual is None:
-            return _("The model's range, because usual values are unknown.")
-        return _(USUAL_MEANS, rows=_(self.usual.among), **MEANT)
 
     def table(self) -> pa.Table:
         """Return a table with a line for each row.
@@ -226,7 +222,7 @@ class Outliers:
         columns["severity"] = _numbers(self.severities, np.float64)
         columns["score"] = _numbers([row.score for row in self.rows], np.float64)
         columns["error"] = _numbers([row.error for row in self.rows], np.float64)
-        columns["outside"] = texts_column([outside(row) for row in self.rows])
+        columns["outside"] = texts_column([", ".join(row.outside) for row in self.rows])
         if self.explained:
             columns |= self._reason_columns()
         return pa.table(columns).replace_schema_metadata({AMONG: self.among.encode()})
@@ -359,24 +355,11 @@ def reason_facts(reasons: Sequence[Reason], k: int) -> tuple[str | None, ...]:
     return reasons[k].feature, phrase.text, phrase.usual, phrase.direction
 
 
-def outside(row: Finding) -> str:
-    """Return the names of the columns in which a row is outside the plan."""
-    return ", ".join(row.outside)
-
-
-def reasons_of(scorer: Scorer, usual: Usual | None) -> Reasons | None:
-    """Return an object that finds reasons; None for a detector whose tables mix features."""
-    with contextlib.suppress(UsageError):
-        return Reasons(scorer, usual=usual)
-    return None
-
-
 class Search:
     """Finds the n rows with the lowest scores of several sources, one source after the other.
 
     Severities are among the rows of ``ranks``; otherwise among those that the model counted, if it
-    knows them; otherwise among these rows. ``reasons`` may be made earlier, by `reasons_of`. Memory
-    stays flat.
+    knows them; otherwise among these rows. Memory stays flat.
     """
 
     def __init__(
@@ -388,11 +371,13 @@ class Search:
         usual: Usual | None = None,
         ranks: Ranks | None = None,
         frequencies: Frequencies | None = None,
-        reasons: Reasons | None = None,
         only_counted: bool = False,
     ) -> None:
-        check_number(n)
-        self._reasons, self._frequencies = reasons or reasons_of(scorer, usual), frequencies
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise UsageError(f"n={n!r}: needs the number of rows to list, 1 or more")
+        self._reasons, self._frequencies = None, frequencies
+        with contextlib.suppress(UsageError):  # for a detector whose tables mix features
+            self._reasons = Reasons(scorer, usual=usual)
         errors = scorer.plan.family.n_tables > 1
         self._details = RowDetails(
             scorer,
@@ -497,7 +482,6 @@ class Search:
         )
 
     def _explained(self, rows: list[Finding]) -> tuple[list[Finding], Usual | None]:
-        """Return the rows to list with their reasons, and what is usual for their values."""
         if self._reasons is None:
             return list(rows[: self._n]), None
         usual, plan = self._usual, self._details.scorer.plan
@@ -518,9 +502,3 @@ class Search:
     def n_rows(self) -> int:
         """Number of rows searched."""
         return self._lowest.n_rows
-
-
-def check_number(n: object) -> None:
-    """Raise `UsageError` unless n is a number of rows to list."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise UsageError(f"n={n!r}: needs the number of rows to list, 1 or more")

@@ -374,13 +374,11 @@ class _Row:
         self._known = dict[int, ValuePhrase]()
 
     def phrase(self, j: int) -> ValuePhrase:
-        """Return the value of column j in words."""
         if j not in self._known:
             self._known[j] = self._phrases.of(self._rows, self.i, j)
         return self._known[j]
 
     def far(self, j: int) -> bool:
-        """Whether the value of column j is far outside everything."""
         return self._phrases.far(self._rows, self.i, j)
 
     def distance(self, j: int) -> float:
@@ -412,7 +410,6 @@ class _Row:
         values: bool,
         pair: RarePair | None = None,
     ) -> Reason:
-        """Return the value of column j as a reason, with its partner if there is one."""
         partner = "" if pair is None else features[pair.partner].name
         if not values:
             return Reason(features[j].name, share, None, partner)

@@ -1,9 +1,11 @@
 """A review: a person judges the rows with the lowest scores, and each verdict changes the rest."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -15,20 +17,25 @@ from hushtable.counts.base import Counts, coupling_words
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.encoding import Codes
 from hushtable.data.labels import fold, fold_texts
-from hushtable.data.readers import Batch, Reader, no_rows, taken
+from hushtable.data.readers import Batch, Reader, joined, no_rows, taken
 from hushtable.data.schema import Feature
+from hushtable.data.weights import Numbered
+from hushtable.display import html
 from hushtable.errors import DataError, UsageError
-from hushtable.plans.families import OUTLIER
+from hushtable.plans.families import FINE, OUTLIER
 from hushtable.plans.verdicts import check_takes_verdicts
-from hushtable.scores.candidates import (
-    Candidates,
-    impossible,
-    lowest_candidates,
-    named_candidates,
-)
-from hushtable.scores.details import RowDetails, Scored, explained, far_outside
 from hushtable.scores.explain import Explainer
-from hushtable.scores.finding import FAR_FIRST, IMPOSSIBLE_FIRST, Finding, as_text
+from hushtable.scores.finding import (
+    FAR_FIRST,
+    IMPOSSIBLE_FIRST,
+    Finding,
+    RowDetails,
+    Scored,
+    as_text,
+    explained,
+    far_outside,
+    lowest_rows,
+)
 from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reasons, RowPhrases
 from hushtable.scores.rules import add_known
@@ -36,8 +43,130 @@ from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import SCORED, Usual
 from hushtable.scores.verdict_log import ANSWERS, SKIP, UNDO, Answer, VerdictLog
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Some rows out of many, with everything that a review needs to know about them.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n,), int64
+        Numbers of the rows, from 0, among all that were read.
+    rows : ndarray or pyarrow.RecordBatch
+        The features, and the columns to keep.
+    codes : Codes
+        The features, encoded for scoring.
+    n_rows : int
+        Number of all rows that were read.
+    """
+
+    numbers: Ints
+    rows: Batch
+    codes: Codes
+    n_rows: int
+
+    @classmethod
+    def of(cls, scorer: Scorer, numbers: Ints, rows: Batch, n_rows: int) -> "Candidates":
+        """Encode some of the rows that were read."""
+        return cls(numbers, rows, scorer.encode((0, rows, None)), n_rows)
+
+    def row(self, k: int) -> Batch:
+        """Return the k-th row as a batch of its own."""
+        return self.rows[k : k + 1] if isinstance(self.rows, np.ndarray) else self.rows.slice(k, 1)
+
+    def check(self, k: int) -> str:
+        """Return a check value of the k-th row under the plan, which differs for other rows."""
+        values = self.codes.codes[: len(self.codes.tally), k]
+        return hashlib.sha256(values.tobytes()).hexdigest()[:16]
+
+    def place(self, number: int) -> int | None:
+        """Return the position of a row among these, or None if it is not one of them."""
+        found = np.flatnonzero(self.numbers == number)
+        return int(found[0]) if len(found) else None
+
+
+def lowest_candidates(
+    scorer: Scorer,
+    reader: Reader,
+    most: int,
+    keep: Sequence[str],
+    usual: Usual | None,
+    n_jobs: int | None,
+) -> Candidates | None:
+    """Keep the rows with the lowest scores in one pass, lowest first; None if there are no rows.
+
+    Rows with a value far outside what is ``usual`` are lower than others. With the owner's rules,
+    rows with an impossible value are the lowest, and known rows are left out. Memory stays flat: it
+    holds at most two times ``most`` rows, besides the batches being processed.
+    """
+    found: list[tuple[Ints, Floats, Batch]] = []
+    held, n_rows, bar = 0, 0, np.inf
+
+    def few(item: Numbered) -> tuple[int, Ints, Floats, Batch]:
+        start, rows, _ = item
+        keys = scorer.scored(item)[1] - _first(scorer, usual, rows)
+        some = lowest_rows(keys, most)
+        some = some[keys[some] < bar]
+        if scorer.rules is not None:
+            some = some[~scorer.rules.known(taken(rows, some))]
+        return len(keys), start + some, keys[some], taken(rows, some)
+
+    for n, numbers, scores, rows in scorer.mapped(reader, few, n_jobs, keep):
+        n_rows += n
+        found.append((numbers, scores, rows))
+        held += len(numbers)
+        if held > 2 * most:
+            found = [_lowest(found, most, scorer)]
+            held, bar = most, float(found[0][1][-1])
+    if not n_rows:
+        return None
+    numbers, _, rows = _lowest(found, most, scorer)
+    return Candidates.of(scorer, numbers, rows, n_rows)
+
+
+def _first(scorer: Scorer, usual: Usual | None, rows: Batch) -> Floats:
+    """Return by how much the keys of rows (n,) are below their scores: see `Finding.key`."""
+    first = FAR_FIRST * far_outside(scorer, usual, rows)
+    if scorer.rules is not None:
+        first += IMPOSSIBLE_FIRST * (scorer.rules.impossible(rows) >= 0)
+    return first
+
+
+def _lowest(
+    found: list[tuple[Ints, Floats, Batch]], most: int, scorer: Scorer
+) -> tuple[Ints, Floats, Batch]:
+    """Return the lowest of rows that arrived in order; of equal scores, the earlier ones."""
+    numbers, scores = (np.concatenate([one[k] for one in found]) for k in (0, 1))
+    order = np.lexsort((numbers, scores))[:most]
+    rows = joined([one[2] for one in found], _numeric(scorer))
+    return numbers[order], scores[order], taken(rows, order)
+
+
+def _numeric(scorer: Scorer) -> set[str]:
+    return {one.name for one in scorer.plan.schema.features if one.kind == "numeric"}
+
+
+def named_candidates(
+    scorer: Scorer, reader: Reader, numbers: Iterable[int], keep: Sequence[str] = ()
+) -> Candidates:
+    """Pick rows by their numbers in one pass; numbers without a row are left out."""
+    wanted = np.unique(np.fromiter(numbers, np.int64))
+    opened = scorer.open(reader, keep)
+    found, at, start = list[Batch](), list[Ints](), 0
+    for batch in opened.read():
+        here = wanted[slice(*np.searchsorted(wanted, [start, start + len(batch)]))]
+        if len(here) or not found:
+            found.append(taken(batch, here - start))
+            at.append(here)
+        start += len(batch)
+    rows: Batch = (
+        joined(found, _numeric(scorer)) if found else np.empty((0, len(scorer.plan.schema)))
+    )
+    picked = np.concatenate(at) if at else wanted[:0]
+    return Candidates.of(scorer, picked, rows, start)
 
 
 #: Number of lowest rows that a verdict scores again; the others wait for `Review.rescan`.
@@ -73,16 +202,14 @@ class Review:
         Columns to display with each row.
     usual : Usual, optional
         What is known about the rows that the model counted.
-    answers : sequence of Answer
-        Answers of an earlier review of these rows: the last answer to each row counts. Verdicts
-        that the model has already learned do not count twice.
     most : int
         Number of rows to keep.
     n_jobs : int, optional
         Threads for scoring all rows.
     log : VerdictLog, optional
-        Where answers are written, and from which the review continues. It must be held: see
-        `VerdictLog.held`.
+        Where answers are written, and from which the review continues: the last answer to each row
+        counts, and verdicts that the model has already learned do not count twice. It must be held:
+        see `VerdictLog.held`.
     id_ : str, optional
         The kept column by which the log and the rules name rows.
     rules : path, optional
@@ -102,7 +229,7 @@ class Review:
     >>> from hushtable import HushTable
     >>> from hushtable.scores import Scorer
     >>> from hushtable.scores.review import Review
-    >>> from hushtable.scores.verdict_log import VerdictLog
+    >>> from hushtable.scores.review import VerdictLog
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
     >>> X[7, 2] = 9.0
     >>> scorer = Scorer(HushTable(random_state=0).fit(X).sketch_)
@@ -121,7 +248,6 @@ class Review:
         *,
         keep: Sequence[str] = (),
         usual: Usual | None = None,
-        answers: Sequence[Answer] = (),
         most: int = MOST,
         n_jobs: int | None = None,
         log: VerdictLog | None = None,
@@ -142,8 +268,8 @@ class Review:
         self.n_known = 0
         self._codes: dict[int, Codes] = {}
         self._bases: dict[int, float] = {}
-        if earlier := answers or ([] if log is None else log.answers):
-            self._recall(earlier)
+        if log is not None and log.answers:
+            self._recall(log.answers)
         self.rescan()
 
     @property
@@ -170,8 +296,7 @@ class Review:
         self._found: Candidates = found
         self._bases.clear()  # they belong to rows under other rules
         self._base = self._model_scoring(found.codes)
-        self._first = IMPOSSIBLE_FIRST * impossible(self.scorer, found.rows)
-        self._first += FAR_FIRST * far_outside(self.scorer, self._usual, found.rows)
+        self._first = _first(self.scorer, self._usual, found.rows)
         self._score()
 
     @property
@@ -444,7 +569,6 @@ class Review:
         return {answer.row: answer for answer in self.answers}
 
     def _replace(self, gone: Answer | None, now: Answer | None) -> None:
-        """Learn an answer that replaces another on the same row."""
         before = self.learned
         if gone is not None and gone.verdict != SKIP:
             self.learned = self.learned - self._counted(gone)
@@ -485,7 +609,8 @@ class Review:
         for answer in last.values():
             if answer.verdict != SKIP:
                 one = self._counted(answer)
-                if _holds(self.before, one):
+                more = one.outliers > self.before.outliers, one.fine > self.before.fine
+                if not np.any(more):  # the model may have learned it, in every table
                     self.before, self.n_known = self.before - one, self.n_known + 1
                 self.learned = self.learned + one
         self._relearn()
@@ -517,16 +642,13 @@ class Review:
         said = [one for one in self.last().values() if one.verdict != SKIP]
         hits = [one.row for one in said if one.verdict == OUTLIER]
         found = np.cumsum([0, *(one.verdict == OUTLIER for one in said)])
-        base = [self._base_of(row) for row in hits]
+        for row in hits:
+            if row not in self._bases:
+                self._bases[row] = float(self._model_scoring(self._codes[row])[0])
+        base = [self._bases[row] for row in hits]
         rank = np.searchsorted(np.sort(self._base), np.array(base), "left")
         at = np.searchsorted(np.sort(rank), np.arange(len(said) + 1), "left")
         return found.astype(np.int64), at.astype(np.int64)
-
-    def _base_of(self, row: int) -> float:
-        """Return the score of an answered row by the model alone."""
-        if row not in self._bases:
-            self._bases[row] = float(self._model_scoring(self._codes[row])[0])
-        return self._bases[row]
 
     def moved_columns(self) -> list[tuple[str, float]]:
         """Return by how many bits verdicts changed the shares of columns, the largest first.
@@ -553,6 +675,113 @@ class Review:
         return sorted(found, key=lambda one: one[1:])
 
 
+class DetectorReview:
+    """A review of rows by a detector, which learns from each answer.
+
+    Attributes
+    ----------
+    row : Finding or None
+        The row to judge: ``row.row`` is its number, ``row.words`` says why it is listed, and
+        ``row.to_dict()`` has its values. None if no row is left.
+    """
+
+    def __init__(
+        self,
+        review: Review,
+        learned: Callable[[], Counts | None],
+        learn: Callable[[Counts | None], object],
+    ) -> None:
+        #: What the detector has learned, and how it learns all verdicts again.
+        self._learned, self._learn = learned, learn
+        self._review, self._known = review, learned()
+        self.row: Finding | None = review.next()
+
+    def __iter__(self) -> Iterator[Finding]:
+        """Yield the rows to judge; the review skips a row that the loop does not answer."""
+        while (row := self.row) is not None:
+            yield row
+            if self.row is row:
+                self.skip()
+
+    def outlier(self, note: str = "") -> Finding | None:
+        """Mark the row as an outlier; return the next row."""
+        return self._answer(OUTLIER, note)
+
+    def fine(self, note: str = "") -> Finding | None:
+        """Mark the row as fine; return the next row."""
+        return self._answer(FINE, note)
+
+    def skip(self) -> Finding | None:
+        """Give no verdict on the row; return the next row."""
+        return self._answer(SKIP)
+
+    def undo(self) -> Finding | None:
+        """Take back the last answer; return the row to judge."""
+        self._check()
+        if self._review.undo() is None:
+            raise UsageError("there is no answer to take back")
+        return self._go_on()
+
+    def rescan(self) -> Finding | None:
+        """Score all rows again with all verdicts so far; return the row to judge."""
+        self._review.rescan()
+        self.row = self._review.next()
+        return self.row
+
+    def list_of(self, n: int = 10) -> list[Finding]:
+        """Return the lowest unanswered rows that differ from each other, for a team to share."""
+        return self._review.list_of(n)
+
+    def choose(self, row: Finding) -> Self:
+        """Choose a row, for example one from a list, as the one to answer next."""
+        self.row = self._review.of_row(row.row)
+        return self
+
+    def found(self) -> dict[str, int]:
+        """Return the counts of this review: rows judged, outliers, fine rows, skipped rows.
+
+        ``by_score_alone`` is the number of confirmed outliers among as many rows, taken by their
+        scores without verdicts.
+        """
+        return self._review.found()
+
+    def answered(self) -> dict[int, str]:
+        """Return the last answer to each row, by its number: "outlier", "fine" or "skip"."""
+        return {row: answer.verdict for row, answer in self._review.last().items()}
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """All verdicts that the detector has learned."""
+        return self._review.verdicts
+
+    def _answer(self, verdict: str, note: str = "") -> Finding | None:
+        self._check()
+        if self.row is None:
+            raise UsageError("no row is left to judge: call rescan(), or review other rows")
+        self._review.answer(self.row, verdict, note)
+        return self._go_on()
+
+    def _go_on(self) -> Finding | None:
+        verdicts = self._review.verdicts
+        self._learn(verdicts if verdicts.n_rows else None)
+        self._known = self._learned()
+        self.row = self._review.next()
+        return self.row
+
+    def _check(self) -> None:
+        """Refuse to overwrite verdicts that the detector learned elsewhere in the meantime."""
+        if self._learned() is not self._known:
+            raise UsageError(
+                "the detector has learned or forgotten other verdicts since this review began: "
+                "start a new one with detector.review(X)"
+            )
+
+    def _repr_html_(self) -> str:
+        if self.row is None:
+            return "<p>No row is left to judge.</p>"
+        return html(self.row._view())
+
+
 def apart(model: Counts) -> tuple[Counts, Verdicts]:
     """Return the counts of a model, and the exact verdicts that it has learned.
 
@@ -566,8 +795,3 @@ def apart(model: Counts) -> tuple[Counts, Verdicts]:
             "count twice: give the model from before that"
         )
     return model.model, model.verdicts
-
-
-def _holds(verdicts: Verdicts, one: Verdicts) -> bool:
-    """Return whether verdicts may include this one: in every table."""
-    return bool((one.outliers <= verdicts.outliers).all() and (one.fine <= verdicts.fine).all())

@@ -353,7 +353,6 @@ class _Impossible:
         return cls(feature, [*numbers], below, above)
 
     def of_column(self, column: Any) -> Bools:
-        """Return which values (n,) of a column are impossible."""
         if self.feature.kind == "categorical":
             found = pc.is_in(_texts(column, self.feature.name), _texts_of(self.values))
             return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)

@@ -30,10 +30,9 @@ from hushtable.language import N_
 from hushtable.plans.draws import Purpose
 from hushtable.plans.families.family import EVERY_ROW_ONCE
 from hushtable.privacy.layout import onto_simplex
-from hushtable.scores.limits import BUT
 from hushtable.scores.pairs import PairCounts
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import UsualValues, numbers_of, texts_of
+from hushtable.scores.typical import BUT, UsualValues, numbers_of, texts_of
 
 #: Up to this many rows are all in the sample; of more, one in 16, up to a maximum. Measured to make
 #: a fit slower by at most 3%: rows in memory are copied, because a detector must not hold the
@@ -237,7 +236,6 @@ class _Outermost:
         self._lock = threading.Lock()
 
     def add(self, batch: Batch, start: int) -> None:
-        """Process a batch; ``start`` is the number of its first row."""
         span = start, start + len(batch)
         if span in self._seen:
             return
@@ -249,7 +247,6 @@ class _Outermost:
                 )
 
     def _blocks(self, batch: Batch) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield the numbers of a batch (n, k), with the first of their columns."""
         if isinstance(batch, np.ndarray):
             numbers = batch[:, : len(self._features)]
             plain = batch.dtype in (np.float32, np.float64)
@@ -438,7 +435,6 @@ def _bars(
 def _parts_of_context(
     features: Sequence[Feature], context: Sequence[str], batches: Sequence[Batch], times: Ints
 ) -> dict[str, tuple[list[Batch], Ints]]:
-    """Return the rows of each context with enough rows, if it is one column of categories."""
     names = [feature.name for feature in features]
     j = names.index(context[0]) if len(context) == 1 else 0
     if len(context) != 1 or features[j].kind != "categorical":
