@@ -21,7 +21,6 @@ from hushtable.arguments import whole
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.release import LocalModel
-from hushtable.counts.sketch import count_here
 from hushtable.counts.verdicts import checked
 from hushtable.data.columns import texts_column
 from hushtable.data.readers import Reader
@@ -34,7 +33,6 @@ from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import FADING, HALF_ROWS
 from hushtable.scores.usual import ELSEWHERE, Frequencies, Usual
-from hushtable_federation.columns import ColumnDifferences, column_differences
 from hushtable_federation.language import _
 
 Floats = NDArray[np.float64]
@@ -224,7 +222,7 @@ class HomeModel(Displayed):
     elsewhere : Counts
         The others' counts, under the plan of the round.
     marginals : Counts or None
-        Histograms of the others' columns, which show how the site's columns differ.
+        Histograms of the others' columns, which show what is usual elsewhere.
     own : OwnRows
         What is kept of the site's own rows.
 
@@ -271,8 +269,8 @@ class HomeModel(Displayed):
             Counts of all others under the plan of the round. For exact counts, this is
             ``result - own``; for a release, `LocalModel.of` with zeros for the site's own counts.
         marginals : Sketch, LocalModel or Release, optional
-            Counts of all others under a plan of `Plan.marginals`, made in the same way: see
-            `column_differences`.
+            Counts of all others under a plan of `Plan.marginals`, made in the same way: reasons
+            then state what is usual elsewhere.
         random_state, n_jobs
             As in `HushTable`.
 
@@ -410,28 +408,6 @@ class HomeModel(Displayed):
         aucs = [round(float(roc_auc_score(verdicts, -scores)), 2) for scores in ranked]
         best = int(np.argmax(aucs))
         return type(self)(self.here, self.elsewhere, self.marginals, ways[best])
-
-    def column_differences(self, X: Any) -> ColumnDifferences:
-        """Compare the columns of rows with those of all others, to find systematic differences.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows, with the columns of the plan: a thousand or more.
-
-        Raises
-        ------
-        UsageError
-            If the model has no marginals, or the tables of its plan do not separate the columns.
-        """
-        if self.marginals is None:
-            raise UsageError(
-                "this home model has no histograms of the others' columns: give fit() the others' "
-                "counts under Plan.marginals (hushtable round model --marginals)"
-            )
-        reader = self._rows(X)
-        here = count_here(self.marginals.plan, reader, n_jobs=self.here.n_jobs)
-        return column_differences(reader, here.n_rows, self.elsewhere, here, self.marginals)
 
     def outliers(self, X: Any, n: int = 10, scores: HomeScores | None = None) -> pa.Table:
         """List the rows with the lowest scores, with their kinds and reasons.
@@ -580,8 +556,8 @@ def _check_marginals(plan: Plan, marginals: Counts | None) -> None:
         )
     if plan.first_counts is not None:
         raise PlanError(
-            "a second pass counts only dense rows, which cannot be used to compare columns: leave "
-            "the histograms (--marginals) out"
+            "a second pass counts only dense rows, which cannot be compared with histograms: leave "
+            "these (--marginals) out"
         )
     names, columns = marginals.plan.schema.names, plan.schema.names
     if names != columns:

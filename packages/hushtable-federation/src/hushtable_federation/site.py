@@ -354,8 +354,8 @@ class Site:
         result : Release
             The result of a round about a model's tables, in which this site took part.
         marginals : Release, optional
-            The result of the campaign's first round, about the columns: it shows which differences
-            of this site are systematic.
+            The result of the campaign's first round, about the columns: reasons then state what is
+            usual elsewhere.
 
         Raises
         ------

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,22 +19,17 @@ from hushtable.cli.tables import SCORES, write_scores, write_table
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, UsageError
-from hushtable.language import N_, numerals
+from hushtable.language import numerals
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.progress import watched
 from hushtable.report.page import check_extra, html
 from hushtable.report.rows import RowsToShow
 from hushtable.report.sections import Page, Section
-from hushtable.scores.typical import percent
 from hushtable_federation.home import WORDS, HomeModel
 from hushtable_federation.language import _
 
 #: Number of rows to show.
 _SHOWN = 5
-_UNKNOWN = N_(
-    "It is not known whether a column differs systematically from other sites: this model was "
-    "made without --marginals."
-)
 
 
 def _refuse(no_use: Any) -> None:
@@ -55,8 +50,6 @@ class _Scored:
         reader = rows.open(home.elsewhere.plan.schema, kept).repeatable()
         with watched(reader) as watch:
             self.found = home.scores(watch.reader)
-            known = home.marginals is not None
-            self.compared = home.column_differences(watch.reader) if known else None
             self.beside: dict[str, Any] = {}
             if kept:
                 batches = (pa.record_batch(batch).select([*kept]) for batch in watch.reader.read())
@@ -67,18 +60,8 @@ class _Scored:
 
     @property
     def facts(self) -> dict[str, Any]:
-        systematic: dict[str, Any] | None = None
-        if self.compared is not None:
-            column = self.compared.systematic
-            systematic = {
-                "column": None if column is None else column.name,
-                "words": self.compared.words,
-                "differing": [asdict(one) for one in self.compared.differing],
-            }
-        return {
-            "rows": len(self.found.score), "weight": self.home.weight, "kinds": dict(self.kinds),
-            "systematic": systematic,
-        }  # fmt: skip
+        rows, weight = len(self.found.score), self.home.weight
+        return {"rows": rows, "weight": weight, "kinds": dict(self.kinds)}
 
     def with_kept(self) -> Any:
         listed = self.listed
@@ -154,7 +137,7 @@ def report_home(
 
 
 def _page(scored: _Scored, shown_rows: RowsToShow) -> Page:
-    home, compared = scored.home, scored.compared
+    home = scored.home
     reasons = [_("It describes them exactly.")]
     if shown_rows.n:
         reasons = [_("It describes them exactly and lists single rows.")]
@@ -162,24 +145,11 @@ def _page(scored: _Scored, shown_rows: RowsToShow) -> Page:
         reasons.append(
             _("There is only one other site: every statement about “elsewhere” is about that site.")
         )
-    differences: list[Block] = [
-        Paragraph([_(_UNKNOWN) if compared is None else compared.words], look="strong")
-    ]
-    if compared is not None:
-        headers = [_("column"), _("values"), _("here"), _("elsewhere")]
-        rows = [
-            [one.name, one.place, percent(one.here), percent(one.elsewhere)]
-            for one in compared.differing or compared.columns[:1]
-        ]
-        differences.append(TextTable(headers, rows, 2, _("Columns")))
     kinds = [
         [_(kind), _(words), numerals(f"{scored.kinds[kind]:,}")] for kind, words in WORDS.items()
     ]
     table = TextTable([_("kind"), _("meaning"), _("rows")], kinds, 2, _("Kinds of rows"))
-    sections = [
-        Section("columns", _("Systematic differences"), differences),
-        Section("map", _("Rows"), [table]),
-    ]
+    sections = [Section("map", _("Rows"), [table])]
     if shown_rows.n:
         headers = [*shown_rows.kept, _("row"), _("reason")]
         rows = [
@@ -268,8 +238,6 @@ def _blocks(scored: _Scored, target: Target) -> list[Block]:
         f"Scored {sum(kinds.values()):,} rows, compared with {home.n_rows:,} rows of this site and "
         f"about {home.elsewhere.n_rows:,} rows of all other sites."
     ]
-    if scored.compared is not None:
-        words.append(shown(scored.compared.words))
     rows = scored.listed.slice(0, _SHOWN).to_pylist()
     blocks: list[Block] = [
         Paragraph(words),
@@ -284,7 +252,5 @@ def _blocks(scored: _Scored, target: Target) -> list[Block]:
             ["row", "why"], [(f"{one['row']:,}", shown(one["words"])) for one in rows], left=2
         ),
     ]
-    if scored.compared is None:
-        blocks.append(f"\n{_UNKNOWN}")
     blocks.append(f"\nWrote {target}. It describes this site's rows: keep it where the rows are.")
     return blocks

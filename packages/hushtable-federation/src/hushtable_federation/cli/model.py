@@ -37,10 +37,8 @@ _Marginals = Annotated[
     Path | None,
     option(
         "RESULT",
-        (
-            "With --site: the result of the marginals round, which reveals systematic differences "
-            "here."
-        ),
+        "With --site: the result of the marginals round, so that reasons state what is usual "
+        "elsewhere.",
     ),
 ]
 
@@ -58,8 +56,7 @@ def model(
     reduces the noise, but such a model holds the site's rows as exact counts, and must never leave
     it. With --site, the output is a home model: the site's own rows next to the counts of all
     others. hushtable score then reports for each row whether it is rare here, and whether it is
-    rare elsewhere; with --marginals, also whether a column differs from elsewhere, for example
-    because of a faulty device.
+    rare elsewhere; with --marginals, also what is usual elsewhere.
 
     Example:
       hushtable round model result.hush --book north.book -o north.local.hush
