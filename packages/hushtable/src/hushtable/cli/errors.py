@@ -116,6 +116,7 @@ _REMOVED = {
         "hushtable round show ROUND --key SITE.key lists what further rounds would cost",
     ),
     "round open --max-rows": NO_MAX_ROWS,
+    "demo --report": "hushtable report writes the page of your own model and rows",
 }
 
 #: Files that the running command has completed; an interruption names them.
