@@ -20,7 +20,16 @@ from hushtable.errors import FileError, PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import Spent, check_delta, check_epsilon
 from hushtable.privacy.mechanisms import Cost
-from hushtable_federation.book.chain import TABLES, Chain, Database, Entry, damaged
+from hushtable_federation.book.chain import (
+    ROLES,
+    TABLES,
+    WAYS,
+    BookLedger,
+    Chain,
+    Database,
+    Entry,
+    damaged,
+)
 from hushtable_federation.book.convert import check_plain
 from hushtable_federation.book.digests import (
     REGISTER,
@@ -32,7 +41,6 @@ from hushtable_federation.book.digests import (
     from_bytes,
     nameless,
 )
-from hushtable_federation.book.ledger import ROLES, WAYS, BookLedger
 from hushtable_federation.clock import now, parsed, stamp
 from hushtable_federation.keys import Card, new_private, refuse_open
 from hushtable_federation.submission import Contribution
@@ -363,7 +371,7 @@ class Book:
         role : {"site", "coordinator"}
             The role of the cards.
         how : {"code", "card", "asked"}, optional
-            How the cards were verified: see `hushtable_federation.book.ledger.WAYS`.
+            How the cards were verified: see `hushtable_federation.book.chain.WAYS`.
         """
         if how is not None and how not in WAYS:
             raise UsageError(f"how={how!r}: needs one of {', '.join(WAYS)}")
