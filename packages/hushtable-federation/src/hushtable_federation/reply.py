@@ -52,31 +52,6 @@ def trust(book: Book, round_: Round, cards: Sequence[Card], how: str | None = No
     book.trust([card for card in cards if card.name not in inside], how=how)
 
 
-def known_cards(book: Book) -> dict[Role, dict[str, Card]]:
-    """Return the cards that a site knows, by role and name."""
-    return {"coordinator": book.known("coordinator"), "site": book.known("site")}
-
-
-def check_attended(sketch: Sketch, outside_too: bool) -> None:
-    """Raise `DataError` if most rows lie outside the range of a column.
-
-    Parameters
-    ----------
-    sketch : Sketch
-        The sketch of the rows.
-    outside_too : bool
-        Whether the person has confirmed that the rows are as they should be.
-    """
-    odd = [name for name, rows in sketch.outside().items() if 2 * rows > sketch.n_rows]
-    if odd and not outside_too:
-        raise DataError(
-            "most rows lie outside the round's range, or its categories, in "
-            f"{', '.join(map(repr, odd[:3]))}: the rows may have another unit than the round, or "
-            "other category names. Nothing was recorded or spent. Correct the file, or give "
-            "--outside-too if the rows are as they should be"
-        )
-
-
 class StreamHistory:
     """The periods that a site answered in the stream of a round; none for other rounds.
 
@@ -106,8 +81,10 @@ class StreamHistory:
     def __init__(self, book: Book, round_: Round, data_set: str) -> None:
         self._book, self._round = book, round_
         self.periods = self._now()
-        self._check(data_set)
-        self.answer = book.answer(round_.round_id) or self._same_period()
+        self.answer = book.answer(round_.round_id)
+        if self.first is not None and round_.period is not None:
+            self._check(self.first, round_.period, data_set)
+            self.answer = self.answer or self._same_period(round_.period)
 
     def _now(self) -> dict[int, str]:
         asked = self._round
@@ -123,12 +100,10 @@ class StreamHistory:
         """Return the site's line of the ledger and the cost, if it has answered before."""
         return None if self.first is None else (self.first.share, self.first.spent)
 
-    def _check(self, data_set: str) -> None:
-        if self.first is None or self._round.period is None:
-            return
+    def _check(self, answered: Contribution, asked: int, data_set: str) -> None:
         with refusing(Refusal.ROUND):
-            self._check_same(self.first, data_set)
-        first, last, asked = min(self.periods), max(self.periods), self._round.period
+            self._check_same(answered, data_set)
+        first, last = min(self.periods), max(self.periods)
         if asked > last + 1:
             raise Refused(
                 Refusal.ORDER,
@@ -165,17 +140,17 @@ class StreamHistory:
                 "or for a new stream. Nothing was recorded or spent"
             )
 
-    def _same_period(self) -> Contribution | None:
+    def _same_period(self, period: int) -> Contribution | None:
         # In a masked round, only one of the same sites: two sums that differ by one site would
         # reveal its counts under only its own part of the noise.
-        if self._round.period not in self.periods:
+        if period not in self.periods:
             return None
-        found = self._answered(self._round.period)
+        found = self._answered(period)
         noted = Round.from_bytes(found.round, f"{self._book.path}: the round")
         if self._round.terms.masked and noted.sites != self._round.sites:
             raise Refused(
                 Refusal.SITES,
-                f"period {self._round.period} was answered in a round with {noted.names}, and "
+                f"period {period} was answered in a round with {noted.names}, and "
                 f"this one has {self._round.names}, or other keys: two sums of one period that "
                 "differ by a site would reveal its counts. Ask the coordinator for a round of "
                 "the same sites (hushtable round next --again). Nothing was recorded or spent",
@@ -297,7 +272,7 @@ class Reply:
         return self.past.answer
 
     def _strangers(self) -> list[tuple[Role, Card]]:
-        return self.policy.strangers(self.round, self.keys.card, known_cards(self.book))
+        return self.policy.strangers(self.round, self.keys.card, self.book.known)
 
     def _check_cost(self) -> float:
         if self.earlier is not None or self.past.paid:
@@ -379,8 +354,14 @@ class Reply:
         if self.plan.horizon is not None and self.policy.persons == "column" and not nobody:
             check_registered(sketch.persons)
         check_counts(sketch, terms.mechanism, terms.rows_per_person)
-        if self._attended and self.earlier is None:
-            check_attended(sketch, outside_too)
+        odd = [name for name, rows in sketch.outside().items() if 2 * rows > sketch.n_rows]
+        if odd and self._attended and self.earlier is None and not outside_too:
+            raise DataError(
+                "most rows lie outside the round's range, or its categories, in "
+                f"{', '.join(map(repr, odd[:3]))}: the rows may have another unit than the round, "
+                "or other category names. Nothing was recorded or spent. Correct the file, or give "
+                "--outside-too if the rows are as they should be"
+            )
         return sketch.counts
 
     def answer(

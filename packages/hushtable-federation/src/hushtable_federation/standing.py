@@ -8,7 +8,7 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card
 from hushtable_federation.policy import Role, load_policy
 from hushtable_federation.refusals import Refusal, Refused
-from hushtable_federation.reply import Reply, known_cards
+from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
 from hushtable_federation.submission import cost
@@ -73,7 +73,7 @@ class Standing:
         stated = policy.independent or bool(site.settings.reads.get("independent"))
         # The approval is checked when the site answers the round.
         with site.book() as book:
-            pins = policy.pins(known_cards(book))
+            pins = policy.pins(book.known)
             found = cls(known_words(asked, site.card, pins), officer=policy.officer)
             if query:
                 found.words.append(f"The rows are the result of this query: {query}")

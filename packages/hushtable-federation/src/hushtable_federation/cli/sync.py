@@ -33,7 +33,7 @@ from hushtable_federation.folder.mailbox import Store, is_private
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.site import Statement
-from hushtable_federation.reply import Reply, known_cards
+from hushtable_federation.reply import Reply
 from hushtable_federation.reports import VisitReport
 from hushtable_federation.settings import SiteSettings, site_files
 from hushtable_federation.site import Attendant, Site, SiteRows
@@ -139,7 +139,7 @@ class Screen(Attendant):
         if not self.attended:
             return
         if not self._quiet:
-            pins = reply.policy.pins(known_cards(reply.book))
+            pins = reply.policy.pins(reply.book.known)
             here = known_words(reply.round, reply.keys.card, pins)
             show(
                 *round_blocks(reply.round, here, reply.beside_cost),
