@@ -16,13 +16,7 @@ from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import Spent, split_history
 from hushtable.privacy.ledger import Share
 from hushtable_federation.book.book import ALL_ROWS, Book
-from hushtable_federation.book.digests import (
-    NOBODY,
-    Period,
-    PersonsSeen,
-    RowDigests,
-    check_registered,
-)
+from hushtable_federation.book.digests import Period, Recognised, check_registered
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.policy import CONFIRMED, Approval, Policy, Role, check_officer
@@ -369,9 +363,8 @@ class Reply:
         counts: NDArray[np.int64],
         masks: NDArray[np.uint64] | None,
         *,
-        rows: RowDigests | None = None,
+        people: Recognised | None = None,
         new_people: bool = False,
-        persons: PersonsSeen = NOBODY,
     ) -> Contribution:
         """Draw the noise, sign, and record the answer in the book; or return the recorded one.
 
@@ -384,13 +377,12 @@ class Reply:
             As `counted` returned them.
         masks : ndarray of shape (n_cells,), uint64, or None
             The masks of the counts, in a masked round.
-        rows : RowDigests, optional
-            Digests by which the book recognises the rows under another name.
+        people : Recognised, optional
+            Digests by which the book recognises the rows and persons under another name.
         new_people : bool
             Whether the rows are about different people, although the book seems to know them.
-        persons : PersonsSeen
-            Digests by which the book recognises the persons, whatever their rows are.
         """
+        people = people or Recognised()
         if self.earlier is not None:
             return self._again(self.earlier, masks)
         self.check_known()
@@ -401,25 +393,24 @@ class Reply:
             # Another process may have answered in the meantime.
             self.past.check_still()
             self._check_cost()
-            if persons.register is not None:
-                self.book.check_register(persons.register, self.barred())
+            if people.register is not None:
+                self.book.check_register(people.register, self.barred())
             # The first step checked this, too; since then, another installation of this site may
             # have answered about the same rows.
-            for some in (rows, persons.sample):
-                if some is not None:
-                    self.book.check_people(self.data_set, some, new_people)
+            for sample in people.samples:
+                self.book.check_people(self.data_set, sample, new_people)
             share, spent = self.past.paid or charged(
                 self.round, release, self.book.spent(self.data_set)
             )
             about = self.round.round_id, self.round.title, self.data_set, self.at
             noised = Contribution(
                 *about, counts, sent, share, spent, self.round.content,
-                stream=self.round.stream, period=self.round.period, register=persons.register,
+                stream=self.round.stream, period=self.round.period, register=people.register,
             )  # fmt: skip
             if self.policy.digest:
                 self.book.note_policy(self.policy.digest)
             sealed = noised.sealed(self.round, self.keys, masks)
-            return self.book.record(sealed, rows, new_people, persons.sample)
+            return self.book.record(sealed, people.samples, new_people)
 
     def _again(self, earlier: Contribution, masks: NDArray[np.uint64] | None) -> Contribution:
         # The counts of an answer to another round about the same period are sent under other masks,

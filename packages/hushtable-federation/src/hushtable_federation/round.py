@@ -33,8 +33,6 @@ from hushtable_federation.terms import (
     Terms,
 )
 
-__all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
-
 #: Types of its entries; coordinator, sites, terms and times are checked where they are built.
 _ENTRIES = {
     "title": str, "opened": str, "deadline": str, "coordinator": object, "sites": list[object],

@@ -411,9 +411,8 @@ class Book:
     def record(
         self,
         given: Contribution,
-        rows: RowDigests | None = None,
+        samples: Sequence[RowDigests] = (),
         new_people: bool = False,
-        persons: RowDigests | None = None,
     ) -> Contribution:
         """Record a contribution before it is sent; return the one that holds from now on.
 
@@ -424,13 +423,11 @@ class Book:
         ----------
         given : Contribution
             The contribution to send.
-        rows : RowDigests, optional
-            Digests of the rows, made by `digester`; `check_people` checks them first.
+        samples : sequence of RowDigests
+            Of the rows and persons (`Recognised.samples`); `check_people` checks them first.
         new_people : bool
             Whether a person states that these rows are about different people than all other data
             sets. The book records that, and which data set they resemble.
-        persons : RowDigests, optional
-            Digests of the persons, made by ``of_persons``; checked like the rows.
 
         Raises
         ------
@@ -445,10 +442,10 @@ class Book:
                 return earlier
             if given.spent not in self.spent(given.data_set):  # for a stream, paid once
                 self.check_cap(given.data_set, given.spent)
-            for some in (one for one in (rows, persons) if one is not None):
-                like = self.same_people(given.data_set, some)
+            for sample in samples:
+                like = self.same_people(given.data_set, sample)
                 content = {"data_set": given.data_set, "new_people": new_people, "like": like}
-                self._note("rows", content, {"rows": some.to_bytes()})
+                self._note("rows", content, {"rows": sample.to_bytes()})
             self._note("answer", *given.noted())
         return given
 
