@@ -199,11 +199,17 @@ def test_a_file_keeps_it_for_its_owner_alone(tmp_path, home, fahrenheit):
     assert repr(home).startswith("HomeModel(600 rows here, about 6,000 elsewhere")
 
 
-@pytest.mark.parametrize("command", ["merge", "release", "export", "drift", "report", "plan ranks"])
+@pytest.mark.parametrize(
+    "command", ["merge", "release", "export", "drift", "report", "plan ranks", "learn"]
+)
 def test_no_other_command_takes_it(tmp_path, home, capsys, command):
     path = tmp_path / "home.hush"
     home.save(path)
-    more = {"merge": [str(path)], "release": ["--epsilon", "1"], "drift": [str(path)]}
+    (tmp_path / "v.csv").write_text("temperature,pulse,ward,verdict\n37,70,renal,fine\n")
+    more = {
+        "merge": [str(path)], "release": ["--epsilon", "1"], "drift": [str(path)],
+        "learn": [str(tmp_path / "v.csv")],
+    }  # fmt: skip
     code = main(
         [*command.split(), str(path), *more.get(command, []), "-o", str(tmp_path / "o.onnx")]
     )
@@ -246,51 +252,6 @@ def test_score_writes_both(tmp_path, home, fahrenheit, capsys):
     assert main(["score", rows, "--model", model, "--count", "5", "-o", out]) == 2
     assert "a home model has two scores" in capsys.readouterr().err
     assert main(["score", rows, "--model", model, "-o", str(tmp_path / "out.xlsx")]) == 2
-
-
-def test_verdicts_choose_the_ranking(tmp_path, others, marginals, fahrenheit, capsys):
-    """Where people say that what is common here is fine, it does not come first any more."""
-    home = HomeModel.fit(fahrenheit, others, marginals=marginals, random_state=0)
-    assert home.weight == 1.0
-    rows = fahrenheit.copy()
-    rows.loc[590:, "pulse"] = 190
-    judged = rows.iloc[[*range(20), *range(590, 600)]]
-    y = np.repeat([0, 1], [20, 10])
-    own = home.learn(judged, y)
-    assert own.weight == 0.0
-    assert own.own.words == "by the site's own rows"
-    again = home.learn(judged, 1 - y)  # the fault is what was looked for
-    assert again.own.words in (
-        "by the others' counts alone",
-        "by the site's own rows; rows rare only elsewhere have weight 1.00",
-    )
-    for scores in (own.scores(rows).score, again.scores(rows).score):
-        assert np.isfinite(scores).all()
-    path, model, table = (str(tmp_path / name) for name in ("l.hush", "h.hush", "judged.csv"))
-    own.save(path)
-    np.testing.assert_array_equal(load(path).scores(rows).score, own.scores(rows).score)
-    home.save(model)
-    judged.assign(verdict=np.where(y == 1, "outlier", "fine")).to_csv(table, index=False)
-    assert main(["learn", model, table, "-o", path]) == 0
-    assert "Chose the ranking by 30 verdicts: by the site's own rows." in capsys.readouterr().out
-    np.testing.assert_array_equal(load(path).scores(rows).score, own.scores(rows).score)
-    named = pd.DataFrame({"row": judged.index, "verdict": y})
-    named.to_csv(table, index=False)
-    rows.to_csv(tmp_path / "rows.csv", index=False)
-    assert main(["learn", model, table, "--rows", str(tmp_path / "rows.csv"), "-o", path]) == 0
-    assert load(path).weight == 0.0
-    assert main(["learn", model, table, "--forget", "-o", path]) == 2
-    for rows_of, words in (([0, "x"], "row 'x'"), ([7, 7], "contradictory verdicts on row 7")):
-        pd.DataFrame({"row": rows_of, "verdict": [0, 1]}).to_csv(table, index=False)
-        assert main(["learn", model, table, "--rows", str(tmp_path / "rows.csv"), "-o", path]) == 1
-        assert words in capsys.readouterr().err
-    judged.to_csv(table, index=False)
-    assert main(["learn", model, table, "-o", path]) == 1
-    assert "has no column 'verdict'" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="2 outliers and 20 fine rows: a home model"):
-        home.learn(judged[:22], y[:22])
-    with pytest.raises(DataError, match="30 rows and 29 verdicts"):
-        home.learn(judged, y[:29])
 
 
 def test_a_page_about_it(tmp_path, home, fahrenheit, capsys):

@@ -11,16 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import files
-from hushtable.cli.learn import read_texts, read_verdicts, verdicts_by_number
 from hushtable.cli.output import Target, shown, size
 from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph, TextTable
 from hushtable.cli.rows import Rows
 from hushtable.cli.tables import SCORES, write_scores, write_table
 from hushtable.data.columns import as_column, texts_column
-from hushtable.data.readers import as_reader
-from hushtable.errors import DataError, UsageError
+from hushtable.errors import UsageError
 from hushtable.language import numerals
-from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.progress import watched
 from hushtable.report.page import check_extra, html
 from hushtable.report.rows import RowsToShow
@@ -35,10 +32,9 @@ _SHOWN = 5
 def _refuse(no_use: Any) -> None:
     if no_use:
         raise UsageError(
-            "a home model has two scores, classifies rows instead of using a threshold, and "
-            "learns from one file of verdicts: leave --contamination, --count, --threshold, "
-            "--ranks, --explain, --parts, --only-counted, --forget, --verdicts-only, and --id of "
-            "verdicts out"
+            "a home model has two scores, and classifies rows instead of using a threshold: leave "
+            "--contamination, --count, --threshold, --ranks, --explain, --parts and "
+            "--only-counted out"
         )
 
 
@@ -200,36 +196,6 @@ def _meanings(home: HomeModel) -> dict[str, str]:
             weight=numerals(f"{home.weight:.2f}"),
         ),
     }
-
-
-def learn_home(model: Path, path: Path, rows: Rows, target: Target, no_use: Any) -> CommandResult:
-    """Write the home model whose ranking best separates the judged rows."""
-    _refuse(no_use)
-    home = files.read(model).build(HomeModel.from_file)
-    schema, file = home.elsewhere.plan.schema, as_reader(str(path))
-    rows = replace(rows, reading=home.here.reading_, data=rows.data or str(path))
-    own_columns = rows.data == str(path)
-    for name in (VERDICT,) if own_columns else (VERDICT, "row"):
-        if name not in (file.names or ()):
-            raise DataError(
-                f"{path} has no column {name!r}: its columns are {list(file.names or ())}; it "
-                f"needs verdicts ({OUTLIER} or {FINE}), and with --rows the numbers of the rows"
-            )
-    y = read_verdicts(path, read_texts(file, VERDICT))
-    if own_columns:
-        reader = rows.open(schema, [VERDICT])
-    else:
-        said = verdicts_by_number(path, read_texts(file, "row"), y)
-        numbers = sorted(said)
-        y = [said[number] for number in numbers]
-        reader = rows.open(schema).repeatable().take(np.array(numbers, np.int64))
-    learned_model = home.learn(reader, y)
-    with target.writing():
-        learned_model.save(target.path)
-    way = learned_model.own.words
-    facts = {"command": "learn", "model": str(target.path), "verdicts": len(y), "ranking": way}
-    words = [f"Chose the ranking by {len(y):,} verdicts: {way}.", f"Wrote {target}."]
-    return CommandResult(facts, words)
 
 
 def _blocks(scored: _Scored, target: Target) -> list[Block]:
