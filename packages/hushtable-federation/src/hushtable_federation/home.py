@@ -26,7 +26,7 @@ from hushtable.data.readers import Reader
 from hushtable.data.typed import open_rows
 from hushtable.detectors.hushtable import HushTable
 from hushtable.display import Displayed, View
-from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.errors import DataError, PlanError
 from hushtable.language import N_
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan

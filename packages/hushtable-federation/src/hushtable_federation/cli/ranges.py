@@ -228,10 +228,9 @@ def _blocks(found: _RangesFound) -> list[Block]:
             "\nIn parentheses: the 95% interval of the quantile, given the noise.",
         ]
     if lacking := found.lacking:
-        lines = [[shown(one.feature.name), f"{one.values:,}", f"{one.needed:,}"] for one in lacking]
         blocks += [
             "\nLeft out, because these columns have too few values for a range:\n",
-            TextTable(["column", "values, about", "needed"], lines, left=1),
+            _lacking_table(lacking),
             "\nQuantiles nearer to the middle need fewer values (--quantiles 0.025,0.975).",
         ]
     lines = []
@@ -246,7 +245,10 @@ def _blocks(found: _RangesFound) -> list[Block]:
     for name, counts in category_counts(found.result).items():
         words = ", ".join(f"{category} {n:,}" for category, n in counts.items())
         blocks.append(Paragraph([f"{shown(name)}: {shown(words)} (each +/- {noise})."]))
-    return blocks + (_own_blocks(found) if found.own else [])
+    if found.own:
+        blocks += ["\nDry run: own values beyond the limits.\n", *_dry_run_blocks(found)]
+        blocks.append(Paragraph([_EXACT]))
+    return blocks
 
 
 def _statistics(one: ValueHistogram) -> dict[str, Any]:
@@ -263,25 +265,6 @@ def _limit_words(limit: RangeLimit) -> str:
     return f"{limit.value:.10g} ({low:.10g} to {high:.10g})"
 
 
-def _own_blocks(found: _RangesFound) -> list[Block]:
-    headers, rows = _dry_run(found)
-    failing = found.failing()
-    words = [
-        f"{len(failing) or 'None'} of {len(rows)} would fail. A column fails if more than "
-        f"{found.tolerated:g}% of its values lie beyond a limit."
-    ]
-    if others := found.failing("others"):
-        words.append(
-            f"By the limits of the other sites alone, {len(others)} would fail: "
-            f"{', '.join(others)}. An error at this site moves the common limits, but not these."
-        )
-    return [
-        "\nDry run: own values beyond the limits.\n",
-        TextTable(headers, [[shown(cell) for cell in row] for row in rows], left=2),
-        Paragraph([*words, _EXACT]),
-    ]
-
-
 def _dry_run(found: _RangesFound) -> tuple[list[str], list[list[str]]]:
     headers = [_("column"), _("verdict"), _("% below"), _("% above"), _("values")]
     with_others = any("others" in one.beyond for one in found.own)
@@ -294,7 +277,7 @@ def _dry_run(found: _RangesFound) -> tuple[list[str], list[list[str]]]:
     lines = []
     for one in sorted(found.own, key=fails, reverse=True):
         if one.beyond:
-            line = [one.feature.name, *_verdict(one, "all", found.tolerated)]
+            line = [shown(one.feature.name), *_verdict(one, "all", found.tolerated)]
             line.append(numerals(f"{one.n:,}"))
             lines.append(line + (_verdict(one, "others", found.tolerated) if with_others else []))
     return headers, lines
@@ -338,14 +321,9 @@ def _page(found: _RangesFound) -> Page:
         sections.append(Section("own", _("This site's own values"), _dry_run_blocks(found)))
     sections.append(Section("ranges", _("Ranges"), _range_blocks(found)))
     if lacking := found.lacking:
-        rows = [
-            [one.feature.name, numerals(f"{one.values:,}"), numerals(f"{one.needed:,}")]
-            for one in lacking
-        ]
-        title = _("Columns without a range")
         words = _("These columns have too few values for the noise that protects people.")
-        table = TextTable([_("column"), _("values, about"), _("needed")], rows, 1, title)
-        sections.append(Section("lacking", title, [words, table]))
+        blocks: list[PageBlock] = [words, _lacking_table(lacking)]
+        sections.append(Section("lacking", _("Columns without a range"), blocks))
     below, above = (percents(f"{round(100.0 * x, 9):g}") for x in (low, 1.0 - high))
     meanings = {
         _("limits"): _(
@@ -378,6 +356,15 @@ def _page(found: _RangesFound) -> Page:
     )
 
 
+def _lacking_table(lacking: list[PlausibleRange]) -> TextTable:
+    rows = [
+        [shown(one.feature.name), numerals(f"{one.values:,}"), numerals(f"{one.needed:,}")]
+        for one in lacking
+    ]
+    headers = [_("column"), _("values, about"), _("needed")]
+    return TextTable(headers, rows, 1, _("Columns without a range"))
+
+
 def _dry_run_blocks(found: _RangesFound) -> list[Block]:
     headers, rows = _dry_run(found)
     failing, others = found.failing(), found.failing("others")
@@ -388,14 +375,14 @@ def _dry_run_blocks(found: _RangesFound) -> list[Block]:
                 "%(k)s of %(n)s measurements have too many values beyond a limit: %(names)s.",
                 k=len(failing),
                 n=len(rows),
-                names=", ".join(failing),
+                names=shown(", ".join(failing)),
             )
         ]
     if others:
         words.append(
             _(
                 "By the limits of the other sites alone, the following measurements do: %(names)s.",
-                names=", ".join(others),
+                names=shown(", ".join(others)),
             )
         )
     checks = [
