@@ -309,7 +309,7 @@ class Period(NamedTuple):
 
 
 class Recognised(NamedTuple):
-    """What the book recognises the people of an answer by, whatever their rows are called.
+    """Digests that the book recognises the people of an answer by, whatever the rows are called.
 
     Samples of the rows and of the persons, and the register of all persons; each is None if there
     are no rows, or no column identifies persons.
