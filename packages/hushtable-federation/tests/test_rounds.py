@@ -772,9 +772,9 @@ def test_what_an_officer_signs_is_in_plain_words(consortium, adjacency, suspects
     assert "up to 2" in bound
     for word in ("e^", "k_min", "home model", "gain", adjacency):
         assert word not in " ".join([*sentences, *lines.values()])
-    opened = " ".join(round_.terms.sentences(round_.site_scale, 3, 3))
-    assert "all that is left" not in opened
-    assert "is the total for one person" in opened
+    assert lines["Noise"].endswith("per site, under masks")
+    leaky = round_lines(those.open(plan=plan, adjacency=adjacency, colluders=1))
+    assert leaky["Noise"].endswith("under masks, and enough even if 1 site reveals its part")
 
 
 def test_a_repeat_is_charged_and_names_the_round_that_had_no_result(consortium):
