@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -123,10 +123,6 @@ class Policy:
         for words, holds in contradictions.items():
             if holds:
                 raise PlanError(f"the policy contradicts itself: {words}")
-
-    def without_officer(self) -> "Policy":
-        """Return the policy that holds after the officer has signed."""
-        return replace(self, officer="")
 
     # --- who is known -----------------------------------------------------------------------
 

@@ -85,7 +85,7 @@ class Standing:
             try:
                 if query and not stated:
                     raise Refused(Refusal.POLICY, _NOT_STATED)
-                reply = site.reply(asked, book, policy=policy.without_officer())
+                reply = site.reply(asked, book, policy=replace(policy, officer=""))
                 reply.check_persons(site.settings.person is not None)
                 found.epsilon, found.beside_cost = reply.epsilon, reply.beside_cost
                 found.further = _further(book, reply)
