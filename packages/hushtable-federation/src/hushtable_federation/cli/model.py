@@ -11,10 +11,10 @@ from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.counts.base import Noised
 from hushtable.counts.release import LocalModel
 from hushtable.describe.content import signed_by
-from hushtable.errors import RoundError, UsageError
+from hushtable.errors import UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import shown_time
-from hushtable_federation.comparison import Comparison
+from hushtable_federation.comparison import Comparison, parts_in
 from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
 
@@ -76,12 +76,7 @@ def model(
     if site is not None:
         return _home(target, Site.open(site), read, marginals)
     with Book.open(str(book)) as notes:
-        shares = {share.release for share in read.ledger.shares}
-        answer = next((one for one in notes.answers() if one.share.release in shares), None)
-        if answer is None:
-            raise RoundError(
-                f"{notes.site!r} has no part in this result: its book holds no answer to that round"
-            )
+        answer = parts_in(read, notes)[0]
         at = None if read.seal is None else notes.verified(read.seal.digest)
     made = LocalModel.of(read, answer.share.release, answer.sent, answer.counts)
     target.save(made)
