@@ -158,21 +158,6 @@ def test_visits_are_as_many_as_the_docs_state(folder, clock, play, row, without)
     assert (max(needed.values()), lead) == (int(of_site), int(of_lead))
 
 
-def test_who_comes_after_the_keys_are_decided_spends_nothing(folder, clock):
-    here = folder(4, least=3)
-    here.sites("s03")
-    assert here.visit().waits_for == ["s03"]
-    clock.at = HALF
-    assert here.visit().posted == ["ask-shares"] * 3
-    visit = here.site("s03")
-    assert visit.state == "left-out"
-    assert "s03: not in the sum." in visit.words
-    assert unspent(here, "s03")
-    finish(here, "s03")
-    assert here.check().sites == ["s00", "s01", "s02"]
-    assert "without this one" in " ".join(here.site("s03").words)
-
-
 def test_away_after_masking(folder):
     here = folder(5, least=3)
     here.counted()
@@ -232,18 +217,6 @@ def test_a_coordinator_that_is_a_site(consortium, clock):
 # --- amendments ---------------------------------------------------------------------------------
 
 
-def test_more_time(folder, clock):
-    here = folder(3)
-    here.site("s00"), here.site("s01")
-    clock.at = LATE
-    assert here.visit().state == "over"
-    here.posts().amend(here.lead, deadline=LATE + timedelta(days=2), why="server down")
-    assert here.visit().waits_for == ["s02"]
-    finish(here)
-    assert here.check().sites == ["s00", "s01", "s02"]
-    assert len(here.names("amend")) == 1
-
-
 @pytest.mark.parametrize("answered", [False, True])
 def test_dropped(folder, answered):
     """Also after it answered, as of a card that is revoked in the middle."""
@@ -290,15 +263,6 @@ def decided(folder, clock):
     clock.at = LATE
     here.visit()
     return here
-
-
-@pytest.mark.parametrize("how", [{"drop": ("s00",)}, {"deadline": LATE + timedelta(days=3)}])
-def test_nothing_is_amended_once_the_list_is_decided(folder, clock, how):
-    here = decided(folder, clock)
-    with pytest.raises(RoundError, match="already decided which sites are in the sum"):
-        here.posts().amend(here.lead, **how)
-    finish(here, "s03")
-    assert here.check().sites == ["s00", "s01", "s02"]
 
 
 @pytest.mark.parametrize("why", ["clock", "amendment"])

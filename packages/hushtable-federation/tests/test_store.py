@@ -7,7 +7,6 @@ import socket
 import stat
 import sys
 import threading
-import time
 import types
 import uuid
 from collections import namedtuple
@@ -603,18 +602,6 @@ def test_it_does_not_open_what_it_lists(here, monkeypatch):
 
 def refuse(error):
     raise error
-
-
-@pytest.mark.serial
-@pytest.mark.slow
-def test_a_folder_with_200_000_foreign_files(here, tmp_path):
-    for k in range(200_000):
-        os.close(os.open(tmp_path / f"{k:032x}.hush", os.O_CREAT | os.O_WRONLY))
-    here.add(NAME, CONTENT)
-    start = time.process_time()
-    assert here.names() == [NAME]
-    taken = time.process_time() - start
-    assert taken < 5, f"{taken:.1f} s: .2 s where it was measured"
 
 
 # --- far away -----------------------------------------------------------------------------------
