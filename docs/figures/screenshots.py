@@ -2,7 +2,7 @@
 
     python docs/figures/screenshots.py        writes docs/figures/*.png and docs/_static/card.png
 
-Needs Chromium. The reports are those of the demo, and of the orders of docs/tutorials/one-table.md.
+Needs Chromium. The report is that of the orders of docs/tutorials/one-table.md.
 """
 
 import io
@@ -31,19 +31,18 @@ p {{ color: #a9b4bf; font-size: 40px; line-height: 1.35; margin: 0; }}
 <p>Find outliers together,<br>and pool no row.</p></div></html>"""
 
 
-def reports(folder: Path) -> tuple[Path, Path]:
-    """Write the demo's report, and that of the orders with ids and values."""
+def report(folder: Path) -> Path:
+    """Write the report of the orders, with ids and values."""
     page = (ROOT / "docs/tutorials/one-table.md").read_text("utf-8")
     orders = next(b for b in re.findall(r"```python\n(.*?)```", page, re.S) if "orders.csv" in b)
     subprocess.run([sys.executable, "-c", orders], cwd=folder, check=True)
     for line in (
-        "demo --report demo.html",
         "fit orders.csv --drop order --seed 0 -o model.hush",
         "report model.hush orders.csv --drop order --rows 5 --id order --values -o orders.html",
     ):
         command = [sys.executable, "-m", "hushtable.cli", *line.split()]
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    return folder / "demo.html", folder / "orders.html"
+    return folder / "orders.html"
 
 
 def save(png: bytes, path: Path) -> None:
@@ -57,10 +56,10 @@ def main() -> None:
         sys.exit("no Chromium here: apt-get install chromium")
     with TemporaryDirectory() as name, Chromium(Path(name) / "profile") as browser:
         folder = Path(name)
-        demo, orders = reports(folder)
+        orders = report(folder)
         for dark in (False, True):
             kind = "-dark" if dark else ""
-            browser.show(demo, 985, dark=dark)
+            browser.show(orders, 985, dark=dark)
             save(browser.picture(height=940), HERE / f"report{kind}.png")
             browser.show(orders, 390, dark=dark)
             of_row = browser.picture("#row-2", margin=8)

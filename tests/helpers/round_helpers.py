@@ -10,7 +10,7 @@ import numpy as np
 
 from hushtable import Feature, Plan, Schema, Sketch, files
 from hushtable_federation.book.book import Book
-from hushtable_federation.book.digests import PersonsSeen
+from hushtable_federation.book.digests import Recognised
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.secure_sum import SecureSum
@@ -229,13 +229,13 @@ class Hand:
         return ask(self.round, "unmask", self.lead, body)
 
 
-def send(reply, sketch, **options):
+def send(reply, sketch, rows=None, **options):
     """Record what a checked reply sends of a sketch, as both kinds of rounds do; return it."""
     masks = None
     if reply.round.terms.masked:
         masks = np.zeros(reply.round.plan.family.n_cells, np.uint64)
-    persons = PersonsSeen.of(sketch.persons)
-    return reply.answer(reply.counted(sketch), masks, persons=persons, **options).content
+    people = Recognised.of(rows, sketch.persons)
+    return reply.answer(reply.counted(sketch), masks, people=people, **options).content
 
 
 def agent(site):

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Sketch
+from hushtable.data.readers import as_reader
 from hushtable.errors import PrivacyError
 from hushtable_federation.clock import now
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
 from hushtable_federation.protocol.messages import Message, ask
 from hushtable_federation.refusals import Refusal, Refused
-from person_helpers import PLAN, counted, names, reply_of, table
+from person_helpers import COLUMN, PLAN, counted, names, reply_of, table
 from round_helpers import UNATTENDED, send
 
 
@@ -95,6 +96,27 @@ def test_a_few_people_are_known_if_they_are_all_the_same(those):
     answered(those, names(1, 20), "other", 1)
     with pytest.raises(PrivacyError, match="seem to be those"):
         answered(those, names(0, 20) * 2, "third", 2)
+
+
+@pytest.mark.parametrize("again", ["other pseudonyms", "no column"])
+def test_rows_are_known_again_if_their_persons_have_other_names_or_none(those, again):
+    """Digests of rows are needed beside those of persons, whose names can change."""
+
+    def given(title, persons, data_set, policy=COLUMN):
+        reply = reply_of(those, those.open(title=title), policy=policy, data_set=data_set)
+        rows = table(persons)  # the same values each time
+        digester = reply.book.digester(reply.plan.schema)
+        for _ in digester.watch(as_reader(rows.drop_columns(["patient"]))).read():
+            pass
+        by_column = policy is COLUMN
+        sketch = counted(reply, rows) if by_column else Sketch.from_data(reply.plan, rows)
+        return send(reply, sketch, rows=digester.digests())
+
+    given("first", names(0, 400), "all rows")
+    policy = COLUMN if again == "other pseudonyms" else Policy(persons=1)
+    with pytest.raises(PrivacyError, match="seem to be those of 'all rows'"):
+        given("second", names(9_000, 9_400), "renamed", policy)
+    assert those.sites["s00"].book.data_sets() == ["all rows"]
 
 
 def test_no_rows_are_nobody_and_answer_like_any(those):

@@ -114,27 +114,26 @@ def test_a_public_number_of_rows_is_named_as_unprotected():
     assert draft["unprotected_quantities"].startswith("The number of rows")
 
 
-def test_sites_and_earlier_releases_are_told():
-    two, later = (entry(MERGED[kind]()) for kind in ("two sites", "with an earlier one"))
-    assert two["deployment"]["deployment_model"]["model_name"] == "Federated"
-    assert "for a person at all 2 of them" in two["deployment"]["accounting"]["composition"]
-    alone = two["deployment"]["deployment_model"]["release_type_details"]
-    assert "names no earlier release" in alone
-    model = later["deployment"]["deployment_model"]
-    assert (model["model_name"], model["release_type"]) == ("Central", "Many releases")
-    assert "earlier releases on the same rows: hushtable" in model["release_type_details"]
+#: By kind of release, what the draft states of it.
+STATED = {
+    "two sites": ("Federated", "One release", "for one at 2 sites the factor is"),
+    "shared noise": ("Federated", "One release", "2 sites share the noise"),
+    "two cohorts": ("Federated", "One release", "2 rounds about different people are merged"),
+    "with an earlier one": ("Central", "Many releases", "earlier releases on the same rows (hush"),
+    "ranges that were paid for": ("Central", "Many releases", "releases on the same rows (ranges "),
+}
 
 
-def test_shared_noise_and_paid_ranges_are_told():
-    shared = entry(pooled())["deployment"]["deployment_model"]
-    assert shared["model_name"] == "Federated"
-    assert shared["model_name_details"].startswith("2 sites share the noise")
-    cohorts = entry(MERGED["two cohorts"]())["deployment"]["deployment_model"]
-    assert cohorts["model_name_details"].startswith("Releases about different people are summed")
-    paid = entry(of_ranges_that_were_paid_for())["deployment"]
-    assert "through earlier private releases" in paid["dp_variant"]["data_domain"]
-    assert "ranges " in paid["accounting"]["composition"]
-    assert paid["deployment_model"]["release_type"] == "Many releases"
+@pytest.mark.parametrize("kind", STATED)
+def test_the_draft_states_what_the_ledger_does(kind):
+    deployment = entry(MERGED[kind]())["deployment"]
+    model = deployment["deployment_model"]
+    *names, words = STATED[kind]
+    assert [model["model_name"], model["release_type"]] == names
+    assert words in model["model_name_details"]
+    assert words in deployment["accounting"]["composition"]
+    paid = "through earlier private releases" in deployment["dp_variant"]["data_domain"]
+    assert paid == (kind == "ranges that were paid for")
 
 
 def test_the_registry_says_that_all_periods_are_paid():
@@ -143,17 +142,10 @@ def test_the_registry_says_that_all_periods_are_paid():
     increments = [site.release(Sketch.zero(plan)) for _ in range(3)]
     deployment = entry(decoded(increments, window=2))["deployment"]
     loss, model = deployment["privacy_loss"], deployment["deployment_model"]
-    assert loss["privacy_unit"] == "One person, with at most one record in each of 2 periods"
+    assert loss["privacy_unit"] == "One person, with at most 1 record in each of 2 periods"
     assert model["data_source_type"] == "Dynamic"
     assert model["release_type"] == "Many releases"
-    assert (
-        "in each of 6 periods, and the totals are those of all of them"
-        in (model["release_type_details"])
-    )
-    assert (
-        "All cells of all tables in all periods are one vector"
-        in (deployment["accounting"]["composition"])
-    )
+    assert "the files of all 6 periods show together" in deployment["accounting"]["composition"]
 
 
 def test_nothing_of_rows_and_no_name_of_a_column_is_in_it():

@@ -24,7 +24,7 @@ from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.reply import Reply
-from hushtable_federation.result import Collection, implausible
+from hushtable_federation.result import implausible
 from hushtable_federation.round import Round
 from round_helpers import DEADLINE, SCHEMA, T0, clock_at, send
 
@@ -203,23 +203,17 @@ def test_a_second_round_costs_the_total_of_its_plan(consortium, masked):
     assert np.isfinite(Scorer(result).score(those.sites["s00"].X)).all()
 
 
-def test_rounds_about_the_same_rows_add_up_in_the_ledger(consortium):
-    those = consortium(2)
-    first, second = those.open(epsilon=0.5), those.open(epsilon=0.5, title="again")
-    submissions(those, first)
-    result = those.result(second)
-    assert [len(share.earlier) for share in result.ledger.shares] == [1, 1]
-    assert result.ledger.epsilon > 0.6
-    assert those.sites["s00"].book.total("all rows") == pytest.approx(result.ledger.epsilon)
-
-
-def test_tables_named_as_what_the_plan_was_drawn_from_still_count(consortium):
+@pytest.mark.parametrize("named", [False, True])
+def test_rounds_about_the_same_rows_add_up_in_the_ledger(consortium, named):
+    """Also if the second names the first as what its plan was drawn from."""
     those = consortium(2)
     first = those.open(epsilon=0.5)
     submissions(those, first)
-    second = those.open(epsilon=0.5, title="again", previous=[first.round_id])
-    result = those.result(second)
+    previous = [first.round_id] if named else []
+    result = those.result(those.open(epsilon=0.5, title="again", previous=previous))
     assert [len(share.earlier) for share in result.ledger.shares] == [1, 1]
+    assert result.ledger.epsilon > 0.6
+    assert those.sites["s00"].book.total("all rows") == pytest.approx(result.ledger.epsilon)
 
 
 # --- the local model --------------------------------------------------------------------------
@@ -320,6 +314,8 @@ def test_a_round_that_was_edited(consortium):
     plan = files.pack("plan", *those.plan.entries())
     with pytest.raises(FileError, match="holds a plan"):
         Round.from_bytes(plan, "round.hush")
+    with pytest.raises(FileError, match="not one of hushtable"):
+        Round.from_bytes(safetensors.numpy.save({"x": np.zeros(3)}), "round.hush")
 
 
 def test_a_k_min_that_does_not_fit(consortium):
@@ -461,6 +457,7 @@ def move_rows(entries, arrays):
 
 FAULTS = {
     "empty": (lambda those, good: b"", "the file is empty"),
+    "no file of ours": (lambda those, good: b"hello", "not a .hush file|truncated|damaged"),
     "truncated": (lambda those, good: good[: len(good) // 2], "truncated"),
     "bit flip": (lambda those, good: flipped(good), "not the ones that the file was written with"),
     "not a submission": (
@@ -741,20 +738,6 @@ def test_a_round_by_file_is_read_as_it_was_opened(consortium, tmp_path):
     assert back.names == ["s00", "s01", "s02"]
 
 
-def test_safetensors_of_others_are_no_round():
-    content = safetensors.numpy.save({"x": np.zeros(3)})
-    with pytest.raises(FileError, match="not one of hushtable"):
-        Round.from_bytes(content, "round.hush")
-
-
-def test_collections_note_what_is_no_file(consortium):
-    those = consortium(2)
-    collection = Collection(those.open())
-    collection.add("x", b"hello", T0)
-    assert collection.refused[0][0] == "x"
-    assert collection.missing == ["s00", "s01"]
-
-
 @pytest.mark.parametrize(
     ("adjacency", "suspects"),
     [("add-remove", "a person is among the rows"), ("replace-one", "record has certain values")],
@@ -772,9 +755,9 @@ def test_what_an_officer_signs_is_in_plain_words(consortium, adjacency, suspects
     assert "up to 2" in bound
     for word in ("e^", "k_min", "home model", "gain", adjacency):
         assert word not in " ".join([*sentences, *lines.values()])
-    opened = " ".join(round_.terms.sentences(round_.site_scale, 3, 3))
-    assert "all that is left" not in opened
-    assert "is the total for one person" in opened
+    assert lines["Noise"].endswith("per site, under masks")
+    leaky = round_lines(those.open(plan=plan, adjacency=adjacency, colluders=1))
+    assert leaky["Noise"].endswith("under masks, and enough even if 1 site reveals its part")
 
 
 def test_a_repeat_is_charged_and_names_the_round_that_had_no_result(consortium):

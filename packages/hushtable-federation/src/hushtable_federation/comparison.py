@@ -116,7 +116,7 @@ class Comparison:
         if most_rows is not None:
             whole("most_rows", most_rows, 0)
         plan = _compared_plan(result)
-        parts = _parts(result, book)
+        parts = _parts_beside_others(result, book)
         own = np.sum([part.counts for part in parts], axis=0)
         rest = result.counts - np.sum([part.sent for part in parts], axis=0)
         mine = {part.share.release for part in parts}
@@ -229,7 +229,7 @@ def others_in(result: Noised, book: Book, purpose: Purpose = Purpose.SCORES) -> 
         If the result has another purpose.
     """
     _compared_plan(result, purpose)
-    own, *more = _parts(result, book)
+    own, *more = _parts_beside_others(result, book)
     if more:
         raise RoundError(f"{book.site!r} has {1 + len(more)} parts in this result: needs one")
     return LocalModel.of(result, own.share.release, own.sent, np.zeros_like(own.sent))
@@ -255,14 +255,20 @@ def _compared_plan(result: Noised, purpose: Purpose = Purpose.SCORES) -> Plan:
     return plan
 
 
-def _parts(result: Noised, book: Book) -> list[Contribution]:
+def parts_in(result: Noised, book: Book) -> list[Contribution]:
+    """Return the answers of a site that are in a result; raise `RoundError` if there are none."""
     shares = {share.release for share in result.ledger.shares}
     parts = [answer for answer in book.answers() if answer.share.release in shares]
     if not parts:
         raise RoundError(
             f"{book.site!r} has no part in this result: its book holds no answer to that round"
         )
-    if len(parts) == len(shares):
+    return parts
+
+
+def _parts_beside_others(result: Noised, book: Book) -> list[Contribution]:
+    parts = parts_in(result, book)
+    if len(parts) == len({share.release for share in result.ledger.shares}):
         raise RoundError(
             f"{book.site!r} is the only site in this result, so there are no others to compare "
             "with: get the result of a round with other sites"

@@ -96,6 +96,12 @@ def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
     masks = _("complete, without masks")
     if terms.masked:
         masks = _("under masks")
+    if terms.colluders:
+        masks = ngettext(
+            "under masks, and enough even if %(n)s site reveals its part",
+            "under masks, and enough even if %(n)s sites reveal their parts",
+            terms.colluders,
+        )
     cost = terms.words()
     if terms.share is not None:
         share = percents(f"{100 * terms.share:g}")

@@ -21,20 +21,17 @@ from hushtable.arguments import whole
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.release import LocalModel
-from hushtable.counts.sketch import count_here
-from hushtable.counts.verdicts import checked
 from hushtable.data.columns import texts_column
 from hushtable.data.readers import Reader
 from hushtable.data.typed import open_rows
 from hushtable.detectors.hushtable import HushTable
 from hushtable.display import Displayed, View
-from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.errors import DataError, PlanError
 from hushtable.language import N_
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import FADING, HALF_ROWS
 from hushtable.scores.usual import ELSEWHERE, Frequencies, Usual
-from hushtable_federation.columns import ColumnDifferences, column_differences
 from hushtable_federation.language import _
 
 Floats = NDArray[np.float64]
@@ -54,8 +51,8 @@ _KEPT = ("scales", "means", "beyond")
 #: Standard deviations of a normal distribution in its median absolute deviation.
 _NORMAL = 1.4826
 _KINDS = (ORDINARY, VISITOR, SYSTEMATIC, OUTLIER)
-#: Own rows that the site's own model needs at least; verdicts of each kind needed to choose.
-LEAST_ROWS, _FEW_VERDICTS = 10, 3
+#: Own rows that the site's own model needs at least.
+LEAST_ROWS = 10
 #: How rare a row is elsewhere: from a typical score (0) to the threshold (1). About exp(-2.75b)
 #: of the others' rows are at b or beyond: a seventh at .7, a fifteenth at 1. All numbers here
 #: were measured: see docs/benchmarks/accuracy.md.
@@ -190,26 +187,10 @@ class OwnRows:
     def score(self, here: Floats, elsewhere: Floats, beyond: Floats) -> Floats:
         """Return the single ranking by both scores; low is abnormal."""
         mean = self.mean(here, elsewhere)
-        if self.part == 1.0:  # ranked by the others alone, whose quantiles are not kept
+        if self.part == 1.0:  # by verdicts on an earlier version's model; no quantiles are kept
             return -mean
         rare = _rarity(self.means, mean)
         return -(np.maximum(rare, _SLOPE * self.weight * beyond) if self.weight > 0.0 else rare)
-
-    @property
-    def words(self) -> str:
-        """The weights of the ranking, in words."""
-        if self.part == 1.0:
-            return "by the others' counts alone"
-        if self.weight == 0.0:
-            part = ", and in part by the others' scores" * (self.part > 0.0)
-            return f"by the site's own rows{part}"
-        return f"by the site's own rows; rows rare only elsewhere have weight {self.weight:.2f}"
-
-    @property
-    def alternatives(self) -> list["OwnRows"]:
-        """The rankings among which verdicts choose; this one is first."""
-        by_others = replace(self, part=1.0, weight=0.0)
-        return [self, replace(self, weight=0.0), replace(self, weight=1.0), by_others]
 
 
 class HomeModel(Displayed):
@@ -224,7 +205,7 @@ class HomeModel(Displayed):
     elsewhere : Counts
         The others' counts, under the plan of the round.
     marginals : Counts or None
-        Histograms of the others' columns, which show how the site's columns differ.
+        Histograms of the others' columns, which show what is usual elsewhere.
     own : OwnRows
         What is kept of the site's own rows.
 
@@ -271,8 +252,8 @@ class HomeModel(Displayed):
             Counts of all others under the plan of the round. For exact counts, this is
             ``result - own``; for a release, `LocalModel.of` with zeros for the site's own counts.
         marginals : Sketch, LocalModel or Release, optional
-            Counts of all others under a plan of `Plan.marginals`, made in the same way: see
-            `column_differences`.
+            Counts of all others under a plan of `Plan.marginals`, made in the same way: reasons
+            then state what is usual elsewhere.
         random_state, n_jobs
             As in `HushTable`.
 
@@ -367,71 +348,6 @@ class HomeModel(Displayed):
             systematic=systematic,
             share_here=self._share_here(here),
         )
-
-    def learn(self, X: Any, y: Any) -> Self:
-        """Return the model with the ranking that finds the judged outliers best.
-
-        It chooses among four rankings: the present one; with no weight or full weight for rows that
-        are rare only elsewhere; and by the others' counts alone. Verdicts do not add up over
-        several calls: give all of them.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows that people have judged.
-        y : array-like of shape (n,), int
-            1 where they confirmed an outlier, 0 where the row is fine.
-
-        Raises
-        ------
-        DataError
-            If there are verdicts other than 0 and 1, or not one for each row.
-        UsageError
-            If there are fewer than three of either kind.
-        """
-        verdicts = checked(y)
-        outliers, fine = int(verdicts.sum()), int((verdicts == 0).sum())
-        if min(outliers, fine) < _FEW_VERDICTS:
-            raise UsageError(
-                f"{outliers} outliers and {fine} fine rows: a home model needs at "
-                f"least {_FEW_VERDICTS} of each to choose its ranking: judge more rows"
-            )
-        from sklearn.metrics import roc_auc_score  # importing it takes a second
-
-        found = self.scores(X)
-        if len(found.score) != len(verdicts):
-            n_rows = len(found.score)
-            raise DataError(
-                f"{n_rows:,} rows and {len(verdicts):,} verdicts: needs one verdict for each row"
-            )
-        ways = self.own.alternatives
-        ranked = (way.score(found.here, found.elsewhere, found.beyond) for way in ways)
-        # Keep the present ranking, unless another is better by at least a hundredth.
-        aucs = [round(float(roc_auc_score(verdicts, -scores)), 2) for scores in ranked]
-        best = int(np.argmax(aucs))
-        return type(self)(self.here, self.elsewhere, self.marginals, ways[best])
-
-    def column_differences(self, X: Any) -> ColumnDifferences:
-        """Compare the columns of rows with those of all others, to find systematic differences.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows, with the columns of the plan: a thousand or more.
-
-        Raises
-        ------
-        UsageError
-            If the model has no marginals, or the tables of its plan do not separate the columns.
-        """
-        if self.marginals is None:
-            raise UsageError(
-                "this home model has no histograms of the others' columns: give fit() the others' "
-                "counts under Plan.marginals (hushtable round model --marginals)"
-            )
-        reader = self._rows(X)
-        here = count_here(self.marginals.plan, reader, n_jobs=self.here.n_jobs)
-        return column_differences(reader, here.n_rows, self.elsewhere, here, self.marginals)
 
     def outliers(self, X: Any, n: int = 10, scores: HomeScores | None = None) -> pa.Table:
         """List the rows with the lowest scores, with their kinds and reasons.
@@ -580,8 +496,8 @@ def _check_marginals(plan: Plan, marginals: Counts | None) -> None:
         )
     if plan.first_counts is not None:
         raise PlanError(
-            "a second pass counts only dense rows, which cannot be used to compare columns: leave "
-            "the histograms (--marginals) out"
+            "a second pass counts only dense rows, which cannot be compared with histograms: leave "
+            "these (--marginals) out"
         )
     names, columns = marginals.plan.schema.names, plan.schema.names
     if names != columns:

@@ -7,8 +7,8 @@ writes a strict file with comments; the person responsible for the rows edits it
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -124,30 +124,26 @@ class Policy:
             if holds:
                 raise PlanError(f"the policy contradicts itself: {words}")
 
-    def without_officer(self) -> "Policy":
-        """Return the policy that holds after the officer has signed."""
-        return replace(self, officer="")
-
     # --- who is known -----------------------------------------------------------------------
 
-    def pins(self, known: "Mapping[Role, Mapping[str, Card]]") -> "dict[Role, Mapping[str, str]]":
+    def pins(self, known: Callable[[str], Mapping[str, Card]]) -> dict[Role, Mapping[str, str]]:
         """Return whom this site knows in each role: fingerprints by name.
 
-        ``known`` holds the cards that the book knows, by role and name; it applies if the policy
-        names no one.
+        ``known`` returns the cards that the book knows in a role (`Book.known`); it applies if the
+        policy names no one.
         """
         named: dict[Role, Mapping[str, str]] = {
             "coordinator": self.coordinators,
             "site": self.sites,
         }
         return {
-            role: pins or {name: one.fingerprint for name, one in known[role].items()}
+            role: pins or {name: one.fingerprint for name, one in known(role).items()}
             for role, pins in named.items()
         }
 
     def strangers(
-        self, round_: "Round", me: "Card", known: Mapping[Role, Mapping[str, "Card"]]
-    ) -> list[tuple[Role, "Card"]]:
+        self, round_: Round, me: Card, known: Callable[[str], Mapping[str, Card]]
+    ) -> list[tuple[Role, Card]]:
         """Return the parties of a round that are not known here, with their roles.
 
         Parameters
@@ -156,8 +152,8 @@ class Policy:
             The round, with its coordinator and sites.
         me : Card
             This site's card.
-        known : mapping of role to mapping of name to Card
-            The cards that the book knows.
+        known : callable
+            Returns the cards that the book knows in a role, by name: `Book.known`.
 
         Raises
         ------
@@ -182,7 +178,7 @@ class Policy:
                 )
         return new
 
-    def check_strangers(self, round_: "Round", strangers: "list[tuple[Role, Card]]") -> None:
+    def check_strangers(self, round_: Round, strangers: list[tuple[Role, Card]]) -> None:
         """Raise `Refused` if the site cannot answer a round with these unknown parties.
 
         Shared noise protects only if the sites are real: an unknown site may be the coordinator
@@ -220,7 +216,7 @@ class Policy:
 
     # --- what is allowed --------------------------------------------------------------------
 
-    def check(self, round_: "Round", plan: "Plan", *, attended: bool) -> None:
+    def check(self, round_: Round, plan: Plan, *, attended: bool) -> None:
         """Raise `Refused` if the policy does not allow the terms or columns of a round.
 
         Parameters

@@ -13,8 +13,7 @@ from typing import Any
 
 from hushtable.counts.release import Release
 from hushtable.describe import plan as words
-from hushtable.describe.ledger import describe_ledger, in_file
-from hushtable.privacy.accounting import ZCDP, rounded_up
+from hushtable.describe.ledger import describe_ledger
 from hushtable.privacy.ledger import Ledger
 from hushtable.scores.typical import and_words
 
@@ -30,6 +29,8 @@ def entry(release: Release) -> dict[str, Any]:
     ledger's, over everything that it covers.
     """
     ledger = release.ledger
+    # What an officer signs off: unit, totals, earlier releases, and how the sites share noise.
+    stated = " ".join(describe_ledger(ledger))
     return {
         "url_slug": f"{TO_FILL_IN}name, curators and year, joined by hyphens",
         "status": "Draft",
@@ -38,12 +39,22 @@ def entry(release: Release) -> dict[str, Any]:
             "basic": _basic(release),
             "dp_variant": {
                 "variant_name": "Approximate DP" if ledger.delta else "Pure DP",
-                "data_domain": _domain(release) + f" {TO_FILL_IN}whose rows, and which of them.",
+                "data_domain": _domain(release),
                 "unprotected_quantities": _unprotected(ledger),
             },
-            "privacy_loss": _privacy_loss(ledger),
-            "deployment_model": _model(ledger),
-            "accounting": _accounting(ledger),
+            "privacy_loss": _privacy_loss(ledger, stated),
+            "deployment_model": _model(ledger, stated),
+            "accounting": {
+                "post_processing": (
+                    "Counts may be negative; numbers of rows and scores are estimated from them, "
+                    "at no further cost."
+                ),
+                "composition": (
+                    "All cells of all tables are one vector, to which noise is added once (L1 "
+                    f"sensitivity {ledger.sensitivity.l1:,}, L2 "
+                    f"{math.sqrt(ledger.sensitivity.l2_squared):.4g}). {stated}"
+                ),
+            },
             "implementation": _implementation(release),
             "administrative": {
                 "sources": f"{TO_FILL_IN}links to descriptions of the release.",
@@ -102,147 +113,54 @@ def _domain(release: Release) -> str:
     )
     return (
         f"Data sets of any number of rows with {numeric:,} numeric and {len(schema) - numeric:,} "
-        f"categorical columns, whose ranges and categories {how}."
+        f"categorical columns, whose ranges and categories {how}. {TO_FILL_IN}whose rows, and "
+        "which of them."
     )
 
 
 def _unprotected(ledger: Ledger) -> str:
-    released = "is a release, when, and from which sites."
-    if ledger.period is not None:
-        released = "are releases, in which periods, and from which sites."
-    plan = (
-        "The plan (ranges, categories, hash functions) may be known to all, and so may that there "
-        f"{released}"
-    )
-    if ledger.sensitivity.adjacency == "replace-one":
-        return f"The number of rows, which is taken to be public. {plan}"
-    return f"None in the file. {plan}"
+    plan = "The plan (ranges, categories, hash functions), when there are releases, and from whom."
+    public = ledger.sensitivity.adjacency == "replace-one"
+    return f"The number of rows, which is taken to be public. {plan}" if public else plan
 
 
-def _privacy_loss(ledger: Ledger) -> dict[str, Any]:
+def _privacy_loss(ledger: Ledger, stated: str) -> dict[str, Any]:
     unit = ledger.sensitivity
-    rows = unit.rows_per_person
-    horizon = unit.horizon
-    records = "record" if rows == 1 else f"{rows:,} records"
-    unit_is_record = rows == 1 and (horizon is None or horizon.participations == 1)
-    if horizon is not None and not unit_is_record:
-        records = "one record" if rows == 1 else records
-        records += f" in each of {horizon.participations} periods"
-    differ = (
-        f"one has the {records} of one person more than the other"
-        if unit.adjacency == "add-remove"
-        else f"they have equally many rows, and differ in the {records} of one person"
-    )
-    in_periods = ""
+    rows, horizon = unit.rows_per_person, unit.horizon
+    most = "1 record" if rows == 1 else f"{rows:,} records"
     if horizon is not None:
-        more = "one" if horizon.participations == 1 else f"{horizon.participations}"
-        in_periods = f" of a period, or rows in more periods than {more}"
+        most += f" in each of {horizon.participations} periods"
     parameters = {"epsilon": ledger.epsilon}
     if ledger.delta:
         parameters |= {"delta": ledger.delta, "rho": ledger.rho}
     return {
-        "privacy_unit": "One record" if unit_is_record else f"One person, with at most {records}",
+        "privacy_unit": "One record" if most == "1 record" else f"One person, with at most {most}",
         "privacy_unit_details": (
-            f"Two data sets are adjacent if {differ} ({unit.adjacency}). {TO_FILL_IN}whether "
-            f"no one has more than {rows:,} of the rows{in_periods}, and how that is known."
+            f"Adjacency: {unit.adjacency}. {TO_FILL_IN}whether no one has more than {rows:,} of "
+            "the rows, or rows in more periods, and how that is known."
         ),
         "privacy_parameters": parameters,
-        "privacy_parameters_details": " ".join(describe_ledger(ledger)),
+        "privacy_parameters_details": stated,
     }
 
 
-def _model(ledger: Ledger) -> dict[str, Any]:
-    sites = len(ledger.shares)
-    if len(ledger.pools) > 1 or (ledger.pools and ledger.pool is None):
-        model = (
-            "Releases about different people are summed. The sites of a masked round share its "
-            "noise: each adds a part, and a secure sum reveals only the total. Other sites add the "
-            "whole noise. No central party sees rows or exact counts."
-        )
-    elif ledger.pools:
-        model = (
-            f"{sites} sites share the noise: each adds a part, and a secure sum reveals "
-            "only the total. No central party sees rows or exact counts."
-        )
-    elif sites > 1:
-        model = f"Each of {sites} sites adds the full noise to its counts; then they are summed."
-    else:
-        model = "One site counts its own rows, adds the noise, and sends the result."
+def _model(ledger: Ledger, stated: str) -> dict[str, Any]:
     many = bool(ledger.period or ledger.behind_plan or any(s.earlier for s in ledger.shares))
-    again = f"{TO_FILL_IN}whether these rows will be released again, and up to which total."
     return {
-        "model_name": "Central" if sites == 1 else "Federated",
-        "model_name_details": model,
+        "model_name": "Central" if len(ledger.shares) == 1 else "Federated",
+        "model_name_details": f"Each site counts its rows, and sends counts with noise. {stated}",
         "actors": (
             "Each site is trusted with its own rows, and no one else is trusted with them. "
             "Recipients may know anything else, and compute without limit. "
             f"{TO_FILL_IN}who they are."
         ),
         "release_type": "Many releases" if many else "One release",
-        "release_type_details": f"{_periods(ledger)}{_before(ledger)} {again}",
+        "release_type_details": (
+            f"{TO_FILL_IN}whether these rows will be released again, and up to which total."
+        ),
         "data_source_type": "Dynamic" if ledger.period else f"{TO_FILL_IN}Static or Dynamic",
         "access_type": "Non-interactive",
-        "access_type_details": (
-            f"The counts are sent once{' in each period' if ledger.period else ''}, as a file. "
-            "No further queries of the rows are possible."
-        ),
-    }
-
-
-def _periods(ledger: Ledger) -> str:
-    horizon = ledger.sensitivity.horizon
-    if horizon is None:
-        return ""
-    k = horizon.participations
-    person = "one of the periods"
-    if k > 1:
-        person = f"{k} of the periods at most (at least {horizon.apart} from one to the next)"
-    return (
-        f"New rows are released in each of {horizon.periods} periods, and the totals are those of "
-        f"all of them. This is {in_file(ledger)}. A person has rows in {person}. "
-    )
-
-
-def _before(ledger: Ledger) -> str:
-    earlier = {spent.release: spent for share in ledger.shares for spent in share.earlier}
-    before = [*ledger.behind_plan, *earlier.values()]
-    if not before:
-        return "The ledger names no earlier release on the same rows."
-    named = and_words([f"{spent.what} {spent.release[:12]}" for spent in before])
-    return f"The totals count the earlier releases on the same rows: {named}."
-
-
-def _accounting(ledger: Ledger) -> dict[str, str]:
-    unit = ledger.sensitivity
-    added = (
-        "Releases on the same rows add up in zCDP (rho), converted to epsilon at delta once"
-        + ("" if ledger.accounting == ZCDP else ", almost exactly if all noise is Gaussian")
-        if ledger.delta
-        else "Releases on the same rows add up in pure epsilon"
-    )
-    across = (
-        f" Sites hold different people's rows; for a person at all {len(ledger.shares)} of them "
-        f"epsilon is {rounded_up(ledger.epsilon_at(len(ledger.shares)))}."
-        if len(ledger.shares) > 1
-        else ""
-    )
-    vector = "All cells of all tables are one vector, to which noise is added once"
-    decoding = "None in the file: counts may be negative."
-    if ledger.period is not None:
-        vector = (
-            "All cells of all tables in all periods are one vector. A matrix of whole numbers "
-            "mixes the periods (the matrix mechanism), and noise is added once to the product"
-        )
-        decoding = "The counts are a weighted sum of the periods' releases, and may be negative."
-    return {
-        "post_processing": (
-            f"{decoding} Recipients estimate numbers of rows and "
-            "scores from them, at no further cost."
-        ),
-        "composition": (
-            f"{vector} (L1 sensitivity {unit.l1:,}, "
-            f"L2 {math.sqrt(unit.l2_squared):.4g}). {added}. {_before(ledger)}{across}"
-        ),
+        "access_type_details": "Counts are sent as files. No further queries of rows are possible.",
     }
 
 

@@ -16,13 +16,7 @@ from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import Spent, split_history
 from hushtable.privacy.ledger import Share
 from hushtable_federation.book.book import ALL_ROWS, Book
-from hushtable_federation.book.digests import (
-    NOBODY,
-    Period,
-    PersonsSeen,
-    RowDigests,
-    check_registered,
-)
+from hushtable_federation.book.digests import Period, Recognised, check_registered
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.policy import CONFIRMED, Approval, Policy, Role, check_officer
@@ -50,31 +44,6 @@ def trust(book: Book, round_: Round, cards: Sequence[Card], how: str | None = No
     for role, those in roles.items():
         book.trust([card for card in cards if card in those], role, how)
     book.trust([card for card in cards if card.name not in inside], how=how)
-
-
-def known_cards(book: Book) -> dict[Role, dict[str, Card]]:
-    """Return the cards that a site knows, by role and name."""
-    return {"coordinator": book.known("coordinator"), "site": book.known("site")}
-
-
-def check_attended(sketch: Sketch, outside_too: bool) -> None:
-    """Raise `DataError` if most rows lie outside the range of a column.
-
-    Parameters
-    ----------
-    sketch : Sketch
-        The sketch of the rows.
-    outside_too : bool
-        Whether the person has confirmed that the rows are as they should be.
-    """
-    odd = [name for name, rows in sketch.outside().items() if 2 * rows > sketch.n_rows]
-    if odd and not outside_too:
-        raise DataError(
-            "most rows lie outside the round's range, or its categories, in "
-            f"{', '.join(map(repr, odd[:3]))}: the rows may have another unit than the round, or "
-            "other category names. Nothing was recorded or spent. Correct the file, or give "
-            "--outside-too if the rows are as they should be"
-        )
 
 
 class StreamHistory:
@@ -106,8 +75,10 @@ class StreamHistory:
     def __init__(self, book: Book, round_: Round, data_set: str) -> None:
         self._book, self._round = book, round_
         self.periods = self._now()
-        self._check(data_set)
-        self.answer = book.answer(round_.round_id) or self._same_period()
+        self.answer = book.answer(round_.round_id)
+        if self.first is not None and round_.period is not None:
+            self._check(self.first, round_.period, data_set)
+            self.answer = self.answer or self._same_period(round_.period)
 
     def _now(self) -> dict[int, str]:
         asked = self._round
@@ -123,12 +94,10 @@ class StreamHistory:
         """Return the site's line of the ledger and the cost, if it has answered before."""
         return None if self.first is None else (self.first.share, self.first.spent)
 
-    def _check(self, data_set: str) -> None:
-        if self.first is None or self._round.period is None:
-            return
+    def _check(self, answered: Contribution, asked: int, data_set: str) -> None:
         with refusing(Refusal.ROUND):
-            self._check_same(self.first, data_set)
-        first, last, asked = min(self.periods), max(self.periods), self._round.period
+            self._check_same(answered, data_set)
+        first, last = min(self.periods), max(self.periods)
         if asked > last + 1:
             raise Refused(
                 Refusal.ORDER,
@@ -165,17 +134,17 @@ class StreamHistory:
                 "or for a new stream. Nothing was recorded or spent"
             )
 
-    def _same_period(self) -> Contribution | None:
+    def _same_period(self, period: int) -> Contribution | None:
         # In a masked round, only one of the same sites: two sums that differ by one site would
         # reveal its counts under only its own part of the noise.
-        if self._round.period not in self.periods:
+        if period not in self.periods:
             return None
-        found = self._answered(self._round.period)
+        found = self._answered(period)
         noted = Round.from_bytes(found.round, f"{self._book.path}: the round")
         if self._round.terms.masked and noted.sites != self._round.sites:
             raise Refused(
                 Refusal.SITES,
-                f"period {self._round.period} was answered in a round with {noted.names}, and "
+                f"period {period} was answered in a round with {noted.names}, and "
                 f"this one has {self._round.names}, or other keys: two sums of one period that "
                 "differ by a site would reveal its counts. Ask the coordinator for a round of "
                 "the same sites (hushtable round next --again). Nothing was recorded or spent",
@@ -297,7 +266,7 @@ class Reply:
         return self.past.answer
 
     def _strangers(self) -> list[tuple[Role, Card]]:
-        return self.policy.strangers(self.round, self.keys.card, known_cards(self.book))
+        return self.policy.strangers(self.round, self.keys.card, self.book.known)
 
     def _check_cost(self) -> float:
         if self.earlier is not None or self.past.paid:
@@ -379,8 +348,14 @@ class Reply:
         if self.plan.horizon is not None and self.policy.persons == "column" and not nobody:
             check_registered(sketch.persons)
         check_counts(sketch, terms.mechanism, terms.rows_per_person)
-        if self._attended and self.earlier is None:
-            check_attended(sketch, outside_too)
+        odd = [name for name, rows in sketch.outside().items() if 2 * rows > sketch.n_rows]
+        if odd and self._attended and self.earlier is None and not outside_too:
+            raise DataError(
+                "most rows lie outside the round's range, or its categories, in "
+                f"{', '.join(map(repr, odd[:3]))}: the rows may have another unit than the round, "
+                "or other category names. Nothing was recorded or spent. Correct the file, or give "
+                "--outside-too if the rows are as they should be"
+            )
         return sketch.counts
 
     def answer(
@@ -388,9 +363,8 @@ class Reply:
         counts: NDArray[np.int64],
         masks: NDArray[np.uint64] | None,
         *,
-        rows: RowDigests | None = None,
+        people: Recognised | None = None,
         new_people: bool = False,
-        persons: PersonsSeen = NOBODY,
     ) -> Contribution:
         """Draw the noise, sign, and record the answer in the book; or return the recorded one.
 
@@ -403,13 +377,12 @@ class Reply:
             As `counted` returned them.
         masks : ndarray of shape (n_cells,), uint64, or None
             The masks of the counts, in a masked round.
-        rows : RowDigests, optional
-            Digests by which the book recognises the rows under another name.
+        people : Recognised, optional
+            Digests by which the book recognises the rows and persons under another name.
         new_people : bool
             Whether the rows are about different people, although the book seems to know them.
-        persons : PersonsSeen
-            Digests by which the book recognises the persons, whatever their rows are.
         """
+        people = people or Recognised()
         if self.earlier is not None:
             return self._again(self.earlier, masks)
         self.check_known()
@@ -420,25 +393,24 @@ class Reply:
             # Another process may have answered in the meantime.
             self.past.check_still()
             self._check_cost()
-            if persons.register is not None:
-                self.book.check_register(persons.register, self.barred())
+            if people.register is not None:
+                self.book.check_register(people.register, self.barred())
             # The first step checked this, too; since then, another installation of this site may
             # have answered about the same rows.
-            for some in (rows, persons.sample):
-                if some is not None:
-                    self.book.check_people(self.data_set, some, new_people)
+            for sample in people.samples:
+                self.book.check_people(self.data_set, sample, new_people)
             share, spent = self.past.paid or charged(
                 self.round, release, self.book.spent(self.data_set)
             )
             about = self.round.round_id, self.round.title, self.data_set, self.at
             noised = Contribution(
                 *about, counts, sent, share, spent, self.round.content,
-                stream=self.round.stream, period=self.round.period, register=persons.register,
+                stream=self.round.stream, period=self.round.period, register=people.register,
             )  # fmt: skip
             if self.policy.digest:
                 self.book.note_policy(self.policy.digest)
             sealed = noised.sealed(self.round, self.keys, masks)
-            return self.book.record(sealed, rows, new_people, persons.sample)
+            return self.book.record(sealed, people.samples, new_people)
 
     def _again(self, earlier: Contribution, masks: NDArray[np.uint64] | None) -> Contribution:
         # The counts of an answer to another round about the same period are sent under other masks,

@@ -132,8 +132,7 @@ class Result(Displayed):
                 f"{path} is not signed: anyone could have made or changed it, and it cannot be "
                 "verified. Ask the coordinator for the signed result (hushtable round sync)"
             )
-        signer = Card.from_dict(dict(counts.seal.coordinator))
-        return cls(str(path), counts, counts.seal, signer)
+        return cls(str(path), counts, counts.seal, counts.seal.coordinator)
 
     @property
     def sites(self) -> list[str]:
@@ -476,7 +475,7 @@ def with_seal(round_: Round, result: Noised, submissions: Mapping[str, str], key
     """
     check_coordinator(round_, keys)
     entries, arrays = result.entries()
-    entries |= Seal.entry(round_.round_id, keys.card.to_dict(), submissions)
+    entries |= Seal.entry(round_.round_id, keys.card, submissions)
     content = files.unpack(files.pack(result.kind, entries, arrays, keys.sign), "the result")
     return content.build(type(result).from_file)
 

@@ -33,8 +33,6 @@ from hushtable_federation.terms import (
     Terms,
 )
 
-__all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
-
 #: Types of its entries; coordinator, sites, terms and times are checked where they are built.
 _ENTRIES = {
     "title": str, "opened": str, "deadline": str, "coordinator": object, "sites": list[object],
@@ -451,18 +449,6 @@ def check_roster(sites: Sequence[Card], coordinator: Card) -> None:
             f"the coordinator and a site are both named {coordinator.name!r}, with different keys: "
             "each needs a different name"
         )
-    check_unlike(names)
-    keys = {card.signing for card in sites}, {card.masking for card in sites}
-    if min(map(len, keys)) < len(sites):
-        raise RoundError(
-            "two sites have the same keys: each needs its own (hushtable round keygen)"
-        )
-    if not 2 <= len(sites) <= MAX_SITES:
-        raise RoundError(f"{len(sites)} sites: a round needs 2 to {MAX_SITES:,}")
-
-
-def check_unlike(names: Sequence[str]) -> None:
-    """Raise `RoundError` if two of these different names look alike."""
     alike = {name.casefold().translate(_UNSEEN): name for name in names}
     if len(alike) < len(names):
         one = next(name for name in names if alike[name.casefold().translate(_UNSEEN)] != name)
@@ -470,6 +456,13 @@ def check_unlike(names: Sequence[str]) -> None:
             f"the site {one!r} has a name that looks like another's: names have to differ in more "
             "than spaces, dots, hyphens, underscores and capital letters"
         )
+    keys = {card.signing for card in sites}, {card.masking for card in sites}
+    if min(map(len, keys)) < len(sites):
+        raise RoundError(
+            "two sites have the same keys: each needs its own (hushtable round keygen)"
+        )
+    if not 2 <= len(sites) <= MAX_SITES:
+        raise RoundError(f"{len(sites)} sites: a round needs 2 to {MAX_SITES:,}")
 
 
 def check_coordinator(round_: "Round", keys: Keys) -> None:

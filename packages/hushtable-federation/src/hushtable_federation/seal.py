@@ -6,9 +6,9 @@ from os import PathLike
 from typing import Any
 
 from hushtable import files
-from hushtable.arguments import is_digest
+from hushtable.arguments import is_digest, translate_errors
 from hushtable.errors import FileError, PlanError
-from hushtable_federation import signatures
+from hushtable_federation.keys import Card
 
 _KEYS = {"round_id", "coordinator", "submissions"}
 
@@ -22,17 +22,15 @@ class Seal:
     """
 
     round_id: str
-    coordinator: Mapping[str, str]  # the signer's card, as files hold it
+    coordinator: Card  # the signer's
     submissions: Mapping[str, str]  # by site, the digest of its submission in the sum
     digest: str  # SHA-256 of the content of the file
     signature: str  # of kind and digest
 
     @staticmethod
-    def entry(
-        round_id: str, coordinator: Mapping[str, str], submissions: Mapping[str, str]
-    ) -> dict[str, Any]:
+    def entry(round_id: str, coordinator: Card, submissions: Mapping[str, str]) -> dict[str, Any]:
         """Return the seal's part of the manifest, under the digest that is signed."""
-        entry = {"coordinator": dict(coordinator), "submissions": dict(submissions)}
+        entry = {"coordinator": coordinator.to_dict(), "submissions": dict(submissions)}
         return {"result": {"round_id": round_id, **entry}}
 
     @classmethod
@@ -49,25 +47,14 @@ class Seal:
                 "the file is only partly signed: its signature, or what it signs, was cut off or "
                 "edited: get the result again from the coordinator"
             )
-        card = entry["coordinator"]
-        whole = signatures.of_card(card["name"], card["signing"], card["masking"])
-        if not signatures.verifies(card["signing"], card["signature"], whole):
+        with translate_errors(PlanError):
+            card = Card.from_dict(entry["coordinator"])
+        if not card.signs(content.kind, content.digest, signature):
             raise PlanError(
-                f"the card of {card['name']!r} was edited, or its keys do not belong together: get "
-                "the result again from the coordinator"
-            )
-        message = signatures.of_file(content.kind, content.digest)
-        if not signatures.verifies(card["signing"], signature, message):
-            raise PlanError(
-                f"the signature is not that of {card['name']!r}: the file was forged or edited: "
+                f"the signature is not that of {card.name!r}: the file was forged or edited: "
                 "get the result again from the coordinator"
             )
         return cls(entry["round_id"], card, entry["submissions"], content.digest, signature)
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the signer's keys."""
-        return signatures.fingerprint(self.coordinator["signing"], self.coordinator["masking"])
 
     def write(
         self, path: "str | PathLike[str]", kind: str, entries: dict[str, Any], arrays: files.Arrays
@@ -81,7 +68,7 @@ class Seal:
         """Return the signature for `hushtable.files.pack`, if it fits what is to be written."""
         if digest != self.digest:
             raise FileError(
-                f"the {kind} is not bit-identical to what {self.coordinator['name']!r} signed: "
+                f"the {kind} is not bit-identical to what {self.coordinator.name!r} signed: "
                 "copy the signed file, or write this one without its seal"
             )
         return self.signature
@@ -90,13 +77,9 @@ class Seal:
 def _well_formed(entry: Any) -> bool:
     if not isinstance(entry, dict) or set(entry) != _KEYS:
         return False
-    card, submissions = entry["coordinator"], entry["submissions"]
+    submissions = entry["submissions"]
     return (
-        isinstance(card, dict)
-        and isinstance(card.get("name"), str)
-        and isinstance(card.get("signature"), str)
-        and all(is_digest(card.get(key)) for key in ("signing", "masking"))
-        and isinstance(submissions, dict)
+        isinstance(submissions, dict)
         and len(submissions) > 0
         and all(map(is_digest, (entry["round_id"], *submissions.values())))
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from hushtable.data.layout_file import joined
+from hushtable.data.layout_file import OPTIONS, READ, as_option, unfit
 from hushtable.errors import NO_HIDDEN, FileError, explain
 from hushtable_federation.book.book import ALL_ROWS
 from hushtable_federation.credentials import (
@@ -16,32 +16,18 @@ from hushtable_federation.credentials import (
     unfit_folder,
     unfit_login,
 )
-from hushtable_federation.toml_file import SWITCH, TEXT, Kind, TomlFile, is_texts
+from hushtable_federation.toml_file import TEXT, Kind, TomlFile
 
 #: Marks settings that name no file. All others are paths, relative to the site's file, or URLs.
 _NO_PATH = {"is_path": False}
-_FROM_0: Kind = (lambda value: type(value) is int and value >= 0, "a number, 0 or more")
-_LIST: Kind = (
-    lambda value: is_texts(value) or isinstance(value, str),
-    'a list, such as ["a", "b"]',
-)
-#: How rows are read: options of commands that name no file, and all of them.
-_PLAIN_READS: dict[str, Kind] = {
-    **dict.fromkeys(("columns", "drop", "missing"), _LIST),
-    **dict.fromkeys(("no_header", "listed_units", "independent"), SWITCH),
-    **dict.fromkeys(("skip_lines", "skip_footer"), _FROM_0),
-    **dict.fromkeys(
-        ("decimal", "dates", "encoding", "delimiter", "sheet", "member", "time", "zone"), TEXT
-    ),
-    **dict.fromkeys(("cdm", "by"), TEXT),
-    "omop": (lambda value: value in ("person", "visit"), '"person" or "visit"'),
-    "within": (lambda value: type(value) is int and value > 0, "a number of days, 1 or more"),
-    "as": (
-        lambda value: isinstance(value, dict) and is_texts(list(value.values())),
-        'a table of columns and kinds, such as { tsh = "number" }',
-    ),
-}
-_READS: dict[str, Kind] = _PLAIN_READS | {"concepts": TEXT, "query": TEXT}
+
+
+def _kind(name: str) -> Kind:
+    return (lambda value: not unfit(name, value)), unfit(name, None)
+
+
+#: How rows are read: entries as in layout files, except for histories, which no round counts.
+_READS = {name: _kind(name) for name in (*OPTIONS, *READ) if name != "entity"}
 #: All other entries.
 _OTHERS: dict[str, Kind] = {
     **dict.fromkeys(
@@ -178,9 +164,8 @@ class SiteSettings:
         """
         paths = [one.name for one in fields(self) if one.metadata.get("is_path", True)]
         named = {name: getattr(self, name) for name in paths}
-        named |= {
-            name: one for name, one in self.reads.items() if name not in (*_PLAIN_READS, "as_")
-        }
+        no_paths = {*_READS, "as_"} - {"concepts", "query"}
+        named |= {name: one for name, one in self.reads.items() if name not in no_paths}
         if not str(named.get("query", "")).endswith(".sql"):  # it is the text of the query
             named.pop("query", None)
         if self.log == "syslog":
@@ -200,7 +185,7 @@ class SiteSettings:
         address = {name: values.pop(name, "") for name in ("folder", "host_key", "login")}
         reads = {name: values.pop(name) for name in [*values] if name in _READS}
         if "as" in reads:
-            reads["as_"] = reads.pop("as")
+            reads["as_"] = [reads.pop("as")]
         made = cls._of_key(values["key"])
         others = {"results": given.parent, **values, "address": FolderAddress(**address)}
         return replace(made, **others, reads=reads, path=given)
@@ -249,17 +234,16 @@ def _check(file: TomlFile) -> None:
 def _value(file: TomlFile, name: str) -> Any:
     # An entry as the settings store it: paths are relative to the file's folder.
     value, folder = file.entries[name], file.path.parent
+    if name in _READS:
+        found = as_option(name, value, folder)
+        return Path(found) if name == "concepts" else found
     if name == "login":
         return resolved(value, folder)
-    if name in ("key", "book", "policy", "results", "metrics", "concepts"):
+    if name in ("key", "book", "policy", "results", "metrics"):
         return Path(value) if "://" in value else folder / value
-    is_word = (
-        (name == "log" and value == "syslog")
-        or (name == "host_key" and value.startswith("SHA256:"))
-        or (name == "query" and not value.endswith(".sql"))
+    is_word = (name == "log" and value == "syslog") or (
+        name == "host_key" and value.startswith("SHA256:")
     )
-    if name in ("rows", "approvals", "folder", "log", "host_key", "query"):
+    if name in ("rows", "approvals", "folder", "log", "host_key"):
         return value if is_word or "://" in value else str(folder / value)
-    if name == "as":
-        return [joined([f"{column}={kind}"]) for column, kind in value.items()]
-    return joined(value) if isinstance(value, list) else value
+    return value

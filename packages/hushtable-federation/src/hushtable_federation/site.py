@@ -2,8 +2,8 @@
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -230,11 +230,9 @@ class Site:
         """Return the coordinator with these keys."""
         return Coordinator(self.settings.key, self.settings.results, self.settings.address)
 
-    @contextmanager
-    def book(self) -> Iterator[Book]:
-        """Open the site's book."""
-        with Book.open(self.settings.book, self.card) as book:
-            yield book
+    def book(self) -> Book:
+        """Open the site's book, a context manager."""
+        return Book.open(self.settings.book, self.card)
 
     # --- visits -------------------------------------------------------------------------------
 
@@ -354,8 +352,8 @@ class Site:
         result : Release
             The result of a round about a model's tables, in which this site took part.
         marginals : Release, optional
-            The result of the campaign's first round, about the columns: it shows which differences
-            of this site are systematic.
+            The result of the campaign's first round, about the columns: reasons then state what is
+            usual elsewhere.
 
         Raises
         ------

@@ -8,7 +8,7 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card
 from hushtable_federation.policy import Role, load_policy
 from hushtable_federation.refusals import Refusal, Refused
-from hushtable_federation.reply import Reply, known_cards
+from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
 from hushtable_federation.submission import cost
@@ -73,7 +73,7 @@ class Standing:
         stated = policy.independent or bool(site.settings.reads.get("independent"))
         # The approval is checked when the site answers the round.
         with site.book() as book:
-            pins = policy.pins(known_cards(book))
+            pins = policy.pins(book.known)
             found = cls(known_words(asked, site.card, pins), officer=policy.officer)
             if query:
                 found.words.append(f"The rows are the result of this query: {query}")
@@ -85,7 +85,7 @@ class Standing:
             try:
                 if query and not stated:
                     raise Refused(Refusal.POLICY, _NOT_STATED)
-                reply = site.reply(asked, book, policy=policy.without_officer())
+                reply = site.reply(asked, book, policy=replace(policy, officer=""))
                 reply.check_persons(site.settings.person is not None)
                 found.epsilon, found.beside_cost = reply.epsilon, reply.beside_cost
                 found.further = _further(book, reply)

@@ -277,7 +277,7 @@ class _Look:
             return {name: "summed" if name in result.sites else "out" for name in names}, "done"
         states, phase = self._before_result(names)
         left = sum(state != "dropped" for state in states.values())
-        if self.folder.stopped or (not self.step and left < self._needed):
+        if self.folder.stopped or (not self.step and left < self.folder.round.needed):
             phase = "failed"
         round_ = self.folder.round
         if phase in ("closing", "unmasking") and round_.terms.masked:
@@ -293,10 +293,6 @@ class _Look:
         }
         return {name: Refusal(word) for name, word in words.items() if word}
 
-    @property
-    def _needed(self) -> int:
-        return self.folder.round.needed
-
     def _before_result(self, names: list[str]) -> tuple[dict[str, SiteState], Phase]:
         asked = self._requests(names)
         if asked:
@@ -305,11 +301,11 @@ class _Look:
         states = {name: self._answered(name) for name in names}
         if self.folder.round.terms.masked:
             self._settle(states)
-        missing = set(MISSING) & set(states.values())
+        missing, needed = set(MISSING) & set(states.values()), self.folder.round.needed
         left = sum(state not in ("dropped", "out") for state in states.values())
-        if missing and left >= self._needed and self.at <= goes_on(self.folder.round.deadline):
+        if missing and left >= needed and self.at <= goes_on(self.folder.round.deadline):
             return states, "counting"
-        enough = sum(state == "in" for state in states.values()) >= self._needed
+        enough = sum(state == "in" for state in states.values()) >= needed
         return states, "closing" if enough else "short"
 
     # --- when the list is out -----------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any, Literal, Required, TypedDict, get_args
 from hushtable.arguments import entries, is_digest, translate_errors, whole
 from hushtable.errors import NO_MAX_ROWS, PlanError, UsageError
 from hushtable.language import N_
-from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting, rounded_up
+from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting
 from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.ledger import Pool
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency, Cost, Sensitivity
@@ -127,24 +127,6 @@ class Terms(ReleaseTerms):
         """Return how many sites besides the reader may leak their noise safely."""
         pool = self.pool("")
         return 0 if pool is None else pool.colluders
-
-    def sentences(self, scale: float, n_sites: int, needed: int) -> list[str]:
-        """Return sentences about the terms, for that many sites and noise of this scale."""
-        takes = "" if self.share is None else f"; this round takes {self.share:.0%} of it"
-        budget = (
-            f"Epsilon {rounded_up(self.epsilon, 6):g} at delta {rounded_up(self.delta, 6):g} is "
-            f"the total for one person, with the rounds that the plan was drawn from{takes}."
-        )
-        who = "all" if needed == n_sites else f"at least {needed}"
-        also = f", even together with {self.colluders} of the others" if self.colluders else ""
-        noise = (
-            f"Masked: each site adds noise of {scale:,.1f}, and only the sum of {who} can be read. "
-            f"The bound holds against each of the sites{also}."
-            if self.masked
-            else f"Without masks: each site adds the whole noise, {scale:,.1f}; the result needs "
-            f"{self.least} sites."
-        )
-        return [budget, noise]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the terms for JSON."""

@@ -83,13 +83,7 @@ def test_fails_if_merged_is_not_pooled(run, monkeypatch):
     assert result.out == ""
 
 
-def test_the_demo_leaves_a_report(run, tmp_path):
-    page = tmp_path / "demo.html"
-    facts = run("demo", "--report", page, "--json").json
-    assert facts["report"] == str(page)
-    html = page.read_text(encoding="utf-8")
-    assert "Three hospitals: report for the Cancer centre" in html
-    assert "✓ passed:" in html
-    for hospital in facts["hospitals"]:
-        assert hospital["hospital"] in html
-    assert f"Wrote {page}" in run("demo", "--report", page).out
+def test_the_report_of_the_demo_is_refused_in_words(run):
+    result = run("demo", "--report", "demo.html")
+    assert result.code == 2
+    assert "hushtable demo --report was removed: hushtable report writes" in result.err

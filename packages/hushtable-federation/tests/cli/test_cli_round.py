@@ -126,7 +126,7 @@ def test_the_round_after_marginals_follows_from_their_signed_result(here, run, r
     assert second["terms"]["epsilon"] == 1.0
     marginals = load(result)
     assert marginals.plan.detector == "marginals"
-    assert marginals.seal.coordinator["name"] == "lead"
+    assert marginals.seal.coordinator.name == "lead"
     refused(*follow, *key, *out, code=2, says="give its result, too")
     refused(*follow, here / "plan.hush", *key, *out, says="holds a plan")
     other = ("--expected-rows", 20_000, "--title", "another")

@@ -309,7 +309,8 @@ def test_from_half_of_the_time_on_the_coordinator_goes_on_without_a_site(here, r
     for name in ("north", "south", "lead", "north", "south", "lead"):
         assert code_of(run, here, name)[0] == 0
     assert answers(here, "west") == []
-    assert code_of(run, here, "west")[0] == 3  # left out
+    code, said = code_of(run, here, "west")
+    assert (code, "west: not in the sum." in said) == (3, True)
 
 
 def test_a_refusal_calls_a_person_at_the_site_and_at_the_coordinator(here, run):
@@ -397,16 +398,20 @@ def test_of_two_amendments_at_a_time_one_is_refused(here, run):
     assert not list((here / "box").glob("*.amend.*"))
 
 
-@pytest.mark.parametrize("lost", [False, True])
-def test_nothing_is_amended_once_it_is_decided(visit, here, run, lost):
+@pytest.mark.parametrize(
+    ("lost", "change"), [(False, ("--drop", "west")), (True, ("--drop", "west")),
+                         (False, ("--days", 3))],
+)  # fmt: skip
+def test_nothing_is_amended_once_it_is_decided(visit, here, run, lost, change):
     """Also where the decision is written down, and its requests are not in the folder yet."""
     counted(visit)
     visit("lead")
     for path in (here / "box").glob("*.ask-*") if lost else ():
         path.unlink()
-    done = run("round", "amend", here / "box", "--key", here / "lead.key", "--drop", "west")
+    done = run("round", "amend", here / "box", "--key", here / "lead.key", *change)
     assert done.code == 1
     assert "already decided which sites are in the sum" in done.err
+    assert finish(visit)["state"] == "done"
 
 
 def test_ctrl_c_that_compiled_code_drops(here, run, monkeypatch):

@@ -20,7 +20,16 @@ from hushtable.errors import FileError, PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import Spent, check_delta, check_epsilon
 from hushtable.privacy.mechanisms import Cost
-from hushtable_federation.book.chain import TABLES, Chain, Database, Entry, damaged
+from hushtable_federation.book.chain import (
+    ROLES,
+    TABLES,
+    WAYS,
+    BookLedger,
+    Chain,
+    Database,
+    Entry,
+    damaged,
+)
 from hushtable_federation.book.convert import check_plain
 from hushtable_federation.book.digests import (
     REGISTER,
@@ -32,7 +41,6 @@ from hushtable_federation.book.digests import (
     from_bytes,
     nameless,
 )
-from hushtable_federation.book.ledger import ROLES, WAYS, BookLedger
 from hushtable_federation.clock import now, parsed, stamp
 from hushtable_federation.keys import Card, new_private, refuse_open
 from hushtable_federation.submission import Contribution
@@ -363,7 +371,7 @@ class Book:
         role : {"site", "coordinator"}
             The role of the cards.
         how : {"code", "card", "asked"}, optional
-            How the cards were verified: see `hushtable_federation.book.ledger.WAYS`.
+            How the cards were verified: see `hushtable_federation.book.chain.WAYS`.
         """
         if how is not None and how not in WAYS:
             raise UsageError(f"how={how!r}: needs one of {', '.join(WAYS)}")
@@ -403,9 +411,8 @@ class Book:
     def record(
         self,
         given: Contribution,
-        rows: RowDigests | None = None,
+        samples: Sequence[RowDigests] = (),
         new_people: bool = False,
-        persons: RowDigests | None = None,
     ) -> Contribution:
         """Record a contribution before it is sent; return the one that holds from now on.
 
@@ -416,13 +423,11 @@ class Book:
         ----------
         given : Contribution
             The contribution to send.
-        rows : RowDigests, optional
-            Digests of the rows, made by `digester`; `check_people` checks them first.
+        samples : sequence of RowDigests
+            Of the rows and persons (`Recognised.samples`); `check_people` checks them first.
         new_people : bool
             Whether a person states that these rows are about different people than all other data
             sets. The book records that, and which data set they resemble.
-        persons : RowDigests, optional
-            Digests of the persons, made by ``of_persons``; checked like the rows.
 
         Raises
         ------
@@ -437,10 +442,10 @@ class Book:
                 return earlier
             if given.spent not in self.spent(given.data_set):  # for a stream, paid once
                 self.check_cap(given.data_set, given.spent)
-            for some in (one for one in (rows, persons) if one is not None):
-                like = self.same_people(given.data_set, some)
+            for sample in samples:
+                like = self.same_people(given.data_set, sample)
                 content = {"data_set": given.data_set, "new_people": new_people, "like": like}
-                self._note("rows", content, {"rows": some.to_bytes()})
+                self._note("rows", content, {"rows": sample.to_bytes()})
             self._note("answer", *given.noted())
         return given
 

@@ -1,10 +1,11 @@
 """Keyed digests that identify rows and persons: samples of rows, and registers of persons."""
 
+import base64
 import hashlib
 import hmac
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -307,25 +308,50 @@ class Period(NamedTuple):
         return cls(asked.stream, asked.period, asked.plan.horizon)
 
 
-class PersonsSeen(NamedTuple):
-    """The persons that an answer counts, as the book stores them: a sample, and perhaps a register.
+class Recognised(NamedTuple):
+    """Digests that the book recognises the people of an answer by, whatever the rows are called.
 
-    Both are None if no column identifies persons.
+    Samples of the rows and of the persons, and the register of all persons; each is None if there
+    are no rows, or no column identifies persons.
     """
 
-    sample: RowDigests | None
-    register: Digests | None
+    rows: RowDigests | None = None
+    persons: RowDigests | None = None
+    register: Digests | None = None
 
     @classmethod
-    def of(cls, persons: PersonsCounted | None) -> "PersonsSeen":
-        """Return what the book stores about the persons of a sketch."""
+    def of(cls, rows: RowDigests | None, persons: PersonsCounted | None) -> "Recognised":
+        """Return what the book stores about counted rows, and the persons of their sketch."""
         if persons is None:
-            return NOBODY
-        return cls(of_persons(persons) if persons.n_persons else None, persons.register)
+            return cls(rows)
+        return cls(rows, of_persons(persons) if persons.n_persons else None, persons.register)
 
+    @property
+    def samples(self) -> list[RowDigests]:
+        """Return the samples that there are."""
+        return [one for one in (self.rows, self.persons) if one is not None]
 
-#: If no column identifies persons.
-NOBODY = PersonsSeen(None, None)
+    def kept(self) -> dict[str, str | None]:
+        """Return the form that is kept between the steps of a round."""
+        found = {
+            "digests": None if self.rows is None else self.rows.to_bytes(),
+            "sample": None if self.persons is None else self.persons.to_bytes(),
+            "register": None if self.register is None else to_bytes(self.register),
+        }
+        return {k: None if v is None else base64.b64encode(v).decode() for k, v in found.items()}
+
+    @classmethod
+    def of_kept(cls, kept: Mapping[str, Any]) -> "Recognised":
+        """Read back what `kept` returned."""
+        rows, persons, register = (
+            None if kept[name] is None else base64.b64decode(kept[name])
+            for name in ("digests", "sample", "register")
+        )
+        return cls(
+            None if rows is None else RowDigests.from_bytes(rows),
+            None if persons is None else RowDigests.from_bytes(persons),
+            None if register is None else from_bytes(register),
+        )
 
 
 def to_bytes(register: Digests) -> bytes:

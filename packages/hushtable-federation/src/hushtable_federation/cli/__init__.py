@@ -15,7 +15,7 @@ round keygen    book:keygen  Make the keys of a site (with --cap) or of a coordi
 round meet      !            send cards to the coordinator; compare their fingerprint (round show)
 round open      open_:open_  Open a round: sign what is counted, by whom, on which terms.
 round sync      sync:sync    Do whatever is next in a folder of rounds.
-round status    status       Show the state of a round: who has answered, and who has to do what.
+round status    sync:status  Show the state of a round: who has answered, and who has to do what.
 round show      show:show       Show what a round counts, who takes part, and what it costs.
 round book      book:book    Show a site's book: rounds answered, and the budget spent.
 round kit       !            adapt the example files of docs/how-to/site.md

@@ -1,23 +1,18 @@
 """``hushtable demo``: three hospitals that find outliers together and pool no row."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
-from hushtable.cli.options import option
-from hushtable.cli.report import check_page, write_page
 from hushtable.cli.result import Block, CommandResult, TextTable
 from hushtable.counts import rounds
 from hushtable.counts.sketch import Sketch
-from hushtable.data.readers import as_reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import HushTableError
 from hushtable.plans.plan import Plan
-from hushtable.report.content import Subject, gather, score_rows, sites_of_parts
 from hushtable.scores.scorer import Scorer
 
 # Public ranges: the data set's published description states the smallest and the largest value of
@@ -72,26 +67,19 @@ class _Hospital:
     malignant: Any
 
 
-_Report = Annotated[
-    Path | None, option("FILE", "Also write the last hospital's report: .html (extra report).")
-]
-
-
-def demo(report: _Report = None) -> CommandResult:
+def demo() -> CommandResult:
     """Show three hospitals that find outliers together and pool no row.
 
-    The data come with scikit-learn. Nothing is downloaded, and only the report is written.
+    The data come with scikit-learn. Nothing is downloaded or written.
 
     Example:
       hushtable demo
     """
-    if report is not None:
-        check_page(report)
-    facts = _compare(report)
+    facts = _compare()
     return CommandResult(facts, _blocks(facts))
 
 
-def _compare(report: Path | None) -> dict[str, Any]:
+def _compare() -> dict[str, Any]:
     hospitals, pooled = _hospitals()
     schema = _schema()
     parts = _sketches(schema, hospitals)
@@ -115,11 +103,8 @@ def _compare(report: Path | None) -> dict[str, Any]:
                 "auc_home": None if part is None else _auc_home(hospital, merged_sketch - part),
             }
         )
-    if report is not None:
-        _report(report, merged, hospitals, parts)
     return {
         "command": "demo",
-        "report": None if report is None else str(report),
         "hospitals": lines[:-1],
         "all": lines[-1],
         "merged_equals_pooled": True,
@@ -170,21 +155,6 @@ def _sketches(schema: Schema, hospitals: list[_Hospital]) -> list[Sketch]:
     return counted(rounds.second_pass(first, gate))
 
 
-def _report(output: Path, merged: Scorer, hospitals: list[_Hospital], parts: list[Sketch]) -> None:
-    total = reduce(add, parts)
-    model = Subject("the merged counts", "sketch", total)
-    last, offset = hospitals[-1], merged.auto_offset()
-    named = {hospital.name: part for hospital, part in zip(hospitals, parts, strict=True)}
-    made = gather(
-        model,
-        title=f"Three hospitals: report for the {last.name}",
-        threshold=offset,
-        scores=score_rows(merged, offset, replace(as_reader(last.X), source=last.name)),
-        sites=sites_of_parts(named, total, model.name),
-    )
-    write_page(made, output)
-
-
 def _auc(scorer: Scorer, hospital: _Hospital) -> float:
     from sklearn.metrics import roc_auc_score
 
@@ -213,7 +183,7 @@ def _blocks(facts: dict[str, Any]) -> list[Block]:
         "", "rows", "outliers", "its own counts", "merged counts", "all in one place",
         "own rows and the others' counts",
     ]  # fmt: skip
-    blocks: list[Block] = [
+    return [
         "Three hospitals look for outliers together, and no row leaves a hospital.\n\n"
         "Data: breast-cancer biopsies (Wisconsin, in scikit-learn), 30 measurements each.\n"
         f"Malignant rows are the outliers. Only {outliers} of the 212 are kept, so that they are\n"
@@ -227,7 +197,5 @@ def _blocks(facts: dict[str, Any]) -> list[Block]:
         "hospital can combine its own rows with the others' counts, which is close to the better\n"
         "of both (docs/how-to/releases).\n"
         "(The hospitals share exact counts: these contain no row, but are not private either.)",
+        _NEXT,
     ]
-    if facts["report"] is not None:
-        blocks.append(f"\nWrote {facts['report']}: what the {_SPLIT[-1][0]} learns about its rows.")
-    return [*blocks, _NEXT]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import files
-from hushtable.cli.learn import read_texts, read_verdicts, verdicts_by_number
 from hushtable.cli.options import Rows
 from hushtable.cli.result import (
     Block,
@@ -25,32 +24,23 @@ from hushtable.cli.result import (
 )
 from hushtable.cli.tables import SCORES, write_scores, write_table
 from hushtable.data.columns import as_column, texts_column
-from hushtable.data.readers import as_reader
-from hushtable.errors import DataError, UsageError
-from hushtable.language import N_, numerals
-from hushtable.plans.families import FINE, OUTLIER, VERDICT
+from hushtable.errors import UsageError
+from hushtable.language import numerals
 from hushtable.progress import watched
 from hushtable.report.content import RowsToShow
 from hushtable.report.page import Page, Section, check_extra, html
-from hushtable.scores.typical import percent
 from hushtable_federation.home import WORDS, HomeModel
 from hushtable_federation.language import _
 
 #: Number of rows to show.
 _SHOWN = 5
-_UNKNOWN = N_(
-    "It is not known whether a column differs systematically from other sites: this model was "
-    "made without --marginals."
-)
 
 
 def _refuse(no_use: Any) -> None:
     if no_use:
         raise UsageError(
-            "a home model has two scores, classifies rows instead of using a threshold, and "
-            "learns from one file of verdicts: leave --contamination, --threshold, "
-            "--ranks, --explain, --parts, --only-counted, --forget, --verdicts-only, and --id of "
-            "verdicts out"
+            "a home model has two scores, and classifies rows instead of using a threshold: leave "
+            "--contamination, --threshold, --ranks, --explain, --parts, and --only-counted out"
         )
 
 
@@ -62,8 +52,6 @@ class _Scored:
         reader = rows.open(home.elsewhere.plan.schema, kept).repeatable()
         with watched(reader) as watch:
             self.found = home.scores(watch.reader)
-            known = home.marginals is not None
-            self.compared = home.column_differences(watch.reader) if known else None
             self.beside: dict[str, Any] = {}
             if kept:
                 batches = (pa.record_batch(batch).select([*kept]) for batch in watch.reader.read())
@@ -74,18 +62,8 @@ class _Scored:
 
     @property
     def facts(self) -> dict[str, Any]:
-        systematic: dict[str, Any] | None = None
-        if self.compared is not None:
-            column = self.compared.systematic
-            systematic = {
-                "column": None if column is None else column.name,
-                "words": self.compared.words,
-                "differing": [asdict(one) for one in self.compared.differing],
-            }
-        return {
-            "rows": len(self.found.score), "weight": self.home.weight, "kinds": dict(self.kinds),
-            "systematic": systematic,
-        }  # fmt: skip
+        rows, weight = len(self.found.score), self.home.weight
+        return {"rows": rows, "weight": weight, "kinds": dict(self.kinds)}
 
     def with_kept(self) -> Any:
         listed = self.listed
@@ -161,7 +139,7 @@ def report_home(
 
 
 def _page(scored: _Scored, shown_rows: RowsToShow) -> Page:
-    home, compared = scored.home, scored.compared
+    home = scored.home
     reasons = [_("It describes them exactly.")]
     if shown_rows.n:
         reasons = [_("It describes them exactly and lists single rows.")]
@@ -169,24 +147,11 @@ def _page(scored: _Scored, shown_rows: RowsToShow) -> Page:
         reasons.append(
             _("There is only one other site: every statement about “elsewhere” is about that site.")
         )
-    differences: list[Block] = [
-        Paragraph([_(_UNKNOWN) if compared is None else compared.words], look="strong")
-    ]
-    if compared is not None:
-        headers = [_("column"), _("values"), _("here"), _("elsewhere")]
-        rows = [
-            [one.name, one.place, percent(one.here), percent(one.elsewhere)]
-            for one in compared.differing or compared.columns[:1]
-        ]
-        differences.append(TextTable(headers, rows, 2, _("Columns")))
     kinds = [
         [_(kind), _(words), numerals(f"{scored.kinds[kind]:,}")] for kind, words in WORDS.items()
     ]
     table = TextTable([_("kind"), _("meaning"), _("rows")], kinds, 2, _("Kinds of rows"))
-    sections = [
-        Section("columns", _("Systematic differences"), differences),
-        Section("map", _("Rows"), [table]),
-    ]
+    sections = [Section("map", _("Rows"), [table])]
     if shown_rows.n:
         headers = [*shown_rows.kept, _("row"), _("reason")]
         rows = [
@@ -239,44 +204,12 @@ def _meanings(home: HomeModel) -> dict[str, str]:
     }
 
 
-def learn_home(model: Path, path: Path, rows: Rows, target: Target, no_use: Any) -> CommandResult:
-    """Write the home model whose ranking best separates the judged rows."""
-    _refuse(no_use)
-    home = files.read(model).build(HomeModel.from_file)
-    schema, file = home.elsewhere.plan.schema, as_reader(str(path))
-    rows = replace(rows, reading=home.here.reading_, data=rows.data or str(path))
-    own_columns = rows.data == str(path)
-    for name in (VERDICT,) if own_columns else (VERDICT, "row"):
-        if name not in (file.names or ()):
-            raise DataError(
-                f"{path} has no column {name!r}: its columns are {list(file.names or ())}; it "
-                f"needs verdicts ({OUTLIER} or {FINE}), and with --rows the numbers of the rows"
-            )
-    y = read_verdicts(path, read_texts(file, VERDICT))
-    if own_columns:
-        reader = rows.open(schema, [VERDICT])
-    else:
-        said = verdicts_by_number(path, read_texts(file, "row"), y)
-        numbers = sorted(said)
-        y = [said[number] for number in numbers]
-        reader = rows.open(schema).repeatable().take(np.array(numbers, np.int64))
-    learned_model = home.learn(reader, y)
-    with target.writing():
-        learned_model.save(target.path)
-    way = learned_model.own.words
-    facts = {"command": "learn", "model": str(target.path), "verdicts": len(y), "ranking": way}
-    words = [f"Chose the ranking by {len(y):,} verdicts: {way}.", f"Wrote {target}."]
-    return CommandResult(facts, words)
-
-
 def _blocks(scored: _Scored, target: Target) -> list[Block]:
     home, kinds = scored.home, scored.kinds
     words = [
         f"Scored {sum(kinds.values()):,} rows, compared with {home.n_rows:,} rows of this site and "
         f"about {home.elsewhere.n_rows:,} rows of all other sites."
     ]
-    if scored.compared is not None:
-        words.append(shown(scored.compared.words))
     rows = scored.listed.slice(0, _SHOWN).to_pylist()
     blocks: list[Block] = [
         Paragraph(words),
@@ -291,7 +224,5 @@ def _blocks(scored: _Scored, target: Target) -> list[Block]:
             ["row", "why"], [(f"{one['row']:,}", shown(one["words"])) for one in rows], left=2
         ),
     ]
-    if scored.compared is None:
-        blocks.append(f"\n{_UNKNOWN}")
     blocks.append(f"\nWrote {target}. It describes this site's rows: keep it where the rows are.")
     return blocks

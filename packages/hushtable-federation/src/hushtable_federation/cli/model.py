@@ -9,10 +9,10 @@ from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTa
 from hushtable.counts.base import Noised
 from hushtable.counts.release import LocalModel
 from hushtable.describe.plan import signed_by
-from hushtable.errors import RoundError, UsageError
+from hushtable.errors import UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import shown_time
-from hushtable_federation.comparison import Comparison
+from hushtable_federation.comparison import Comparison, parts_in
 from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
 
@@ -35,10 +35,8 @@ _Marginals = Annotated[
     Path | None,
     option(
         "RESULT",
-        (
-            "With --site: the result of the marginals round, which reveals systematic differences "
-            "here."
-        ),
+        "With --site: the result of the marginals round, so that reasons state what is usual "
+        "elsewhere.",
     ),
 ]
 
@@ -56,8 +54,7 @@ def model(
     reduces the noise, but such a model holds the site's rows as exact counts, and must never leave
     it. With --site, the output is a home model: the site's own rows next to the counts of all
     others. hushtable score then reports for each row whether it is rare here, and whether it is
-    rare elsewhere; with --marginals, also whether a column differs from elsewhere, for example
-    because of a faulty device.
+    rare elsewhere; with --marginals, also what is usual elsewhere.
 
     Example:
       hushtable round model result.hush --book north.book -o north.local.hush
@@ -77,12 +74,7 @@ def model(
     if site is not None:
         return _home(target, Site.open(site), read, marginals)
     with Book.open(str(book)) as notes:
-        shares = {share.release for share in read.ledger.shares}
-        answer = next((one for one in notes.answers() if one.share.release in shares), None)
-        if answer is None:
-            raise RoundError(
-                f"{notes.site!r} has no part in this result: its book holds no answer to that round"
-            )
+        answer = parts_in(read, notes)[0]
         at = None if read.seal is None else notes.verified(read.seal.digest)
     made = LocalModel.of(read, answer.share.release, answer.sent, answer.counts)
     target.save(made)

@@ -18,8 +18,9 @@ from hushtable.privacy.layout import Design
 from hushtable_federation.cli import _common as common
 from hushtable_federation.clock import now, shown_time, stamp
 from hushtable_federation.coordinator import round_after, tables_after
-from hushtable_federation.describe import period_words
+from hushtable_federation.describe import period_words, round_lines
 from hushtable_federation.keys import Keys
+from hushtable_federation.language import _
 from hushtable_federation.ranges import cells_for, check_expected, range_words
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round, check_coordinator
@@ -194,12 +195,12 @@ def _report(round_: Round, target: Target, command: str) -> CommandResult:
     blocks: list[Block] = [f"Round {round_.round_id[:12]}, until {shown_time(round_.deadline)}.\n"]
     if period := period_words(round_):
         blocks.append(f"{period}.\n")
-    roster = [[card.name, card.fingerprint] for card in round_.sites]
+    roster, lines = [[card.name, card.fingerprint] for card in round_.sites], round_lines(round_)
     blocks += [
         TextTable(["site", "fingerprint of its card"], roster, left=2),
         f"\nFingerprint of all cards: {round_.fingerprint}",
         "In a call of all parties, everyone reads it aloud from the own screen.\n",
-        Paragraph(terms.sentences(round_.site_scale, len(round_.sites), round_.needed)),
+        *(f"{label:<13}{lines[label]}" for label in (_("Cost"), _("Noise"), _("Needs"))),
     ]
     if plan.design is not None:  # the accuracy to expect, from the plan's public numbers
         words = [plan.design.words()] if plan.purpose.scores_rows else range_words(round_)

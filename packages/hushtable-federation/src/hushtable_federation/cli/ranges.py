@@ -2,26 +2,37 @@
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.cli.options import READS, Language, Output, Reads, option
-from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTable, shown
+from hushtable.cli.result import (
+    Block,
+    CommandResult,
+    LabelledValues,
+    Paragraph,
+    Target,
+    TextTable,
+    shown,
+)
 from hushtable.counts.base import Noised
 from hushtable.data.options import RowOptions
 from hushtable.data.spreadsheets import harmless
 from hushtable.errors import UsageError
-from hushtable.language import ENGLISH, numerals, speaking
+from hushtable.language import ENGLISH, N_, numerals, percents, speaking
 from hushtable.plans.draws import Purpose
-from hushtable.report.page import check_extra, html
-from hushtable_federation.cli._ranges_page import ranges_page
+from hushtable.report.page import Figures, Page, PageBlock, Section, check_extra, html
 from hushtable_federation.cli.model import ResultFile, check_one_period
-from hushtable_federation.language import _
+from hushtable_federation.language import _, ngettext
 from hushtable_federation.ranges import (
     QUANTILES,
     SURE,
@@ -40,7 +51,7 @@ from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
 
 if TYPE_CHECKING:
-    pass
+    from markupsafe import Markup
 
 _Quantiles = Annotated[
     str, option("LOW,HIGH", "Shares of all values that lie below each of the two limits.")
@@ -83,6 +94,10 @@ class _RangesFound:
 
     def failing(self, whose: str = "all") -> list[str]:
         return [one.feature.name for one in self.own if one.fails(self.tolerated, whose)]
+
+    @property
+    def lacking(self) -> list[PlausibleRange]:
+        return [one for one in self.ranges if not one.limits]
 
     @property
     def about(self) -> str:
@@ -145,7 +160,7 @@ def ranges(
     facts = _facts(found)
     if target.path.suffix == ".html":
         with speaking(language):
-            text = _page(found)
+            text = html(_page(found))
     elif target.path.suffix == ".toml":
         text = schema_text(read, found.ranges)
     elif reads.recipe is None:
@@ -188,14 +203,6 @@ def _facts(found: _RangesFound) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _page(found: _RangesFound) -> str:
-    limits = found.quantiles, found.tolerated
-    page = ranges_page(
-        found.result, limits, found.ranges, found.histograms, found.own, _dry_run(found)
-    )
-    return html(page)
-
-
 def _plain(found: _RangesFound) -> str:
     lines = io.StringIO()
     write = csv.writer(lines, lineterminator="\n").writerow
@@ -225,11 +232,10 @@ def _blocks(found: _RangesFound) -> list[Block]:
             TextTable(["column", "unit", "low", "high", "values"], lines, left=2),
             "\nIn parentheses: the 95% interval of the quantile, given the noise.",
         ]
-    if lacking := [one for one in found.ranges if not one.limits]:
-        lines = [[shown(one.feature.name), f"{one.values:,}", f"{one.needed:,}"] for one in lacking]
+    if lacking := found.lacking:
         blocks += [
             "\nLeft out, because these columns have too few values for a range:\n",
-            TextTable(["column", "values, about", "needed"], lines, left=1),
+            _lacking_table(lacking),
             "\nQuantiles nearer to the middle need fewer values (--quantiles 0.025,0.975).",
         ]
     lines = []
@@ -244,7 +250,10 @@ def _blocks(found: _RangesFound) -> list[Block]:
     for name, counts in category_counts(found.result).items():
         words = ", ".join(f"{category} {n:,}" for category, n in counts.items())
         blocks.append(Paragraph([f"{shown(name)}: {shown(words)} (each +/- {noise})."]))
-    return blocks + (_own_blocks(found) if found.own else [])
+    if found.own:
+        blocks += ["\nDry run: own values beyond the limits.\n", *_dry_run_blocks(found)]
+        blocks.append(Paragraph([_EXACT]))
+    return blocks
 
 
 def _statistics(one: ValueHistogram) -> dict[str, Any]:
@@ -261,25 +270,6 @@ def _limit_words(limit: RangeLimit) -> str:
     return f"{limit.value:.10g} ({low:.10g} to {high:.10g})"
 
 
-def _own_blocks(found: _RangesFound) -> list[Block]:
-    headers, rows = _dry_run(found)
-    failing = found.failing()
-    words = [
-        f"{len(failing) or 'None'} of {len(rows)} would fail. A column fails if more than "
-        f"{found.tolerated:g}% of its values lie beyond a limit."
-    ]
-    if others := found.failing("others"):
-        words.append(
-            f"By the limits of the other sites alone, {len(others)} would fail: "
-            f"{', '.join(others)}. An error at this site moves the common limits, but not these."
-        )
-    return [
-        "\nDry run: own values beyond the limits.\n",
-        TextTable(headers, [[shown(cell) for cell in row] for row in rows], left=2),
-        Paragraph([*words, _EXACT]),
-    ]
-
-
 def _dry_run(found: _RangesFound) -> tuple[list[str], list[list[str]]]:
     headers = [_("column"), _("verdict"), _("% below"), _("% above"), _("values")]
     with_others = any("others" in one.beyond for one in found.own)
@@ -292,7 +282,7 @@ def _dry_run(found: _RangesFound) -> tuple[list[str], list[list[str]]]:
     lines = []
     for one in sorted(found.own, key=fails, reverse=True):
         if one.beyond:
-            line = [one.feature.name, *_verdict(one, "all", found.tolerated)]
+            line = [shown(one.feature.name), *_verdict(one, "all", found.tolerated)]
             line.append(numerals(f"{one.n:,}"))
             lines.append(line + (_verdict(one, "others", found.tolerated) if with_others else []))
     return headers, lines
@@ -305,3 +295,182 @@ def _verdict(one: OwnValues, whose: str, tolerated: float) -> list[str]:
         return [_("no values"), "-", "-"]
     word = _("fails") if one.fails(tolerated, whose) else _("passes")
     return [word, *(numerals(f"{percent:.2f}") for percent in one.percent(whose))]
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def _page(found: _RangesFound) -> Page:
+    # It has to stay at the site if it has the site's own values.
+    result, own, (low, high) = found.result, found.own, found.quantiles
+    share = percents(f"{round(100.0 * (high - low), 9):g}")
+    intro = ngettext(
+        "%(share)s of the values of %(n)s site lie between these limits.",
+        "%(share)s of the values of all %(n)s sites lie between these limits.",
+        len(result.ledger.shares),
+        share=share,
+    )
+    if result.ledger.sensitivity.rows_per_person == 1:
+        intro += " " + _("Each person contributes one value of each measurement.")
+    reasons = [
+        _(
+            "The values are those of everyone who was measured, ill or well. A value beyond a "
+            "limit is rare: look first for a wrong unit, a wrong sample, or a typing error."
+        )
+    ]
+    notice = _("These limits are for checking data. They are not reference intervals for patients.")
+    sections = []
+    if own:
+        notice = " ".join([_("Keep this page where the rows are."), notice])
+        reasons.insert(0, _("It describes this site's own values exactly."))
+        sections.append(Section("own", _("This site's own values"), _dry_run_blocks(found)))
+    sections.append(Section("ranges", _("Ranges"), _range_blocks(found)))
+    if lacking := found.lacking:
+        words = _("These columns have too few values for the noise that protects people.")
+        blocks: list[PageBlock] = [words, _lacking_table(lacking)]
+        sections.append(Section("lacking", _("Columns without a range"), blocks))
+    below, above = (percents(f"{round(100.0 * x, 9):g}") for x in (low, 1.0 - high))
+    meanings = {
+        _("limits"): _(
+            "%(low)s of the values lie below the low limit, and %(high)s above the high limit.",
+            low=below,
+            high=above,
+        ),
+        _("noise"): _(
+            "Random noise of %(sd)s (standard deviation) was added to each count. It limits what "
+            "the ranges can reveal about any one person: epsilon %(epsilon)s per person. “Lies "
+            "between” holds in 19 of 20 cases.",
+            sd=numerals(f"{result.noise_sd:.1f}"),
+            epsilon=numerals(f"{result.ledger.epsilon:.3g}"),
+        ),
+        _("bars"): _(
+            "Equal parts of the public range of a measurement, which is fixed in advance. Values "
+            "beyond that range count in its first or last part. Their heights are the square roots "
+            "of the counts."
+        ),
+    }
+    sections.append(Section("about", _("How to read this page"), [LabelledValues(meanings)]))
+    return Page(
+        title=_("Plausible ranges"),
+        made_by=f"hushtable, {datetime.now(UTC):%Y-%m-%d}",
+        intro=intro,
+        notice=notice,
+        reasons=reasons,
+        may_leave=not own,
+        sections=sections,
+    )
+
+
+def _lacking_table(lacking: list[PlausibleRange]) -> TextTable:
+    rows = [
+        [shown(one.feature.name), numerals(f"{one.values:,}"), numerals(f"{one.needed:,}")]
+        for one in lacking
+    ]
+    headers = [_("column"), _("values, about"), _("needed")]
+    return TextTable(headers, rows, 1, _("Columns without a range"))
+
+
+def _dry_run_blocks(found: _RangesFound) -> list[Block]:
+    headers, rows = _dry_run(found)
+    failing, others = found.failing(), found.failing("others")
+    words = [_("No measurement has too many values beyond a limit.")]
+    if failing:
+        words = [
+            _(
+                "%(k)s of %(n)s measurements have too many values beyond a limit: %(names)s.",
+                k=len(failing),
+                n=len(rows),
+                names=shown(", ".join(failing)),
+            )
+        ]
+    if others:
+        words.append(
+            _(
+                "By the limits of the other sites alone, the following measurements do: %(names)s.",
+                names=shown(", ".join(others)),
+            )
+        )
+    checks = [
+        _(
+            "A check fails if more than %(share)s%% of the values lie below the low limit, or "
+            "above the high limit.",
+            share=numerals(f"{found.tolerated:g}"),
+        )
+    ]
+    if len(headers) > 5:
+        checks.append(
+            _(
+                "The last three columns compare with the limits of the other sites alone: they "
+                "reveal an error of this site that has shifted the common limits."
+            )
+        )
+    table = TextTable(headers, rows, 2, _("This site's own values"))
+    return [Paragraph(words, look="strong"), Paragraph(checks), table]
+
+
+def _range_blocks(found: _RangesFound) -> list[PageBlock]:
+    words = [
+        _(
+            "Bars: values of all sites together, with noise. The line under them: the values "
+            "between the limits."
+        )
+    ]
+    if found.own:
+        words.append(
+            _("Bars in colour: this site's own values; all sites together are grey behind them.")
+        )
+    cells = {one.feature.name: one.cells for one in found.own}
+    figures = [
+        _figure(one, merged, cells.get(one.feature.name))
+        for one, merged in zip(found.ranges, found.histograms, strict=True)
+        if one.limits
+    ]
+    return [Paragraph(words), Figures(figures)]
+
+
+#: Room beside the limits of a range, in widths of it; never less than so many cells.
+_BESIDE, _CELLS_BESIDE = 0.35, 2
+
+
+def _figure(
+    one: PlausibleRange, merged: ValueHistogram, own: NDArray[np.int64] | None
+) -> tuple["Markup", str]:
+    """Return the values around a range as a picture, and its caption."""
+    from hushtable.charts.values import ValueChart
+
+    feature, width = merged.feature, merged.width
+    low, high = (limit.value for limit in one.limits)
+    room = max(_BESIDE * (high - low), _CELLS_BESIDE * width)
+    first = max(0, math.floor((low - room - feature.low) / width))
+    last = min(len(merged.counts), math.ceil((high + room - feature.low) / width))
+    start, span = feature.low + first * width, (last - first) * width
+    values = {
+        "name": feature.name, "unit": feature.unit,
+        "low": numerals(f"{low:.10g}"), "high": numerals(f"{high:.10g}"),
+    }  # fmt: skip
+    words = [
+        _("%(name)s: %(low)s to %(high)s %(unit)s", **values) + ".",
+        _("About %(n)s values.", n=numerals(f"{one.values:,}")),
+    ]
+    between = (
+        N_("The low limit lies between %(low)s and %(high)s."),
+        N_("The high limit lies between %(low)s and %(high)s."),
+    )
+    for limit, sentence in zip(one.limits, between, strict=True):
+        least, most = (numerals(f"{end:.10g}") for end in limit.interval)
+        words.append(_(sentence, low=least, high=most))
+        if limit.at_end:
+            words.append(
+                _("It is set to the end of the public range, because many values lie close to it.")
+            )
+    chart = ValueChart(
+        merged.counts[first:last],
+        None,
+        "",
+        (numerals(f"{start:.4g}"), numerals(f"{start + span:.4g}")),
+        usual=((low - start) / span, (high - start) / span),
+        usual_name=_("limits"),
+        within=None if own is None else own[first:last],
+        words=words[0],
+    )
+    return chart.svg, " ".join(words)

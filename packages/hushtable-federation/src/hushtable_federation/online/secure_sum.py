@@ -147,6 +147,15 @@ class SecureSum:
         few sites stayed, running the same round with it again continues from there; without it,
         both are in a temporary folder, and sites refuse a second list of the sites in the sum.
 
+    Attributes
+    ----------
+    reached : dict of str to str
+        By site, the last step that it answered.
+    lost : dict of str to str
+        By site that dropped out, the step and the reason: one word of `Refusal`.
+    found_out : dict of str to str
+        By site that is proved to have cheated, a message about what it did.
+
     Examples
     --------
     >>> from hushtable_federation import SecureSum
@@ -181,6 +190,8 @@ class SecureSum:
         self._heard: set[bytes] = set()
         self._there: set[tuple[Step, str]] = set()
         self.tally = Tally(round_, keys)
+        self.reached, self.lost = self.tally.reached, self.tally.lost
+        self.found_out = self.tally.found_out
 
     def run(self) -> Noised:
         """Run the round.
@@ -268,21 +279,6 @@ class SecureSum:
                 journal.keep(step, name, answer)
         for name in sorted(silent):
             self.tally.take(step, name, b"", now())
-
-    @property
-    def reached(self) -> dict[str, str]:
-        """Return by site the last step that it answered."""
-        return self.tally.reached
-
-    @property
-    def lost(self) -> dict[str, str]:
-        """Return by site that dropped out the step and the reason, one word of `Refusal`."""
-        return self.tally.lost
-
-    @property
-    def found_out(self) -> dict[str, str]:
-        """Return by site that is proved to have cheated a message about what it did."""
-        return self.tally.found_out
 
     def _answers(
         self, requests: Mapping[str, bytes], seconds: float

@@ -5,7 +5,6 @@ site's book. Everything that can fail because of the rows fails in the first ste
 book keeps the counts, and what recognises the rows and persons.
 """
 
-import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +19,7 @@ from hushtable.counts.sketch import Sketch
 from hushtable.errors import HushTableError, RoundError
 from hushtable.privacy.mechanisms import library
 from hushtable_federation.book.book import ALL_ROWS, Book
-from hushtable_federation.book.digests import PersonsSeen, RowDigests, from_bytes, to_bytes
+from hushtable_federation.book.digests import Recognised, RowDigests
 from hushtable_federation.clock import forgotten, now, stamp
 from hushtable_federation.keys import Keys
 from hushtable_federation.policy import Approval, Policy
@@ -152,10 +151,8 @@ class OnlineSite:
             self._keep_steps(round_)
             return {"keys": keys}
         reply = reply or self.reply(round_)
-        counts, digests, persons = self._counted(reply)
-        given = reply.answer(
-            counts, None, rows=digests, persons=persons, new_people=self._statement.new_people
-        )
+        counts, people = self._counted(reply)
+        given = reply.answer(counts, None, people=people, new_people=self._statement.new_people)
         return {"submission": given.content}
 
     def send_counts(self, round_: Round, keys: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -221,7 +218,7 @@ class OnlineSite:
         approval = self._approvals.get(round_.round_id, another)
         return self._reply(round_, approval=approval, attended=attended)
 
-    def _counted(self, reply: Reply) -> tuple[NDArray[np.int64], RowDigests | None, PersonsSeen]:
+    def _counted(self, reply: Reply) -> tuple[NDArray[np.int64], Recognised]:
         round_ = reply.round
         sketch = self._count(round_)
         step = "keys" if round_.terms.masked else "submission"
@@ -233,7 +230,7 @@ class OnlineSite:
         for word, words in notes:
             self._log.note(stamp(now()), round_.round_id, step, word, words)
         counts = reply.counted(sketch, outside_too=self._statement.outside_too)
-        return counts, self._recognise(), PersonsSeen.of(sketch.persons)
+        return counts, Recognised.of(self._recognise(), sketch.persons)
 
     def _round(self, request: bytes) -> Round:
         read = files.unpack(request, "request")
@@ -273,20 +270,13 @@ class _MaskedRows:
             )
         reply.check_known()
         library()  # without it, there will be no noise, and no answer
-        counts, digests, persons = site._counted(reply)
+        counts, people = site._counted(reply)
         new_people = site._statement.new_people
-        if digests is not None:
-            site._book.check_people(reply.data_set, digests, new_people)
-        found = {
-            "digests": None if digests is None else digests.to_bytes(),
-            "sample": None if persons.sample is None else persons.sample.to_bytes(),
-            "register": None if persons.register is None else to_bytes(persons.register),
-        }
-        kept: dict[str, Any] = {
-            name: None if one is None else base64.b64encode(one).decode()
-            for name, one in found.items()
-        }
-        kept |= {"new_people": new_people, "attended": site._attended, "data_set": reply.data_set}
+        if people.rows is not None:
+            site._book.check_people(reply.data_set, people.rows, new_people)
+        kept: dict[str, Any] = people.kept() | {
+            "new_people": new_people, "attended": site._attended, "data_set": reply.data_set,
+        }  # fmt: skip
         content = counts.astype("<i8").tobytes()
         site._book.note_step(self.round.round_id, _COUNTED, "", content, kept)
 
@@ -306,17 +296,8 @@ class _MaskedRows:
                 "was sent. Visit the round with the site's file that has data_set = "
                 f"{kept['data_set']!r}",
             )
-        digests, sample, register = (
-            None if kept[name] is None else base64.b64decode(kept[name])
-            for name in ("digests", "sample", "register")
-        )
-        persons = PersonsSeen(
-            None if sample is None else RowDigests.from_bytes(sample),
-            None if register is None else from_bytes(register),
-        )
-        rows = None if digests is None else RowDigests.from_bytes(digests)
         return reply.answer(
-            np.frombuffer(counts, "<i8").astype(np.int64), mask, rows=rows, persons=persons,
+            np.frombuffer(counts, "<i8").astype(np.int64), mask, people=Recognised.of_kept(kept),
             new_people=kept["new_people"],
         ).content  # fmt: skip
 

@@ -207,7 +207,7 @@ class RoundKeys(NamedTuple):
             raise RoundError(f"the keys of {site!r} for this round do not have its signature")
         try:
             for public in (mask, seal):
-                masks.exchange(_any_key(), public)
+                masks.exchange(masks.draw_key(), public)
         except RoundError as error:
             raise NoKeyError(f"{site!r} sent no valid key for this round: {error}") from None
         return made
@@ -236,12 +236,6 @@ class RoundKeys(NamedTuple):
 
 def _of_keys(round_id: str, site: str, mask: str, seal: str) -> str:
     return digest_of("keys", round_id, site, mask, seal)
-
-
-@lru_cache(1)
-def _any_key() -> bytes:
-    """Return a private key that is used for nothing but to check public ones."""
-    return masks.draw_key()
 
 
 def digest_of_keys(digests: Mapping[str, str]) -> str:

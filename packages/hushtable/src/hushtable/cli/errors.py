@@ -130,6 +130,7 @@ _REMOVED = {
         "they are the second and the third number of --horizon T,K,A",
     ),
     "score --count": "--contamination N flags the N rows with the lowest scores",
+    "demo --report": "hushtable report writes the page of your own model and rows",
 }
 
 #: Files that the running command has completed; an interruption names them.

@@ -17,7 +17,6 @@ from hushtable.counts.verdicts import Verdicts
 from hushtable.data.labels import fold
 from hushtable.data.readers import Reader, as_reader
 from hushtable.data.spreadsheets import original
-from hushtable.data.texts.reading import Reading
 from hushtable.describe import describe_ledger
 from hushtable.describe.plan import learned
 from hushtable.describe.plan import verdicts as verdicts_words
@@ -265,12 +264,6 @@ def learn(
     if rows == "-":
         raise UsageError("--rows -: standard input can be read once only: give a file")
     target = Target(output, [model, rows, *verdicts])
-    if (learn_kind := files.command_of(model, "learn")) is not None:
-        made: CommandResult = learn_kind(
-            model, verdicts[0], Rows(rows or "", reads, Reading(), 1), target,
-            forget or only or id_ or len(verdicts) > 1,
-        )  # fmt: skip
-        return made
     scorer, _, reading, _ = open_model(model, id_)
     check_takes_verdicts(scorer.plan.detector, scorer.plan.score, scorer.plan.family)
     if (shared := _released(verdicts)) is not None:

@@ -56,7 +56,7 @@ def _parsed(name: str, text: str) -> Any:
         value = {"true": True, "false": False}.get(text.lower(), text)
     elif name in _NUMBERS and text.strip().isdecimal():
         value = int(text)
-    if words := _unfit(name, value):
+    if words := unfit(name, value):
         raise UsageError(f"--read {name}={text}: needs {words}")
     return value
 
@@ -79,22 +79,28 @@ def _of_file(path: str) -> dict[str, Any]:
 
 
 def _checked(path: str, name: str, value: Any) -> Any:
-    """Return the value of an entry as the option of that name takes it."""
+    """Return the value of an entry of a file as the option of that name takes it."""
     if name not in READ:
         raise FileError(
             f"{path}: unknown entry {name!r}: known entries are {', '.join(sorted(READ))}"
         )
-    if words := _unfit(name, value):
+    if words := unfit(name, value):
         raise FileError(f"{path}: {name} = {value!r:.80}: needs {words}")
+    return as_option(name, value, Path(path).parent)
+
+
+def as_option(name: str, value: Any, folder: Path) -> Any:
+    """Return the value of an entry as the option takes it; paths are relative to a folder."""
     if name == "as" and isinstance(value, Mapping):
         value = [f"{column}={kind}" for column, kind in value.items()]
-    if name == "concepts" or (name == "query" and value.endswith(".sql")):
-        value = str(Path(path).parent / value)
+    is_path = name == "concepts" or (name == "query" and value.endswith(".sql"))
+    if is_path and "://" not in value:
+        value = str(folder / value)
     return joined(value) if isinstance(value, list) else value
 
 
-def _unfit(name: str, value: Any) -> str:
-    """Return what an entry needs, unless it has a value that it takes."""
+def unfit(name: str, value: Any) -> str:
+    """Return what an entry needs, in words; empty if it has a value that it takes."""
     if name in SWITCHES:
         return "" if isinstance(value, bool) else "true or false"
     if name in _NUMBERS:

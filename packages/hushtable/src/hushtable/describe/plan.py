@@ -254,7 +254,10 @@ def signed_by(counts: Any) -> dict[str, str] | None:
     """Return name and fingerprint of the signer of counts; None if they are not signed."""
     if counts.seal is None:
         return None
-    return {"name": counts.seal.coordinator["name"], "fingerprint": counts.seal.fingerprint}
+    return {
+        "name": counts.seal.coordinator.name,
+        "fingerprint": counts.seal.coordinator.fingerprint,
+    }
 
 
 def signed_lines(counts: Any) -> dict[str, str]:

@@ -35,7 +35,7 @@ from hushtable.plans.families.layouts import (
     Layout,
     reachable,
 )
-from hushtable.plans.families.sparse import SparseTables, fold
+from hushtable.plans.families.sparse import SparseTables
 from hushtable.plans.profile import Profile, own_side, usual_codes
 from hushtable.plans.score_rule import Summing
 
@@ -222,18 +222,6 @@ class RandomFeature(Concatenated):
     def functions(self, codes: Codes) -> Any:
         """Return the hash functions of each separate table, for the kernels and these rows."""
         return self._apart.functions[codes.some_missing]
-
-    def answers(self, codes: Codes) -> NDArray[np.bool_]:
-        """Return the answer of each hash function to each row, (n_functions, n)."""
-        _, rows, cuts, subset_at, subsets, _, _ = self.functions(codes)
-        found = codes.codes[rows] >= cuts[:, np.newaxis]
-        for h in np.flatnonzero(subset_at >= 0):
-            found[h] = subsets[subset_at[h] + codes.codes[rows[h]].astype(np.int64)]
-        return np.asarray(found, np.bool_)
-
-    def cells_of(self, codes: Ints, depth: int) -> Ints:
-        """Return the cells, within a table of this depth, of the codes of concatenated answers."""
-        return fold(codes, depth, self.max_cells)
 
     @cached_property
     def can_gain(self) -> NDArray[np.bool_]:
