@@ -214,9 +214,9 @@ ENCODER = Encoder(ONE_OF_EACH)
 
 def encoded(frame, reading):
     """Return the codes of the rows of a frame, and what is outside."""
-    read = open_rows(frame, ONE_OF_EACH, reading).read
-    placed = getattr(read, "placed", None)
-    (batch,) = read() if placed is None else [placed]
+    rows = open_rows(frame, ONE_OF_EACH, reading)
+    placed = rows.sources[0].placed
+    (batch,) = rows.read() if placed is None else [placed]
     codes = ENCODER.encode(batch)
     outside = vars(codes.outside).values()
     return b"".join(one.tobytes() for one in (codes.codes, codes.tally, *outside))
@@ -265,12 +265,12 @@ def detector():
 def test_few_rows_of_everyday_frames_are_numbers_at_once(detector):
     for n in (1, FEW_VALUES):
         frame = everyday(n)
-        assert open_rows(frame, detector.plan_.schema).read.placed is not None
+        assert open_rows(frame, detector.plan_.schema).sources[0].placed is not None
         for call in (detector.score_samples, detector.predict, detector.decision_function,
                      detector.explain, detector.standard_errors):  # fmt: skip
             same(lambda call=call, x=frame: call(x))
     frame = everyday(FEW_VALUES + 1)
-    assert not hasattr(open_rows(frame, detector.plan_.schema).read, "placed")
+    assert open_rows(frame, detector.plan_.schema).sources[0].placed is None
 
 
 def test_who_does_more_than_encode_reads_values(detector):

@@ -14,7 +14,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -294,7 +294,7 @@ class NewRows:
         def place(row: int) -> str:
             return f"row {row} of the new ones"
 
-        return replace(self._source, n_rows=None, read=self._read, project=None, place=place)
+        return self._source.of_batches(self._read, None, place)
 
     def _read(self) -> Iterator[Batch]:
         for batch in self._source.read():

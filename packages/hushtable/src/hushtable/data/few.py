@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import texts_column
 from hushtable.data.readers import Reader, found_name
-from hushtable.data.readers.reader import BATCH_VALUES, FEW_VALUES, Passes, Read
+from hushtable.data.readers.reader import BATCH_VALUES, FEW_VALUES, Read, Source
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.texts.reading import Reading
 
@@ -43,7 +43,7 @@ def few_rows(reader: Reader, schema: Schema, reading: Reading, read: Read) -> Re
     If all features are numbers, it reads the block; otherwise it reads from ``read``, and the block
     is a `PlacedRows`.
     """
-    n, apart = reader.n_rows or 0, reader.passes.apart
+    n, apart = reader.n_rows or 0, None if reader.steps else reader.sources[0].apart
     if apart is None or not n:
         return None
     if n * reader.n_columns > BATCH_VALUES or (places := _places(reader, schema)) is None:
@@ -63,13 +63,11 @@ def few_rows(reader: Reader, schema: Schema, reading: Reading, read: Read) -> Re
         return None
     by_place = reader.names is None or not schema.named
     names = reader.names if by_place else tuple(schema.names)
-    rows = Reader(names, len(schema), n, lambda: iter((block,)), numeric=True)
     if numeric:
-        return rows
-    return replace(
-        rows, read=Passes(read, placed=PlacedRows(block)), source=reader.source,
-        place=reader.place, opened=schema, numeric=False,
-    )  # fmt: skip
+        rows = Reader.of(names, len(schema), Source(lambda: iter((block,)), n))
+        return replace(rows, numeric=True)
+    source = Source(read, n, name=reader.source, place=reader.place, placed=PlacedRows(block))
+    return replace(Reader.of(names, len(schema), source), opened=schema)
 
 
 def _places(reader: Reader, schema: Schema) -> Sequence[int] | None:

@@ -187,7 +187,8 @@ class Scorer:
         With ``stored``, batches of sparse rows may come as `StoredRows`.
         """
         reader = self.open(X)
-        if (placed := reader.passes.placed) is not None:
+        placed = None if reader.steps else reader.sources[0].placed
+        if placed is not None:
             return found((0, placed, None))
         if reader.n_rows is None:
             parts = list(self.mapped(reader, found, n_jobs))

@@ -93,8 +93,8 @@ class _File:
             return self._batches(list(kept if columns is None else columns))
 
         words = [*dialect.found, *(self._words() if self.asked else ()), *dialect.header.found]
-        rows = of_file(self.path, kept, batches)
-        return replace(rows, place=self.place, found=tuple(words), delimiter=dialect.delimiter)
+        rows = of_file(self.path, kept, batches, place=self.place)
+        return replace(rows, found=tuple(words), delimiter=dialect.delimiter)
 
     def _words(self) -> Iterator[str]:
         lines = self.lines

@@ -7,7 +7,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -88,10 +88,11 @@ class _Lines:
                 for batch in split(iter(table.combine_chunks().to_batches())):
                     yield at, batch
 
-        rows = of_file(self.path, names, batches, n_rows)
+        def place(row: int) -> str:
+            return f"{_(self.word)} {row + 1}"
+
         # Not if there are empty lines in between.
-        by_line = n_rows == line
-        return replace(rows, place=lambda row: f"{_(self.word)} {row + 1}") if by_line else rows
+        return of_file(self.path, names, batches, n_rows, place if n_rows == line else None)
 
     def reader_of_texts(self, unasked: Unasked) -> Reader:
         """Read each value as text, whatever the others are.

@@ -33,6 +33,7 @@ from hushtable.data.readers.reader import (
     Copy,
     FileLayout,
     Reader,
+    Source,
     named_errors,
     near_names,
     one_after_other,
@@ -475,13 +476,11 @@ class _Opening:
             return rows
         # For a registered format; a stream is opened again for each pass.
         again = reader if rows.one_shot else lambda: rows
-        return replace(
-            rows,
-            read=lambda: named_errors(again().read(), str(path)),
-            one_shot=False,
-            source=str(path),
-            n_bytes=path.stat().st_size,
-        )
+        source = Source(
+            lambda: named_errors(again().read(), str(path)), rows.n_rows, name=str(path),
+            n_bytes=path.stat().st_size, place=rows.place,
+        )  # fmt: skip
+        return replace(rows, sources=(source,), steps=(), source=source.name, one_shot=False)
 
 
 def _packed_words(name: PurePath, content: FirstBytes) -> tuple[str, ...]:

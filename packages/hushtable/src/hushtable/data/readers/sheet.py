@@ -266,16 +266,17 @@ class _Sheet:
         made = as_column if self.layout.unasked is None else as_texts
         rows = [self.cells[i] for i in places]
         columns = [made([row[j] for row in rows]) for j in order]
-        return replace(
-            arrow(pa.Table.from_arrays(columns, [names[j] for j in order])),
-            source=str(self.path),
-            n_bytes=size,
-            bytes_read=lambda: size,
-            place=lambda row: _(
-                "row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(self.name)
-            ),
-            found=(*self.found, *hidden_words(self.hidden, places, order)),
-        )
+        table = arrow(pa.Table.from_arrays(columns, [names[j] for j in order]))
+
+        def place(row: int) -> str:
+            return _("row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(self.name))
+
+        source = replace(
+            table.sources[0], name=str(self.path), n_bytes=size, bytes_read=lambda: size,
+            place=place,
+        )  # fmt: skip
+        found = (*self.found, *hidden_words(self.hidden, places, order))
+        return replace(table, sources=(source,), source=source.name, found=found)
 
     def check(self) -> None:
         """Raise `DataError` if there is more than one table, or a row is no row of it."""
