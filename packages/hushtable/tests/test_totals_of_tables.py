@@ -433,20 +433,12 @@ def test_tables_side_by_side(tmp_path):
     assert n_rows(path) == 40
 
 
-def test_hidden_rows_and_columns_are_read_and_said(tmp_path):
-    path, rows = tmp_path / "a.xlsx", [NAMES, *ROWS]
-    for hidden, columns, says in (
-        ((), None, ()),
-        ((7,), None, ("1 hidden row is read",)),
-        ((7, 9), "B:B", ("2 hidden rows and hidden column B are read",)),
-        ((), "B:XFD", ("hidden columns B, C, D are read",)),
-        ((50,), "G:XFD", ()),
-    ):
-        book(path, rows, hidden, columns)
-        assert read(path).found == says
-        assert n_rows(path) == 40
-    opendocument(tmp_path / "a.ods", rows, hidden=(1, 2, 30))
-    assert read(tmp_path / "a.ods").found == ("3 hidden rows are read",)
+def test_hidden_rows_and_columns_are_read(tmp_path):
+    book(tmp_path / "a.xlsx", [NAMES, *ROWS], hidden=(7, 9), columns="B:B")
+    opendocument(tmp_path / "a.ods", [NAMES, *ROWS], hidden=(1, 2, 30))
+    for name in ("a.xlsx", "a.ods"):
+        assert (n_rows(tmp_path / name), read(tmp_path / name).found) == (40, ())
+        assert read(tmp_path / name).names == tuple(NAMES)
 
 
 def test_lines_are_left_out_where_nobody_is_asked(tmp_path):

@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.arguments import is_text as is_whole_text
 from hushtable.data.columns import integer_too_large
 from hushtable.data.labels import fold
 from hushtable.data.readers.reader import (
-    FEW_VALUES,
     FILE_ROWS,
     Batch,
     Reader,
@@ -312,7 +310,7 @@ def polars_frame(data: Any) -> Reader:
     one: Any = kinds.pop() if len(kinds) == 1 else None
     # NumPy has no missing integers.
     if str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0))):
-        source = replace(source, apart=data.to_numpy if len(data) <= FEW_ROWS else None)
+        source = replace(source, matrix=data.to_numpy if len(data) <= FEW_ROWS else None)
     return Reader.of(names, len(names), source)
 
 
@@ -353,57 +351,11 @@ def pandas_frame(data: Any) -> Reader:
                 part = part.astype(dense)
             yield from _as_table(part).combine_chunks().to_batches()
 
-    source = Source(batches, n)
-    different = {id(kind): kind for kind in kinds}.values()  # some take long to be hashed
-    if data.columns.is_unique and all(map(_is_simple, different)):
-        numbers = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in different)
-        if n <= (FEW_ROWS if numbers else FEW_VALUES):
-            source = replace(source, apart=lambda: _of_pandas(data, kinds))
+    source, different = Source(batches, n), {id(kind): kind for kind in kinds}
+    plain = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in different.values())
+    if n <= FEW_ROWS and data.columns.is_unique and plain:
+        source = replace(source, matrix=data.to_numpy)
     return Reader.of(names if all(texts) else None, d, source)
-
-
-#: Number of units of points in time, or of durations, in a second.
-_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-#: Pandas types, besides NumPy's, whose values become Python objects.
-_EXTENSIONS = frozenset(
-    {"StringDtype", "BooleanDtype", "DatetimeTZDtype", "Float32Dtype", "Float64Dtype"}
-    | {f"{kind}{bits}Dtype" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)}
-)
-
-
-def _is_simple(kind: Any) -> bool:
-    if isinstance(kind, np.dtype):
-        return kind.kind in "fiubMmO" and kind.itemsize <= 8
-    if type(kind).__name__ == "CategoricalDtype":  # each category is a whole text
-        kind = kind.categories.dtype
-        return getattr(kind, "storage", "") == "pyarrow"
-    return type(kind).__name__ in _EXTENSIONS and library_of(kind) == "pandas"
-
-
-def _of_pandas(data: Any, kinds: list[Any]) -> Any:
-    block = data.to_numpy()
-    if block.dtype.kind in "fiub":
-        same = isinstance(kinds[0], np.dtype) and all(kind is kinds[0] for kind in kinds)
-        return block if same or not (np.abs(block) >= 2**53).any() else None
-    if block.dtype != object:  # only points in time
-        block = data.to_numpy(dtype=object)
-    columns: list[Any] = list(zip(*block.tolist(), strict=True))
-    for j, kind in enumerate(kinds):
-        if kind.kind in "Mm":
-            # As in NumPy: whole numbers of the column's unit, in UTC.
-            whole = [np.nan if one != one else one.asm8.view(np.int64) for one in columns[j]]
-            unit = np.datetime_data(kind)[0] if isinstance(kind, np.dtype) else kind.unit
-            columns[j] = np.array(whole, np.float64) / _PER_SECOND[unit]
-        elif kind.kind == "O" and not all(map(_is_simple_text, columns[j])):
-            return None
-    return columns
-
-
-def _is_simple_text(value: Any) -> bool:
-    if type(value) is str:
-        return value.isascii() or is_whole_text(value)
-    missing = type(value) is float and value != value
-    return missing or value is None or type(value).__name__ == "NAType"
 
 
 def _as_table(part: Any) -> pa.Table:

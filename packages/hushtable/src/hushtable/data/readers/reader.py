@@ -163,9 +163,6 @@ BATCH_ROWS, BATCH_VALUES = 16_384, 1 << 21
 #: Number of rows, and of values, read at a time from files: memory stays flat at no cost in time.
 FILE_ROWS, FILE_VALUES = 65_536, 1 << 21
 
-#: Largest number of rows for which Python values, taken one by one, are faster than Arrow's.
-FEW_VALUES = 128
-
 Batch: TypeAlias = "np.ndarray[Any, Any] | pa.RecordBatch"
 Read: TypeAlias = Callable[[], Iterator[Batch]]
 #: Takes a part of the rows and its batches at the beginning of a pass; yields what is read instead.
@@ -191,11 +188,8 @@ class Source:
     place: Callable[[int], str] = lambda row: _("row %(n)s", n=row)
     #: Starts a pass over rows of a sparse matrix as stored: see `hushtable.data.readers.stored`.
     stored: Callable[[], Iterator[Any]] | None = None
-    #: Of a frame with few rows, its values (n, d), if they have one NumPy type; otherwise its
-    #: columns: Python values, or seconds as an array. Returns None if it holds something else.
-    apart: Callable[[], "NDArray[Any] | Sequence[Sequence[Any]] | None"] | None = None
-    #: All rows as one batch that only `Encoder.encode` takes: see `hushtable.data.few`.
-    placed: Any = None
+    #: Returns the values (n, d) of a frame with few rows, if all are numbers of NumPy's types.
+    matrix: Callable[[], NDArray[Any]] | None = None
 
     def of(self, columns: list[str]) -> "Source":
         """Return a source of some columns, if the others can be skipped."""
@@ -302,11 +296,6 @@ class Reader:
         if in_memory(self) or len(self.sources) > 1:  # with several files, a place names its own
             return place
         return _("%(place)s of %(file)s", place=place, file=self.source)
-
-    def is_open(self, schema: "Schema", keep: Sequence[str], attended: bool) -> bool:
-        """Return whether the rows were opened this way: opening them again changes nothing."""
-        same = self.opened is schema and self.keep == tuple(keep)
-        return same and (attended or self.unasked is not None)
 
     def watched(self, step: Step) -> "Reader":
         """Return the same rows, whose batches also take a step that does not change them."""

@@ -197,11 +197,8 @@ def built_in(
     It ``uses`` some entries of the layout, and ``streams`` if it reads compressed files.
     """
     made = FileFormat(name, lambda path, _, layout: open_file(path, layout), uses, streams)
-    FORMATS.update({ending: made for ending in endings if not _of_others(ending)})
-
-
-def _of_others(ending: str) -> bool:
-    return ending in FORMATS and FORMATS[ending].by_name
+    others = {ending for ending, one in FORMATS.items() if one.by_name}
+    FORMATS.update({ending: made for ending in endings if ending not in others})
 
 
 def register_source(takes: Callable[[Any], bool], open_: Callable[[Any], Any]) -> None:
@@ -380,15 +377,14 @@ class _Opening:
     #: Entries of the layout that some file used.
     used: set[str] = field(default_factory=set)
 
-    def file(self, path: Path) -> Reader:
-        return self._opened(path, PurePath(path.name)).folded()
-
-    def _opened(self, path: Path, name: PurePath, *, unpacked: bool = False) -> Reader:
+    def file(self, path: Path, name: PurePath | None = None) -> Reader:
+        """Read a file; ``name`` is its name in the archive that it was unpacked from."""
+        unpacked, name = name is not None, name or PurePath(path.name)
         named, asked = _format(_suffix(name)), self.layout.unasked is None
         if path.stat().st_size == 0 and asked:  # JSON lines without rows are an empty file
             raise DataError(f"{path}: the file is empty")
         if named is not None and named.by_name:
-            return self._table(path, named)
+            return self._table(path, named).folded()
         content = content_of(path)
         if content.ending == ".zip" and content.codec is None and not unpacked:
             return self._of_archive(path)
@@ -403,7 +399,9 @@ class _Opening:
                 "the unpacked file"
             )
         rows = self._table(path, found)
-        return replace(rows, found=(*_packed_words(name, content), *words, *rows.found))
+        if content.codec is not None and name.suffix.lower() not in PACKED:
+            words = (_("decompressed (%(codec)s), by its content", codec=content.codec), *words)
+        return replace(rows.folded(), found=(*words, *rows.found))
 
     def _found(
         self, path: Path, name: PurePath, named: FileFormat | None, content: FirstBytes
@@ -450,7 +448,7 @@ class _Opening:
         below = replace(self, layout=replace(self.layout, member=None), kept=kept)
         member, words = chosen(path, there, wanted, _rank_in_archive)
         copy, name = extracted(path, member), PurePath(member.filename)
-        rows = copy.reader(lambda plain: below._opened(plain, name, unpacked=True))
+        rows = copy.reader(lambda plain: below.file(plain, name))
         return replace(rows, found=(*words, *rows.found))
 
     def _table(self, path: Path, found: FileFormat) -> Reader:
@@ -481,15 +479,6 @@ class _Opening:
             n_bytes=path.stat().st_size, place=rows.place,
         )  # fmt: skip
         return replace(rows, sources=(source,), steps=(), source=source.name, one_shot=False)
-
-
-def _packed_words(name: PurePath, content: FirstBytes) -> tuple[str, ...]:
-    said = name.suffix.lower() in PACKED or _suffix(name) in (ELSEWHERE.keys() | ARCHIVES)
-    return (
-        ()
-        if said or content.codec is None
-        else (_("decompressed (%(codec)s), by its content", codec=content.codec),)
-    )
 
 
 def _rank_in_archive(name: str) -> int:
