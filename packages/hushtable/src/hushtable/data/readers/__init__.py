@@ -15,14 +15,14 @@ import numpy as np
 from hushtable import far, plugins
 from hushtable.data.readers import memory
 from hushtable.data.readers.columnar import feather_file, parquet_file
-from hushtable.data.readers.coupling import Coupling
 from hushtable.data.readers.csv import csv_file
-from hushtable.data.readers.json_lists import json_file
+from hushtable.data.readers.json_files import json_file
 from hushtable.data.readers.memory import is_pandas
 from hushtable.data.readers.reader import (
     BATCH_ROWS,
     KEPT,
     Batch,
+    Coupling,
     FileLayout,
     Reader,
     Source,

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, as_numbers, as_texts
 from hushtable.data.labels import fold, fold_names, key
-from hushtable.data.readers.coupling import Coupling
 from hushtable.errors import DataError, UsageError
 from hushtable.language import _
 from hushtable.threads import FEW_ROWS
@@ -167,6 +166,21 @@ Batch: TypeAlias = "np.ndarray[Any, Any] | pa.RecordBatch"
 Read: TypeAlias = Callable[[], Iterator[Batch]]
 #: Takes a part of the rows and its batches at the beginning of a pass; yields what is read instead.
 Step: TypeAlias = Callable[["Reader", Iterator[Any]], Iterator[Any]]
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A reason why the features of a row depend on other rows, or on records that rows share.
+
+    If all records with one key belong to one person, they change only that person's rows.
+    """
+
+    #: What it is, for messages.
+    how: str
+    #: How to avoid it, for messages.
+    remedy: str
+    #: The column of the rows that holds the key; empty if no column does.
+    key: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,6 @@ from hushtable.data.readers.content import (
     ELSEWHERE,
     PACKED,
     REFUSED,
-    FirstBytes,
     content_of,
 )
 from hushtable.data.readers.encoding import says_its_encoding
@@ -385,34 +384,33 @@ class _Opening:
             raise DataError(f"{path}: the file is empty")
         if named is not None and named.by_name:
             return self._table(path, named).folded()
-        content = content_of(path)
-        if content.ending == ".zip" and content.codec is None and not unpacked:
+        codec, ending = content_of(path)
+        if ending == ".zip" and codec is None and not unpacked:
             return self._of_archive(path)
-        if content.ending == ".zip":
+        if ending == ".zip":
             raise DataError(
                 f"{path}: an archive within another: unpack it, and give the table in it"
             )
-        found, words = self._found(path, name, named, content)
-        if content.codec is not None and (unpacked or not found.streams):
+        found, words = self._found(path, name, named, ending)
+        if codec is not None and (unpacked or not found.streams):
             raise DataError(
-                f"{path}: a {found.name} file compressed with {content.codec}: unpack it, and give "
+                f"{path}: a {found.name} file compressed with {codec}: unpack it, and give "
                 "the unpacked file"
             )
         rows = self._table(path, found)
-        if content.codec is not None and name.suffix.lower() not in PACKED:
-            words = (_("decompressed (%(codec)s), by its content", codec=content.codec), *words)
+        if codec is not None and name.suffix.lower() not in PACKED:
+            words = (_("decompressed (%(codec)s), by its content", codec=codec), *words)
         return replace(rows.folded(), found=(*words, *rows.found))
 
     def _found(
-        self, path: Path, name: PurePath, named: FileFormat | None, content: FirstBytes
+        self, path: Path, name: PurePath, named: FileFormat | None, ending: str | None
     ) -> tuple[FileFormat, tuple[str, ...]]:
-        ending = content.ending
         by_no_row = self.layout.unasked is not None and ending not in BINARY
         if by_no_row and named is not None:
             return named, ()
         # A text without a sign of its own is what its name states.
-        by_name = by_no_row or (ending in (None, ".csv") and _suffix(name) not in BINARY)
-        kind = _suffix(name) if by_name else ending
+        plain = ending in (None, ".csv") and _suffix(name) not in BINARY
+        kind = _suffix(name) if by_no_row or plain else ending
         if kind in REFUSED:
             raise DataError(f"{path}: is {REFUSED[kind]}")
         if by_no_row:
@@ -424,16 +422,12 @@ class _Opening:
         elsewhere = ELSEWHERE.get(_suffix(name) if ending is None else ending)
         if shown is None and elsewhere is not None and (named is None or ending is not None):
             raise MissingExtraError(f"{path}: {elsewhere}", "hushtable-connect", "files")
-        if named is not None and (
-            shown in (None, named)
-            or (shown is not None and shown.name == named.name)
-            or (ending == ".csv" and _suffix(name) not in BINARY)
-        ):
+        if named is not None and (shown is None or shown.name == named.name or plain):
             return named, ()
         if shown is None:
             raise DataError(
                 f"{path}: holds nothing that can be read: needs text with columns, or a file whose "
-                f"name ends in {', '.join(FORMATS)}, .zip or .tar{why_none()}"
+                f"name ends in {', '.join(FORMATS)} or .zip{why_none()}"
             )
         return shown, (_("read as %(name)s, by its content", name=shown.name),)
 
