@@ -228,12 +228,3 @@ def test_a_link_to_itself(tmp_path):
     saved(tmp_path / "b.csv", CSV)
     (tmp_path / "loop").symlink_to(tmp_path)
     assert values(as_reader(tmp_path)) == ROWS
-
-
-def test_one_blank_between_fields_is_a_remedy_that_can_be_typed(tmp_path):
-    path = saved(tmp_path / "a.txt", CSV.replace(",", " "))
-    with pytest.raises(
-        DataError, match=r"blanks seem to be the delimiter.*\nAdd: --read 'delimiter= '$"
-    ):
-        as_reader(path)
-    assert values(as_reader(path, layout=FileLayout(delimiter=" "))) == ROWS

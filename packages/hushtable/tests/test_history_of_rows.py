@@ -232,19 +232,6 @@ def test_under_a_public_plan_the_entity_has_to_be_the_person():
         Sketch.from_data(plan, read(rows, **NAMES), attended=False)
 
 
-def test_the_command_line_refuses_it_too(run, tmp_path):
-    plan = Plan.draw(schema(), epsilon=1.0, expected_rows=5000, random_state=0)
-    plan.save(tmp_path / "plan.hush")
-    readings().dropna(subset="patient").to_csv(tmp_path / "rows.csv", index=False)
-    sketch = ["sketch", tmp_path / "rows.csv", "--plan", tmp_path / "plan.hush"]
-    sketch += ["--read", "time=at", "--read", "entity=patient", "-o", tmp_path / "out.hush"]
-    refused = run(*sketch)
-    assert refused.code == 1
-    assert "with no person" in refused.err.replace("\n", " ")
-    assert not (tmp_path / "out.hush").exists()
-    assert run(*sketch, "--person", "patient").code == 0
-
-
 def test_a_person_more_or_less_changes_at_most_their_rows():
     """The canary: an extreme person among others, counted with and without."""
     plan = Plan.draw(schema(), epsilon=1.0, expected_rows=5000, random_state=0)

@@ -50,13 +50,14 @@ FORMS = {
 
 @pytest.mark.parametrize("windows", ["small", "large"])
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.json.gz"])
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.ndjson", "a.json.gz"])
 def test_forms(tmp_path, request, windows, form, name):
     if windows == "small":
         request.getfixturevalue("small_windows")
     content = FORMS[form].encode()
     path = saved(tmp_path / name, gzip.compress(content) if "gz" in name else content)
     assert rows_of(path) == ROWS
+    assert rows_of(path, ["ward"]) == [{"ward": row["ward"]} for row in ROWS]
     reader = as_reader(path)
     assert reader.place(1) == ("object 2" if content.startswith(b"[") else "line 2")
     assert reader.source == str(path)

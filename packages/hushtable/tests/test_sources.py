@@ -296,16 +296,6 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(json_files, "_BLOCK", 64)
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "ndjson", "jsonl.gz"])
-def test_json_lines(tmp_path, ending):
-    content = lines().encode()
-    content = gzip.compress(content, mtime=0) if "gz" in ending else content
-    path = saved(tmp_path / f"a.{ending}", content)
-    assert rows_of(path) == TABLE.to_pylist()
-    assert rows_of(path, ["ward"]) == TABLE.select(["ward"]).to_pylist()
-    assert as_reader(path).place(2) == "line 3"
-
-
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("many", [1, 30])  # in one block, and in several
 @pytest.mark.parametrize(
