@@ -369,8 +369,10 @@ class Reader:
         self, read: Read, n_rows: int | None, place: Callable[[int], str] | None = None
     ) -> "Reader":
         """Return a reader of the same columns as one source, whose rows ``read`` reads."""
-        size, at = self.n_bytes, place or self.place
-        source = Source(read, n_rows, None, self.source, size, self.bytes_read, at)
+        source = Source(
+            read, n_rows, name=self.source, n_bytes=self.n_bytes, bytes_read=self.bytes_read,
+            place=place or self.place,
+        )  # fmt: skip
         return replace(self, sources=(source,), steps=(), one_shot=False)
 
     def in_sequence(self) -> "Reader":
