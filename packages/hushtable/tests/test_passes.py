@@ -1,5 +1,6 @@
 """Two passes: the gate between them, one site and several, and what is refused."""
 
+
 import numpy as np
 import pyarrow as pa
 import pytest

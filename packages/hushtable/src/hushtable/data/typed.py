@@ -20,6 +20,7 @@ from hushtable.data.columns import (
     null,
     scalar,
 )
+from hushtable.data.few import few_rows
 from hushtable.data.history import (
     History,
     check_named,
@@ -39,7 +40,7 @@ from hushtable.data.readers import (
     in_memory,
     near_names,
 )
-from hushtable.data.readers.reader import BATCH_VALUES, Source, arrow_columns, as_table, slices
+from hushtable.data.readers.reader import arrow_columns, as_table, slices
 from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import (
@@ -90,9 +91,8 @@ def open_rows(
         If a column is missing; the message names it.
     """
     before = X.opened if isinstance(X, Reader) else None
-    same = before is schema and X.keep == tuple(keep) and (attended or X.unasked is not None)
-    if same and history is None:  # opening them again changes nothing
-        return X  # type: ignore[no-any-return]
+    if isinstance(X, Reader) and history is None and X.is_open(schema, keep, attended):
+        return X
     if schema.differences is not None and (
         before is None or before.differences != schema.differences
     ):
@@ -114,33 +114,12 @@ def open_rows(
     if plain and in_order and reader.numeric:
         return reader
     keep = tuple(keep) or reader.keep
-    if plain and not keep and (few := few_numbers(reader, schema)) is not None:
-        return few
-    return replace(typed(matched(reader, schema, keep), schema, reading), opened=schema)
 
+    def whole() -> Reader:
+        return replace(typed(matched(reader, schema, keep), schema, reading), opened=schema)
 
-def few_numbers(reader: Reader, schema: Schema) -> Reader | None:
-    """Return a small frame of numbers as one block; None if it is another, or to be refused.
-
-    Making Arrow columns takes ten times as long as scoring. They name the column in a refusal.
-    """
-    n, matrix = reader.n_rows or 0, reader.sources[0].matrix
-    names, wanted = reader.names, schema.names
-    by_name = names is not None and schema.named and [*names] != wanted
-    there = {name: j for j, name in enumerate(names or ())}
-    places = [there.get(found_name(name, there), -1) for name in wanted] if by_name else []
-    right = -1 not in places if by_name else reader.n_columns == len(wanted)
-    small = 0 < n * reader.n_columns <= BATCH_VALUES
-    if matrix is None or reader.steps or schema.categorical_names or not (right and small):
-        return None
-    values = matrix()
-    values = np.take(values, places, axis=1) if by_name else values
-    # A copy in row order: kernels are compiled for each layout, and for read-only arrays.
-    block = np.array(values, np.float32 if values.dtype == np.float32 else np.float64, order="C")
-    if (np.abs(block) >= 2**53).any():  # an infinity, or a whole number that may be rounded
-        return None
-    rows = Reader.of(wanted if by_name else names, len(schema), Source(lambda: iter((block,)), n))
-    return replace(rows, numeric=True)
+    few = plain and not keep and few_rows(reader, schema, reading, lambda: whole().read())
+    return few or whole()
 
 
 def with_derived(

@@ -187,6 +187,9 @@ class Scorer:
         With ``stored``, batches of sparse rows may come as `StoredRows`.
         """
         reader = self.open(X)
+        placed = None if reader.steps else reader.sources[0].placed
+        if placed is not None:
+            return found((0, placed, None))
         if reader.n_rows is None:
             parts = list(self.mapped(reader, found, n_jobs))
             return np.concatenate(parts) if parts else np.empty((0, *shape))
