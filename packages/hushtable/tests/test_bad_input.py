@@ -54,11 +54,7 @@ def csv(tmp_path, text, name="a.csv"):
         ("a,b\n1,2\n3\n", "line 3 has 1 field, but needs 2"),
         ("a,b\n1,inf\n2,3\n", "'inf' in line 2"),
         ("a,b\n1,\n2,\n", "b: all its values are missing\nIn Python: .*drop=\\['b'\\]"),
-        ("a,a\n1,2\n3,4\n", "'a' is listed twice"),
-        ("a,,c\n1,2,3\n3,4,5\n", "line 1 has no name for column 2"),
         (b"a,b\n" + b"1,2\n" * 20_000 + b"1,\xff\n", "line 20002 is not UTF-8.*encoding='"),
-        (b"a,Gr\x94\xe1e\n1,2\n3,4\n", "its encoding is ambiguous"),
-        (b"\x00\x01\x02\x03", "line 1 holds a NUL byte"),
     ],
 )
 def test_files_that_cannot_be_fitted(tmp_path, text, message):

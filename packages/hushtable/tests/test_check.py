@@ -2,7 +2,6 @@
 
 import math
 import weakref
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -172,7 +171,7 @@ def test_memory_stays_flat():
             assert sum(one() is not None for one in batches) <= 4
             yield batch
 
-    reader = replace(as_reader(np.zeros((1, 1))), read=read, n_rows=None)
+    reader = as_reader(np.zeros((1, 1))).of_batches(read, None)
     schema = Schema((Feature.numeric("x", low=0, high=1000),), named=False)
     (checked,) = check_rows(schema, reader)
     assert checked.rows == 200_000

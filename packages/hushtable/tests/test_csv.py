@@ -325,7 +325,7 @@ def test_fewer_names_than_fields(read):
 
 def test_columns_separated_by_blanks(read):
     content = lines(rows=[[a, b.replace(",", "."), c] for a, b, c in ROWS], delimiter=" ")
-    assert "--read 'delimiter= '" in refused(read, content)
+    assert refused(read, content).endswith("\nAdd: --read 'delimiter= '")
     assert read(content, delimiter=" ").names == tuple(NAMES)
     assert "a different delimiter (--read delimiter=SIGN)" in refused(read, "TSH\n" + "1,5\n" * 9)
     assert values(read("TSH\n" + "1,5\n" * 9, delimiter=";")) == [["1,5"]] * 9

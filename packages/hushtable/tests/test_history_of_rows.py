@@ -232,26 +232,6 @@ def test_under_a_public_plan_the_entity_has_to_be_the_person():
         Sketch.from_data(plan, read(rows, **NAMES), attended=False)
 
 
-def test_the_command_line_refuses_it_too(run, tmp_path):
-    plan = Plan.draw(schema(), epsilon=1.0, expected_rows=5000, random_state=0)
-    plan.save(tmp_path / "plan.hush")
-    readings().dropna(subset="patient").to_csv(tmp_path / "rows.csv", index=False)
-    sketch = [
-        "sketch",
-        tmp_path / "rows.csv",
-        "--plan",
-        tmp_path / "plan.hush",
-        "--read",
-        "time=at",
-    ]
-    sketch += ["--read", "entity=patient", "-o", tmp_path / "out.hush"]
-    refused = run(*sketch)
-    assert refused.code == 1
-    assert "with no person" in refused.err.replace("\n", " ")
-    assert not (tmp_path / "out.hush").exists()
-    assert run(*sketch, "--person", "patient").code == 0
-
-
 def test_a_person_more_or_less_changes_at_most_their_rows():
     """The canary: an extreme person among others, counted with and without."""
     plan = Plan.draw(schema(), epsilon=1.0, expected_rows=5000, random_state=0)
@@ -324,11 +304,8 @@ def assert_lowest(watch, facts, rows):
 
 
 def test_watch_goes_on_where_the_last_run_ended(watch):
-    for name, rows in (
-        ("a.csv", slice(400)),
-        ("b.csv", slice(400, 900)),
-        ("c.csv", slice(900, None)),
-    ):
+    parts = {"a.csv": slice(400), "b.csv": slice(400, 900), "c.csv": slice(900, None)}
+    for name, rows in parts.items():
         facts = watch(name, watch.frame[rows])
         assert_lowest(watch, facts, rows)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.cli import main
-from hushtable.data.readers import FileLayout, Unasked, as_reader, json_lines, json_lists
+from hushtable.data.readers import FileLayout, Unasked, as_reader, json_files
 from hushtable.errors import DataError, DataTypeError
 
 pytestmark = pytest.mark.usefixtures("shell")  # messages name options
@@ -35,8 +35,8 @@ def rows_of(path, columns=None, **layout):
 
 @pytest.fixture
 def small_windows(monkeypatch):
-    monkeypatch.setattr(json_lists, "_WINDOW", 7)
-    monkeypatch.setattr(json_lines, "_BLOCK", 64)
+    monkeypatch.setattr(json_files, "_WINDOW", 7)
+    monkeypatch.setattr(json_files, "_BLOCK", 64)
 
 
 FORMS = {
@@ -50,13 +50,14 @@ FORMS = {
 
 @pytest.mark.parametrize("windows", ["small", "large"])
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.json.gz"])
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.ndjson", "a.json.gz"])
 def test_forms(tmp_path, request, windows, form, name):
     if windows == "small":
         request.getfixturevalue("small_windows")
     content = FORMS[form].encode()
     path = saved(tmp_path / name, gzip.compress(content) if "gz" in name else content)
     assert rows_of(path) == ROWS
+    assert rows_of(path, ["ward"]) == [{"ward": row["ward"]} for row in ROWS]
     reader = as_reader(path)
     assert reader.place(1) == ("object 2" if content.startswith(b"[") else "line 2")
     assert reader.source == str(path)
@@ -101,9 +102,9 @@ FLAT = [
 def test_objects_within_objects_become_columns_with_dotted_names(
     tmp_path, monkeypatch, block, slow
 ):
-    monkeypatch.setattr(json_lines, "_BLOCK", block)
+    monkeypatch.setattr(json_files, "_BLOCK", block)
     if slow:
-        monkeypatch.setattr(json_lines, "_doubtful", lambda *_: True)
+        monkeypatch.setattr(json_files, "_doubtful", lambda *_: True)
     lines = saved(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in NESTED))
     array = saved(tmp_path / "a.json", json.dumps(NESTED))
     for path in (lines, array):
@@ -203,7 +204,7 @@ def test_a_line_of_many_lists_is_not_deep(tmp_path):
 
 
 def test_an_object_larger_than_can_be_held(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_lists, "_LONGEST", 1 << 21)
+    monkeypatch.setattr(json_files, "_LONGEST", 1 << 21)
     text = json.dumps([{"a": 1}, {"a": "x" * (1 << 22)}])
     with pytest.raises(DataError, match="object 2 is larger than 2 MB: write smaller ones"):
         rows_of(saved(tmp_path / "a.json", text))
@@ -211,7 +212,7 @@ def test_an_object_larger_than_can_be_held(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("small_windows")
 def test_a_list_larger_than_its_largest_object_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_lists, "_LONGEST", 40)
+    monkeypatch.setattr(json_files, "_LONGEST", 40)
     assert len(rows_of(saved(tmp_path / "a.json", json.dumps(ROWS * 9, indent=1)))) == 27
 
 

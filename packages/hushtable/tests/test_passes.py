@@ -1,7 +1,5 @@
 """Two passes: the gate between them, one site and several, and what is refused."""
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -90,7 +88,7 @@ def test_rows_that_come_in_order_mislead_the_guess_not_the_counts(X, first, weig
 
 def test_empty_batches_are_no_rows(X):
     batches = [X[:300], X[:0], X[300:], X[:0]]
-    reader = replace(as_reader(X), read=lambda: iter(batches), files=())
+    reader = as_reader(X).of_batches(lambda: iter(batches), len(X))
     detector = HushTable(random_state=0, n_jobs=3).fit(reader)
     assert detector.sketch_ == HushTable(random_state=0).fit(X).sketch_
 

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -51,12 +50,12 @@ def test_whoever_watches_a_frame_sees_its_rows(detector):
     seen = []
     reader = as_reader(pd.DataFrame(np.zeros((4, 3)), columns=NAMES))
 
-    def read():
-        for batch in reader.read():
+    def read(_part, batches):
+        for batch in batches:
             seen.append(len(batch))
             yield batch
 
-    Scorer(detector.sketch_).score(replace(reader, read=read))
+    Scorer(detector.sketch_).score(reader.watched(read))
     assert seen == [4]
 
 

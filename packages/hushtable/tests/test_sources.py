@@ -13,6 +13,7 @@ import sys
 import threading
 import zipfile
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import fsspec
 import numpy as np
@@ -27,7 +28,7 @@ from pyarrow import feather, ipc, parquet
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.cli import main
 from hushtable.data import read
-from hushtable.data.readers import FileLayout, Unasked, as_reader, json_lines
+from hushtable.data.readers import FileLayout, Unasked, as_reader, json_files
 from hushtable.errors import DataError, DataTypeError, MissingExtraError, UsageError
 
 pytestmark = pytest.mark.usefixtures("shell")  # messages name options
@@ -230,40 +231,58 @@ def test_workbooks_that_are_none(tmp_path, name, content, message):
     assert str(caught.value).startswith(str(tmp_path / name))
 
 
-ODS = """<?xml version="1.0"?><office:document-content
- xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
- xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
- xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"
- xmlns:calcext="urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0">
-<office:body><office:spreadsheet><table:table table:name="S1"><table:table-row>
-<table:table-cell office:value-type="string"><text:p>a</text:p></table:table-cell>
-</table:table-row><table:table-row>{}</table:table-row>
-</table:table></office:spreadsheet></office:body></office:document-content>"""
+CALC = "urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0"
+
+
+def opendocument(path, rows, hidden=()):
+    """Write a sheet of values, None for an empty cell, and cells as XML."""
+    urn = "urn:oasis:names:tc:opendocument:xmlns"
+
+    def cell(value):
+        if value is None:
+            return "<table:table-cell/>"
+        if isinstance(value, str) and value.startswith("<"):
+            return value
+        if isinstance(value, str):
+            kind = 'office:value-type="string"'
+        else:
+            kind = f'office:value-type="float" office:value="{value}"'
+        return f"<table:table-cell {kind}><text:p>{escape(str(value))}</text:p></table:table-cell>"
+
+    lines = "".join(
+        "<table:table-row" + ' table:visibility="filter"' * (i in hidden) + ">"
+        + "".join(map(cell, row)) + "</table:table-row>"
+        for i, row in enumerate(rows)
+    )  # fmt: skip
+    content = (
+        f'<office:document-content xmlns:office="{urn}:office:1.0" xmlns:text="{urn}:text:1.0" '
+        f'xmlns:table="{urn}:table:1.0" xmlns:calcext="{CALC}"><office:body><office:spreadsheet>'
+        f'<table:table table:name="Sheet">{lines}</table:table></office:spreadsheet>'
+        "</office:body></office:document-content>"
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr(
+            "META-INF/manifest.xml",
+            f'<manifest:manifest xmlns:manifest="{urn}:manifest:1.0"><manifest:file-entry '
+            'manifest:full-path="/" manifest:media-type="application/'
+            'vnd.oasis.opendocument.spreadsheet"/></manifest:manifest>',
+        )
+        archive.writestr("content.xml", content)
 
 
 def test_opendocument(tmp_path):
     def ods(cell):
-        with zipfile.ZipFile(tmp_path / "a.ods", "w") as archive:
-            archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-            archive.writestr(
-                "META-INF/manifest.xml",
-                "<manifest:manifest "
-                'xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
-                '<manifest:file-entry manifest:full-path="/" manifest:media-type="application/'
-                'vnd.oasis.opendocument.spreadsheet"/></manifest:manifest>',
-            )
-            archive.writestr("content.xml", ODS.replace("\n", "").format(cell))
+        opendocument(tmp_path / "a.ods", [["a"], [cell]])
         return tmp_path / "a.ods"
 
-    assert rows_of(ods('<table:table-cell office:value-type="float" office:value="1.5"/>')) == [
-        {"a": 1.5}
-    ]
+    assert rows_of(ods(1.5)) == [{"a": 1.5}]
     failed = (
         '<table:table-cell office:value-type="string" office:string-value="" '
         'calcext:value-type="error"><text:p>#DIV/0!</text:p></table:table-cell>'
         '<table:table-cell office:value-type="float" office:value="1.5"/>'
     )
-    with pytest.raises(DataError, match="'S1' holds a formula with an error"):
+    with pytest.raises(DataError, match="'Sheet' holds a formula with an error"):
         as_reader(ods(failed))
     with pytest.raises(DataError, match="damaged"):  # calamine alone would not return
         as_reader(ods("<table:table-cell>"))
@@ -274,17 +293,7 @@ def test_opendocument(tmp_path):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(json_lines, "_BLOCK", 64)
-
-
-@pytest.mark.parametrize("ending", ["jsonl", "ndjson", "jsonl.gz"])
-def test_json_lines(tmp_path, ending):
-    content = lines().encode()
-    content = gzip.compress(content, mtime=0) if "gz" in ending else content
-    path = saved(tmp_path / f"a.{ending}", content)
-    assert rows_of(path) == TABLE.to_pylist()
-    assert rows_of(path, ["ward"]) == TABLE.select(["ward"]).to_pylist()
-    assert as_reader(path).place(2) == "line 3"
+    monkeypatch.setattr(json_files, "_BLOCK", 64)
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -35,7 +35,7 @@ def dense(X):
 
 
 def is_stored(X):
-    return getattr(as_reader(X).read, "stored", None) is not None
+    return as_reader(X).sources[0].stored is not None
 
 
 def assert_same(detector, X, n_jobs=None, **fitting):
@@ -187,7 +187,7 @@ def test_a_sample_of_rows_is_picked_once_however_they_are_read():
     X = some_sparse(rows=3_000)
     sample, rows = Sample(3_000, WIDE, None), as_reader(X)
     reader = sample.of(rows)
-    list(reader.read.stored())
+    list(reader.read(stored=True))
     picked = sum(map(len, sample._batches.values()))
     list(reader.read())
     assert sum(map(len, sample._batches.values())) == picked > 0

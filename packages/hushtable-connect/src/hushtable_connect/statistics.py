@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -75,27 +75,21 @@ def statistics_file(function: str, path: Path, layout: FileLayout) -> Reader:
         rewritten = _Rewritten(path, function, layout.encoding, layout.unasked)
     rows = rewritten.copy.reader(lambda copy: feather_file(copy, FileLayout()))
     names, made = column_names(rewritten.schema), rewritten.columns()
-    inner = cast(Callable[[list[str]], Callable[[], Iterator[pa.RecordBatch]]], rows.project)
+    (copied,) = rows.sources
 
-    def project(columns: list[str]) -> Callable[[], Iterator[Batch]]:
-        def read() -> Iterator[Batch]:
-            first = 0
-            for batch in inner(columns)():
-                arrays = [made[name](batch.column(name), first) for name in columns]
-                yield pa.RecordBatch.from_arrays(arrays, columns)
-                first += len(batch)
+    def project(columns: list[str]) -> Iterator[Batch]:
+        first = 0
+        for batch in copied.of(columns).read():
+            assert isinstance(batch, pa.RecordBatch)
+            arrays = [made[name](batch.column(name), first) for name in columns]
+            yield pa.RecordBatch.from_arrays(arrays, columns)
+            first += len(batch)
 
-        return read
-
-    return replace(
-        rows,
-        names=names,
-        n_rows=rewritten.n_rows,
-        read=project(list(names)),
-        project=project,
+    source = replace(
+        copied, read=partial(project, list(names)), project=project, n_rows=rewritten.n_rows,
         place=lambda row: f"row {row + 1}",
-        found=rewritten.words(),
-    )
+    )  # fmt: skip
+    return replace(rows, names=names, sources=(source,), found=rewritten.words())
 
 
 @dataclass

@@ -99,7 +99,7 @@ def picture_of(
     ``sheet``, ``member`` and ``encoding`` are the choices so far.
     """
     try:
-        ending = content_of(path).ending
+        ending = content_of(path)[1]
         if ending in REFUSED:
             return Picture()
         if ending in (".xlsx", ".xls", ".ods"):

@@ -172,18 +172,17 @@ class Job:
 
     def watched(self, reader: Reader) -> Reader:
         """Return the same rows, and count those that are read."""
-        parts = [
-            replace(part, read=partial(self._read, part, k)) for k, part in enumerate(reader.parts)
-        ]
-        return reader.with_parts(parts)
+        first = reader.sources[0]
 
-    def _read(self, part: Reader, k: int) -> Iterator[Batch]:
-        if k == 0:
-            self.passes += 1
-            self.total, self.rows = part.n_rows or self.rows or None, 0
-        for batch in part.read():
-            yield batch
-            self.rows += len(batch)
+        def read(part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
+            if part.sources[0] is first:
+                self.passes += 1
+                self.total, self.rows = part.n_rows or self.rows or None, 0
+            for batch in batches:
+                yield batch
+                self.rows += len(batch)
+
+        return reader.watched(read)
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from hushtable.errors import DataError, explain
@@ -191,10 +190,9 @@ class Watch(Generic[R]):
         self._source, self._bar = reader, bar
         self._unread = 0
         self._lock = threading.Lock()
-        parts = [replace(part, read=functools.partial(self._read, part)) for part in reader.parts]
-        self.reader = reader.with_parts(parts)
+        self.reader = reader.watched(self._read)
 
-    def _read(self, part: Any) -> Iterator[Any]:
+    def _read(self, part: Any, batches: Iterator[Any]) -> Iterator[Any]:
         with self._lock:
             if self._unread == 0:
                 self._unread, self.rows = len(self._source.parts), 0
@@ -202,7 +200,6 @@ class Watch(Generic[R]):
                 if self._bar is not None:
                     self._bar.begin_pass(self._source.n_rows, self._source.n_bytes)
             self._unread -= 1
-        batches = part.read()
         while (batch := _next(batches, part.source)) is not None:
             yield batch
             with self._lock:

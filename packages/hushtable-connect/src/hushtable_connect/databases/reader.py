@@ -11,7 +11,15 @@ from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
 from hushtable.data.readers import Coupling
-from hushtable.data.readers.reader import Batch, FileLayout, Reader, Unasked, column_names, split
+from hushtable.data.readers.reader import (
+    Batch,
+    FileLayout,
+    Reader,
+    Source,
+    Unasked,
+    column_names,
+    split,
+)
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.far import is_url
 from hushtable_connect.databases import drivers
@@ -133,7 +141,8 @@ def database_file(scheme: str, path: Path, layout: FileLayout) -> Reader:
         sql = f"SELECT * FROM {name}"
     coupled = () if is_table or layout.independent else (OF_SQL,)
     rows = replace(_rows(address, driver(sql), layout.unasked), coupled=coupled)
-    return replace(rows, source=str(path), n_bytes=path.stat().st_size)
+    source = replace(rows.sources[0], name=str(path), n_bytes=path.stat().st_size)
+    return replace(rows, sources=(source,), source=source.name)
 
 
 def _table(path: Path, tables: list[str], wanted: str | None) -> str:
@@ -158,24 +167,21 @@ def _rows(address: "Address", driver: drivers.Driver, unasked: Unasked | None) -
     names = column_names(schema)
     n_rows: list[int] = []
 
-    def project(columns: list[str]) -> Callable[[], Iterator[Batch]]:
-        def read() -> Iterator[Batch]:
-            address.guard(lambda: check_types(schema, columns))
-            rows, batches = 0, address.guard(driver.batches)
-            while (batch := address.guard(lambda: next(batches, None))) is not None:
-                if tuple(batch.schema.names) != names:
-                    raise _changed(address.source, f"its columns are now {batch.schema.names}")
-                some = address.guard(partial(plain, batch, columns, rows, unasked))
-                yield from split(iter([some]))
-                rows += len(batch)
-            n_rows.append(rows)
-            if rows != n_rows[0]:
-                raise _changed(address.source, f"{n_rows[0]:,} rows at first, now {rows:,}")
+    def project(columns: list[str]) -> Iterator[Batch]:
+        address.guard(lambda: check_types(schema, columns))
+        rows, batches = 0, address.guard(driver.batches)
+        while (batch := address.guard(lambda: next(batches, None))) is not None:
+            if tuple(batch.schema.names) != names:
+                raise _changed(address.source, f"its columns are now {batch.schema.names}")
+            some = address.guard(partial(plain, batch, columns, rows, unasked))
+            yield from split(iter([some]))
+            rows += len(batch)
+        n_rows.append(rows)
+        if rows != n_rows[0]:
+            raise _changed(address.source, f"{n_rows[0]:,} rows at first, now {rows:,}")
 
-        return read
-
-    read = project(list(names))
-    return Reader(names, len(names), None, read, source=address.source, project=project)
+    source = Source(partial(project, list(names)), None, project, address.source)
+    return Reader.of(names, len(names), source)
 
 
 def _changed(source: str, how: str) -> DataError:

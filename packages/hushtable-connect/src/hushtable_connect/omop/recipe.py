@@ -198,10 +198,8 @@ class Recipe:
         n_rows = sum(len(batch) for batch in rows)
         coupled = () if of_tables or independent else reader.coupled
         coupled += (_SAME_PERSON,) if self.row_of == "visit" else ()
-        return replace(
-            reader, read=lambda: iter(rows), project=None, n_rows=n_rows, found=found,
-            coupled=coupled,
-        )  # fmt: skip
+        read = reader.of_batches(lambda: iter(rows), n_rows)
+        return replace(read, found=found, coupled=coupled)
 
     def coverage(self, reader: Reader) -> dict[str, float]:
         """Return the share of the rows that have a value of each concept, the highest first."""

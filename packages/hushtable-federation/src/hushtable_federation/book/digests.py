@@ -6,8 +6,7 @@ import hmac
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -153,9 +152,8 @@ class RowDigester:
         code that reads them has a better message.
         """
         reader = open_rows(reader, self._schema)
-        parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]
-        self._parts = len(parts)
-        return reader.with_parts(parts)
+        self._parts = len(reader.parts)
+        return reader.watched(self._read)
 
     @property
     def n_rows(self) -> int:
@@ -188,7 +186,7 @@ class RowDigester:
 
     # --- a pass -----------------------------------------------------------------------------
 
-    def _read(self, part: Reader) -> Iterator[Batch]:
+    def _read(self, _part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
         with self._lock:
             if self._unread == 0:
                 self._unread, self._under_way = self._parts, 0
@@ -196,7 +194,7 @@ class RowDigester:
             self._unread -= 1
             self._under_way += 1
         mine, start = _Sample(len(self._schema)), 0
-        for batch in part.read():
+        for batch in batches:
             try:
                 self._add(mine, batch, start)
             except DataError as error:

@@ -17,7 +17,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -325,7 +325,7 @@ class NewRows:
         def place(row: int) -> str:
             return f"row {row} of the new ones"
 
-        return replace(self._source, n_rows=None, read=self._read, project=None, place=place)
+        return self._source.of_batches(self._read, None, place)
 
     def _read(self) -> Iterator[Batch]:
         for batch in self._source.read():

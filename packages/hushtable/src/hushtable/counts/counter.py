@@ -73,7 +73,7 @@ class Counter:
         return sum(self._rows)
 
     def _threads(self, n_jobs: int | None, reader: Reader) -> int:
-        if self._sample is not None and not reader.files:
+        if self._sample is not None and reader.n_bytes is None:
             # Few rows of a batch in memory are counted, so that most of the work is Python's.
             return n_threads(n_jobs, len(self._sample) // self._plan.family.n_tables)
         return n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)

@@ -20,7 +20,6 @@ from hushtable.data.columns import (
     infinite,
     texts_column,
 )
-from hushtable.data.few import PlacedRows
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.readers.stored import StoredRows
 from hushtable.data.row_cache import KeptBatches
@@ -204,14 +203,6 @@ class Encoder:
             if f.kind == "categorical"
         }
 
-    @cached_property
-    def _places(self) -> tuple[NDArray[np.float64], ...]:
-        sizes = self.schema.places_of_categories
-        last = np.array([-1.0 if places is None else len(places) - 1 for places in sizes])
-        listed = np.array([places is not None for places in sizes])
-        usual = ((self.low, 0.0), (self.high, last), (self.scale, 1.0))
-        return tuple(np.where(listed, place, number) for number, place in usual)
-
     def encode(self, batch: Any, start: int = 0) -> Codes:
         """Encode a batch, whose first columns are the features in order.
 
@@ -223,11 +214,7 @@ class Encoder:
             return self._stored(batch)
         n, d = len(batch), len(self.schema)
         coded, tally = np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)
-        if isinstance(batch, PlacedRows):
-            kernels.encode(batch.values, *self._places, coded, tally)
-            columns: Any = batch.values.T
-        else:
-            columns = self._coded(self._related(batch, start), coded, tally, start)
+        columns = self._coded(self._related(batch, start), coded, tally, start)
         some = tally[:, 1].nonzero()[0]
         if isinstance(columns, np.ndarray) and not self._categories:
             outside = self._outside_of_numbers(columns.T, coded, some, tally[some, 1])

@@ -39,8 +39,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.data.columns import as_column, as_numbers, as_texts, is_text, null, scalar
-from hushtable.data.labels import LABELS_VERSION, fold, fold_texts
+from hushtable.data.columns import as_column, as_numbers, is_text
+from hushtable.data.labels import LABELS_VERSION, fold
+from hushtable.data.persons import ids_of
 from hushtable.data.readers import Coupling, Reader, as_reader, is_pandas
 from hushtable.data.readers.memory import is_polars
 from hushtable.data.readers.reader import as_table
@@ -176,7 +177,6 @@ class History:
         self.entity, self.time = fold(entity), fold(time)
         self.values = None if values is None else tuple(dict.fromkeys(values))
         self._numbers: dict[str, int] = {}  # of entities: their place in the state
-        self._labels = LABELS_VERSION
         self._state: _State | None = None
         #: History after the last pass over rows that began here: see `with_history`.
         self.after: History | None = None
@@ -259,10 +259,7 @@ class History:
         DataError
             If a reading is older than the last one of its entity in earlier calls.
         """
-        texts = _entities(entities, self.entity)
-        if self._labels:
-            texts = fold_texts(texts)
-            texts = pc.if_else(pc.equal(texts, scalar("")), null(pa.string()), texts)
+        _, texts = ids_of(entities, self.entity, where)
         who, new = self._who(texts)
         there = np.flatnonzero((who >= 0) & np.isfinite(seconds))
         state = self._state or _State(len(values))
@@ -295,7 +292,7 @@ class History:
     def to_bytes(self) -> bytes:
         """Return the history as bytes, with the names of the entities."""
         said: dict[str, Any] = {"entity": self.entity, "time": self.time, "values": self.values}
-        said |= {"names": list(self._numbers), "labels": self._labels}
+        said |= {"names": list(self._numbers), "labels": LABELS_VERSION}
         arrays = {} if self._state is None else vars(self._state)
         file = io.BytesIO()
         text = np.frombuffer(json.dumps(said).encode(), np.uint8)
@@ -309,8 +306,9 @@ class History:
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
                 said = json.loads(arrays["said"].tobytes())
                 found = cls(entity=said["entity"], time=said["time"], values=said["values"])
-                found._labels = said.get("labels", 0)  # the older ones did not fold names
-                found._numbers = {name: number for number, name in enumerate(said["names"])}
+                # Version 0 of the rules for labels did not fold names.
+                names = said["names"] if said.get("labels") else map(fold, said["names"])
+                found._numbers = {name: number for number, name in enumerate(names)}
                 if len(arrays) > 1:
                     found._state = _State.of(arrays, len(found._numbers))
         except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
@@ -473,20 +471,6 @@ def _times(column: pa.Array, name: str) -> tuple[Floats, Integers]:
     if stamped and kind.tz is not None:
         wall = np.asarray(as_numbers(pc.local_timestamp(column), name), np.float64)
     return seconds, hours_of(wall)
-
-
-def _entities(column: pa.Array, name: str) -> pa.Array:
-    kind = column.type
-    whole = pa.types.is_integer(kind) or pa.types.is_null(kind)
-    if pa.types.is_floating(kind):  # the type of whole numbers in frames if some are missing
-        numbers = np.asarray(as_numbers(column, name), np.float64)
-        whole = bool((np.isnan(numbers) | (numbers == np.floor(numbers))).all())
-    if not (whole or is_text(kind) or pa.types.is_dictionary(kind)):
-        raise DataError(
-            f"entity={name!r}: the column holds {kind}, but needs texts or whole numbers that "
-            "identify entities"
-        )
-    return as_texts(column, name)
 
 
 def _beside(X: Any, table: pa.Table, columns: dict[str, Floats]) -> Any:

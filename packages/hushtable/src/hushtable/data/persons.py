@@ -21,7 +21,7 @@ persons are read back together, from all runs.
 import hmac
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -175,7 +175,9 @@ class PersonRows:
 
         ``start`` is the number of the first row, for messages.
         """
-        kind, ids = ids_of(persons, self.column, start, asked=self.unasked is None)
+        kind, ids = ids_of(
+            persons, self.column, lambda row: f"row {start + row}", asked=self.unasked is None
+        )
         if self.unasked is not None and ids.null_count:
             with self._lock:
                 self._n_rows += ids.null_count
@@ -349,10 +351,13 @@ def _codes(rows: Records) -> Codes:
     return Codes(codes, tally)
 
 
-def ids_of(column: Any, name: str, start: int, *, asked: bool = True) -> tuple[str, pa.Array]:
+def ids_of(
+    column: Any, name: str, place: Callable[[int], str], *, asked: bool = True
+) -> tuple[str, pa.Array]:
     """Return whether texts or numbers identify rows, and the ids as texts, null where missing.
 
-    A number that is not an id is refused if a person is ``asked``, and otherwise missing.
+    ``place`` returns where a row is, for messages. A number that is not an id is refused if a
+    person is ``asked``, and otherwise missing.
     """
     if isinstance(column, np.ndarray):
         column = as_column(column)
@@ -372,8 +377,8 @@ def ids_of(column: Any, name: str, start: int, *, asked: bool = True) -> tuple[s
             column, values = as_column(values, fits), values[:0]
         for row in np.flatnonzero(~fits[: len(values)] & ~np.isnan(values))[:1].tolist():
             raise DataError(
-                f"column {name!r} holds the number {values[row]} in row {start + row}, which is "
-                "not a whole number, or is too large to be distinguished from the next: an id "
+                f"column {name!r} holds the number {values[row]} in {place(row)}, which is not "
+                "a whole number, or is too large to be distinguished from the next: an id "
                 "needs texts or whole numbers; store it as text"
             )
     elif not pa.types.is_integer(kind):

@@ -1,7 +1,6 @@
 """Rows that several passes read: a pass keeps batches in memory for the passes after it."""
 
 import threading
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,4 @@ class KeptBatches:
         batches = [] if self._batches is None else [one for _, one in sorted(self._batches.items())]
         if sum(map(len, batches)) != n_rows:
             return None
-        return replace(
-            reader, read=lambda: iter(batches), n_rows=n_rows, project=None, files=(),
-            one_shot=False,
-        )  # fmt: skip
+        return reader.of_batches(lambda: iter(batches), n_rows)

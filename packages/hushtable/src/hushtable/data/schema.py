@@ -356,16 +356,6 @@ class Schema(Displayed):
         features = self.features + added
         return replace(self, features=features, public=False, differences=differences)
 
-    @cached_property
-    def places_of_categories(self) -> tuple[dict[str, int] | None, ...]:
-        """By feature, the place of each of its categories; None for numbers."""
-        return tuple(
-            {text: place for place, text in enumerate(one.categories)}
-            if one.kind == "categorical"
-            else None
-            for one in self.features
-        )
-
     def __getstate__(self) -> dict[str, Any]:
         """Return the pickled state, without values that follow from the rest."""
         return {one.name: getattr(self, one.name) for one in fields(self)}

@@ -20,7 +20,6 @@ from hushtable.data.columns import (
     null,
     scalar,
 )
-from hushtable.data.few import few_rows
 from hushtable.data.history import (
     History,
     check_named,
@@ -40,7 +39,7 @@ from hushtable.data.readers import (
     in_memory,
     near_names,
 )
-from hushtable.data.readers.reader import arrow_columns, as_table, slices
+from hushtable.data.readers.reader import BATCH_VALUES, Source, arrow_columns, as_table, slices
 from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import (
@@ -91,8 +90,9 @@ def open_rows(
         If a column is missing; the message names it.
     """
     before = X.opened if isinstance(X, Reader) else None
-    if isinstance(X, Reader) and history is None and X.is_open(schema, keep, attended):
-        return X
+    same = before is schema and X.keep == tuple(keep) and (attended or X.unasked is not None)
+    if same and history is None:  # opening them again changes nothing
+        return X  # type: ignore[no-any-return]
     if schema.differences is not None and (
         before is None or before.differences != schema.differences
     ):
@@ -114,12 +114,33 @@ def open_rows(
     if plain and in_order and reader.numeric:
         return reader
     keep = tuple(keep) or reader.keep
+    if plain and not keep and (few := few_numbers(reader, schema)) is not None:
+        return few
+    return replace(typed(matched(reader, schema, keep), schema, reading), opened=schema)
 
-    def whole() -> Reader:
-        return replace(typed(matched(reader, schema, keep), schema, reading), opened=schema)
 
-    few = plain and not keep and few_rows(reader, schema, reading, lambda: whole().read())
-    return few or whole()
+def few_numbers(reader: Reader, schema: Schema) -> Reader | None:
+    """Return a small frame of numbers as one block; None if it is another, or to be refused.
+
+    Making Arrow columns takes ten times as long as scoring. They name the column in a refusal.
+    """
+    n, matrix = reader.n_rows or 0, reader.sources[0].matrix
+    names, wanted = reader.names, schema.names
+    by_name = names is not None and schema.named and [*names] != wanted
+    there = {name: j for j, name in enumerate(names or ())}
+    places = [there.get(found_name(name, there), -1) for name in wanted] if by_name else []
+    right = -1 not in places if by_name else reader.n_columns == len(wanted)
+    small = 0 < n * reader.n_columns <= BATCH_VALUES
+    if matrix is None or reader.steps or schema.categorical_names or not (right and small):
+        return None
+    values = matrix()
+    values = np.take(values, places, axis=1) if by_name else values
+    # A copy in row order: kernels are compiled for each layout, and for read-only arrays.
+    block = np.array(values, np.float32 if values.dtype == np.float32 else np.float64, order="C")
+    if (np.abs(block) >= 2**53).any():  # an infinity, or a whole number that may be rounded
+        return None
+    rows = Reader.of(wanted if by_name else names, len(schema), Source(lambda: iter((block,)), n))
+    return replace(rows, numeric=True)
 
 
 def with_derived(
@@ -183,8 +204,13 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
             readings[j] = reading.column(feature.name, feature.unit)
         else:
             readings[j] = _of_categories(reading, feature, schema, reader)
-    begin = partial(_Values, reader, names, readings, schema, reading)
-    return replace(reader.mapped(begin, reader.names), reading=None)
+
+    def read_values(part: Reader, batches: Iterator[Any]) -> Iterator[Batch]:
+        values = _Values(reader.unasked, names, readings, schema, reading)
+        for place, batch in _placed(part, batches):
+            yield values.read(batch, place)
+
+    return replace(reader.mapped(read_values, reader.names), reading=None)
 
 
 def _of_categories(
@@ -207,10 +233,6 @@ def _unsettled(one: ColumnReading, name: str, reading: Reading) -> bool:
     return one.kind == "number" and not (one.lenient or name in reading.columns)
 
 
-def _place(part: Reader, start: int) -> Callable[[int], str]:
-    return lambda row: part.where(start + row)
-
-
 class _Values:
     """Reads the values of columns in a pass over a part of the rows.
 
@@ -221,24 +243,23 @@ class _Values:
 
     def __init__(
         self,
-        rows: Reader,
+        unasked: Unasked | None,
         names: list[str],
         readings: list[ColumnReading | None],
         schema: Schema | None,
         reading: Reading,
-        part: Reader,
     ) -> None:
         self._names, self._readings, self._reading = names, list(readings), reading
-        self._schema, self._part = schema, part
-        self._unasked = None if schema is None else rows.unasked
+        self._schema = schema
+        self._unasked = None if schema is None else unasked
         self._unsettled = {
             j
             for j, one in enumerate(readings)
             if one is not None and _unsettled(one, names[j], reading)
         }
 
-    def __call__(self, batch: Any, start: int) -> Batch:
-        place = _place(self._part, start)
+    def read(self, batch: Any, place: Callable[[int], str]) -> Batch:
+        """Return a batch with values; ``place`` returns where a row is."""
         if isinstance(batch, np.ndarray):
             batch = self._reading.without_numbers(batch, self._names)
             if self._unasked is None:
@@ -310,6 +331,14 @@ class _Values:
             self._unasked.note(what, len(odd), partial(place, int(odd[0])))
 
 
+def _placed(part: Reader, batches: Iterator[Any]) -> Iterator[tuple[Callable[[int], str], Any]]:
+    """Yield what names the place of a row in a batch, and the batch."""
+    start = 0
+    for batch in batches:
+        yield lambda row, start=start: part.where(start + row), batch  # type: ignore[misc]
+        start += len(batch)
+
+
 # --- points in time -------------------------------------------------------------------------------
 
 
@@ -344,19 +373,16 @@ def with_calendar(
     kept = list(reader.keep) or [reading.time] * (reading.time in keep)
     others = [name for name in names if name not in {*kept, reading.time}]
 
-    def begin(part: Reader) -> Callable[[Any, int], Batch]:
-        def apply(batch: Any, start: int) -> Batch:
+    def add_parts(part: Reader, batches: Iterator[Any]) -> Iterator[Batch]:
+        for place, batch in _placed(part, batches):
             columns = dict(zip(names, arrow_columns(batch), strict=True))
-            place = _place(part, start)
             _, clock = _times(columns[reading.time], reading, reader.unasked, place)
             derived = columns | parts_of(clock)
             found = [derived[name] for name in (*others, *parts)]
             found += [columns[name] for name in kept]
-            return pa.RecordBatch.from_arrays(found, [*others, *parts, *kept])
+            yield pa.RecordBatch.from_arrays(found, [*others, *parts, *kept])
 
-        return apply
-
-    return replace(reader.mapped(begin, [*others, *parts, *kept]), numeric=False)
+    return replace(reader.mapped(add_parts, [*others, *parts, *kept]), numeric=False)
 
 
 def _times(
@@ -399,16 +425,20 @@ def _with_differences(reader: Reader, schema: Schema) -> Reader:
     assert differences is not None
     n, added = len(features), schema.names[len(features) :]
 
-    def append(batch: Any, start: int) -> Batch:
-        found = differences.of(batch, features, start)
-        if isinstance(batch, np.ndarray):
-            return np.concatenate([batch, found.T], axis=1)
-        columns, names = list(batch.columns), batch.schema.names
-        columns[n:n] = map(as_column, found)
-        return pa.RecordBatch.from_arrays(columns, [*names[:n], *added, *names[n:]])
+    def append(_part: Reader, batches: Iterator[Any]) -> Iterator[Batch]:
+        start = 0
+        for batch in batches:
+            found = differences.of(batch, features, start)
+            start += len(batch)
+            if isinstance(batch, np.ndarray):
+                yield np.concatenate([batch, found.T], axis=1)
+            else:
+                columns, names = list(batch.columns), batch.schema.names
+                columns[n:n] = map(as_column, found)
+                yield pa.RecordBatch.from_arrays(columns, [*names[:n], *added, *names[n:]])
 
     names = reader.names
-    rows = reader.mapped(lambda part: append, names and [*names[:n], *added, *names[n:]])
+    rows = reader.mapped(append, names and [*names[:n], *added, *names[n:]])
     return replace(rows, n_columns=reader.n_columns + len(added))
 
 
@@ -451,15 +481,15 @@ def with_history(
     once: list[Batch] = []
 
     def compare() -> Iterator[Batch]:
-        start, own = 0, before.copy()
-        for batch in as_table(rows).to_batches() if small else rows.read():
+        own = before.copy()
+        batches = iter(as_table(rows).to_batches()) if small else rows.read()
+        for place, batch in _placed(reader, batches):
             there = dict(zip(names, arrow_columns(batch), strict=True))
-            new = _history(own, there, reading, values, _place(reader, start))
+            new = _history(own, there, reading, values, place)
             there = {n: there[n] for n in others} | new | {n: there[n] for n in kept}
             whole = pa.RecordBatch.from_arrays(list(there.values()), list(there))
             for some in slices(len(batch), len(there)):
                 yield whole.slice(some.start, some.stop - some.start)
-            start += len(batch)
         before.after = own
 
     def read() -> Iterator[Batch]:
@@ -468,9 +498,10 @@ def with_history(
         return iter(once) if small else compare()
 
     columns = (*others, *derived, *kept)
+    coupled = (*reader.coupled, compared_within(reading.entity))
     return replace(
-        reader, names=columns, n_columns=len(columns), read=read, project=None, files=(),
-        numeric=False, coupled=(*reader.coupled, compared_within(reading.entity)), opened=None,
+        reader.of_batches(read, reader.n_rows), names=columns, n_columns=len(columns),
+        numeric=False, coupled=coupled, opened=None,
     )  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """Rows with their numbers and weights, batch by batch."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,22 +24,25 @@ def numbered(
     There is one source for each part of the reader that can be read separately, if the number of
     rows before it is known. With ``stored``, rows of a sparse matrix may come as they are stored.
     """
-    if stored and reader.passes.stored is not None:
-        reader = replace(reader, read=reader.passes.stored)
     line = progress.begin_pass(reader.n_rows)
     if reader.n_rows is None:
-        return [_numbered(reader, 0, weights, line)]
+        return [_numbered(reader.read(), 0, weights, line, ends=True)]
     sources, start = [], 0
     for part in reader.parts:
-        sources.append(_numbered(part, start, weights, line))
+        sources.append(_numbered(part.read(stored=stored), start, weights, line))
         start += part.n_rows or 0
     return sources
 
 
 def _numbered(
-    reader: Reader, start: int, weights: Weights | None, line: progress.Bar | None
+    batches: Iterator[Batch],
+    start: int,
+    weights: Weights | None,
+    line: progress.Bar | None,
+    *,
+    ends: bool = False,
 ) -> Iterator[Numbered]:
-    for batch in reader.read():
+    for batch in batches:
         stop = start + len(batch)
         if weights is None:
             yield start, batch, None
@@ -52,7 +54,7 @@ def _numbered(
         start = stop
         if line is not None:
             line.add(len(batch))
-    if weights is not None and reader.n_rows is None and start != len(weights):
+    if ends and weights is not None and start != len(weights):
         raise DataError(f"sample_weight has {len(weights)} entries for {start} rows")
 
 

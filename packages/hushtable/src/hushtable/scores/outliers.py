@@ -4,7 +4,7 @@ import contextlib
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 
@@ -416,7 +416,7 @@ class Search:
         """
         lowest, start = copy(self._lowest), 0
         lowest.file = file
-        reader = replace(reader, read=partial(self._read, reader, file), files=())
+        reader = reader.in_sequence().watched(partial(self._read, file))
         if self._sample is not None:
             reader = self._sample.of(reader)
         for batch in self._details.batches(reader, lambda one: one, n_jobs=n_jobs):
@@ -437,10 +437,10 @@ class Search:
             raise no_rows(reader)
         return self.found()
 
-    def _read(self, reader: Reader, file: str) -> Iterator[Batch]:
+    def _read(self, file: str, _part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
         """Read rows, and look for the only negative number or zero of each column."""
         start, features = 0, self._details.scorer.plan.schema.features
-        for batch in reader.read():
+        for batch in batches:
             for j, signs in self._signs.items():
                 signs.add(numbers_of(features[j], batch, j), start, file)
             yield batch

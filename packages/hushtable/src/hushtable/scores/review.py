@@ -17,7 +17,7 @@ from hushtable.counts.base import Counts, coupling_words
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.encoding import Codes
 from hushtable.data.labels import fold, fold_texts
-from hushtable.data.readers import Batch, Reader, joined, no_rows, taken
+from hushtable.data.readers import Batch, Reader, Source, joined, no_rows, taken
 from hushtable.data.schema import Feature
 from hushtable.data.weights import Numbered
 from hushtable.display import html
@@ -458,15 +458,9 @@ class Review:
         schema = self.scorer.plan.schema
         names = None if isinstance(rows, np.ndarray) else tuple(rows.schema.names)
         behind = tuple(name for name in self._columns if name not in schema.names)
-        return Reader(
-            names,
-            len(schema) + len(behind),
-            len(rows),
-            lambda: iter((rows,)),
-            numeric=names is None,
-            keep=behind,
-            opened=schema,
-        )
+        source = Source(lambda: iter((rows,)), len(rows))
+        reader = Reader.of(names, len(schema) + len(behind), source)
+        return replace(reader, numeric=names is None, keep=behind, opened=schema)
 
     def lowest(self, n: int) -> Outliers:
         """Return the first n of the kept rows as a list, and all rows with an answer.

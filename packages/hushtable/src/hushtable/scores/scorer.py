@@ -187,8 +187,6 @@ class Scorer:
         With ``stored``, batches of sparse rows may come as `StoredRows`.
         """
         reader = self.open(X)
-        if (placed := reader.passes.placed) is not None:
-            return found((0, placed, None))
         if reader.n_rows is None:
             parts = list(self.mapped(reader, found, n_jobs))
             return np.concatenate(parts) if parts else np.empty((0, *shape))

@@ -19,7 +19,6 @@ from hushtable import kernels
 from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.readers import Batch, Reader, taken
-from hushtable.data.readers.reader import Passes
 from hushtable.data.readers.stored import StoredRows
 from hushtable.data.residuals import numbers_of as numbers_of_rows
 from hushtable.data.schema import Feature, Schema
@@ -306,18 +305,16 @@ class Sample:
 
     def of(self, reader: Reader) -> Reader:
         """Return a reader of the same rows, which fills the sample while it reads."""
-        files, start = [], 0
-        if reader.n_rows is not None:
-            for part in reader.files:
-                files.append(replace(part, read=partial(self._read, part, start)))
-                start += part.n_rows or 0
-        read: Any = partial(self._read, reader, 0)
-        if (stored := reader.passes.stored) is not None:
-            read = Passes(read, stored=partial(self._read, replace(reader, read=stored), 0))
-        return replace(reader, read=read, files=tuple(files))
+        if reader.n_rows is None:
+            reader = reader.in_sequence()
+        starts, start = {}, 0
+        for source in reader.sources:
+            starts[source] = start
+            start += source.n_rows or 0
+        return reader.watched(lambda part, batches: self._read(batches, starts[part.sources[0]]))
 
-    def _read(self, part: Reader, start: int) -> Iterator[Any]:
-        for batch in part.read():
+    def _read(self, batches: Iterator[Any], start: int) -> Iterator[Any]:
+        for batch in batches:
             stop = start + len(batch)
             first, last = np.searchsorted(self._rows, [start, stop])
             if last > first and not self._picked[first]:
@@ -374,10 +371,10 @@ class PassingSample:
 
     def of(self, reader: Reader) -> Reader:
         """Return a reader of the same rows, file after file, which fills the sample."""
-        return replace(reader, read=partial(self._read, reader), files=())
+        return reader.in_sequence().watched(self._read)
 
-    def _read(self, reader: Reader) -> Iterator[Batch]:
-        for batch in reader.read():
+    def _read(self, _part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
+        for batch in batches:
             start, self._next = self._next, self._next + len(batch)
             picked = np.arange(-start % self._step, len(batch), self._step)
             self._batches.append((len(picked), taken(batch, picked)))

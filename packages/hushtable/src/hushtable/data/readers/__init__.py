@@ -15,16 +15,17 @@ import numpy as np
 from hushtable import far, plugins
 from hushtable.data.readers import memory
 from hushtable.data.readers.columnar import feather_file, parquet_file
-from hushtable.data.readers.coupling import Coupling
 from hushtable.data.readers.csv import csv_file
-from hushtable.data.readers.json_lists import json_file
+from hushtable.data.readers.json_files import json_file
 from hushtable.data.readers.memory import is_pandas
 from hushtable.data.readers.reader import (
     BATCH_ROWS,
     KEPT,
     Batch,
+    Coupling,
     FileLayout,
     Reader,
+    Source,
     Unasked,
     found_name,
     in_memory,
@@ -57,6 +58,7 @@ __all__ = [
     "Coupling",
     "FileLayout",
     "Reader",
+    "Source",
     "Unasked",
     "as_reader",
     "found_name",
@@ -150,28 +152,19 @@ def as_reader(
     if isinstance(data, Reader) and layout is _FOUND_OUT:
         return data
     if layout.unasked is not None:
-        rows = _opened(memory.each_by_itself(data), text_columns, layout, kept).folded()
-        return replace(rows, unasked=layout.unasked)
-    return _opened(data, text_columns, layout, kept).folded()
-
-
-def _opened(
-    data: Any,
-    text_columns: frozenset[str],
-    layout: FileLayout,
-    kept: Mapping[str, str | int | bool],
-) -> Reader:
+        data = memory.each_by_itself(data)
     if not isinstance(data, str | os.PathLike):
         if layout is not _FOUND_OUT:
             layout.check_used((), "data in memory")
         try:
-            return opened(data)
+            rows = opened(data)
         except DataError as error:
             raise type(error)(f"{error}{why_none()}") from None
-    name = os.fspath(data)
-    if far.is_url(name):
-        return _of_url(name, text_columns, layout, kept)
-    return read_files(name, text_columns, layout, kept)
+    elif far.is_url(name := os.fspath(data)):
+        rows = _of_url(name, text_columns, layout, kept)
+    else:
+        rows = read_files(name, text_columns, layout, kept)
+    return replace(rows.folded(), unasked=layout.unasked or rows.unasked)
 
 
 def _of_url(

@@ -3,7 +3,6 @@
 import re
 import zipfile
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -93,40 +92,27 @@ _CONTROL = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _EXCEL_2003 = re.compile(r"urn:schemas-microsoft-com:office:spreadsheet")
 
 
-@dataclass(frozen=True)
-class FirstBytes:
-    """Kind of a file, as far as its first bytes identify it."""
+def content_of(path: Path) -> tuple[str | None, str | None]:
+    """Return the codec that compressed a file, and its kind, by its first bytes when unpacked.
 
-    #: The codec that compressed it.
-    codec: str | None
-    #: Usual ending of names of its kind; ``.csv`` for other text, ``.gz`` for content that is
-    #: compressed twice, None if the kind is not known.
-    ending: str | None
-
-
-def content_of(path: Path) -> FirstBytes:
-    """Return the kind of a file, by its first bytes, which are decompressed if necessary."""
+    The kind is the usual ending of names of its kind: ``.csv`` for other text, ``.gz`` for content
+    that is compressed twice, None if it is not known.
+    """
     with path.open("rb") as file:
         start = file.read(_BEGINNING)
     codec = compression(start)
     if codec is not None:
-        start = _beginning(path, start, codec)
+        try:
+            with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+                start = bytes(plain.read(_BEGINNING))
+        except (OSError, EOFError, zlib.error):
+            start = b""  # reading it to the end raises the error
     ending = next((ending for begins, ending in _MATCHES if begins.match(start)), None)
     if ending == ".zip" and codec is None:
         ending = _of_zip(path)
     elif codec is not None and compression(start) is not None:
         ending = ".gz"
-    elif ending is None:
-        ending = _of_text(start)
-    return FirstBytes(codec, ending)
-
-
-def _beginning(path: Path, start: bytes, codec: str) -> bytes:
-    try:
-        with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
-            return bytes(plain.read(_BEGINNING))
-    except (OSError, EOFError, zlib.error):
-        return b""  # reading it to the end raises the error
+    return codec, ending or _of_text(start)
 
 
 def _of_zip(path: Path) -> str:
@@ -144,17 +130,6 @@ def _of_zip(path: Path) -> str:
 
 
 def _of_text(start: bytes) -> str | None:
-    text = _decoded(start)
-    if text is None:
-        return None
-    text = text.lstrip("\ufeff \t\r\n")
-    ending = next((ending for begins, ending in _MATCHES_TEXT if begins.match(text)), None)
-    if ending == ".xml" and _EXCEL_2003.search(text):
-        return ".xml-2003"
-    return ending or (".csv" if re.search(r"[\r\n]+\S", text) else None)
-
-
-def _decoded(start: bytes) -> str | None:
     encoding = "latin-1"
     if b"\0" in start or start.startswith((b"\xff\xfe", b"\xfe\xff")):
         try:
@@ -164,4 +139,10 @@ def _decoded(start: bytes) -> str | None:
     elif start.startswith(b"\xef\xbb\xbf"):
         encoding = "utf-8-sig"
     text = start.decode(encoding, errors="ignore")
-    return None if _CONTROL.search(text.rstrip("\x1a")) else text
+    if _CONTROL.search(text.rstrip("\x1a")):
+        return None
+    text = text.lstrip("\ufeff \t\r\n")
+    ending = next((ending for begins, ending in _MATCHES_TEXT if begins.match(text)), None)
+    if ending == ".xml" and _EXCEL_2003.search(text):
+        return ".xml-2003"
+    return ending or (".csv" if re.search(r"[\r\n]+\S", text) else None)

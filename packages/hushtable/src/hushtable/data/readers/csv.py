@@ -58,8 +58,6 @@ class _Survey:
     n: int
     quoted: bool
     gaps: bool
-    #: Whether each line is a row, as far as lines show.
-    plain: bool
 
 
 @dataclass
@@ -69,8 +67,6 @@ class _File:
     layout: FileLayout
     #: The first rows, and of the columns that are never empty in them those that are read.
     first: FirstRows
-    #: Whether Arrow left out lines that are not rows.
-    skipped: bool = False
     #: The line at which Arrow gave up.
     odd: arrow_csv.InvalidRow | None = None
     #: Whether a whole pass has been made, and showed that each row is one line.
@@ -80,51 +76,44 @@ class _File:
     totals: dict[int, str] = field(default_factory=dict)
     last: list[list[str]] = field(default_factory=list)
 
-    @property
-    def asked(self) -> bool:
-        """Whether a person can be asked."""
-        return self.layout.unasked is None
+    def __post_init__(self) -> None:
+        self.names, self.asked = self.dialect.header.names, self.layout.unasked is None
 
     def reader(self) -> Reader:
-        dialect, names = self.dialect, self.dialect.header.names
-        kept = tuple(name for name in names if name not in dialect.header.left_out)
-
-        def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
-            return self._batches(list(kept if columns is None else columns))
-
-        words = [*dialect.found, *(self._words() if self.asked else ()), *dialect.header.found]
-        rows = of_file(self.path, kept, batches)
-        return replace(rows, place=self.place, found=tuple(words), delimiter=dialect.delimiter)
-
-    def _words(self) -> Iterator[str]:
-        lines = self.lines
-        if self.layout.footer:
-            yield left_out_words(self.layout.footer, lines.footer)
-        if lines.n_blank:
-            yield ngettext(
-                "%(n)s line without values at the end left out",
-                "%(n)s lines without values at the end left out",
-                lines.n_blank,
+        dialect, words = self.dialect, [*self.dialect.found]
+        kept = tuple(name for name in self.names if name not in dialect.header.left_out)
+        if self.asked and self.layout.footer:
+            words.append(left_out_words(self.layout.footer, self.lines.footer))
+        if self.asked and (n := self.lines.n_blank):
+            words.append(
+                ngettext(
+                    "%(n)s line without values at the end left out",
+                    "%(n)s lines without values at the end left out",
+                    n,
+                )
             )
-        if lines.repeated:
-            yield repeated_words(lines.repeated)
+        if self.asked and self.lines.repeated:
+            words.append(repeated_words(self.lines.repeated))
+        rows = of_file(
+            self.path, kept, lambda columns: self._batches(columns or [*kept]), place=self.place
+        )
+        found = (*words, *dialect.header.found)
+        return replace(rows, found=found, delimiter=dialect.delimiter)
 
     @cached_property
     def lines(self) -> _Survey:
         """The facts on all lines of the file, whose bytes are read once, but not parsed."""
-        shortest = len(self._names)  # any value makes a line longer than its delimiters and end
-        quoted, odd, gaps, n, before = False, False, False, 0, b"\n"
+        shortest = len(self.names)  # any value makes a line longer than its delimiters and end
+        quoted, gaps, n, before = False, False, 0, b"\n"
         encoding = self.dialect.encoding
         plain = encoding if "\n,".encode(encoding) != b"\n," else "utf-8"  # not to decode twice
         with self._opened(plain) as (_, text):
             text.skip(self.dialect.above, encoding if plain == "utf-8" else "utf-8")
             while block := text.read():
-                returns = block.count(b"\r") if b"\r" in block else 0
-                odd = odd or returns - block.endswith(b"\r") != (returns and block.count(b"\r\n"))
                 quoted = quoted or b'"' in block
                 whole = before + block
                 ends = line_ends(whole)
-                gaps = gaps or bool((np.diff(ends) <= shortest + (returns > 0)).any())
+                gaps = gaps or bool((np.diff(ends) <= shortest + (b"\r" in block)).any())
                 n, before = n + len(ends) - 1, whole[whole.rfind(b"\n") :]
         signs = f"{self.dialect.delimiter} \t\x1a".encode()
         below = [(line, line.strip(signs)) for line in text.held.splitlines()]
@@ -136,13 +125,12 @@ class _File:
             n=n + (before != b"\n"),
             quoted=quoted,
             gaps=gaps,
-            plain=not (quoted or odd or gaps or text.repeated),
         )
 
     def _opened(
         self, encoding: str = "", *, again: bool = True
     ) -> AbstractContextManager[tuple[pa.OSFile, Text]]:
-        line = self.dialect.line if again and self.asked and len(self._names) > 1 else ""
+        line = self.dialect.line if again and self.asked and len(self.names) > 1 else ""
         return opened_text(
             self.path,
             encoding or self.dialect.encoding,
@@ -155,7 +143,7 @@ class _File:
     def _batches(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
         """Yield bytes read and rows; at the end of the first pass, check that all are rows."""
         checked = self.asked and not self.passed
-        names, first, left_out = self._names, self.dialect.first, self.dialect.header.left_out
+        names, first, left_out = self.names, self.dialect.first, self.dialect.header.left_out
         wanted = [*columns, *left_out]
         if checked:  # columns that show totals
             label = {*first.labels(len(names)), *first.always[:1]}
@@ -182,12 +170,8 @@ class _File:
                 self._check_gaps()
         self.passed = True
 
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return self.dialect.header.names
-
     def _parsed(self, text: Text, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        names = self._names
+        names = self.names
         reading = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False, column_names=names)
         parsing = arrow_csv.ParseOptions(
             delimiter=self.dialect.delimiter,
@@ -212,13 +196,11 @@ class _File:
 
     def _on_odd_row(self, row: arrow_csv.InvalidRow) -> str:
         if self._is_no_row(row.text):
-            self.skipped = True
             return "skip"
         if self.layout.unasked is not None:
             if not self.passed:
                 what = f"{self.path}: lines with more or fewer fields than names, left out"
                 self.layout.unasked.note(what, 1, lambda: f"the line that begins {row.text[:20]!r}")
-            self.skipped = True
             return "skip"
         self.odd = row
         return "error"
@@ -277,7 +259,7 @@ class _File:
 
         It does not if rows of the table follow, or if the line may be a row that was cut off.
         """
-        width, first = len(self._names), self.dialect.first
+        width, first = len(self.names), self.dialect.first
         with opened_lines(self.path, self.dialect.encoding) as file:
             lines = list(itertools.islice(file, line - 1, line - 1 + _MOST_BELOW))
         signs = f"{self.dialect.delimiter} \t\r\n\x1a"
@@ -293,11 +275,12 @@ class _File:
                 cut = True
         if cut or len(lines) == _MOST_BELOW:
             return BelowError(words, 0)
-        return below_error(words, n, self._read_without)
 
-    def _read_without(self, n: int) -> None:
-        for _batch in csv_file(self.path, replace(self.layout, skip_footer=n)).read():
-            pass
+        def read_without(n: int) -> None:
+            for _batch in csv_file(self.path, replace(self.layout, skip_footer=n)).read():
+                pass
+
+        return below_error(words, n, read_without)
 
     def _check_left_out(self, batch: pa.RecordBatch, done: int) -> None:
         for name in self.dialect.header.left_out:
@@ -305,7 +288,7 @@ class _File:
                 row = pc.index(pc.is_valid(batch.column(name)), True).as_py()
                 raise DataError(
                     f"{self.path}: {self.place(done + row)} has "
-                    f"{batch.column(name)[row].as_py()!r} in column {self._names.index(name) + 1}, "
+                    f"{batch.column(name)[row].as_py()!r} in column {self.names.index(name) + 1}, "
                     "which has no name and was empty so far: correct the line, or give the column "
                     "a name"
                 )
@@ -313,9 +296,9 @@ class _File:
     def _note_totals(self, batch: pa.RecordBatch, start: int) -> None:
         """Remember rows with a word for a total and a gap, and the last rows."""
         read = set(batch.schema.names)
-        columns = {name: batch.column(name) for name in self._names if name in read}
+        columns = {name: batch.column(name) for name in self.names if name in read}
         for j in self.first.always:
-            column = columns[self._names[j]]
+            column = columns[self.names[j]]
             if 0 < column.null_count <= len(batch) // 3:
                 rows = pc.indices_nonzero(pc.is_null(column))
                 labels = pc.coalesce(*(other.take(rows) for other in columns.values())).to_pylist()
@@ -323,7 +306,7 @@ class _File:
                 some = zip(rows.to_pylist(), labels, strict=True) if words else ()
                 self.totals |= {start + row: label for row, label in some if label in words}
         tail = batch.slice(max(0, len(batch) - MOST_BELOW)).to_pylist()
-        last = [[row.get(name) or "" for name in self._names] for row in tail]
+        last = [[row.get(name) or "" for name in self.names] for row in tail]
         self.last = [*self.last, *last][-MOST_BELOW:]
 
     def _check_totals(self, n_rows: int) -> None:
@@ -350,7 +333,7 @@ class _File:
                 if (
                     record.first > end
                     and record.filled
-                    and len(record.fields) == len(self._names)
+                    and len(record.fields) == len(self.names)
                     and line not in self.lines.repeated
                     and other
                 ):
@@ -392,12 +375,12 @@ class _File:
     def _numbers(self, row: int, *, every: bool = False) -> tuple[int, int]:
         """Return the first and last line, from 1, of a row; ``every``: lines of dashes count."""
         dialect, end = self.dialect, self.dialect.lines
-        if self.by_line or (self.lines.plain and not self.skipped):
+        if self.by_line:
             return end + row + 1, end + row + 1
         with opened_lines(self.path, dialect.encoding) as lines:
             below = itertools.islice(lines, dialect.lines, None)
             for record in records(below, dialect.delimiter, end):
-                odd = len(record.fields) != len(self._names)
+                odd = len(record.fields) != len(self.names)
                 skipped = odd and self._is_no_row(dialect.delimiter.join(record.fields))
                 end = record.end
                 if record.first + 1 not in self.lines.repeated and (every or not skipped):

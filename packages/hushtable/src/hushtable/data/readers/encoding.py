@@ -69,11 +69,10 @@ codecs.register_error("hushtable-western", _western)
 _SUBSTITUTE = b"\x1a"
 
 
-def on_errors(encoding: str, *, asked: bool) -> str:
-    """Return how bytes outside the encoding are read, as Python's codecs name it."""
-    if asked:
-        return "strict"
-    return "hushtable-western" if encoding == "utf-8" else "replace"
+def _decoder(encoding: str, *, asked: bool) -> codecs.IncrementalDecoder:
+    """Return a decoder that refuses bytes outside the encoding, or replaces them."""
+    unreadable = "hushtable-western" if encoding == "utf-8" else "replace"
+    return codecs.getincrementaldecoder(encoding)("strict" if asked else unreadable)
 
 
 def marked_encoding(sample: bytes) -> str | None:
@@ -201,8 +200,7 @@ class Text(io.RawIOBase):
         super().__init__()
         self._raw, self._encoding, self._source, self._asked = raw, encoding, source, asked
         plain = encoding in ("utf-8", "utf-8-sig") and asked
-        errors = on_errors(encoding, asked=asked)
-        self._decoder = None if plain else codecs.getincrementaldecoder(encoding)(errors)
+        self._decoder = None if plain else _decoder(encoding, asked=asked)
         self._signs, self._footer = (delimiter + _BLANKS).encode(), footer
         self._strips = footer > 0 or (asked and bool(delimiter))
         self._again, self._seen, self._ended, self._ready = again, False, False, b""
@@ -335,7 +333,7 @@ def first_lines(
     if encoding is None:
         encoding = find_encoding(sample, str(path)) if asked else marked_encoding(sample) or "utf-8"
     try:
-        codecs.getincrementaldecoder(encoding)(on_errors(encoding, asked=asked)).decode(sample)
+        _decoder(encoding, asked=asked).decode(sample)
     except UnicodeDecodeError:
         raise DataError(
             f"{path}: its bytes are not {encoding}: give a different encoding, such as "

@@ -10,16 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.arguments import is_text as is_whole_text
 from hushtable.data.columns import integer_too_large
 from hushtable.data.labels import fold
 from hushtable.data.readers.reader import (
-    FEW_VALUES,
     FILE_ROWS,
     Batch,
-    Passes,
-    Read,
     Reader,
+    Source,
     as_name,
     column_names,
     library_of,
@@ -47,7 +44,9 @@ def arrow(data: Any) -> Reader:
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
         names = column_names(data.schema)
-        return Reader(names, len(names), len(data), lambda: split(iter(data.to_batches())))
+        return Reader.of(
+            names, len(names), Source(lambda: split(iter(data.to_batches())), len(data))
+        )
     # The defaults read far ahead, and take 20 times the memory of these settings.
     sparing = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
     return stream(data.schema, lambda: data.to_batches(batch_size=FILE_ROWS, **sparing))
@@ -71,7 +70,7 @@ def stream(schema: pa.Schema, read: Callable[[], Any], *, one_shot: bool = False
     def batches() -> Iterator[Batch]:
         yield from split(named_errors(iter(read()), "the data"))
 
-    return Reader(names, len(names), None, batches, one_shot)
+    return replace(Reader.of(names, len(names), Source(batches)), one_shot=one_shot)
 
 
 def is_records(data: Any) -> bool:
@@ -179,12 +178,12 @@ def matrix(data: Any) -> Reader:
     if d == 0:
         raise DataError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     if isinstance(X, np.ma.MaskedArray):
-        return Reader(None, d, n, lambda: map(_unmasked, blocks(X)))
+        return Reader.of(None, d, Source(lambda: map(_unmasked, blocks(X)), n))
     if X.dtype.kind in "fiub":
-        if X.dtype not in (np.float64, np.float32):
-            return Reader(None, d, n, lambda: map(_floats, blocks(X)), numeric=True)
-        return Reader(None, d, n, lambda: blocks(X), numeric=True)
-    return Reader(None, d, n, lambda: map(_objects, blocks(X)))
+        plain = X.dtype in (np.float64, np.float32)
+        source = Source(lambda: blocks(X) if plain else map(_floats, blocks(X)), n)
+        return replace(Reader.of(None, d, source), numeric=True)
+    return Reader.of(None, d, Source(lambda: map(_objects, blocks(X)), n))
 
 
 def _floats(block: np.ndarray[Any, Any]) -> Batch:
@@ -253,12 +252,12 @@ def sparse(data: Any) -> Reader:
         for here in slices(n, d):
             yield from matrix(rows[here].toarray()).read()
 
+    source = Source(batches, n)
     if none.numeric and rows.nnz <= stored_share(d) * n * d:
         stored = without_twice(rows)
         if _plain(stored.data):
-            read = Passes(batches, stored=partial(stored_batches, stored))
-            return replace(none, n_rows=n, read=read)
-    return replace(none, n_rows=n, read=batches)
+            source = replace(source, stored=partial(stored_batches, stored))
+    return replace(none, sources=(source,))
 
 
 def _plain(values: NDArray[Any]) -> bool:
@@ -307,12 +306,12 @@ def polars_frame(data: Any) -> Reader:
             ) from None
         return split(iter(table.to_batches()))
 
+    source = Source(batches, len(data))
     one: Any = kinds.pop() if len(kinds) == 1 else None
     # NumPy has no missing integers.
     if str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0))):
-        read = Passes(batches, apart=data.to_numpy if len(data) <= FEW_ROWS else None)
-        return Reader(names, len(names), len(data), read)
-    return Reader(names, len(names), len(data), batches)
+        source = replace(source, matrix=data.to_numpy if len(data) <= FEW_ROWS else None)
+    return Reader.of(names, len(names), source)
 
 
 def is_pandas(data: Any) -> bool:
@@ -352,57 +351,11 @@ def pandas_frame(data: Any) -> Reader:
                 part = part.astype(dense)
             yield from _as_table(part).combine_chunks().to_batches()
 
-    read: Read = batches
-    different = {id(kind): kind for kind in kinds}.values()  # some take long to be hashed
-    if data.columns.is_unique and all(map(_is_simple, different)):
-        numbers = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in different)
-        if n <= (FEW_ROWS if numbers else FEW_VALUES):
-            read = Passes(batches, apart=lambda: _of_pandas(data, kinds))
-    return Reader(tuple(names) if all(texts) else None, d, n, read)
-
-
-#: Number of units of points in time, or of durations, in a second.
-_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-#: Pandas types, besides NumPy's, whose values become Python objects.
-_EXTENSIONS = frozenset(
-    {"StringDtype", "BooleanDtype", "DatetimeTZDtype", "Float32Dtype", "Float64Dtype"}
-    | {f"{kind}{bits}Dtype" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)}
-)
-
-
-def _is_simple(kind: Any) -> bool:
-    if isinstance(kind, np.dtype):
-        return kind.kind in "fiubMmO" and kind.itemsize <= 8
-    if type(kind).__name__ == "CategoricalDtype":  # each category is a whole text
-        kind = kind.categories.dtype
-        return getattr(kind, "storage", "") == "pyarrow"
-    return type(kind).__name__ in _EXTENSIONS and library_of(kind) == "pandas"
-
-
-def _of_pandas(data: Any, kinds: list[Any]) -> Any:
-    block = data.to_numpy()
-    if block.dtype.kind in "fiub":
-        same = isinstance(kinds[0], np.dtype) and all(kind is kinds[0] for kind in kinds)
-        return block if same or not (np.abs(block) >= 2**53).any() else None
-    if block.dtype != object:  # only points in time
-        block = data.to_numpy(dtype=object)
-    columns: list[Any] = list(zip(*block.tolist(), strict=True))
-    for j, kind in enumerate(kinds):
-        if kind.kind in "Mm":
-            # As in NumPy: whole numbers of the column's unit, in UTC.
-            whole = [np.nan if one != one else one.asm8.view(np.int64) for one in columns[j]]
-            unit = np.datetime_data(kind)[0] if isinstance(kind, np.dtype) else kind.unit
-            columns[j] = np.array(whole, np.float64) / _PER_SECOND[unit]
-        elif kind.kind == "O" and not all(map(_is_simple_text, columns[j])):
-            return None
-    return columns
-
-
-def _is_simple_text(value: Any) -> bool:
-    if type(value) is str:
-        return value.isascii() or is_whole_text(value)
-    missing = type(value) is float and value != value
-    return missing or value is None or type(value).__name__ == "NAType"
+    source, different = Source(batches, n), {id(kind): kind for kind in kinds}
+    plain = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in different.values())
+    if n <= FEW_ROWS and data.columns.is_unique and plain:
+        source = replace(source, matrix=data.to_numpy)
+    return Reader.of(names if all(texts) else None, d, source)
 
 
 def _as_table(part: Any) -> pa.Table:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, as_numbers, as_texts
 from hushtable.data.labels import fold, fold_names, key
-from hushtable.data.readers.coupling import Coupling
 from hushtable.errors import DataError, UsageError
 from hushtable.language import _
 from hushtable.threads import FEW_ROWS
@@ -163,41 +162,85 @@ BATCH_ROWS, BATCH_VALUES = 16_384, 1 << 21
 #: Number of rows, and of values, read at a time from files: memory stays flat at no cost in time.
 FILE_ROWS, FILE_VALUES = 65_536, 1 << 21
 
-#: Largest number of rows for which Python values, taken one by one, are faster than Arrow's.
-FEW_VALUES = 128
-
 Batch: TypeAlias = "np.ndarray[Any, Any] | pa.RecordBatch"
 Read: TypeAlias = Callable[[], Iterator[Batch]]
+#: Takes a part of the rows and its batches at the beginning of a pass; yields what is read instead.
+Step: TypeAlias = Callable[["Reader", Iterator[Any]], Iterator[Any]]
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A reason why the features of a row depend on other rows, or on records that rows share.
+
+    If all records with one key belong to one person, they change only that person's rows.
+    """
+
+    #: What it is, for messages.
+    how: str
+    #: How to avoid it, for messages.
+    remedy: str
+    #: The column of the rows that holds the key; empty if no column does.
+    key: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where rows come from: one file, or an object in memory."""
+
+    #: Starts a pass.
+    read: Read
+    #: If it is known without reading the rows.
+    n_rows: int | None = None
+    #: Starts a pass over only the named columns, if the others can be skipped.
+    project: Callable[[list[str]], Iterator[Batch]] | None = None
+    #: For messages.
+    name: str = "the data"
+    #: Size of the file, and number of bytes read in this pass.
+    n_bytes: int | None = None
+    bytes_read: Callable[[], int] = lambda: 0
+    #: Returns where a row, numbered from 0, is: ``line 19`` of a file. For messages; may be slow.
+    place: Callable[[int], str] = lambda row: _("row %(n)s", n=row)
+    #: Starts a pass over rows of a sparse matrix as stored: see `hushtable.data.readers.stored`.
+    stored: Callable[[], Iterator[Any]] | None = None
+    #: Returns the values (n, d) of a frame with few rows, if all are numbers of NumPy's types.
+    matrix: Callable[[], NDArray[Any]] | None = None
+
+    def of(self, columns: list[str]) -> "Source":
+        """Return a source of some columns, if the others can be skipped."""
+        assert self.project is not None
+        return replace(self, read=partial(self.project, columns))
+
+    def through(
+        self, change: Callable[[Read], Iterator[Batch]], was: Mapping[str, str] | None = None
+    ) -> "Source":
+        """Return a source whose passes a function changes; ``was`` holds names from before."""
+        project, before = self.project, was or {}
+
+        def some(columns: list[str]) -> Iterator[Batch]:
+            assert project is not None
+            names = [before.get(name, name) for name in columns]
+            return change(lambda: project(names))
+
+        return replace(self, read=lambda: change(self.read), project=project and some)
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Rows as an iterable of batches."""
+    """Rows: sources that are read one after the other, and the steps that their batches take."""
 
     #: Names of the columns; None for a matrix without names.
     names: tuple[str, ...] | None
     n_columns: int
-    #: If it is known without reading the rows.
-    n_rows: int | None
-    #: Starts a pass over the rows; a `Passes` if there are faster ways to them.
-    read: Read
-    #: Whether only one pass is possible.
-    one_shot: bool = False
+    sources: tuple[Source, ...]
+    steps: tuple[Step, ...] = ()
     #: For messages.
     source: str = "the data"
-    #: Returns a ``read`` of only the named columns, if the source can skip the others.
-    project: Callable[[list[str]], Read] | None = None
-    #: Size of the files, and number of bytes read in this pass.
-    n_bytes: int | None = None
-    bytes_read: Callable[[], int] = lambda: 0
-    #: If the rows are several consecutive files: each of them.
-    files: tuple["Reader", ...] = ()
-    #: Returns where a row, numbered from 0, is: ``line 19`` of a file. For messages; may be slow.
-    place: Callable[[int], str] = lambda row: _("row %(n)s", n=row)
-    #: Short notes on what a reader detected about its source, if it is unusual.
-    found: tuple[str, ...] = ()
+    #: Whether only one pass is possible.
+    one_shot: bool = False
     #: Whether all batches are arrays of numbers.
     numeric: bool = False
+    #: Short notes on what a reader detected about its source, if it is unusual.
+    found: tuple[str, ...] = ()
     #: The delimiter of a CSV file: an indication of how its numbers are written.
     delimiter: str = ""
     #: How texts become values, if the person who opened the rows specified it.
@@ -211,27 +254,72 @@ class Reader:
     #: The schema under which the rows were opened; the columns are its features already.
     opened: "Schema | None" = None
 
-    def is_open(self, schema: "Schema", keep: Sequence[str], attended: bool) -> bool:
-        """Return whether the rows were opened this way: opening them again changes nothing."""
-        same = self.opened is schema and self.keep == tuple(keep)
-        return same and (attended or self.unasked is not None)
+    @classmethod
+    def of(cls, names: Sequence[str] | None, n_columns: int, *sources: Source) -> "Reader":
+        """Return a reader of sources with the same columns; the first names it."""
+        named = None if names is None else tuple(names)
+        return cls(named, n_columns, sources, source=sources[0].name)
+
+    def read(self, *, stored: bool = False) -> Iterator[Batch]:
+        """Start a pass; with ``stored``, rows of a sparse matrix come as they are stored."""
+        for part, source in zip(self.parts, self.sources, strict=True):
+            begin = source.stored if stored and source.stored is not None else source.read
+            batches = begin()
+            for step in self.steps:
+                batches = step(part, batches)
+            yield from batches
+
+    @property
+    def parts(self) -> tuple["Reader", ...]:
+        """Readers of one source each, which can be read at the same time."""
+        if len(self.sources) == 1:
+            return (self,)
+        return tuple(replace(self, sources=(one,), source=one.name) for one in self.sources)
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, if it is known without reading them."""
+        counts = [one.n_rows for one in self.sources if one.n_rows is not None]
+        return sum(counts) if len(counts) == len(self.sources) else None
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Size of the files; None if there are none."""
+        sizes = [one.n_bytes for one in self.sources if one.n_bytes is not None]
+        return sum(sizes) if sizes else None
+
+    def bytes_read(self) -> int:
+        """Return the number of bytes read in this pass."""
+        return sum(one.bytes_read() for one in self.sources)
+
+    def place(self, row: int) -> str:
+        """Return where a row, numbered from 0, is; with several files, also in which."""
+        if len(self.sources) == 1:
+            return self.sources[0].place(row)
+        *parts, last = self.parts
+        for part in parts:
+            n_rows = sum(map(len, part.read())) if part.n_rows is None else part.n_rows
+            if row < n_rows:
+                return part.where(row)
+            row -= n_rows
+        return last.where(row)
 
     def where(self, row: int) -> str:
         """Return where a row, numbered from 0, is, with the file that it is in: for messages."""
         place = self.place(row)
-        if in_memory(self) or len(self.files) > 1:  # with several files, a place names its own
+        if in_memory(self) or len(self.sources) > 1:  # with several files, a place names its own
             return place
         return _("%(place)s of %(file)s", place=place, file=self.source)
 
-    @property
-    def passes(self) -> "Passes":
-        """The starter of passes over the rows, with its faster ways."""
-        return self.read if isinstance(self.read, Passes) else Passes(self.read)
+    def watched(self, step: Step) -> "Reader":
+        """Return the same rows, whose batches also take a step that does not change them."""
+        return replace(self, steps=(*self.steps, step))
 
-    @property
-    def parts(self) -> tuple["Reader", ...]:
-        """Readers that can be read at the same time: the files, or the reader itself."""
-        return self.files or (self,)
+    def mapped(self, step: Step, names: Sequence[str] | None) -> "Reader":
+        """Return rows with these columns, to which a step changes the batches."""
+        n = self.n_columns if names is None else len(names)
+        named = None if names is None else tuple(names)
+        return replace(self.watched(step), names=named, n_columns=n, opened=None)
 
     def select(self, names: Sequence[str]) -> "Reader":
         """Return a reader of only the named columns, in that order, and under these names."""
@@ -241,76 +329,53 @@ class Reader:
             raise DataError(
                 f"{self.source} has no column {lacking}: its columns are {list(self.names or ())}"
             )
-        return self._selected(chosen).renamed(names)
-
-    def _selected(self, chosen: list[str]) -> "Reader":
-        if self.files:
-            return self.with_parts([file._selected(chosen) for file in self.files])
+        if not self.steps and all(one.project is not None for one in self.sources):
+            sources = tuple(one.of(chosen) for one in self.sources)
+            some = replace(self, names=tuple(chosen), n_columns=len(chosen), sources=sources)
+            return replace(some, opened=None).renamed(names)
         places = [(self.names or ()).index(name) for name in chosen]
 
-        def select(batch: Any, _start: int) -> Batch:
-            numbers = isinstance(batch, np.ndarray)
-            return np.take(batch, places, axis=1) if numbers else batch.select(chosen)
+        def select(_part: Reader, batches: Iterator[Any]) -> Iterator[Batch]:
+            for batch in batches:
+                numbers = isinstance(batch, np.ndarray)
+                yield np.take(batch, places, axis=1) if numbers else batch.select(chosen)
 
-        selected = self.mapped(lambda part: select, chosen)
-        return selected if self.project is None else replace(selected, read=self.project(chosen))
+        return self.mapped(select, chosen).renamed(names)
 
     def renamed(self, names: Sequence[str]) -> "Reader":
         """Return a reader of the same columns under other names."""
         if self.names is None or [*names] == [*self.names]:
             return self
-        if self.files:
-            return self.with_parts([file.renamed(names) for file in self.files])
         new = dict(zip(self.names, names, strict=True))
-        was = {name: before for before, name in new.items()}
 
-        def named(batch: Any, _start: int) -> Batch:
-            if isinstance(batch, np.ndarray):
-                return batch
-            return pa.RecordBatch.from_arrays(batch.columns, [new[n] for n in batch.schema.names])
+        def rename(batches: Iterator[Any]) -> Iterator[Batch]:
+            for batch in batches:
+                if not isinstance(batch, np.ndarray):
+                    now = [new[name] for name in batch.schema.names]
+                    batch = pa.RecordBatch.from_arrays(batch.columns, now)
+                yield batch
 
-        def project(columns: list[str]) -> Read:
-            assert self.project is not None
-            some = replace(self, read=self.project([was[name] for name in columns]))
-            return some.mapped(lambda part: named, columns).read
-
-        renamed = self.mapped(lambda part: named, names)
-        read = replace(self.passes, batches=renamed.read)
-        return replace(renamed, read=read, project=project if self.project else None)
-
-    def mapped(self, begin: "Step", names: Sequence[str] | None) -> "Reader":
-        """Return rows with a step applied to each batch, and with the columns that it returns.
-
-        ``begin`` is called with each part of the rows (a reader) when a pass over it begins. It
-        returns a function of a batch and of the number of its first row in that part.
-        """
-        if self.files:
-            parts = [part.mapped(begin, names) for part in self.files]
-            return replace(self.with_parts(parts), opened=None)
-
-        def read() -> Iterator[Batch]:
-            apply, start = begin(self), 0
-            for batch in self.read():
-                yield apply(batch, start)
-                start += len(batch)
-
-        n = self.n_columns if names is None else len(names)
-        named = None if names is None else tuple(names)
-        return replace(self, names=named, n_columns=n, read=read, project=None, opened=None)
+        if self.steps:
+            return self.mapped(lambda _part, batches: rename(batches), names)
+        was = dict(zip(names, self.names, strict=True))
+        sources = [one.through(lambda read: rename(read()), was) for one in self.sources]
+        return replace(self, names=tuple(names), sources=tuple(sources), opened=None)
 
     def folded(self) -> "Reader":
         """Return a reader with folded column names; raises `DataError` if two become equal."""
         return self if self.names is None else self.renamed(fold_names(self.names, self.source))
 
-    def with_parts(self, parts: Sequence["Reader"]) -> "Reader":
-        """Return this reader with other readers in place of its `parts`."""
-        if not self.files:
-            return parts[0]
-        joined = one_after_other(parts, self.source)
-        return replace(
-            joined, reading=self.reading, keep=self.keep, unasked=self.unasked,
-            coupled=self.coupled, opened=self.opened,
-        )  # fmt: skip
+    def of_batches(
+        self, read: Read, n_rows: int | None, place: Callable[[int], str] | None = None
+    ) -> "Reader":
+        """Return a reader of the same columns as one source, whose rows ``read`` reads."""
+        size, at = self.n_bytes, place or self.place
+        source = Source(read, n_rows, None, self.source, size, self.bytes_read, at)
+        return replace(self, sources=(source,), steps=(), one_shot=False)
+
+    def in_sequence(self) -> "Reader":
+        """Return the same rows as one part, which no two threads read."""
+        return self if len(self.sources) == 1 else self.of_batches(self.read, self.n_rows)
 
     def take(self, rows: NDArray[np.int64]) -> "Reader":
         """Return a reader of some of the rows, by rising row numbers; a pass still reads all."""
@@ -323,19 +388,15 @@ class Reader:
                     yield taken(batch, rows[here] - first)
                 first += len(batch)
 
-        def place(row: int) -> str:
-            return self.place(int(rows[row]))
-
         gathered = partial(_gathered, read) if self.numeric else read
-        return replace(self, n_rows=len(rows), read=gathered, project=None, files=(), place=place)
+        return self.of_batches(gathered, len(rows), lambda row: self.place(int(rows[row])))
 
     def repeatable(self) -> "Reader":
         """Return a reader that allows several passes; a one-shot stream is read into memory."""
         if not self.one_shot:
             return self
         batches = list(self.read())
-        rows = sum(len(batch) for batch in batches)
-        return replace(self, read=lambda: iter(batches), one_shot=False, n_rows=rows)
+        return self.of_batches(lambda: iter(batches), sum(map(len, batches)))
 
 
 def _gathered(read: Read) -> Iterator[Batch]:
@@ -351,52 +412,14 @@ def _gathered(read: Read) -> Iterator[Batch]:
         yield np.concatenate(waiting)
 
 
-#: Begins a pass over a part of the rows; returns a function of a batch and of the number of its
-#: first row, which returns the batch to read instead.
-Step: TypeAlias = Callable[[Reader], Callable[[Any, int], Batch]]
-
-
-@dataclass(frozen=True, eq=False)
-class Passes:
-    """Starts passes over rows, and knows faster ways to the same rows for some callers."""
-
-    batches: Read
-    #: Starts a pass over rows of a sparse matrix as stored: see `hushtable.data.readers.stored`.
-    stored: Callable[[], Iterator[Any]] | None = None
-    #: Of a frame with few rows, its values (n, d), if they have one NumPy type; otherwise its
-    #: columns: Python values, or seconds as an array. Returns None if it holds something else.
-    apart: Callable[[], "NDArray[Any] | Sequence[Sequence[Any]] | None"] | None = None
-    #: All rows as one batch that only `Encoder.encode` takes: see `hushtable.data.few`.
-    placed: Any = None
-
-    def __call__(self) -> Iterator[Batch]:
-        """Start a pass."""
-        return self.batches()
-
-
 def one_after_other(files: Sequence[Reader], source: str) -> Reader:
     """Read files with the same columns as one source."""
-    counts = [file.n_rows for file in files]
-
-    def place(row: int) -> str:
-        for file in files[:-1]:
-            n_rows = sum(len(b) for b in file.read()) if file.n_rows is None else file.n_rows
-            if row < n_rows:
-                return file.where(row)
-            row -= n_rows
-        return files[-1].where(row)
-
-    return Reader(
-        files[0].names,
-        files[0].n_columns,
-        None if None in counts else sum(count or 0 for count in counts),
-        lambda: (batch for file in files for batch in file.read()),
+    parts = [one.of_batches(one.read, one.n_rows) if one.steps else one for one in files]
+    return replace(
+        files[0],
+        sources=tuple(one for part in parts for one in part.sources),
+        steps=(),
         source=source,
-        n_bytes=sum(file.n_bytes or 0 for file in files),
-        bytes_read=lambda: sum(file.bytes_read() for file in files),
-        files=tuple(files),
-        place=place if len(files) > 1 else files[0].place,
-        delimiter=files[0].delimiter,
         found=tuple(dict.fromkeys(words for file in files for words in file.found)),
         coupled=tuple(dict.fromkeys(one for file in files for one in file.coupled)),
     )
@@ -407,28 +430,18 @@ def of_file(
     names: tuple[str, ...],
     batches: Callable[[list[str] | None], Iterator[tuple[int, Batch]]],
     n_rows: int | None = None,
+    place: Callable[[int], str] | None = None,
 ) -> Reader:
     """Read a file; ``batches`` yields the bytes read so far, and rows of the requested columns."""
     position, then = [0], _state(path)
 
-    def project(columns: list[str] | None) -> Read:
-        def read() -> Iterator[Batch]:
-            with unchanged(path, then):
-                for position[0], batch in named_errors(batches(columns), str(path)):
-                    yield batch
+    def project(columns: list[str] | None) -> Iterator[Batch]:
+        with unchanged(path, then):
+            for position[0], batch in named_errors(batches(columns), str(path)):
+                yield batch
 
-        return read
-
-    return Reader(
-        names,
-        len(names),
-        n_rows,
-        project(None),
-        source=str(path),
-        project=project,
-        n_bytes=path.stat().st_size,
-        bytes_read=lambda: position[0],
-    )
+    source = Source(lambda: project(None), n_rows, project, str(path), then[0], lambda: position[0])
+    return Reader.of(names, len(names), source if place is None else replace(source, place=place))
 
 
 @contextlib.contextmanager
@@ -607,21 +620,15 @@ class Copy:
 
     def reader(self, open_: Callable[[Path], Reader]) -> Reader:
         """Open the copy; messages name the original."""
-        with self._named():
-            rows = open_(self.path)
-        project = rows.project
-        return replace(
-            rows,
-            read=self._reading(rows.read), source=self.source, files=(),
-            project=project and (lambda columns: self._reading(project(columns))),
-        )  # fmt: skip
 
-    def _reading(self, read: Read) -> Read:
-        def batches() -> Iterator[Batch]:
+        def read(read: Read) -> Iterator[Batch]:
             with self._named():
                 yield from read()
 
-        return batches
+        with self._named():
+            rows = open_(self.path)
+        sources = [replace(one.through(read), name=self.source) for one in rows.sources]
+        return replace(rows, sources=tuple(sources), source=self.source)
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:

@@ -25,7 +25,6 @@ from hushtable.data.readers.content import (
     ELSEWHERE,
     PACKED,
     REFUSED,
-    FirstBytes,
     content_of,
 )
 from hushtable.data.readers.encoding import says_its_encoding
@@ -33,6 +32,7 @@ from hushtable.data.readers.reader import (
     Copy,
     FileLayout,
     Reader,
+    Source,
     named_errors,
     near_names,
     one_after_other,
@@ -196,11 +196,8 @@ def built_in(
     It ``uses`` some entries of the layout, and ``streams`` if it reads compressed files.
     """
     made = FileFormat(name, lambda path, _, layout: open_file(path, layout), uses, streams)
-    FORMATS.update({ending: made for ending in endings if not _of_others(ending)})
-
-
-def _of_others(ending: str) -> bool:
-    return ending in FORMATS and FORMATS[ending].by_name
+    others = {ending for ending, one in FORMATS.items() if one.by_name}
+    FORMATS.update({ending: made for ending in endings if ending not in others})
 
 
 def register_source(takes: Callable[[Any], bool], open_: Callable[[Any], Any]) -> None:
@@ -379,41 +376,41 @@ class _Opening:
     #: Entries of the layout that some file used.
     used: set[str] = field(default_factory=set)
 
-    def file(self, path: Path) -> Reader:
-        return self._opened(path, PurePath(path.name)).folded()
-
-    def _opened(self, path: Path, name: PurePath, *, unpacked: bool = False) -> Reader:
+    def file(self, path: Path, name: PurePath | None = None) -> Reader:
+        """Read a file; ``name`` is its name in the archive that it was unpacked from."""
+        unpacked, name = name is not None, name or PurePath(path.name)
         named, asked = _format(_suffix(name)), self.layout.unasked is None
         if path.stat().st_size == 0 and asked:  # JSON lines without rows are an empty file
             raise DataError(f"{path}: the file is empty")
         if named is not None and named.by_name:
-            return self._table(path, named)
-        content = content_of(path)
-        if content.ending == ".zip" and content.codec is None and not unpacked:
+            return self._table(path, named).folded()
+        codec, ending = content_of(path)
+        if ending == ".zip" and codec is None and not unpacked:
             return self._of_archive(path)
-        if content.ending == ".zip":
+        if ending == ".zip":
             raise DataError(
                 f"{path}: an archive within another: unpack it, and give the table in it"
             )
-        found, words = self._found(path, name, named, content)
-        if content.codec is not None and (unpacked or not found.streams):
+        found, words = self._found(path, name, named, ending)
+        if codec is not None and (unpacked or not found.streams):
             raise DataError(
-                f"{path}: a {found.name} file compressed with {content.codec}: unpack it, and give "
+                f"{path}: a {found.name} file compressed with {codec}: unpack it, and give "
                 "the unpacked file"
             )
         rows = self._table(path, found)
-        return replace(rows, found=(*_packed_words(name, content), *words, *rows.found))
+        if codec is not None and name.suffix.lower() not in PACKED:
+            words = (_("decompressed (%(codec)s), by its content", codec=codec), *words)
+        return replace(rows.folded(), found=(*words, *rows.found))
 
     def _found(
-        self, path: Path, name: PurePath, named: FileFormat | None, content: FirstBytes
+        self, path: Path, name: PurePath, named: FileFormat | None, ending: str | None
     ) -> tuple[FileFormat, tuple[str, ...]]:
-        ending = content.ending
         by_no_row = self.layout.unasked is not None and ending not in BINARY
         if by_no_row and named is not None:
             return named, ()
         # A text without a sign of its own is what its name states.
-        by_name = by_no_row or (ending in (None, ".csv") and _suffix(name) not in BINARY)
-        kind = _suffix(name) if by_name else ending
+        plain = ending in (None, ".csv") and _suffix(name) not in BINARY
+        kind = _suffix(name) if by_no_row or plain else ending
         if kind in REFUSED:
             raise DataError(f"{path}: is {REFUSED[kind]}")
         if by_no_row:
@@ -425,16 +422,12 @@ class _Opening:
         elsewhere = ELSEWHERE.get(_suffix(name) if ending is None else ending)
         if shown is None and elsewhere is not None and (named is None or ending is not None):
             raise MissingExtraError(f"{path}: {elsewhere}", "hushtable-connect", "files")
-        if named is not None and (
-            shown in (None, named)
-            or (shown is not None and shown.name == named.name)
-            or (ending == ".csv" and _suffix(name) not in BINARY)
-        ):
+        if named is not None and (shown is None or shown.name == named.name or plain):
             return named, ()
         if shown is None:
             raise DataError(
                 f"{path}: holds nothing that can be read: needs text with columns, or a file whose "
-                f"name ends in {', '.join(FORMATS)}, .zip or .tar{why_none()}"
+                f"name ends in {', '.join(FORMATS)} or .zip{why_none()}"
             )
         return shown, (_("read as %(name)s, by its content", name=shown.name),)
 
@@ -449,7 +442,7 @@ class _Opening:
         below = replace(self, layout=replace(self.layout, member=None), kept=kept)
         member, words = chosen(path, there, wanted, _rank_in_archive)
         copy, name = extracted(path, member), PurePath(member.filename)
-        rows = copy.reader(lambda plain: below._opened(plain, name, unpacked=True))
+        rows = copy.reader(lambda plain: below.file(plain, name))
         return replace(rows, found=(*words, *rows.found))
 
     def _table(self, path: Path, found: FileFormat) -> Reader:
@@ -475,22 +468,11 @@ class _Opening:
             return rows
         # For a registered format; a stream is opened again for each pass.
         again = reader if rows.one_shot else lambda: rows
-        return replace(
-            rows,
-            read=lambda: named_errors(again().read(), str(path)),
-            one_shot=False,
-            source=str(path),
-            n_bytes=path.stat().st_size,
-        )
-
-
-def _packed_words(name: PurePath, content: FirstBytes) -> tuple[str, ...]:
-    said = name.suffix.lower() in PACKED or _suffix(name) in (ELSEWHERE.keys() | ARCHIVES)
-    return (
-        ()
-        if said or content.codec is None
-        else (_("decompressed (%(codec)s), by its content", codec=content.codec),)
-    )
+        source = Source(
+            lambda: named_errors(again().read(), str(path)), rows.n_rows, name=str(path),
+            n_bytes=path.stat().st_size, place=rows.place,
+        )  # fmt: skip
+        return replace(rows, sources=(source,), steps=(), source=source.name, one_shot=False)
 
 
 def _rank_in_archive(name: str) -> int:

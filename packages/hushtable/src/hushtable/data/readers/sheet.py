@@ -5,11 +5,11 @@ import re
 import shlex
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import IO, Any, NoReturn, TypeAlias
 from xml.etree import ElementTree
 
 import pyarrow as pa
@@ -17,17 +17,6 @@ import pyarrow as pa
 from hushtable.data.readers.dialect import Header, Record, check_once, find_header
 from hushtable.data.readers.memory import arrow
 from hushtable.data.readers.reader import FileLayout, Reader, as_name
-from hushtable.data.readers.sheet_parts import (
-    Hidden,
-    cell,
-    column_number,
-    errors,
-    hidden,
-    hidden_words,
-    letters,
-    opendocument_errors,
-    parts,
-)
 from hushtable.data.readers.totals import (
     MOST_BELOW,
     FirstRows,
@@ -52,12 +41,15 @@ _DAMAGED = (
     NotImplementedError,
 )  # fmt: skip
 _SAVE = "open it and save it as .xlsx"
+_ERROR_OR_FORMULA = (b't="e"', b"t='e'", b"<f>", b"<f ", b"<f/", b":f>", b":f ", b":f/")
+#: The attribute in which LibreOffice states that a formula failed.
+_CALC = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}value-type"
 
 
-def cells_of(
+def _cells_of(
     path: Path, wanted: str | None, *, asked: bool = True
-) -> tuple[str, Cells, list[Any], Hidden]:
-    """Return the name of a sheet, its cells, merged cells, and hidden rows and columns.
+) -> tuple[str, Cells, list[Any]]:
+    """Return the name of a sheet, its cells, and its merged cells.
 
     ``wanted`` may end in columns, as in ``Sheet1!A:F``: then cells of other columns are empty. A
     formula without a value is refused if a person is ``asked``, and otherwise missing.
@@ -66,15 +58,15 @@ def cells_of(
 
     _check_start(path)
     try:
-        files = parts(path)
-        failed = opendocument_errors(path) if "content.xml" in files else set()
+        files = _parts(path)
+        failed = _opendocument_errors(path) if "content.xml" in files else set()
         with path.open("rb") as file, calamine.CalamineWorkbook.from_object(file) as book:
             wanted, columns = _of_columns(wanted, book.sheet_names)
             sheet = _one_sheet(book, path, wanted)
             cells = sheet.to_python(skip_empty_area=False)
             merged = sheet.merged_cell_ranges or []
         if "xl/workbook.xml" in files:
-            for row, column, text in errors(path, sheet.name, asked=asked):
+            for row, column, text in _errors(path, sheet.name, asked=asked):
                 cells[row][column] = text
         elif asked and sheet.name in failed:
             raise DataError(
@@ -83,7 +75,6 @@ def cells_of(
             )
         elif asked and not files:
             _check_texts(path, sheet.name, cells)
-        gone = hidden(path, sheet.name)
     except (DataError, UsageError):
         raise
     except calamine.PasswordError:
@@ -96,14 +87,14 @@ def cells_of(
         before = [""] * columns.start
         cells = [before + row[columns] for row in cells]
         merged = [(a, b) for a, b in merged if columns.start <= a[1] and b[1] < columns.stop]
-    return sheet.name, cells, merged, gone
+    return sheet.name, cells, merged
 
 
 def _of_columns(wanted: str | None, names: Sequence[str]) -> tuple[str | None, slice | None]:
     found = _COLUMNS.fullmatch(wanted or "")
     if wanted in names or found is None:
         return wanted, None
-    first, last = column_number(found["first"]), column_number(found["last"])
+    first, last = _column_number(found["first"]), _column_number(found["last"])
     if first > last:
         raise UsageError(f"--read sheet={wanted}: the first column comes after the last")
     return found["sheet"], slice(first, last + 1)
@@ -136,7 +127,7 @@ def _check_texts(path: Path, sheet: str, cells: Cells) -> None:
         for j, value in enumerate(row):
             if isinstance(value, str) and "\0" in value:
                 raise DataError(
-                    f"{path}: sheet {sheet!r}: {cell(i, j)} holds a NUL character, which does not "
+                    f"{path}: sheet {sheet!r}: {_cell(i, j)} holds a NUL character, which does not "
                     f"occur in text: {_SAVE}"
                 )
 
@@ -211,9 +202,8 @@ class _Sheet:
     name: str
     #: By row, then by column, from the first of the sheet on; "" is an empty cell.
     cells: Cells
-    #: Corners of merged cells; and what is hidden.
+    #: Corners of merged cells.
     merged: Sequence[Any]
-    hidden: Hidden
     #: Numbers of the columns that hold anything, and of the rows below the names that do.
     columns: list[int]
     places: list[int]
@@ -223,7 +213,7 @@ class _Sheet:
 
     @classmethod
     def of(cls, path: Path, layout: FileLayout) -> "_Sheet":
-        name, cells, merged, gone = cells_of(path, layout.sheet, asked=layout.unasked is None)
+        name, cells, merged = _cells_of(path, layout.sheet, asked=layout.unasked is None)
         where, start = f"{path}: sheet {name!r}", layout.skip_lines or 0
         width = max(map(len, cells), default=0)
         columns = [j for j in range(width) if any(row[j] != "" for row in cells[start:])]
@@ -234,7 +224,7 @@ class _Sheet:
                 f"{where} is empty: needs a row of names, and rows of values below it"
             )  # fmt: skip
         first = [Record(i, i + 1, [as_name(cells[i][j]) for j in columns]) for i in filled[:_FIRST]]
-        header = find_header(first, layout, start, where, "row", labels=[*map(letters, columns)])
+        header = find_header(first, layout, start, where, "row", labels=[*map(_letters, columns)])
         below = [i for i in filled if i >= header.body]
         places, found = below[: max(0, len(below) - layout.footer)], list(header.found)
         if below and not places and layout.unasked is None:
@@ -242,7 +232,7 @@ class _Sheet:
                 f"{where} has {len(below):,} rows below the names, and --read "
                 f"skip_footer={layout.footer} leaves out all of them: lower it"
             )
-        sheet = cls(path, layout, name, cells, merged, gone, columns, places, header, where, found)
+        sheet = cls(path, layout, name, cells, merged, columns, places, header, where, found)
         if below[len(places) :]:
             n, begins = len(below) - len(places), sheet.words(below[len(places)])
             found.append(left_out_words(n, begins))
@@ -266,16 +256,16 @@ class _Sheet:
         made = as_column if self.layout.unasked is None else as_texts
         rows = [self.cells[i] for i in places]
         columns = [made([row[j] for row in rows]) for j in order]
-        return replace(
-            arrow(pa.Table.from_arrays(columns, [names[j] for j in order])),
-            source=str(self.path),
-            n_bytes=size,
-            bytes_read=lambda: size,
-            place=lambda row: _(
-                "row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(self.name)
-            ),
-            found=(*self.found, *hidden_words(self.hidden, places, order)),
-        )
+        table = arrow(pa.Table.from_arrays(columns, [names[j] for j in order]))
+
+        def place(row: int) -> str:
+            return _("row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(self.name))
+
+        source = replace(
+            table.sources[0], name=str(self.path), n_bytes=size, bytes_read=lambda: size,
+            place=place,
+        )  # fmt: skip
+        return replace(table, sources=(source,), source=source.name, found=tuple(self.found))
 
     def check(self) -> None:
         """Raise `DataError` if there is more than one table, or a row is no row of it."""
@@ -326,8 +316,8 @@ class _Sheet:
         for (top, left), (bottom, right) in self.merged:
             if bottom >= first and top < len(self.cells) and left < len(self.cells[top]):
                 raise DataError(
-                    f"{self.where}: the cells {cell(top, left)}:{cell(bottom, right)} are merged, "
-                    "and hold a single value: unmerge them, and fill in each cell"
+                    f"{self.where}: the cells {_cell(top, left)}:{_cell(bottom, right)} are "
+                    "merged, and hold a single value: unmerge them, and fill in each cell"
                 )
 
     def _check_side_by_side(self) -> None:
@@ -350,7 +340,7 @@ class _Sheet:
         )  # fmt: skip
         if not any(short):
             return
-        spans = [f"{letters(block[0])}:{letters(block[-1])}" for block in blocks]
+        spans = [f"{_letters(block[0])}:{_letters(block[-1])}" for block in blocks]
         parts = [f"{span} ({n:,} rows)" for span, n in zip(spans, sizes, strict=True)]
         largest = spans[max(range(len(spans)), key=lambda k: sizes[k] * len(blocks[k]))]
         sheet = f"{self.name}!{largest}"
@@ -368,3 +358,113 @@ class _Sheet:
         rows = enumerate(self.places, 1)
         filled = [k for k, i in rows if any(self.cells[i][j] != "" for j in block)]
         return max(filled, default=0)
+
+
+# --- files within a workbook ----------------------------------------------------------------------
+
+
+def _parts(path: Path) -> list[str]:
+    """Return the files within a workbook; none in an old .xls, which may contain an archive."""
+    with path.open("rb") as file:
+        if file.read(2) != b"PK":
+            return []
+        with zipfile.ZipFile(file) as archive:
+            return archive.namelist()
+
+
+def _errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, str]]:
+    """Yield row, column and text of the cells that hold errors, such as ``#DIV/0!``.
+
+    calamine reads them as empty, which would turn an error into a missing value. Raises `DataError`
+    for a formula without a value: programs that write workbooks may leave its calculation to Excel.
+    """
+    with zipfile.ZipFile(path) as archive:
+        part = _part(archive, sheet)
+        with archive.open(part) as file:
+            if not _has(file, _ERROR_OR_FORMULA):  # most sheets, which then are not parsed twice
+                return
+        with archive.open(part) as file:
+            row = column = -1
+            for event, element in ElementTree.iterparse(file, ("start", "end")):
+                tag = element.tag.rpartition("}")[2]
+                if tag == "row" and event == "start":
+                    row, column = int(element.get("r", row + 2)) - 1, -1
+                elif tag == "row":
+                    element.clear()
+                elif tag == "c" and event == "end":
+                    column = _column_number(element.get("r", ""), column + 1)
+                    value = _child(element, "v")
+                    if element.get("t") == "e":
+                        yield row, column, value or "#ERROR!"
+                    elif (
+                        asked
+                        and _child(element, "f") is not None
+                        and not value
+                        and not element.get("t")
+                    ):
+                        raise DataError(
+                            f"{path}: sheet {sheet!r}: {_cell(row, column)} holds a formula whose "
+                            "value was never calculated: open it in Excel or LibreOffice, and save"
+                        )
+
+
+def _has(file: IO[bytes], words: tuple[bytes, ...]) -> bool:
+    end = b""
+    while block := file.read(1 << 20):
+        if any(word in end + block for word in words):
+            return True
+        end = block[-32:]
+    return False
+
+
+def _child(element: Any, tag: str) -> str | None:
+    return next((c.text or "" for c in element if c.tag.rpartition("}")[2] == tag), None)
+
+
+def _part(archive: zipfile.ZipFile, sheet: str) -> str:
+    book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
+    (keys,) = (e.attrib for e in book.iter() if e.get("name") == sheet and "sheetId" in e.attrib)
+    (key,) = (value for name, value in keys.items() if name.endswith("}id"))
+    links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+    (target,) = (e.get("Target", "") for e in links if e.get("Id") == key)
+    return target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+
+
+def _opendocument_errors(path: Path) -> set[str]:
+    """Return the names of the sheets that hold an error, which calamine also reads as empty.
+
+    Raises `ElementTree.ParseError` for broken XML, on which calamine would hang.
+    """
+    name, sheets = "", set()
+    with zipfile.ZipFile(path) as archive, archive.open("content.xml") as file:
+        for event, element in ElementTree.iterparse(file, ("start", "end")):
+            if event == "start" and element.tag.endswith("}table"):
+                keys = element.attrib.items()
+                name = next((value for key, value in keys if key.endswith("}name")), "")
+            elif element.get(_CALC) == "error":
+                sheets.add(name)
+            elif event == "end" and element.tag.endswith("}table-row"):
+                element.clear()
+    return sheets
+
+
+def _letters(column: int) -> str:
+    """Return the sheet's name for a column, numbered from 0: A, B, ..., Z, AA, ..."""
+    text = ""
+    while column >= 0:
+        column, letter = column // 26 - 1, column % 26
+        text = chr(ord("A") + letter) + text
+    return text
+
+
+def _cell(row: int, column: int) -> str:
+    """Return the sheet's name for a cell, such as ``C7``."""
+    return f"{_letters(column)}{row + 1}"
+
+
+def _column_number(name: str, otherwise: int = -1) -> int:
+    """Return the number, from 0, of the column of a cell's name, if it has one."""
+    column = 0
+    for letter in name.rstrip("0123456789"):
+        column = 26 * column + ord(letter) - ord("A") + 1
+    return column - 1 if name else otherwise
