@@ -15,7 +15,7 @@ from hushtable.data.readers import Batch, Reader
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import DataError, HushTableError, UsageError, explain
 from hushtable.language import N_, spoken
-from hushtable.words.options import Option, button_words
+from hushtable.words.options import button_words
 from hushtable_desk.folder import MODEL, Folder, key_of
 from hushtable_desk.judging import JudgedRows
 
@@ -107,14 +107,14 @@ def choices(one: ColumnUnderstanding) -> list[Choice]:
         options.append(("drop", one.name))
     elif one.doubt is not None and one.doubt.kind == "labels":
         options.append(("as", f"{one.name}=category"))
-    return [_choice(option) for option in dict.fromkeys(options)]
-
-
-def _choice(option: Option) -> Choice:
-    field, value = option
-    column, _, kind = value.rpartition("=") if field == "as" else ("", "", value)
-    name = "kinds" if field == "as" else field
-    return Choice(button_words(option), name, kind, column)
+    found = []
+    for name, value in dict.fromkeys(options):
+        words, column = button_words((name, value)), ""
+        if name == "as":
+            name = "kinds"
+            column, _, value = value.rpartition("=")
+        found.append(Choice(words, name, value, column))
+    return found
 
 
 class Job:
@@ -193,7 +193,8 @@ class Table:
             self.model = ""
         self.job: Job | None = None
         self._columns: tuple[ColumnUnderstanding, ...] | None = None
-        self._found: tuple[str, ...] = ()
+        #: Sentences on the file's layout if it is unusual.
+        self.found: tuple[str, ...] = ()
         self._quality: TableQuality | None = None
         #: Of the sentences on columns and quality.
         self._language = ""
@@ -211,14 +212,11 @@ class Table:
             if self._language != spoken():
                 self._language, self._columns, self._quality = spoken(), None, None
             if self._columns is None:
-                options = replace(self.said, drop=(), kinds=self._kinds_but_id()).options()
-                reader = self._opened(options)
-                self._found = tuple(reader.found)
+                kinds = {name: kind for name, kind in self.said.kinds.items() if kind != "id"}
+                reader = self._opened(replace(self.said, drop=(), kinds=kinds).options())
+                self.found = tuple(reader.found)
                 self._columns, _, self._quality = understood_with_quality(reader)
             return self._columns
-
-    def _kinds_but_id(self) -> dict[str, str]:
-        return {name: kind for name, kind in self.said.kinds.items() if kind != "id"}
 
     def _opened(self, options: RowOptions) -> Reader:
         """Open all rows; raise `DataError` if they cannot be read."""
@@ -227,11 +225,6 @@ class Table:
             return options.open(str(self.path))
         except OSError as error:
             raise DataError(f"cannot read {self.name}: {explain(error)}") from error
-
-    @property
-    def found(self) -> tuple[str, ...]:
-        """Sentences on the file's layout if it is unusual."""
-        return self._found
 
     @property
     def left_out(self) -> list[str]:
