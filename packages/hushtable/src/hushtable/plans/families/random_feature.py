@@ -33,9 +33,10 @@ from hushtable.plans.families.layouts import (
     JOINED_ROWS,
     JoinedTables,
     Layout,
+    SparseTables,
+    fold,
     reachable,
 )
-from hushtable.plans.families.sparse import SparseTables, fold
 from hushtable.plans.profile import Profile, own_side, usual_codes
 from hushtable.plans.score_rule import Summing
 
