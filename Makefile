@@ -32,7 +32,7 @@ locked = $(call install,$(1)) --constraint .ci/locks/$(2).txt --build-constraint
 # The tests that show soonest whether versions of Python and of the libraries work together.
 VERSIONS := $(addprefix packages/hushtable/tests/,test_same_bits.py test_files.py test_inputs.py test_detectors.py \
 	test_plots.py privacy/test_mechanism.py cli/test_cli_commands.py) \
-	packages/hushtable-federation/tests/test_rounds.py packages/hushtable-connect/tests/engines/test_dask.py
+	packages/hushtable-federation/tests/test_rounds.py packages/hushtable-connect/tests/engines/test_engines.py
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)) $(PYTHON))
 
 .PHONY: nightly demo desk test test-slow test-attacks test-flower test-nvflare test-vantage6 test-oldest test-newest test-nightly

@@ -3,9 +3,11 @@
 import json
 import os
 
+import pandas as pd
 import pytest
 
 import places
+from cli_helpers import do
 from hushtable import load, plugins
 from hushtable_connect.exports import Model, portable
 
@@ -45,6 +47,16 @@ def test_a_release_holds_no_exact_counts(run, tmp_path):
 def test_wrong_usage(refused, site, tmp_path, monkeypatch, options, code, words):
     monkeypatch.chdir(tmp_path)
     refused("export", site / "model.hush", *options, code=code, says=words)
+
+
+def test_several_spellings_of_one_label_are_no_export(refused, tmp_path, monkeypatch, rng):
+    monkeypatch.chdir(tmp_path)
+    ward = rng.choice(["north", "North", "south"], 300, p=[0.5, 0.1, 0.4])
+    rows = pd.DataFrame({"ward": ward, "pulse": rng.normal(75, 8, 300).round(3)})
+    rows.to_csv("rows.csv", index=False)
+    do("fit", "rows.csv", "--as", "ward=label", "-o", "label.hush")
+    words = "several spellings as one label in ['ward']"
+    refused("export", "label.hush", "-o", "label.json", code=2, says=words)
 
 
 def test_what_cannot_be_written(refused, site, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import corpus
+import inputs
 from targets import TARGETS
 
 _HERE = Path(__file__).parent
@@ -62,15 +62,15 @@ def main() -> int:
             reached = (options.folder / "corpus" / target).glob("*")
             # Those of libFuzzer have a digest as a name; the seeds are made by code.
             new = [path.read_bytes() for path in reached if len(path.name) == 40]
-            print(f"{target}: {corpus.keep(target, corpus.kept(target) + new)} kept")
+            print(f"{target}: {inputs.keep(target, inputs.kept(target) + new)} kept")
     return failed
 
 
 def _attack(target: str, seconds: int, seed: int, folder: Path) -> Outcome:
-    inputs = folder / "corpus" / target
-    inputs.mkdir(parents=True, exist_ok=True)
-    for number, one in enumerate(corpus.kept(target) + corpus.findings(target)):
-        (inputs / f"kept{number}").write_bytes(one)
+    corpus = folder / "corpus" / target
+    corpus.mkdir(parents=True, exist_ok=True)
+    for number, one in enumerate(inputs.kept(target) + inputs.findings(target)):
+        (corpus / f"kept{number}").write_bytes(one)
     said, code = _worker(target, seconds, seed, folder)
     tried = re.findall(r"number_of_executed_units: (\d+)", said)
     edges = re.findall(r"\bcov: (\d+)", said)

@@ -12,7 +12,7 @@ from collections import defaultdict
 import numpy as np
 import pyarrow as pa
 import pytest
-from limits import limited
+from inputs import limited
 from pyarrow import parquet
 
 from hushtable import Feature, Plan, Schema, Sketch, files

@@ -3,12 +3,12 @@
 import contextlib
 import os
 
-import corpus
 import hypothesis
+import inputs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from limits import limited
+from inputs import limited
 from targets import TARGETS
 
 from hushtable.errors import HushTableError
@@ -36,8 +36,8 @@ def test_the_seeds_are_valid(name):
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_corpus(name):
-    assert corpus.kept(name)
-    for data in [*TARGETS[name].seeds(), *corpus.kept(name), *corpus.findings(name)]:
+    assert inputs.kept(name)
+    for data in [*TARGETS[name].seeds(), *inputs.kept(name), *inputs.findings(name)]:
         attack(name, data)
 
 
@@ -51,7 +51,7 @@ def damaged(draw, name):
     return bytes(data)
 
 
-def inputs(name):
+def some_input(name):
     """Programs of edits, or damaged seeds and bytes of no kind at all."""
     if name in EDITED:
         return st.binary(min_size=1, max_size=40)
@@ -62,7 +62,7 @@ def tried(name, examples):
     @settings(max_examples=examples, suppress_health_check=list(HealthCheck), database=None)
     @given(st.data())
     def attacked(data):
-        attack(name, data.draw(inputs(name)))
+        attack(name, data.draw(some_input(name)))
 
     attacked()
 

@@ -19,7 +19,7 @@ with atheris.instrument_imports(include=["hushtable"]):
     from targets import TARGETS
 
 import seeds
-from limits import limited
+from inputs import limited
 
 from hushtable.errors import HushTableError
 from hushtable_federation import clock

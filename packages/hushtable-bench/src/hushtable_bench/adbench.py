@@ -292,8 +292,10 @@ class SystemComparison:
         return np.asarray(np.isfinite(self.values).sum(axis=0))
 
     def means(self) -> Floats:
-        """Return the mean over the sets that a system could do (n_systems,)."""
-        return _mean(self.values)
+        """Return means over the sets that a system could do (n_systems,), NaN if there are none."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of a system that could do none
+            return np.asarray(np.nanmean(self.values, axis=0))
 
     def differences(self, reference: str) -> dict[str, Floats]:
         """Return the others' figures minus those of ``reference``, on the sets of both."""
@@ -321,13 +323,6 @@ class SystemComparison:
             mean = float(difference.mean()) if len(difference) else math.nan
             found[other] = (mean, low, high)
         return found
-
-
-def _mean(values: Floats) -> Floats:
-    """Return the mean of the existing values over the first axis, NaN if there are none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of an empty slice
-        return np.asarray(np.nanmean(values, axis=0))
 
 
 KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text("utf-8"))

@@ -77,13 +77,8 @@ def gains(data: LabelledSet, own: Rows) -> list[float]:
     rows, y = data.X[own], data.y[own]
     home = HomeModel.fit(rows, others, random_state=0).scores(rows)
     pooled = HushTable.from_counts(others + Sketch.from_data(plan, rows)).score_samples(rows)
-    return _less(y, home.here, home.elsewhere, pooled, home.score)
-
-
-def _less(y: NDArray[np.bool_], own: Floats, *others: Floats) -> list[float]:
-    """Return ROC-AUC and average precision of each other model, minus those of its own."""
-    before = auc_and_ap(y, own)
-    found = (auc_and_ap(y, scores) for scores in others)
+    before = auc_and_ap(y, home.here)
+    found = (auc_and_ap(y, scores) for scores in (home.elsewhere, pooled, home.score))
     return [one[key] - before[key] for one in found for key in ("auc", "ap")]
 
 

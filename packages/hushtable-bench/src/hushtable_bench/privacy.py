@@ -165,11 +165,6 @@ def _pair(epsilon: float) -> tuple[tuple[str, float], tuple[str, float]]:
     return (ours, epsilon), (papers, epsilon)
 
 
-def _of_set(runs: Sequence[AccuracyRun], name: str, system: str, epsilon: float) -> Floats:
-    values: Floats = _values((r for r in runs if r.data == name), system, epsilon, "auc")[0]
-    return values
-
-
 def accuracy_targets(runs: Sequence[AccuracyRun]) -> list[Promise]:
     """Compare the private detector with its promises, at epsilon 1 and 0.1."""
     found = []
@@ -184,7 +179,8 @@ def accuracy_targets(runs: Sequence[AccuracyRun]) -> list[Promise]:
         claim = "epsilon 0.1: AUC points ahead of the paper's mechanism"
         found.append(Promise(claim, ahead, ">=", 5.0, ".2f"))
         for name in dict.fromkeys(r.data for r in runs if r.data in PAPER_SETS):
-            ours, papers = (_of_set(runs, name, s, 0.1) for s in (PRIVATE, PAPERS))
+            of_set = [run for run in runs if run.data == name]
+            ours, papers = (_values(of_set, s, 0.1, "auc")[0] for s in (PRIVATE, PAPERS))
             seeds = float(max(ours.std(), papers.std()))
             claim = f"epsilon 0.1, {name}: points ahead, within the spread between seeds"
             found.append(Promise(claim, float(ours.mean() - papers.mean()), ">=", -seeds, ".2f"))

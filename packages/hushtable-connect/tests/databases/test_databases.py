@@ -1,5 +1,6 @@
-"""Rows out of SQLite and DuckDB; queries, URLs and what may be shown of them."""
+"""Rows out of SQLite, DuckDB and PostgreSQL; queries, URLs and what may be shown of them."""
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -10,15 +11,16 @@ import pyarrow as pa
 import pytest
 
 from hushtable import HushTable
+from hushtable.cli import main
 from hushtable.data.readers import FileLayout, Unasked, as_reader
 from hushtable.errors import DataError, DataTypeError, MissingExtraError, UsageError
+from hushtable_connect.databases import drivers
 from hushtable_connect.databases import reader as _database
 
 duckdb = pytest.importorskip("duckdb")
 
 pytestmark = pytest.mark.usefixtures("shell")  # messages name options
 
-KINDS = ("sqlite", "duckdb")
 QUERY = "SELECT id, x, word FROM visits ORDER BY id"
 N_ROWS = 4_000
 
@@ -36,7 +38,7 @@ class Store:
 
     def __init__(self, kind, folder):
         self.path = folder / f"a ward.{kind}"
-        self.url = f"{kind}:///{self.path}"
+        self.url = self.shown = f"{kind}:///{self.path}"
         self.connect = duckdb.connect if kind == "duckdb" else sqlite3.connect
         self.do(
             "CREATE TABLE visits AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 "
@@ -54,8 +56,27 @@ class Store:
         connection.close()
 
 
-@pytest.fixture(params=KINDS)
+class Tables:
+    """A server of PostgreSQL with the table ``visits``."""
+
+    def __init__(self, server):
+        self.url, self.shown, self.do = server.url(), server.shown, server.do
+        self.do(
+            "DROP TABLE IF EXISTS visits",
+            "CREATE TABLE visits AS SELECT i AS id, i / 8.0::float8 AS x, 'w' || i % 3 AS word "
+            f"FROM generate_series(1, {N_ROWS}) i",
+        )
+
+
+@pytest.fixture(params=["sqlite", "duckdb"])
+def file(request, tmp_path):
+    return Store(request.param, tmp_path)
+
+
+@pytest.fixture(params=["sqlite", "duckdb", pytest.param("postgres", marks=pytest.mark.slow)])
 def store(request, tmp_path):
+    if request.param == "postgres":
+        return Tables(request.getfixturevalue("postgres"))
     return Store(request.param, tmp_path)
 
 
@@ -66,7 +87,7 @@ def sqlite(tmp_path):
 
 def test_rows_are_those_of_the_table(store):
     reader = opened(store.url)
-    assert reader.source == store.url
+    assert reader.source == store.shown
     assert reader.names == ("id", "x", "word")
     for _ in range(2):
         found = pa.Table.from_batches(reader.read())
@@ -76,6 +97,7 @@ def test_rows_are_those_of_the_table(store):
     assert next(reader.select(["word", "x"]).read()).schema.names == ["word", "x"]
 
 
+@pytest.mark.parametrize("store", ["sqlite", "duckdb", "postgres"], indirect=True)
 def test_a_detector_reads_them(store):
     query = "SELECT x, word FROM visits WHERE id <= 3000 ORDER BY id"
     reader, memory = opened(store.url, query), table(store.url, query)
@@ -83,12 +105,12 @@ def test_a_detector_reads_them(store):
     np.testing.assert_array_equal(here.score_samples(reader), there.score_samples(memory))
 
 
-def test_nothing_is_written(store):
-    before = store.path.read_bytes()
+def test_nothing_is_written(file):
+    before = file.path.read_bytes()
     for query in ("DELETE FROM visits", "WITH a AS (SELECT 1) DELETE FROM visits RETURNING id"):
         with pytest.raises(DataError, match=r"needs a query that reads|hushtable only reads"):
-            list(opened(store.url, query).read())
-    assert store.path.read_bytes() == before
+            list(opened(file.url, query).read())
+    assert file.path.read_bytes() == before
 
 
 def test_duckdb_writes_no_file_beside(tmp_path):
@@ -105,19 +127,23 @@ def test_others_may_write_while_a_reader_rests(sqlite):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE visits SET x = 0 WHERE id = 7", "DELETE FROM visits WHERE id = 7",
-        "ALTER TABLE visits RENAME COLUMN word TO term",
-    ],
-)  # fmt: skip
-def test_a_table_that_changes_between_passes(store, change):
-    reader = opened(store.url, "SELECT * FROM visits ORDER BY id")
+    "change", ["UPDATE visits SET x = 0 WHERE id = 7", "DELETE FROM visits WHERE id = 7"]
+)
+def test_rows_that_change_between_passes(file, change):
+    reader = opened(file.url)
     list(reader.read())
-    store.do(change)
+    file.do(change)
     with pytest.raises(DataError, match="the table changed while it was being read") as caught:
         list(reader.read())
-    assert str(caught.value).startswith(f"{store.url}: ")
+    assert str(caught.value).startswith(f"{file.url}: ")
+
+
+def test_columns_that_change_between_passes(store):
+    reader = opened(store.url, "SELECT * FROM visits ORDER BY id")
+    list(reader.read())
+    store.do("ALTER TABLE visits RENAME COLUMN word TO term")
+    with pytest.raises(DataError, match=r"table changed while .*('term'|its file was written)"):
+        list(reader.read())
 
 
 def test_a_query_without_rows(store):
@@ -151,17 +177,17 @@ def test_a_query_is_needed(store):
         as_reader(store.url)
 
 
-def test_a_query_in_a_file(store, tmp_path):
+def test_a_query_in_a_file(file, tmp_path):
     path = tmp_path / "the rows.sql"
     path.write_text(
         "\ufeff-- ward\nSELECT id, ';' AS \"a;b\" FROM visits LIMIT 1;\n-- end\n", "utf-8"
     )
-    assert table(store.url, f"{path}\n").to_pylist() == [{"id": 1, "a;b": ";"}]
+    assert table(file.url, f"{path}\n").to_pylist() == [{"id": 1, "a;b": ";"}]
     path.write_bytes(b"SELECT '\xe4' AS x")
     with pytest.raises(DataError, match=r"the rows\.sql: the query is not UTF-8"):
-        opened(store.url, str(path))
+        opened(file.url, str(path))
     with pytest.raises(DataError, match=r"none\.sql: No such file.*: check the path of the query"):
-        opened(store.url, str(tmp_path / "none.sql"))
+        opened(file.url, str(tmp_path / "none.sql"))
 
 
 def test_percent_signs_and_colons_are_the_query_s_own(store):
@@ -369,3 +395,106 @@ def test_no_driver_loads_before_it_is_used():
     code = f"import sys, hushtable.data.readers; print([m for m in {late} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a folder with a model and its plan's schema."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "rows.csv").write_text("x\n" + "\n".join(str(x % 9) for x in range(50)) + "\n")
+    (folder / "s.toml").write_text('[[feature]]\nname = "x"\nkind = "numeric"\nlow = 0\nhigh = 9\n')
+    assert main(["fit", f"{folder}/rows.csv", "-o", f"{folder}/m.hush"]) == 0
+    assert main(["plan", "draw", f"{folder}/s.toml", "-o", f"{folder}/p.hush"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fit {} -o m.hush", "fit {} -o m.hush --json", "plan draft {} -o s.toml",
+        "sketch {} --plan {made}/p.hush -o s.hush", "score {} --model {made}/m.hush -o scores.csv",
+        "score {} --model {made}/m.hush -o folder/", "plan check {made}/s.toml {}",
+        "report {made}/m.hush {} -o r.html",
+    ],
+)  # fmt: skip
+def test_a_password_is_never_printed(tmp_path, monkeypatch, capsys, made, command, debug):
+    monkeypatch.chdir(tmp_path)
+    if debug:
+        monkeypatch.setenv("HUSHTABLE_DEBUG", "1")
+    url = "postgresql://u:Hush99@127.0.0.1:1/d?sslpassword=Hush99"
+    assert main(command.format(url, made=made).split()) in (1, 2)
+    said = capsys.readouterr()
+    assert "127.0.0.1:1/d" in said.err
+    assert "Hush99" not in said.out + said.err
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+ROWS = "SELECT x, word FROM visits ORDER BY id"
+
+
+@pytest.fixture
+def model(tmp_path):
+    store = Store("sqlite", tmp_path)
+    made = tmp_path / "m.hush"
+    assert main(["fit", store.url, "--read", f"query={ROWS}", "-o", str(made)]) == 0
+    return store, made
+
+
+def test_scores_of_a_query_in_a_file(model, tmp_path, capsys):
+    store, made = model
+    (tmp_path / "rows.sql").write_text(ROWS)
+    capsys.readouterr()
+    scores = tmp_path / "scores.csv"
+    query = ["--read", f"query={tmp_path}/rows.sql"]
+    assert (
+        main(["score", store.url, *query, "--model", str(made), "-o", str(scores), "--json"]) == 0
+    )
+    assert json.loads(capsys.readouterr().out)["rows"] == 4_000
+    assert len(np.loadtxt(scores, delimiter=",", skiprows=1, usecols=(0, 1))) == 4_000
+    for path in (made, scores):
+        assert b"SELECT" not in path.read_bytes()
+        assert b"visits" not in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("SELECT x, word FROM visits WHERE id < 0", "has no rows"),
+        ("SELECT nope FROM visits", "nope"), ("DELETE FROM visits", "needs a query that reads"),
+        ("SELECT x, word, x'00' AS raw FROM visits", "--drop raw"),
+    ],
+)  # fmt: skip
+def test_what_fails_writes_nothing(model, tmp_path, capsys, query, words):
+    store, made = model
+    scores = tmp_path / "scores.csv"
+    read = [store.url, "--read", f"query={query}", "-o", str(scores)]
+    command = ["fit"] if "raw" in query else ["score", "--model", str(made)]
+    assert main([*command, *read]) == 1
+    assert words in capsys.readouterr().err
+    assert not scores.exists()
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_in_the_middle(postgres, tmp_path, capsys, monkeypatch):
+    """Ends in exit code 1, and with no file, however far the pass had come."""
+    batches = drivers.Postgres.batches
+
+    def dying(self):
+        passing = batches(self)
+        yield next(passing)
+        postgres.ask(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE state = 'active' "
+            "AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+        yield from passing
+
+    monkeypatch.setattr(drivers.Postgres, "batches", dying)
+    query = "SELECT i * 1.0 AS x, i % 7 AS y FROM generate_series(1, 2000000) i"
+    made = tmp_path / "m.hush"
+    assert main(["fit", postgres.url(), "--read", f"query={query}", "-o", str(made)]) == 1
+    assert "the connection was lost, and nothing was kept: run it again" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

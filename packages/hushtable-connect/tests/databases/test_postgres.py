@@ -1,4 +1,4 @@
-"""Rows out of a PostgreSQL server that the tests start."""
+"""What is PostgreSQL's own: types, states, sessions, passwords; `test_databases` has the rest."""
 
 import contextlib
 import gc
@@ -6,16 +6,14 @@ import itertools
 import threading
 import uuid
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.readers import FileLayout, as_reader
 from hushtable.errors import DataError, DataTypeError
 from postgres_server import PASSWORD, QUOTED
 
-pytestmark = pytest.mark.usefixtures("shell")  # messages name options
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("shell")]  # messages name options
 
 QUERY = "SELECT id, x, word FROM rows ORDER BY id"
 
@@ -39,32 +37,6 @@ def rows(postgres):
     return postgres
 
 
-@pytest.mark.slow
-def test_rows_are_those_of_the_table(rows):
-    reader = opened(rows.url(), QUERY)
-    assert reader.names == ("id", "x", "word")
-    assert reader.source == rows.shown
-    for _ in range(2):
-        found = pa.Table.from_batches(reader.read())
-        np.testing.assert_array_equal(found["id"], np.arange(1, 50_001))
-        np.testing.assert_array_equal(found["x"], np.arange(1, 50_001) / 8)
-        assert found["word"][:3].to_pylist() == ["w1", "w2", "w0"]
-
-
-def test_counts_and_scores_are_those_of_the_same_rows_in_memory(rows):
-    query = "SELECT x, word FROM rows ORDER BY id"
-    reader, memory = opened(rows.url(), query), table(rows.url(), query)
-    schema = Schema([
-        Feature.numeric("x", low=0, high=6250), Feature.categorical("word", ["w0", "w1", "w2"]),
-    ])  # fmt: skip
-    plan = Plan.draw(schema, random_state=0, n_tables=8)
-    np.testing.assert_array_equal(
-        Sketch.from_data(plan, reader).counts, Sketch.from_data(plan, memory).counts
-    )
-    here, there = (HushTable(random_state=0, n_tables=8).fit(data) for data in (reader, memory))
-    np.testing.assert_array_equal(here.score_samples(reader), there.score_samples(memory))
-
-
 TYPES = {
     "NULL::int4": (pa.int32(), None),
     "7::int2": (pa.int16(), 7),
@@ -86,7 +58,6 @@ TYPES = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 def test_types(postgres):
     postgres.do("DROP TYPE IF EXISTS mood", "CREATE TYPE mood AS ENUM ('a', 'b')")
     listed = ", ".join(f"{one} AS c{i}" for i, one in enumerate(TYPES))
@@ -101,7 +72,6 @@ def test_types(postgres):
     assert as_text == ["2026-01-02 03:04:05", "2026-01-02 01:04:05+00:00", "2026-01-02"]
 
 
-@pytest.mark.slow
 def test_uuids_of_many_rows(postgres):
     query = "SELECT gen_random_uuid() AS u, i % 7 = 0 AS none FROM generate_series(1, 100) i"
     found = table(
@@ -112,7 +82,6 @@ def test_uuids_of_many_rows(postgres):
     assert all(str(uuid.UUID(text)) == text for text in texts if text is not None)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "word"),
     [
@@ -128,7 +97,6 @@ def test_other_types_are_refused_by_name_unless_left_out(postgres, expression, w
     assert len(next(reader.select(["a"]).read())) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
@@ -141,7 +109,6 @@ def test_times_outside_the_calendar_are_refused(postgres, expression, words):
         table(postgres.url(), f"SELECT {expression} AS x")
 
 
-@pytest.mark.slow
 def test_passes_see_one_state_whatever_others_write(rows):
     reader = opened(rows.url(), QUERY)
     before = sum(map(len, reader.read()))
@@ -150,14 +117,12 @@ def test_passes_see_one_state_whatever_others_write(rows):
     assert sum(map(len, opened(rows.url(), QUERY).read())) == 49_001
 
 
-@pytest.mark.slow
 def test_nobody_waits_for_a_reader_that_rests(rows):
     reader = opened(rows.url(), QUERY)
     list(reader.read())
     rows.do("SET lock_timeout = '5s'", "ALTER TABLE rows ADD COLUMN further int")
 
 
-@pytest.mark.slow
 def test_passes_beside_each_other_and_given_up(rows):
     reader = opened(rows.url(), QUERY)
     next(reader.read())  # given up at once
@@ -175,7 +140,6 @@ def test_passes_beside_each_other_and_given_up(rows):
     assert counts == [50_000] * 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("query", [QUERY, "SELECT 1 / (id - 7) AS x FROM rows"])
 def test_a_reader_leaves_no_session_behind(rows, query):
     sessions = (
@@ -196,16 +160,6 @@ def test_a_reader_leaves_no_session_behind(rows, query):
         gc.enable()
 
 
-@pytest.mark.slow
-def test_columns_that_change_between_passes(rows):
-    reader = opened(rows.url(), "SELECT * FROM rows")
-    list(reader.read())
-    rows.do("ALTER TABLE rows RENAME COLUMN word TO term")
-    with pytest.raises(DataError, match=r"table changed while it was being read.*'term'"):
-        list(reader.read())
-
-
-@pytest.mark.slow
 def test_rows_that_a_truncation_takes_from_under_a_pass(rows):
     reader = opened(rows.url(), QUERY)
     list(reader.read())
@@ -215,7 +169,6 @@ def test_rows_that_a_truncation_takes_from_under_a_pass(rows):
         list(reader.read())
 
 
-@pytest.mark.slow
 def test_a_connection_that_dies_in_the_middle(rows):
     reader = opened(rows.url(), "SELECT r.*, g FROM rows r, generate_series(1, 40) g")
     passing = reader.read()
@@ -226,7 +179,6 @@ def test_a_connection_that_dies_in_the_middle(rows):
         list(passing)
 
 
-@pytest.mark.slow
 def test_a_state_that_is_held_no_longer(rows):
     reader = opened(rows.url(), QUERY)
     rows.ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
@@ -235,7 +187,6 @@ def test_a_state_that_is_held_no_longer(rows):
         list(reader.read())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -249,14 +200,12 @@ def test_a_query_that_writes(rows, query):
     assert rows.ask("SELECT count(*) FROM rows") == 50_000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "words"),
     [
         ("SELECT nope FROM rows", 'column "nope" does not exist: check the query'),
         ("SELECT * FROM nope", 'relation "nope" does not exist'),
         ("SELECT FROM rows", "no columns"),
-        ("SELECT id, id FROM rows", "'id' is listed twice"),
         ("SELECT 1/(id - 40000) AS x FROM rows ORDER BY id", "division by zero"),
     ],
 )
@@ -267,21 +216,11 @@ def test_queries_that_fail(rows, query, words):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.slow
-def test_a_query_without_rows(rows):
-    reader = opened(rows.url(), "SELECT x FROM rows WHERE false")
-    assert list(reader.read()) == []
-    with pytest.raises(DataError, match=r"/postgres has no rows"):
-        HushTable().fit(reader)
-
-
-@pytest.mark.slow
 def test_remarks_and_semicolons(rows):
     query = "-- first\nSELECT id, '; --' AS x /* ; */ FROM rows LIMIT 1; -- last"
     assert table(rows.url(), query).to_pylist() == [{"id": 1, "x": "; --"}]
 
 
-@pytest.mark.slow
 def test_passwords_from_the_url_and_from_where_libpq_looks(postgres, monkeypatch, tmp_path):
     with_password = postgres.url(f"reader:{QUOTED}")
     assert table(with_password, "SELECT 1 AS x").num_rows == 1
@@ -301,7 +240,6 @@ def test_passwords_from_the_url_and_from_where_libpq_looks(postgres, monkeypatch
     assert table("postgresql://?service=ward", "SELECT 1 AS x").num_rows == 1
 
 
-@pytest.mark.slow
 def test_a_password_that_is_refused_or_lacking(postgres, monkeypatch):
     with pytest.raises(DataError, match=r"password authentication failed.*PGPASSWORD") as caught:
         opened(postgres.url("reader:Wr0ng%21"), "SELECT 1 AS x")
@@ -313,15 +251,6 @@ def test_a_password_that_is_refused_or_lacking(postgres, monkeypatch):
         opened(postgres.url("reader"), "SELECT 1 AS x")
 
 
-@pytest.mark.slow
-def test_a_server_that_is_away():
-    with pytest.raises(
-        DataError, match=r"127\.0\.0\.1:1/x: .*refused.*check the host and the port"
-    ):
-        opened("postgresql://u:hush@127.0.0.1:1/x", "SELECT 1 AS x")
-
-
-@pytest.mark.slow
 def test_a_database_that_is_not_there(postgres):
     with pytest.raises(DataError, match='database "none" does not exist: check'):
         opened(postgres.url(database="none"), "SELECT 1 AS x")

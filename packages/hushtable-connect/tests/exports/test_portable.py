@@ -139,10 +139,6 @@ def test_tables_that_the_format_does_not_describe(X):
 
 def test_wrong_usage(tmp_path, X):
     detector = HushTable(n_tables=4, random_state=0).fit(X)
-    with pytest.raises(UsageError, match=r"needs a name that ends in \.json, \.onnx, \.sql"):
-        export(detector, tmp_path / "model.pkl")
-    with pytest.raises(UsageError, match=r"dialect is for \.sql files: leave it out for JSON"):
-        export(detector, tmp_path / "model.json", dialect="duckdb")
     with pytest.raises(UsageError, match="colour is not an option: leave it out for ONNX"):
         export(detector, tmp_path / "model.onnx", colour="red")
     with pytest.raises(UsageError, match="a list: needs a fitted detector or counts"):

@@ -188,14 +188,6 @@ class LineChart:
     def _parts(self) -> Iterator[str]:
         if self.up:
             yield text(self.up, 0.0, 10.0, room=self.width)
-        yield from self._grid()
-        yield from self._along()
-        # The subject of the chart is in front.
-        for line, look in reversed([*zip(self.lines, _LOOKS, strict=False)]):
-            yield from self._drawn(line, *look)
-        yield from self._names()
-
-    def _grid(self) -> Iterator[str]:
         room = self._left - _BESIDE
         for value, words in zip(self._ticks.values, self._ticks.texts, strict=True):
             y = float(self._y(value))
@@ -204,6 +196,11 @@ class LineChart:
                 yield f'<path d="{path}" fill="none" stroke="{WHOLE}" stroke-opacity=".7"/>'
             yield text(words, room, y + 4.0, anchor="end", room=room)
         yield axis(f"M{number(self._left)} {number(self._floor)}H{number(self._right)}")
+        yield from self._along()
+        # The subject of the chart is in front.
+        for line, look in reversed([*zip(self.lines, _LOOKS, strict=False)]):
+            yield from self._drawn(line, *look)
+        yield from self._names()
 
     def _along(self) -> Iterator[str]:
         """Write the numbers or labels along the chart, as many as fit."""
@@ -217,7 +214,9 @@ class LineChart:
         places = self._x(values).tolist()
         widest = max(text_width(words) for words in texts) + 8.0
         apart = places[1] - places[0] if len(places) > 1 else self.width
-        step = _each(math.ceil(min(widest, self.width / 4.0) / apart))
+        least = math.ceil(min(widest, self.width / 4.0) / apart)
+        # Every label, every second one, ...; or parts of years.
+        step = next((k for k in (1, 2, 3, 4, 6) if k >= least), 12 * math.ceil(least / 12))
         for place, words in list(zip(places, texts, strict=True))[::step]:
             yield axis(f"M{number(place)} {number(self._floor)}v4")
             near = step * apart / 2.0 - 3.0  # the next one cannot begin before this
@@ -310,7 +309,10 @@ class _Ticks(NamedTuple):
     def of(cls, low: float, high: float, *, share: bool, outer: bool) -> "_Ticks":
         """Return round numbers that enclose a range or, without ``outer``, are inside it."""
         # Round numbers inside a range may leave out its ends.
-        step = _round_step((high - low) / (_MOST_TICKS - 1 if outer else _MOST_TICKS + 1))
+        least = (high - low) / (_MOST_TICKS - 1 if outer else _MOST_TICKS + 1)
+        power = 10.0 ** math.floor(math.log10(least))
+        rounded = (k * power for k in (1.0, 2.0, 5.0, 10.0, 20.0))
+        step = next(one for one in rounded if one >= least * (1 - 1e-9))
         first, last = low / step, high / step
         within = 1e-9 * max(1.0, abs(first), abs(last))
         if outer:
@@ -324,17 +326,6 @@ class _Ticks(NamedTuple):
 def _is_level(low: float, high: float) -> bool:
     """Return whether the distance between two ends would be invisible."""
     return high - low <= max(1e-12 * max(abs(low), abs(high)), 1e-300)
-
-
-def _each(least: int) -> int:
-    """Return which labels are written: every label, every second one, ...; or parts of years."""
-    return next((k for k in (1, 2, 3, 4, 6) if k >= least), 12 * math.ceil(least / 12))
-
-
-def _round_step(least: float) -> float:
-    """Return the next of 1, 2, 5, 10, 20 and so on, starting from a step."""
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(k * power for k in (1.0, 2.0, 5.0, 10.0, 20.0) if k * power >= least * (1 - 1e-9))
 
 
 def _written(value: float, step: float = 0.0, *, share: bool = False) -> str:

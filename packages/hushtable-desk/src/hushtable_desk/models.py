@@ -23,7 +23,6 @@ from hushtable.errors import FileError, HushTableError, PluginError, UsageError,
 from hushtable.files import Content
 from hushtable.language import N_, numerals, spoken
 from hushtable.plans.plan import Plan
-from hushtable.privacy.ledger import Ledger
 from hushtable_desk.folder import MODEL, Folder, FolderFile
 from hushtable_desk.language import _
 from hushtable_desk.pages import desk_of
@@ -155,14 +154,11 @@ def _read(content: Content, entry: FolderFile) -> ModelFacts:
             lines |= {} if counts.mixed else {"Rows, estimated": n_rows}
             lines |= ledger_lines(ledger, counts.noise_sd)
     return ModelFacts(
-        entry, holds, n_rows, lines, _cost(ledger), *_columns(plan, tally),
+        entry, holds, n_rows, lines,
+        () if ledger is None else tuple(describe_ledger(ledger)), *_columns(plan, tally),
         () if ledger is None else (tuple(LEDGER_HEADERS), *map(tuple, ledger_rows(ledger))),
         content.kind in _SCORES and plan.purpose.scores_rows,
     )  # fmt: skip
-
-
-def _cost(ledger: Ledger | None) -> tuple[str, ...]:
-    return () if ledger is None else tuple(describe_ledger(ledger))
 
 
 def _columns(plan: Plan, tally: Any) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -241,21 +237,6 @@ def export_formats() -> list[tuple[str, str, str]]:
     return found
 
 
-def exported(path: Path, ending: str) -> bytes:
-    """Return a model as a file of another format.
-
-    Raises `UsageError` if the model has no exact export, and `PluginError` if a library that the
-    format needs is not installed.
-    """
-    format_ = plugins.find(plugins.EXPORTS, ending)
-    if format_ is None:
-        raise UsageError("no installed package exports to this format: install hushtable-connect")
-    from hushtable_connect.exports import Model  # comes with the formats
-
-    content: bytes = format_.write(Model.of(path))
-    return content
-
-
 # --- pages ----------------------------------------------------------------------------------------
 
 
@@ -294,11 +275,20 @@ def model_page(request: Request) -> Response:
 
 
 def export_page(request: Request) -> Response:
-    """Send a model in another format."""
+    """Send a model in another format.
+
+    Raises `UsageError` if the model has no exact export, and `PluginError` if a library that the
+    format needs is not installed.
+    """
     desk = desk_of(request)
     entry = _entry(desk.folder, request.path_params["key"])
     ending: str = request.path_params["ending"]
-    content = exported(desk.folder.file(entry.name), ending)
+    format_ = plugins.find(plugins.EXPORTS, ending)
+    if format_ is None:
+        raise UsageError("no installed package exports to this format: install hushtable-connect")
+    from hushtable_connect.exports import Model  # comes with the formats
+
+    content = format_.write(Model.of(desk.folder.file(entry.name)))
     name = quote(f"{Path(entry.name).stem}.{ending}".encode("utf-8", "surrogateescape"))
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
     return Response(content, media_type="application/octet-stream", headers=headers)

@@ -3,7 +3,7 @@
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote, urlencode
@@ -105,17 +105,13 @@ def home(request: Request) -> Response:
         name = log.name.removesuffix(LOG)
         entry = next((one for one in folder.tables if one.name == name), None)
         if entry is not None:
-            n = _n_lines(desk, log.name)
+            with folder.file(log.name).open("rb") as file:
+                n = max(0, sum(1 for _line in file) - 1)
             recent.append((entry, n, datetime.fromtimestamp(log.changed, UTC)))
     return desk.page(
         request, "home.html", here="home", tables=folder.tables, models=folder.models,
         recent=recent, endings=TABLES,
     )  # fmt: skip
-
-
-def _n_lines(desk: Desk, name: str) -> int:
-    with open(desk.folder.file(name), "rb") as file:
-        return max(0, sum(1 for _ in file) - 1)
 
 
 def settings(request: Request, said: dict[str, Any]) -> None:
@@ -270,16 +266,17 @@ def _search(query: Query) -> str:
     return f"?{urlencode(query.parameters)}" if query.parameters else ""
 
 
-def _query(said: Mapping[str, Any]) -> Query:
-    found = said.get("query")
-    return Query.of({str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {})
+def _query(said: dict[str, Any]) -> Query:
+    address = said.get("query")
+    entries = address.items() if isinstance(address, dict) else ()
+    return Query.of({str(name): str(value) for name, value in entries})
 
 
 def verdict(request: Request, said: dict[str, Any]) -> dict[str, Any]:
     """Record a verdict on a row, and show the next row."""
     desk, judging = desk_of(request), table_of(request).judging
-    number, query = request.path_params["number"], _query(said)
-    note = str(said.get("note") or "")
+    number, note = request.path_params["number"], str(said.get("note") or "")
+    query = _query(said)
     judging.answer(number, str(said.get("verdict")), note, desk.who)
     return _next(request, judging, judging.next(number, _numbers(judging, query)))
 

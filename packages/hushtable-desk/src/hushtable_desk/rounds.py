@@ -4,6 +4,7 @@ All modules of rounds load when a page first needs them.
 """
 
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ def routes() -> list[BaseRoute]:
         Route("/rounds", all_rounds),
         Route("/rounds/{key}", one_round),
         *(
-            Route(f"/rounds/{{key}}/{name}", write(_on_round(work)), methods=["POST"])
+            Route(f"/rounds/{{key}}/{name}", write(partial(_done, work)), methods=["POST"])
             for name, work in _WRITES.items()
         ),
     ]
@@ -47,7 +48,7 @@ def all_rounds(request: Request) -> Response:
 
 def _about(chosen: "DeskSite") -> dict[str, Any]:
     """Return the facts on a site for its page, or the reason why there are none."""
-    from hushtable_desk.spending import spending
+    from hushtable_desk.sites import spending
 
     found: dict[str, Any] = {}
     try:
@@ -81,7 +82,7 @@ def one_round(request: Request) -> Response:
 
 def _allowed(one: "AskedRound") -> dict[str, Any]:
     """Return the results of policy and book for a round, or why they cannot be read."""
-    from hushtable_desk.spending import spending
+    from hushtable_desk.sites import spending
 
     found: dict[str, Any] = {"verdict": "", "standing": None, "spent": None, "error": ""}
     try:
@@ -99,15 +100,11 @@ def _allowed(one: "AskedRound") -> dict[str, Any]:
 _Work = Callable[["AskedRound", dict[str, Any]], dict[str, Any]]
 
 
-def _on_round(work: _Work) -> Callable[[Request, dict[str, Any]], dict[str, Any]]:
-    """Return the handler of a write to the address of a round."""
+def _done(work: _Work, request: Request, said: dict[str, Any]) -> dict[str, Any]:
+    """Do the work of a write to the address of a round."""
+    from hushtable_desk.sites import find_round
 
-    def done(request: Request, said: dict[str, Any]) -> dict[str, Any]:
-        from hushtable_desk.sites import find_round
-
-        return work(find_round(desk_of(request).folder, request.path_params["key"]), said)
-
-    return done
+    return work(find_round(desk_of(request).folder, request.path_params["key"]), said)
 
 
 def _answer(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
@@ -129,10 +126,7 @@ def _refuse(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
     return {"words": one.refuse(str(said.get("why") or ""))}
 
 
-def _use(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
-    return {"model": one.use(), "go": "/models"}
-
-
 _WRITES: dict[str, _Work] = {
-    "answer": _answer, "approve": _approve, "refuse": _refuse, "use": _use,
+    "answer": _answer, "approve": _approve, "refuse": _refuse,
+    "use": lambda one, said: {"model": one.use(), "go": "/models"},
 }  # fmt: skip

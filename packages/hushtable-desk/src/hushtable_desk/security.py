@@ -161,11 +161,12 @@ class Guard:
         if why := self._access.elsewhere(request.headers.get("host")):
             return refused(why)
         site = request.headers.get("sec-fetch-site", "none")
-        if request.method == "GET" and (token := _token(request.url.path)) is not None:
-            return self._access.open(token)
+        if request.method == "GET" and request.url.path.startswith("/open/"):
+            return self._access.open(request.url.path.removeprefix("/open/"))
         if not self._access.known(request):
             return refused("This browser has not opened the desk.")
-        if site not in ("same-origin", "none") or _framed(request):
+        framed = request.headers.get("sec-fetch-dest") in ("iframe", "frame", "embed", "object")
+        if site not in ("same-origin", "none") or framed:
             return refused("Another page sent this request.")
         if request.method not in ("GET", "HEAD") and (why := self._no_write(request)):
             return refused(why)
@@ -184,19 +185,6 @@ class Guard:
         if not size.isdecimal() or (kind == JSON and int(size) > MOST_JSON):
             return "A write needs its length, at most a megabyte."
         return ""
-
-
-def _token(path: str) -> str | None:
-    return path.removeprefix("/open/") if path.startswith("/open/") else None
-
-
-def _framed(request: Request) -> bool:
-    return request.headers.get("sec-fetch-dest", "document") in (
-        "iframe",
-        "frame",
-        "embed",
-        "object",
-    )
 
 
 #: The files in which Linux lists connections and their owners. A connection to 127.0.0.1 from a

@@ -218,7 +218,8 @@ class Table:
             self.model = ""
         self.job: Job | None = None
         self._columns: tuple[ColumnUnderstanding, ...] | None = None
-        self._found: tuple[str, ...] = ()
+        #: Sentences on the file's layout if it is unusual.
+        self.found: tuple[str, ...] = ()
         self._quality: TableQuality | None = None
         #: Of the sentences on columns and quality.
         self._language = ""
@@ -236,14 +237,11 @@ class Table:
             if self._language != spoken():
                 self._language, self._columns, self._quality = spoken(), None, None
             if self._columns is None:
-                options = replace(self.said, drop=(), kinds=self._kinds_but_id()).options()
-                reader = self._opened(options)
-                self._found = tuple(reader.found)
+                kinds = {name: kind for name, kind in self.said.kinds.items() if kind != "id"}
+                reader = self._opened(replace(self.said, drop=(), kinds=kinds).options())
+                self.found = tuple(reader.found)
                 self._columns, _, self._quality = understood_with_quality(reader)
             return self._columns
-
-    def _kinds_but_id(self) -> dict[str, str]:
-        return {name: kind for name, kind in self.said.kinds.items() if kind != "id"}
 
     def _opened(self, options: RowOptions) -> Reader:
         """Open all rows; raise `DataError` if they cannot be read."""
@@ -257,11 +255,6 @@ class Table:
     def picture(self) -> Picture:
         """The parts of the file that show how to read it, with the settings."""
         return picture_of(self.path, self.said.sheet, self.said.member, self.said.encoding)
-
-    @property
-    def found(self) -> tuple[str, ...]:
-        """Sentences on the file's layout if it is unusual."""
-        return self._found
 
     @property
     def left_out(self) -> list[str]:

@@ -17,9 +17,8 @@ import numpy as np
 import pyarrow as pa
 from markupsafe import Markup
 from numpy.typing import NDArray
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from hushtable import HushTable
@@ -38,7 +37,7 @@ from hushtable_desk.language import _
 from hushtable_desk.lines import ChartLine, LineChart
 from hushtable_desk.listing import Line
 from hushtable_desk.listing import key_of as column_key
-from hushtable_desk.pages import desk_of
+from hushtable_desk.pages import desk_of, table_of, write
 from hushtable_desk.tables import Table
 
 Ints = NDArray[np.int64]
@@ -114,20 +113,6 @@ class SinceVisit:
     def n_new(self) -> int:
         """Rows after those of the visit."""
         return max(0, self.n_rows - self.rows)
-
-
-def remember_visit(table: Table, rows: int) -> None:
-    """Save the number of seen rows of a table, and the beginning of its file.
-
-    Raises `UsageError` if the table has fewer rows.
-    """
-    if not 0 <= rows <= table.judging.review.n_rows:
-        raise UsageError(f"{table.name} has fewer than {rows:,} rows: read it again")
-    visit: dict[str, Any] = {"rows": rows, "when": datetime.now(UTC).isoformat(timespec="seconds")}
-    if table.path.suffix.lower() in _OF_LINES and not table.judging.is_changed:
-        visit["begins"] = _beginning(table.path, _BEGINNING)
-    visits = dict(table.folder.remembered().get("visits", {}))
-    table.folder.remember(visits=visits | {table.name: visit})
 
 
 def _beginning(path: Path, length: int) -> list[Any]:
@@ -395,13 +380,18 @@ def watch_logs(folder: Folder, table: Table, plan_id: str) -> list[WatchLog]:
     """Return the logs of watches on a table or model, in the folder or directly below it."""
     below = sorted(one for one in folder.path.iterdir() if one.is_dir() and not one.is_symlink())
     found = []
+
+    def is_about(run: dict[str, Any]) -> bool:
+        named = {Path(str(one.get("file", ""))).name for one in run.get("files", [])}
+        return run.get("plan_id") == plan_id or table.name in named
+
     for place in (folder.path, *below):
         path = place / _LOG
         if not path.is_file() or path.is_symlink():
             continue
         name = "." if place == folder.path else place.name
         try:
-            runs = [run for run in _runs(path) if _is_about(run, table, plan_id)]
+            runs = [run for run in _runs(path) if is_about(run)]
         except (ValueError, OSError) as error:
             why = explain(error) if isinstance(error, OSError) else "it is not a log of runs"
             found.append(WatchLog(name, [], f"{_LOG} cannot be read: {why}"))
@@ -422,11 +412,6 @@ def _runs(path: Path) -> list[dict[str, Any]]:
     if not all(isinstance(run, dict) and needed <= set(run) for run in runs):
         raise ValueError("not a log of runs")
     return runs
-
-
-def _is_about(run: dict[str, Any], table: Table, plan_id: str) -> bool:
-    named = {Path(str(one.get("file", ""))).name for one in run.get("files", [])}
-    return run.get("plan_id") == plan_id or table.name in named
 
 
 def watch_commands(table: Table, judging: JudgedRows) -> tuple[str, str]:
@@ -458,15 +443,14 @@ def routes() -> list[BaseRoute]:
     """Return the routes of the watch page."""
     return [
         Route("/t/{key}/watch", watch_page),
-        Route("/t/{key}/seen", seen, methods=["POST"]),
-        Route("/t/{key}/read-again", read_again, methods=["POST"]),
+        Route("/t/{key}/seen", write(seen), methods=["POST"]),
+        Route("/t/{key}/read-again", write(read_again), methods=["POST"]),
     ]
 
 
 def watch_page(request: Request) -> Response:
     """Show the new rows of a table."""
-    desk = desk_of(request)
-    table = desk.table(request.path_params["key"])
+    desk, table = desk_of(request), table_of(request)
     judging = table.judging
     dates = dates_of(table)
     asked = request.query_params.get("time")
@@ -487,23 +471,25 @@ def watch_page(request: Request) -> Response:
     )  # fmt: skip
 
 
-async def seen(request: Request) -> Response:
-    """Save the number of rows that someone has seen."""
-    table = desk_of(request).table(request.path_params["key"])
-    try:
-        rows = (await request.json())["rows"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise UsageError("needs the number of rows that were seen") from error
+def seen(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+    """Save the number of rows that someone has seen, and the beginning of the table's file."""
+    table, rows = table_of(request), said.get("rows")
     if not isinstance(rows, int) or isinstance(rows, bool):
         raise UsageError("needs the number of rows that were seen")
-    await run_in_threadpool(remember_visit, table, rows)
-    return JSONResponse({"rows": rows})
+    if not 0 <= rows <= table.judging.review.n_rows:
+        raise UsageError(f"{table.name} has fewer than {rows:,} rows: read it again")
+    visit: dict[str, Any] = {"rows": rows, "when": datetime.now(UTC).isoformat(timespec="seconds")}
+    if table.path.suffix.lower() in _OF_LINES and not table.judging.is_changed:
+        visit["begins"] = _beginning(table.path, _BEGINNING)
+    visits = dict(table.folder.remembered().get("visits", {}))
+    table.folder.remember(visits=visits | {table.name: visit})
+    return {"rows": rows}
 
 
-def read_again(request: Request) -> Response:
+def read_again(request: Request, said: dict[str, Any]) -> dict[str, Any]:
     """Read a table's file again for the next page."""
-    table = desk_of(request).table(request.path_params["key"])
+    table = table_of(request)
     if not table.path.is_file():
         raise DataError(f"{table.name} no longer exists: put it back, or open another table")
     table.close()
-    return JSONResponse({"read": True})
+    return {"read": True}

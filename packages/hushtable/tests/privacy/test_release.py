@@ -12,6 +12,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.describe import describe_ledger
 from hushtable.errors import FileError, PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import rho_bound
+from hushtable.privacy.budget import MAX_DELTA
 from strategies import as_table, numbers, schemas, second_pass, words
 
 NUMERIC = Schema(tuple(Feature.numeric(f"x{j}", low=-4, high=4) for j in range(4)), named=False)
@@ -355,19 +356,25 @@ def test_weights_beyond_the_privacy_unit_are_refused(plan, X, tmp_path):
     assert merged.release(1.0, rows_per_person=3).ledger.epsilon <= 1.0
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, 1e9])
+@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf, 20.1, 1e300, True, "1", None])
 def test_a_useless_epsilon_is_refused(sketch, epsilon):
-    with pytest.raises(PrivacyError, match="epsilon="):
+    with pytest.raises(PrivacyError, match=r"epsilon=.*needs a number above 0"):
         sketch.release(epsilon)
 
 
-@pytest.mark.parametrize("delta", [0, -1e-6, math.nan, 1.0, 1 / 499, 1.1e-5])
+@pytest.mark.parametrize(
+    "delta", [0, -1e-6, math.nan, math.inf, 1.0, 2, True, "1e-6", 1 / 499, 1.1e-5]
+)
 def test_a_useless_delta_is_refused(sketch, delta):
     with pytest.raises(PrivacyError, match="delta="):
         sketch.release(1.0, delta)
 
 
-@pytest.mark.parametrize("share", [0.0, -0.1, 1.1, math.nan])
+def test_the_largest_delta_is_allowed(sketch):
+    assert sketch.release(1.0, MAX_DELTA).ledger.delta == MAX_DELTA
+
+
+@pytest.mark.parametrize("share", [0, 0.0, -0.1, 1.1, True, "1", math.nan])
 def test_a_share_must_be_one(sketch, share):
     with pytest.raises(UsageError, match="share="):
         sketch.release(1.0, share=share)

@@ -63,8 +63,9 @@ def test_expected_rows_must_be_a_number_of_rows(rows):
 
 
 def test_a_delta_above_one_in_expected_rows_is_refused():
-    with pytest.raises(PrivacyError, match="above 1/n"):
-        Plan.draw(SCHEMA, epsilon=1.0, delta=1e-3, expected_rows=10_000)
+    assert Plan.draw(SCHEMA, epsilon=1.0, delta=1e-3, expected_rows=1000).design.delta == 1e-3
+    with pytest.raises(PrivacyError, match=r"delta=0\.001 is above 1/n for the 1,001 expect"):
+        Plan.draw(SCHEMA, epsilon=1.0, delta=1e-3, expected_rows=1001)
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ from hushtable.plans.families.layouts import (
     JOINED_ROWS,
     JoinedTables,
     Layout,
+    SparseTables,
     reachable,
 )
-from hushtable.plans.families.sparse import SparseTables
 from hushtable.plans.profile import Profile, own_side, usual_codes
 from hushtable.plans.score_rule import Summing
 
