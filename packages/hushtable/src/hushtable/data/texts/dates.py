@@ -31,10 +31,10 @@ ORDERS: tuple[Order, ...] = ("dmy", "mdy", "ymd")
 #: Eight digits that form a calendar day.
 COMPACT = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
 #: A time of day with a point, or a number.
-DOTTED = r"^\s*([01]?\d|2[0-3])\.([0-5]\d)\s*$"
+DOTTED = r"^\s*(?:[01]?\d|2[0-3])\.[0-5]\d\s*$"
 ZERO_HOUR = r"^\s*0\d\."
 #: A time of two or three numbers, without a word that states what they count.
-CLOCKS = {2: r"^\s*\d+:\d\d\s*$", 3: r"^\s*\d+:\d\d:\d\d(?:[.,]\d+)?\s*$"}
+CLOCKS = {2: re.compile(r"\d+:\d\d"), 3: re.compile(r"\d+:\d\d:\d\d(?:[.,]\d+)?")}
 #: East Asian characters after year, month, day, hour, minute and second.
 _EAST = str.maketrans({
     **dict.fromkeys("年月년월", "-"), **dict.fromkeys("日일号號秒초", " "),
@@ -253,13 +253,8 @@ def _iso(texts: pa.Array) -> NDArray[np.float64] | None:
     return np.asarray(values, np.float64) / 1e6
 
 
-def of_day(texts: pa.Array, *, dotted: bool = False) -> NDArray[np.float64]:
-    """Return the seconds (n,) of times of day, or of longer times, such as 801:35; or NaN.
-
-    With ``dotted``, 10.35 is also a time.
-    """
-    if dotted:
-        texts = pc.replace_substring_regex(texts, DOTTED, r"\1:\2")
+def of_day(texts: pa.Array) -> NDArray[np.float64]:
+    """Return the seconds (n,) of times of day, or of longer times, such as 801:35; or NaN."""
     result = np.full(len(texts), np.nan)
     texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     for time, places, some in by_shape(texts, _time):
