@@ -20,6 +20,7 @@ from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt, Kind
 from hushtable.data.texts.foreign import FOREIGN_SHAPES, foreign_form
 from hushtable.data.texts.numbers import Decimal, match
 from hushtable.data.texts.reading import SERIAL, ColumnReading, Reading
+from hushtable.data.texts.words import lists
 from hushtable.data.texts.words import words as cldr
 from hushtable.language import numerals
 from hushtable.words.doubts import (
@@ -52,21 +53,10 @@ _IDENTIFIER = re.compile(r"(?=(?:\D*\d){3})\S{8,}")
 #: A few digits and punctuation marks, and at most two letters: "24.08.", "79-84", "2026-04",
 #: "1,23,456".
 _LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
-_ID_NAME = re.compile(
-    r"(^|[^a-z])(id|ids|uid|uuid|guid|mrn|pid|rowid|index|key|barcode|"
-    r"(patient|case|order|sample|account|customer|invoice|record|fall|auftrags|kunden|konto|beleg|"
-    r"personal|versicherten|probe|dossier|numero|num)[^a-z]*(nr|no|number|nummer|num|id)?)($|[^a-z])",
-    re.IGNORECASE,
-)
 #: An answer on a scale: a number and a word for it, or only a word. Largest number of answers.
 _ANSWER, _MOST_ANSWERS = re.compile(r"(?:\d{1,2} ?[-=:.)]+ ?)?[^\W\d_]{3}[^\d]*$"), 11
 #: Number of rows from which it is no coincidence if none has more than 59 hundredths.
 _MANY_CLOCKS = 50
-_CLOCK_NAME = re.compile(
-    r"(^|[^a-z])(time|clock|uhr|(uhr)?zeit|heure|hora|ora|orario|tijd|tid|klo|kello(naika)?|aika|"
-    r"godz(ina)?|čas|idő|saat|ώρα|время)($|[^a-z])",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -203,7 +193,8 @@ def all_exceptions(column: ColumnFacts, shapes: Sequence[str] | None = None) -> 
 
 def _time(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
     dotted = column.tally["dotted", ""] == column.n == column.n_plain > _MANY_CLOCKS
-    if dotted and (column.tally["zero hour", ""] or _CLOCK_NAME.search(column.name)):
+    named = _has_word(column.name, "|".join(lists()["clock_names"]))
+    if dotted and (named or column.tally["zero hour", ""]):
         number = as_kind(column, "number")
         return _refused(column, "dotted", options=_drop(column), number=number)
     if column.shapes["time"] < _MOSTLY * column.n:
@@ -666,7 +657,12 @@ def with_infinities(
 
 def names_identifier(name: str) -> bool:
     """Return whether a column's name suggests an identifier."""
-    return _ID_NAME.search(name) is not None
+    names, owners, ends = ("|".join(lists()[f"id_{part}"]) for part in ("names", "owners", "ends"))
+    return _has_word(name, rf"{names}|(?:{owners})[^a-z]*(?:{ends})?")
+
+
+def _has_word(name: str, words: str) -> bool:
+    return re.search(rf"(?i)(^|[^a-z])(?:{words})($|[^a-z])", name) is not None
 
 
 def judged(

@@ -101,5 +101,4 @@ def _encoded(
 ) -> tuple[list[str], NDArray[np.int32]]:
     buffers = pa.py_buffer(ends), pa.py_buffer(masked)
     coded = pa.StringArray.from_buffers(len(ends) - 1, *buffers).dictionary_encode()
-    codes: NDArray[np.int32] = np.from_dlpack(coded.indices)
-    return coded.dictionary.to_pylist(), codes
+    return coded.dictionary.to_pylist(), np.asarray(np.from_dlpack(coded.indices), np.int32)
