@@ -146,7 +146,7 @@ class TextFacts:
 
     @classmethod
     def of(cls, texts: pa.Array) -> "TextFacts":
-        """Return the facts about texts, of which none is null."""
+        """Return the facts about texts without null."""
         said = ascii_signs(texts)
         shapes, codes = shapes_of(said)
         table = [_of_shape(shape) for shape in shapes]
