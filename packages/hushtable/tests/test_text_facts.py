@@ -1,6 +1,5 @@
-"""What is remembered of texts from batch to batch is what each batch would say by itself."""
+"""Facts about texts, and their sums over batches, threads and dictionaries."""
 
-import dataclasses
 import re
 
 import numpy as np
@@ -12,59 +11,38 @@ from hypothesis import strategies as st
 from hushtable import HushTable
 from hushtable.data import understand
 from hushtable.data.readers import reader
-from hushtable.data.texts import facts
-from hushtable.data.texts.column_facts import ColumnFacts
+from hushtable.data.texts.facts import TextFacts
 
-NUMBERS = [
+TEXTS = [
     *("1.25", "0.5", "17", "-3", "007", "1e5", "1.234", "1,234", "1,5", "99,9", "4,5 €", "3 kg"),
-    *(
-        "12 %",
-        "7 g",
-        "5.3 H",
-        "<0.5",
-        "-9999",
-        "999",
-        "20260515",
-        "45000",
-        "9.05",
-        "nan",
-        "1.2\u00d710\u00b3",
-    ),
-]
-OTHERS = [
+    *("12 %", "7 m2", "7 m3", "5.3 H", "<0.5", "-9999", "999", "20260515", "45000", "9.05", "nan"),
     *("2026-02-28", "2026-02-28 14:30", "2026-02-28T14", "28.02.2026", "2/28/26", "3 mars 2024"),
     *("10:35", "2h 15m", "48°51'24\"N", "true", "FALSE", "yes", "no", "A", "b", " b", "", "  "),
     *("Zürich", "Zu\u0308rich", "ward 3", "\uff13", "N/A", "12-34", "Total", "\u0663\u066b\u0665"),
+    *("1.2\u00d710\u00b3", None),
 ]
-TEXTS = st.sampled_from([*NUMBERS, *OTHERS, None])
-BATCHES = st.lists(st.lists(TEXTS, min_size=1, max_size=60), min_size=1, max_size=5)
+BATCHES = st.lists(
+    st.lists(st.sampled_from(TEXTS), min_size=1, max_size=60), min_size=1, max_size=5
+)
 
 
-def findings(batches, kind, as_number, parts):
-    """Return what is found in the batches, by so many threads in turn."""
-    seen = [ColumnFacts(as_number=as_number) for _ in range(parts)]
-    start = 0
-    for k, texts in enumerate(batches):
-        column = pa.array(texts, pa.string())
-        seen[k % parts].add(
-            column.dictionary_encode() if kind else column.cast(pa.large_string()), start
-        )
-        start += len(texts)
-    for other in seen[1:]:
-        seen[0].merge(other)
-    return dataclasses.asdict(seen[0])
-
-
-@pytest.mark.parametrize("parts", [1, 2])
-@given(batches=BATCHES, kind=st.booleans(), as_number=st.booleans())
-def test_what_is_remembered_is_what_a_batch_would_say(batches, kind, as_number, parts):
-    remembered = findings(batches, kind, as_number, parts)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(facts, "FIRST", 0)  # each batch is understood as a whole
-        assert findings(batches, False, as_number, parts) == remembered
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(facts, "_MOST", 3)  # most is forgotten at once
-        assert findings(batches, kind, as_number, parts) == remembered
+@pytest.mark.parametrize(
+    ("text", "kind", "unit", "lost"),
+    [
+        ("1.5", "point", "", False), ("1,5", "comma", "", False), ("12", "whole", "", False),
+        ("1.234", "1.234", "", False), ("1,234", "1,234", "", False), ("0.999", "point", "", False),
+        ("007", "code", "", False), ("0" * 20, "code", "", False), ("4,5 €", "comma", "€", False),
+        ("7 m2", "whole", "m2", False), ("5.3 H", "flag", "H", False), ("<0.5", "limit", "", False),
+        ("<LOD", "limit", "", True), ("5.3*", "other", "", False), ("TRUE", "truth", "", True),
+        ("10:35", "time", "", True), ("3 mars 2024", "date", "", True), ("3A", "other", "", False),
+        ("NHS 123", "other", "", True), ("n/k", "other", "", True), ("17h30", "time", "", False),
+    ],
+)  # fmt: skip
+def test_facts_about_a_text(text, kind, unit, lost):
+    facts = TextFacts.of(pa.array([text]))
+    assert (facts.kind[0], facts.unit[0], facts.lost[0]) == (kind, unit, lost)
+    both = TextFacts.of(pa.array(["8 m3", text]))
+    assert (both.kind[1], both.unit[1]) == (kind, unit)
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def in_python(text: str) -> str:
         if name == "read":
             name, _, value = value.partition("=")
         values[name] = value
-    arguments = ", ".join(_argument(name, value) for name, value in values.items())
+    arguments = ", ".join(argument(name, _values(name, value)) for name, value in values.items())
     return f"{found}\nIn Python: hushtable.data.read(data, {arguments})"
 
 
@@ -87,25 +87,39 @@ def as_entries(text: str) -> str:
 
 def _in_sentence(option: re.Match[str]) -> str:
     name = option[1] or option[3] or option[5]
-    return _argument(name, (option[2] or option[4] or option[6] or "").strip("'"))
+    return argument(name, _values(name, (option[2] or option[4] or option[6] or "").strip("'")))
 
 
-def _argument(name: str, value: str) -> str:
-    """Return the argument in Python for an option, with its value if there is one."""
+def _values(name: str, value: str) -> list[str]:
+    """Return the values of an option as it is typed; none if the value is left open."""
+    if value in ("", "..."):
+        return []
+    return next(csv.reader([value])) if name in ("missing", "as", "drop") else [value]
+
+
+def argument(name: str, values: Sequence[str]) -> str:
+    """Return the argument of `hushtable.data.read` for an option, with its values if there are any.
+
+    Parameters
+    ----------
+    name : str
+        Of the option, as a field of `hushtable.data.options.RowOptions`.
+    values : sequence of str
+        One, or several for ``missing``, ``as`` and ``drop``.
+    """
     if name == "no_header":
         return "header=False"
     keyword = "kinds" if name == "as" else name
-    if value in ("", "..."):
+    if not values:
         return keyword
+    if name == "as":
+        return f"{keyword}={dict(value.rpartition('=')[::2] for value in values)}"
+    if name in ("missing", "drop"):
+        return f"{keyword}={[*values]}"
+    [value] = values
     if value.title() in ("True", "False"):
         return f"{keyword}={value.title()}"
-    if name.startswith("skip_"):
-        return f"{keyword}={value}"
-    if name not in ("missing", "as", "drop"):
-        return f"{keyword}={value!r}"
-    values = next(csv.reader([value]))
-    pairs = dict(one.rpartition("=")[::2] for one in values)
-    return f"{keyword}={pairs if name == 'as' else values}"
+    return f"{keyword}={value}" if name.startswith("skip_") else f"{keyword}={value!r}"
 
 
 #: Why files of rounds with hidden hash functions are refused, and what to do instead.

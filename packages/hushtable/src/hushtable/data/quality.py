@@ -26,6 +26,7 @@ from hushtable.data.table_seen import (
 )
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import Reading
+from hushtable.data.texts.words import lists
 from hushtable.data.understanding import KeptRows
 from hushtable.language import _
 from hushtable.words.findings import finding_words, shape_words
@@ -45,11 +46,6 @@ _OF_DOUBTS: dict[str, FindingKind] = {
     "labels": "labels", "codes": "sentinel", "words": "sentinel", "exceptions": "sentinel",
     "infinite": "sentinel", "total": "total", "empty": "missing",
 }  # fmt: skip
-#: Names of columns that say which rows are outliers.
-_LABEL_NAME = re.compile(
-    r"(?i)^(is[_ ]?)?(label|outliers?|anomal(y|ies|ous)|class|target|ground[_ ]?truth|fraud|attack|"
-    r"y|ausrei(ß|ss)er|anomalie)$"
-)
 #: Fewest and most labels of a column in which one may be a total, and how many totals of totals;
 #: least sum that is no coincidence if it is exact.
 _LABELS, _LEVELS, _EXACT = (3, 200), (1.0, 2.0, 3.0), 1e4
@@ -291,10 +287,15 @@ def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
         words = "constant" if n_values == rows.n else "constant_values"
         text = next(iter(column.labels or ()))
         yield _finding("constant", name, words, n_values, text=text)
-    if _LABEL_NAME.match(column.name) and len(column.labels or ()) == 2:
+    if _names_a_label(column.name) and len(column.labels or ()) == 2:
         yield _finding("label", name, "label", rows.n, drop=("drop", column.name))
     for one in column.lone.found():
         yield QualityFinding("lone", name, one.words, 1, (one.row,))
+
+
+def _names_a_label(name: str) -> bool:
+    word = re.sub(r"[_ ]", "", name.casefold().removeprefix("is"))
+    return word in lists()["label_names"]
 
 
 # --- columns --------------------------------------------------------------------------------------

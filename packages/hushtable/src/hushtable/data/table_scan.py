@@ -15,11 +15,10 @@ from hushtable.data.columns import (
     as_texts,
     infinite,
     is_text,
-    nan_as_null,
 )
 from hushtable.data.readers import Batch
 from hushtable.data.readers.stored import StoredRows
-from hushtable.data.texts.column_facts import ColumnFacts, add_different
+from hushtable.data.texts.column_facts import ColumnFacts
 from hushtable.data.texts.reading import Form, Reading, named_numbers
 
 
@@ -60,7 +59,7 @@ class TableScan:
         if isinstance(batch, np.ndarray):
             self._add_ranges(self.reading.without_numbers(batch, self.names), start, slice(None))
             return batch
-        made, texts = list(batch.columns), []
+        made = list(batch.columns)
         for j, column in enumerate(batch.columns):
             name = self.names[j]
             column, declared = _as_declared(self.reading.without_missing(column, name))
@@ -74,14 +73,10 @@ class TableScan:
                 facts.add_values(numbers, form, start)
                 continue
             facts.declared |= declared
-            texts.append(facts)
-            values = facts.look(column, start)
-            if values is not None and not self.reading.missing:
-                made[j] = nan_as_null(values)
-                facts.parsed = True
-            elif facts.different is not None and not self.reading.missing:
-                made[j] = facts.different.column
-        add_different(texts, start)
+            made_of_texts = facts.add(column, start)
+            if made_of_texts is not None and not self.reading.missing:
+                made[j] = made_of_texts
+                facts.parsed |= not is_text(made_of_texts.type)
         return pa.RecordBatch.from_arrays(made, batch.schema.names)
 
     def facts(self, j: int) -> ColumnFacts:

@@ -80,12 +80,12 @@ _SENTENCES = {
     "unclear": N_("%(n)s of %(all)s texts are numbers"),
     "codes_kept": N_("codes (leading zeros, places such as 3E5, or more digits than a number "
         "can hold): kept as text"),
-    "maybe_clock": N_("none has more than 59 hundredths: if they are times of day, write them "
-        "as 9:05"),
     "empty": N_("all its values are missing"),
     "no_hours": N_("it has no hours, only days: the hour is not a feature"),
     "total": N_("%(text)s in %(where)s: does this row sum up others?"),
     "infinite": N_("%(evidence)s and %(examples)s"),
+    "dotted": N_("none has more than 59 hundredths: if they are times of day, write them as 9:05; "
+        "%(number)s reads them as numbers"),
     "two_clocks": N_("some times have three parts, such as %(long)s, so those of two, such as "
         "%(short)s, may be hours and minutes, or minutes and seconds: write them all with "
         "hours, minutes and seconds, or leave the column out"),
@@ -100,15 +100,8 @@ _SENTENCES = {
         "leave the column out; %(kept)s keeps the texts"),
     "either_decimal": N_("%(text)s in %(where)s may be above one thousand, or slightly above "
         "one (%(likely)s or %(other)s)"),
-    "debit_credit": N_("debit and credit follow the numbers, such as %(text)s in %(where)s: "
-        "write them as plus and minus signs before the numbers, or leave the column out"),
     "units": N_("the numbers have different units, %(units)s: convert them to one unit; leave "
         "the column out, or %(number)s reads the numbers as they are"),
-    "one_unit": N_("the numbers have different units, %(units)s: convert them to one unit; does "
-        "the sign make no difference? %(number)s reads the numbers as they are"),
-    "fractions": N_("the numbers have different units, %(units)s: convert them to one unit; "
-        "numbers without %% may be fractions, 0.2 for 20%%: leave the column out, or %(number)s "
-        "reads the numbers as they are"),
     "either_order": N_("%(text)s in %(where)s may begin with the day or the month (%(dmy)s or "
         "%(mdy)s)"),
     "two_orders": N_("some begin with the day, others with the month, such as %(text)s in "
@@ -264,25 +257,8 @@ _EVIDENCE = {
     "truth": N_("true and false, as 1 and 0"),
     "answers": N_("yes and no in %(n)s spellings"),
     "clock": N_("times of day or durations"),
-    "dotted": N_("times of day, with a point between hours and minutes"),
     "day_counts": N_("days as Excel counts them"),
-    "brackets": N_("numbers, some in brackets"),
-    "dashes": N_("numbers and dashes"),
-    "other_sign": N_("numbers with another decimal sign than the other columns"),
-    "either_decimal": N_("numbers with three digits after each separator"),
-    "debit_credit": N_("numbers with debit and credit"),
-    "units": N_("numbers with different units"),
-    "one_unit": N_("numbers with different units"),
-    "fractions": N_("numbers with different units"),
-    "likert": N_("numbers and words for them"),
-    "two_clocks": N_("times of two and of three parts"),
-    "either_order": N_("dates with no day above 12"),
-    "two_orders": N_("dates in two orders"),
-    "two_centuries": N_("dates with two-digit years"),
-    "two_languages": N_("dates with month names in one of several languages"),
-    "no_day_count": N_("numbers that are not all days as Excel counts them"),
-    "no_number": N_("no number in %(n)s texts"),
-    "no_date": N_("no date in %(n)s texts"),
+    "in_doubt": N_("%(n)s texts in doubt"),
     "dmy": N_("dates, day first"),
     "mdy": N_("dates, month first"),
     "ymd": N_("dates"),

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias
 
-from hushtable.errors import OPTION, HushTableError, speaks_shell
+from hushtable.errors import OPTION, HushTableError, argument, speaks_shell
 from hushtable.language import N_, _, ngettext, numeral
 
 Option: TypeAlias = tuple[str, str]
@@ -25,7 +25,6 @@ Option: TypeAlias = tuple[str, str]
 _SINGLE = ("decimal", "dates", "skip_lines")
 #: Those among them that have an option of their own, besides `--read`.
 _OWN = ("decimal", "dates")
-_KEYWORDS = {"as": "kinds"}
 #: Fields with several values, and what stands for a value in a sentence.
 _LISTS = ("missing", "as", "drop")
 _NO_VALUES = ("NAME", "SIGN", "N", "...")
@@ -129,9 +128,11 @@ def typed_options(options: Iterable[Option], before: Iterable[Option] = ()) -> s
             together[field].append(value)
     if _on_page.get():
         return ", ".join(f"“{button_words(option)}”" for option in options)
+    for field in together.keys() & {*_SINGLE}:
+        together[field] = ["/".join(sorted(together[field], reverse=field == "decimal"))]
     if speaks_shell():
         return " ".join(_in_shell(field, values) for field, values in together.items())
-    return ", ".join(_in_python(field, values) for field, values in together.items())
+    return ", ".join(argument(field, values) for field, values in together.items())
 
 
 def way(options: Iterable[Option], before: Iterable[Option] = ()) -> str:
@@ -147,22 +148,10 @@ def way(options: Iterable[Option], before: Iterable[Option] = ()) -> str:
 
 
 def _in_shell(field: str, values: list[str]) -> str:
-    value = "/".join(sorted(values)[:: -1 if field == "decimal" else 1])
-    if field not in _SINGLE:
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(values)
-        value = line.getvalue().removesuffix("\n")
-        value = shlex.quote(value) if os.name == "posix" else subprocess.list2cmdline([value])
-        return f"--{field} {value}"
-    return f"--{field} {value}" if field in _OWN else f"--read {field}={value}"
-
-
-def _in_python(field: str, values: list[str]) -> str:
-    keyword = _KEYWORDS.get(field, field)
-    if field == "as":
-        return f"{keyword}={dict(value.rpartition('=')[::2] for value in values)}"
-    if field == "skip_lines":
-        return f"{keyword}={values[0]}"
     if field in _SINGLE:
-        return f"{keyword}={'/'.join(sorted(values)[:: -1 if field == 'decimal' else 1])!r}"
-    return f"{keyword}={values}"
+        return f"--{field} {values[0]}" if field in _OWN else f"--read {field}={values[0]}"
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(values)
+    value = line.getvalue().removesuffix("\n")
+    value = shlex.quote(value) if os.name == "posix" else subprocess.list2cmdline([value])
+    return f"--{field} {value}"

@@ -1,22 +1,24 @@
 """Yes and no as people write them, in one column in several spellings."""
 
 from collections.abc import Mapping
+from functools import cache
 
 from hushtable.data.labels import fold, key
+from hushtable.data.texts.words import lists
 
-_YES = (
-    "yes true ja wahr oui vrai sí verdadero sim verdadeiro sì vero waar tak prawda да истина evet "
-    "doğru sant ano pravda はい 是 نعم ✓ ✔ ☑ ✅"
-)
-_NO = (
-    "no false nein falsch non faux falso não nee onwaar nie fałsz нет ложь hayır yanlış nej falskt "
-    "ne nepravda いいえ 否 لا ✗ ✘ ☒ ❌"
-)
-_WORDS = {key(w): True for w in _YES.split()} | {key(w): False for w in _NO.split()}
-#: Abbreviations: they count only if a full word also occurs, or as a pair of one language.
-_LETTERS = dict.fromkeys("yjostvд", True) | dict.fromkeys("nfн", False)
-_PAIRS = ({"y", "n"}, {"j", "n"}, {"t", "f"})
 _DIGITS = {"1": True, "0": False}
+
+
+@cache
+def _words() -> dict[str, bool]:
+    yes, no = (map(key, lists()[kind]) for kind in ("yes", "no"))
+    return dict.fromkeys(yes, True) | dict.fromkeys(no, False)
+
+
+@cache
+def _letters() -> dict[str, bool]:
+    yes, no = (lists()[f"{kind}_letters"] for kind in ("yes", "no"))
+    return dict.fromkeys(yes, True) | dict.fromkeys(no, False)
 
 
 def side(text: str) -> bool | None:
@@ -34,7 +36,7 @@ def side(text: str) -> bool | None:
     (True, False, None)
     """
     text = fold(text)
-    return {**_LETTERS, **_DIGITS}.get(text.casefold(), _WORDS.get(key(text)))
+    return (_letters() | _DIGITS).get(text.casefold(), _words().get(key(text)))
 
 
 def are_answers(texts: Mapping[str, int], n_digits: int = 0) -> bool:
@@ -57,7 +59,8 @@ def are_answers(texts: Mapping[str, int], n_digits: int = 0) -> bool:
     if {side(text) for text in words} != {True, False}:
         return False
     said = {fold(text).casefold() for text in texts} - _DIGITS.keys()
-    if said <= _LETTERS.keys() and said not in _PAIRS:
+    pairs = [{*pair} for pair in lists()["letter_pairs"]]
+    if said <= _letters().keys() and said not in pairs:
         return False
     digits = n_digits + sum(rows for text, rows in texts.items() if text in _DIGITS)
     return 2 * digits < n_digits + sum(texts.values())

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from hushtable.data.columns import nan_as_null
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.sentinels import (
     CODES,
@@ -24,11 +25,9 @@ from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.facts import (
     FLAGS,
     DistinctTexts,
-    Facts,
-    KnownTexts,
+    TextFacts,
     are_other,
     different_texts,
-    learn,
     taken,
 )
 from hushtable.data.texts.reading import SERIALS, Form, plain_texts
@@ -45,6 +44,8 @@ _FEW = 1_000
 _MOSTLY = 0.5
 #: A place such as row 3, column E: the well of a plate, or a bed.
 _WELL = re.compile(r"\d{1,3}E\d{1,2}$")
+#: The decimal sign of numbers with only one possible one, by their shape.
+_SIGNS = {"point": ".", "comma": ","}
 _LEADING_ZERO = r"^[+-]?0\d+$"
 
 
@@ -126,12 +127,13 @@ class ColumnFacts:
     rule and key:
 
     - unit, flag: a currency or unit next to a number, or the flag of a laboratory
+    - sign: a number with one possible decimal separator, which is only in ``first``
     - unread: no value as a "number" (a limit or a flag is allowed), or as a date of an order
     - no month: the first (0) or second (1) number of a date cannot be a month
     - either: both numbers of a date can be a month
     - month, and the order of a date: a word for a month, and a year of two digits
     - clock: the number of parts of a bare time such as 10:35
-    - dotted, minute, zero hour: a number that may be a time of day, such as 9.05 or 09.05
+    - dotted, zero hour: a number that may be a time of day, such as 9.05 or 09.05
     """
 
     name: str = ""
@@ -152,8 +154,6 @@ class ColumnFacts:
     shapes: Counter[str] = field(default_factory=Counter)
     tally: Counter[tuple[str, Any]] = field(default_factory=Counter)
     first: dict[tuple[str, Any], tuple[str, int]] = field(default_factory=dict)
-    #: The largest number without a unit, where others are percentages; infinity if not known.
-    bare_high: float = -np.inf
     #: By shape, the exceptions to it.
     exceptions: dict[str, Exceptions] = field(default_factory=dict)
     #: Whole numbers in brackets.
@@ -171,11 +171,6 @@ class ColumnFacts:
     inner: tuple[float, float] = (np.inf, -np.inf)
     codes: dict[str, int] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        #: Of the last batch, if its texts are not plain numbers.
-        self.different: DistinctTexts | None = None
-        self._known = KnownTexts(as_number=self.as_number)
-
     @property
     def crowded(self) -> bool:
         """Whether there are more different texts than a plan takes."""
@@ -189,18 +184,13 @@ class ColumnFacts:
         """Return the number of rows of a rule in ``tally``."""
         return sum(n for (of, _key), n in self.tally.items() if of == rule)
 
-    def add(self, column: Any, start: int) -> NDArray[np.float64] | None:
+    def add(self, column: Any, start: int) -> Any:
         """Look at a batch of texts; ``start`` is the number of its first row.
 
-        Return their values (n,) if all are numbers as computers write them, and nothing else.
+        Return them as numbers if all are as computers write them, and nothing else; otherwise as
+        texts, dictionary-encoded if they repeat; None if all are missing.
         """
-        values = self.look(column, start)
-        add_different([self], start)
-        return values
-
-    def look(self, column: Any, start: int) -> NDArray[np.float64] | None:
-        """Do the same as `add`; if there are other texts, note them for `add_different`."""
-        self.different, self.has_texts = None, True
+        self.has_texts = True
         if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
             column = column.dictionary_decode()
         n = len(column) - column.null_count
@@ -214,19 +204,22 @@ class ColumnFacts:
         texts = plain_texts(column) if likely else column
         values = numbers.plain(texts) if likely else None
         if values is not None and self.tally["dotted", ""] == self.n - n:  # all so far
-            self._note_dotted(texts, values)
+            for rule, form in (("dotted", dates.DOTTED), ("zero hour", dates.ZERO_HOUR)):
+                self.tally[rule, ""] += pc.sum(pc.match_substring_regex(texts, form)).as_py() or 0
         found = None if values is None else PlainNumbers.of(values)
-        if found is not None and found.n == 0:  # the word nan, which means missing
-            self.n, self.n_missing = self.n - n, self.n_missing + n
-        elif found is not None and self._is_plain(texts, found):
+        if found is not None and (found.n == 0 or self._is_plain(texts, found)):
+            # The word nan means missing.
             self.n, self.n_missing = self.n - n + found.n, self.n_missing + n - found.n
+            if found.n == 0:
+                return None
             self._add_plain(found, start)
-            return values
-        else:
-            self.different = different_texts(texts)
-            empty = n - int(self.different.rows.sum())
-            self.n, self.n_missing = self.n - empty, self.n_missing + empty
-        return None
+            return nan_as_null(found.values)
+        different = different_texts(texts)
+        empty = n - int(different.rows.sum())
+        self.n, self.n_missing = self.n - empty, self.n_missing + empty
+        if different.listed:
+            self._add_different(different, start)
+        return different.column
 
     def add_values(self, values: NDArray[Any], form: Form, start: int) -> None:
         """Look at a batch of numbers, or of times in seconds, that are not texts."""
@@ -251,16 +244,6 @@ class ColumnFacts:
         if key not in self.first or row < self.first[key][1]:
             self.first[key] = text, row
 
-    def _note_dotted(self, texts: pa.Array, values: NDArray[np.float64]) -> None:
-        dotted = pc.match_substring_regex(texts, dates.DOTTED)
-        n = pc.sum(dotted).as_py() or 0
-        self.tally["dotted", ""] += n
-        if n == len(texts) - texts.null_count:
-            hundredths = np.rint(100 * values[np.isfinite(values)]).astype(np.int64)
-            self.tally.update(("minute", k) for k in np.unique(hundredths % 100).tolist())
-            zeros = pc.any(pc.match_substring_regex(texts, dates.ZERO_HOUR)).as_py()
-            self.tally["zero hour", ""] += bool(zeros)
-
     def _add_plain(self, found: PlainNumbers, start: int) -> None:
         whole = found.whole
         if self.absent and (gone := np.isin(found.values, self.absent)).any():
@@ -272,7 +255,9 @@ class ColumnFacts:
             return
         self.low, self.high = min(self.low, found.low), max(self.high, found.high)
         self.n_plain += found.n
-        self.bare_high = max(self.bare_high, found.size)
+        if not whole:
+            row = int(np.flatnonzero(found.values % 1.0 > 0.0)[0])
+            self._note_example(("sign", "."), f"{found.values[row]:.10g}", start + row)
         no_days = found.n - found.n_between(*SERIALS)
         self.tally.update({("unread", order): no_days for order in dates.ORDERS})
         if start == 0:
@@ -288,27 +273,21 @@ class ColumnFacts:
         return not found.whole or not (_has_leading_zeros(texts, found) or found.size >= 2**53)
 
     def _add_different(self, found: DistinctTexts, start: int) -> None:
-        trimmed, rows, first_row, _, listed = found
+        texts, rows, first_row, _, listed = found
         if not self.crowded:
             some = listed[: MAX_CATEGORIES + 1]
             self.texts.update(dict(zip(some, rows.tolist(), strict=False)))
         elif self._are_further(found):
             return
-        facts = self._known.of(trimmed, listed)
-        self._note_dates(trimmed, facts)
+        facts = TextFacts.of(texts)
         shapes = self._shapes(facts, rows)
         if all(map(_WELL.match, listed)):
             shapes[:] = "code"
-        for i in [i for i, text in enumerate(listed) if text.startswith("(")]:
-            if facts["number"][i]:
-                self.brackets.add(listed[i], int(rows[i]), start + int(first_row[i]))
-        if start == 0 and (facts["number"].any() or "date" in shapes):
-            self._note_codes(trimmed, rows, shapes)
-        examples = self._add_units(facts, rows, trimmed)
-        for parts in np.unique(facts["parts"][facts["parts"] > 0]).tolist():
-            examples["clock", parts] = int(np.flatnonzero(facts["parts"] == parts)[0])
-        for key, i in examples.items():
-            self._note_example(key, listed[i], start + int(first_row[i]))
+        self._note_dates(texts, facts, rows)
+        if start == 0 and (facts.number.any() or "date" in shapes):
+            self._note_codes(texts, rows, shapes)
+
+        self._note_numbers(facts, shapes, found, start)
         for shape in np.unique(shapes).tolist():
             mine = np.flatnonzero(shapes == shape)
             self.shapes[shape] += int(rows[mine].sum())
@@ -316,6 +295,29 @@ class ColumnFacts:
             for i in mine[:_MOST_OTHERS].tolist():
                 noted.add(listed[i], int(rows[i]), start + int(first_row[i]))
             noted.n += int(rows[mine[_MOST_OTHERS:]].sum())
+
+    def _note_numbers(
+        self, facts: TextFacts, shapes: NDArray[Any], found: DistinctTexts, start: int
+    ) -> None:
+        """Note units, decimal signs and brackets of numbers, and parts of times, with examples."""
+        _, rows, first_row, _, listed = found
+
+        def note(rule: str, key: Any, i: int) -> None:
+            self._note_example((rule, key), listed[i], start + int(first_row[i]))
+
+        for i, text in enumerate(listed):
+            if facts.number[i]:
+                if text.startswith("("):
+                    self.brackets.add(text, int(rows[i]), start + int(first_row[i]))
+                unit = facts.unit[i]
+                if unit:
+                    self.tally["flag" if unit in FLAGS else "unit", unit] += int(rows[i])
+                if unit or not facts.beside[i]:
+                    note("unit", unit, i)
+                if (sign := _SIGNS.get(shapes[i])) is not None:
+                    note("sign", sign, i)
+            elif facts.parts[i] and shapes[i] == "time":
+                note("clock", int(facts.parts[i]), i)
 
     def _are_further(self, found: DistinctTexts) -> bool:
         """Return whether these are further identifiers or notes, and count them.
@@ -331,13 +333,30 @@ class ColumnFacts:
         self.tally.update({("unread", kind): n for kind in ("number", *dates.ORDERS)})
         return True
 
-    def _note_dates(self, texts: pa.Array, facts: Facts) -> None:
-        a_date = facts["orders"].any(axis=1)
-        if a_date.any():
-            some = taken(ascii_signs(texts), np.flatnonzero(a_date))
-            self.tally.update(("month", word) for word in dates.month_words(some))
-            for order in dates.ORDERS:
-                self.tally.update((order, year) for year in dates.short_years(some, order))
+    def _shapes(self, facts: TextFacts, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the shape (k,) of each text; count texts without a value."""
+        shapes, compact, a_number = facts.kind.copy(), facts.compact, facts.number
+        if rows[compact].sum() > _MOSTLY * rows.sum():
+            shapes[compact] = "date"
+        self.tally["unread", "number"] += int(rows[facts.lost].sum())
+        no_day = a_number & ~compact & ~facts.serial
+        for order, fits in zip(dates.ORDERS, facts.orders.T, strict=True):
+            self.tally["unread", order] += int(rows[no_day | (~a_number & ~fits)].sum())
+        return shapes
+
+    def _note_dates(self, texts: pa.Array, facts: TextFacts, rows: NDArray[np.int64]) -> None:
+        a_date = facts.orders.any(axis=1)
+        if not a_date.any():
+            return
+        some = ascii_signs(taken(texts, np.flatnonzero(a_date)))
+        self.tally.update(("month", word) for word in dates.month_words(some))
+        for order in dates.ORDERS:
+            self.tally.update((order, year) for year in dates.short_years(some, order))
+        first, second = facts.first.T
+        for k, one in enumerate((first, second)):
+            self.tally["no month", k] += int(rows[a_date & (one > 12)].sum())
+        either = a_date & (first > 0) & (first <= 12) & (second <= 12)
+        self.tally["either", ""] += int(rows[either].sum())
 
     def _note_codes(self, texts: pa.Array, rows: NDArray[np.int64], shapes: NDArray[Any]) -> None:
         """Note which of the first different texts may be codes for missing values.
@@ -364,53 +383,6 @@ class ColumnFacts:
             values = numbers.values(said, ".")
             self.n_different, self.low, self.high = len(values), values.min(), values.max()
 
-    def _shapes(self, facts: Facts, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Return the shape (k,) of each text; count texts that are neither numbers nor dates."""
-        shapes, compact, a_number = facts["shape"].copy(), facts["compact"], facts["number"]
-        if rows[compact].sum() > _MOSTLY * rows.sum():
-            shapes[compact] = "date"
-        no_dates = int(rows[a_number & ~compact & ~facts["serial"]].sum())
-        self.tally.update({("unread", order): no_dates for order in dates.ORDERS})
-        if a_number.all():
-            return shapes
-        asked = self.as_number or a_number.any()
-        self.tally["unread", "number"] += int(rows[facts["lost"] if asked else ~a_number].sum())
-        for order, fits in zip(dates.ORDERS, facts["orders"].T, strict=True):
-            self.tally["unread", order] += int(rows[~a_number & ~fits].sum())
-        a_date = facts["orders"].any(axis=1)
-        first, second = facts["first"].T
-        for k, one in enumerate((first, second)):
-            self.tally["no month", k] += int(rows[a_date & (one > 12)].sum())
-        either = a_date & (first > 0) & (first <= 12) & (second <= 12)
-        self.tally["either", ""] += int(rows[either].sum())
-        return shapes
-
-    def _add_units(
-        self, facts: Facts, rows: NDArray[np.int64], texts: pa.Array
-    ) -> dict[tuple[str, Any], int]:
-        """Count the units next to numbers, and return a place of each; "" for none.
-
-        A number with a laboratory's flag is an exception.
-        """
-        beside, a_number = facts["beside"], facts["number"]
-        examples: dict[tuple[str, Any], int] = {}
-        bare = np.flatnonzero(a_number & ~beside)
-        if len(bare):
-            examples["unit", ""] = int(bare[0])
-        with_unit = np.flatnonzero(beside & a_number)
-        # First those with a decimal point.
-        for i in with_unit[np.argsort(facts["comma"][with_unit], kind="stable")].tolist():
-            unit = facts["unit"][i]
-            if unit:
-                self.tally["flag" if unit in FLAGS else "unit", unit] += int(rows[i])
-            if unit and unit not in FLAGS:
-                examples.setdefault(("unit", unit), i)
-        if len(bare):
-            some = ascii_signs(taken(texts, bare)) if ("unit", "%") in examples else None
-            high = np.inf if some is None else _largest(some)
-            self.bare_high = max(self.bare_high, high)
-        return examples
-
     def merge(self, other: "ColumnFacts") -> None:
         """Add the facts of another thread."""
         self.declared |= other.declared
@@ -424,7 +396,6 @@ class ColumnFacts:
         self.tally.update(other.tally)
         self.texts.update(other.texts)
         self.codes |= other.codes
-        self.bare_high = max(self.bare_high, other.bare_high)
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.n_different = max(self.n_different, other.n_different)
         self.inner = min(self.inner[0], other.inner[0]), max(self.inner[1], other.inner[1])
@@ -435,15 +406,6 @@ class ColumnFacts:
             self.exceptions.setdefault(shape, Exceptions()).join(noted)
 
 
-def add_different(columns: Iterable[ColumnFacts], start: int) -> None:
-    """Look at the different texts of columns in a batch."""
-    found = [(one, one.different) for one in columns if one.different and one.different.listed]
-    learn((one._known, different.texts, different.listed) for one, different in found)
-    for one, different in found:
-        one._add_different(different, start)
-        one.different = None
-
-
 def n_different(values: NDArray[Any]) -> int:
     """Return how many whole numbers these are, if they are and no two are equal; else 0."""
     values = values[~np.isnan(values)]
@@ -451,12 +413,6 @@ def n_different(values: NDArray[Any]) -> int:
         return 0
     every = (values == np.rint(values)).all() and len(np.unique(values)) == len(values)
     return len(values) if every else 0
-
-
-def _largest(texts: pa.Array) -> float:
-    return float(
-        np.abs(_first_of([numbers.values(texts, sign) for sign in numbers.DECIMALS])).max()
-    )
 
 
 def _first_of(readings: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -470,7 +426,7 @@ def _first_of(readings: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 def _point_may_part_thousands(texts: pa.Array) -> bool:
     some = texts.slice(0, _FEW).drop_null()
     with_point = some.filter(pc.match_substring(some, "."))
-    if len(with_point) and not numbers.either(with_point).all():
+    if len(with_point) and not pc.all(pc.match_substring_regex(with_point, numbers.EITHER)).as_py():
         return False
     return bool(pc.any(pc.match_substring(texts, ".")).as_py())
 

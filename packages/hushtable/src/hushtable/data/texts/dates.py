@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hushtable.data.columns import scalar
 from hushtable.data.texts.shapes import Shaped, Span, by_shape
 from hushtable.data.texts.signs import ascii_signs
-from hushtable.data.texts.words import words
+from hushtable.data.texts.words import lists, words
 
 #: Years of two digits from this one on belong to the last century, as in POSIX.
 PIVOT = 69
@@ -31,10 +31,10 @@ ORDERS: tuple[Order, ...] = ("dmy", "mdy", "ymd")
 #: Eight digits that form a calendar day.
 COMPACT = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
 #: A time of day with a point, or a number.
-DOTTED = r"^\s*([01]?\d|2[0-3])\.([0-5]\d)\s*$"
+DOTTED = r"^\s*(?:[01]?\d|2[0-3])\.[0-5]\d\s*$"
 ZERO_HOUR = r"^\s*0\d\."
 #: A time of two or three numbers, without a word that states what they count.
-CLOCKS = {2: r"^\s*\d+:\d\d\s*$", 3: r"^\s*\d+:\d\d:\d\d(?:[.,]\d+)?\s*$"}
+CLOCKS = {2: re.compile(r"\d+:\d\d"), 3: re.compile(r"\d+:\d\d:\d\d(?:[.,]\d+)?")}
 #: East Asian characters after year, month, day, hour, minute and second.
 _EAST = str.maketrans({
     **dict.fromkeys("年月년월", "-"), **dict.fromkeys("日일号號秒초", " "),
@@ -43,14 +43,6 @@ _EAST = str.maketrans({
 #: A weekday after a date.
 _EAST_WEEKDAY = re.compile("[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
 _WORD = re.compile(r"[^\s\d.,/:()+\-]+")
-#: Words within a date that have no meaning.
-_PARTICLES = frozenset((
-    "de", "del", "of", "the", "den", "der", "di", "do", "da", "le", "la", "na", "г", "року", "р",
-    "год", "года", "roku", "r", "an", "y",
-))  # fmt: skip
-_ORDINALS = frozenset(("st", "nd", "rd", "th", "er", "ère", "º", "ª", "°", "o", "a", "го", "ое"))
-_BEFORE_CLOCK = frozenset(("", "t", "um", "at", "klo", "kl", "às", "à", "a", "as", "в", "о", "ore"))
-_BEHIND_CLOCK = frozenset(("", "uhr", "h", "hrs", "uur", "ч", "г"))
 _UTC = frozenset(("z", "utc", "gmt"))
 
 _D, _Y, _S, _L = "9{1,2}", "9{4}", r"(?:\s*[-./,]\s*|\s+)", r"[\s.,/-]*"
@@ -253,13 +245,8 @@ def _iso(texts: pa.Array) -> NDArray[np.float64] | None:
     return np.asarray(values, np.float64) / 1e6
 
 
-def of_day(texts: pa.Array, *, dotted: bool = False) -> NDArray[np.float64]:
-    """Return the seconds (n,) of times of day, or of longer times, such as 801:35; or NaN.
-
-    With ``dotted``, 10.35 is also a time.
-    """
-    if dotted:
-        texts = pc.replace_substring_regex(texts, DOTTED, r"\1:\2")
+def of_day(texts: pa.Array) -> NDArray[np.float64]:
+    """Return the seconds (n,) of times of day, or of longer times, such as 801:35; or NaN."""
     result = np.full(len(texts), np.nan)
     texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     for time, places, some in by_shape(texts, _time):
@@ -322,11 +309,12 @@ def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[s
             is_weekday, month = word in words().weekdays, words().month(word, language)
             seen = seen or bool(is_weekday and month)
             behind_digit = start > 0 and plain[start - 1] == "9"
+            ignored = lists()["date_particles"] + (lists()["ordinals"] if behind_digit else ())
             if month and not (is_weekday and weekdays_first):
                 sign, named[start] = "M", (word, month)
             elif len(word) == 1 and plain[end : end + 1] == "9" and not behind_digit:
                 continue  # an era, as in R8.5.15, or a code
-            elif is_weekday or word in _PARTICLES or (behind_digit and word in _ORDINALS):
+            elif is_weekday or word in ignored:
                 sign = " "
             else:
                 continue
@@ -345,8 +333,12 @@ def _clock(plain: str, at: int = 0) -> _Time | None:
     head, tail = (re.sub(r"[\s.,():']", "", parts[name] or "") for name in ("head", "tail"))
     halves = words().halves
     half = halves.get(tail, "") or halves.get(head, "")
-    behind = tail in _BEHIND_CLOCK or tail in halves or (tail in _UTC and at > 0)
-    if not behind or not (head in _BEFORE_CLOCK or head in halves) or (at == 0 and head == "t"):
+    before, behind = ({"", *lists()[f"{side}_clock"], *halves} for side in ("before", "behind"))
+    if at == 0:
+        before -= {"t"}
+    else:
+        behind |= _UTC
+    if head not in before or tail not in behind:
         return None
     if at == 0 and parts.get("between") == "." and not (half or head or tail == "uhr"):
         return None  # the day and the month, or a number

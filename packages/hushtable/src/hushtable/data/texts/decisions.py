@@ -18,8 +18,9 @@ from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, pivot_of
 from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt, Kind
 from hushtable.data.texts.foreign import FOREIGN_SHAPES, foreign_form
-from hushtable.data.texts.numbers import Decimal, written
+from hushtable.data.texts.numbers import Decimal, match
 from hushtable.data.texts.reading import SERIAL, ColumnReading, Reading
+from hushtable.data.texts.words import lists
 from hushtable.data.texts.words import words as cldr
 from hushtable.language import numerals
 from hushtable.words.doubts import (
@@ -52,24 +53,10 @@ _IDENTIFIER = re.compile(r"(?=(?:\D*\d){3})\S{8,}")
 #: A few digits and punctuation marks, and at most two letters: "24.08.", "79-84", "2026-04",
 #: "1,23,456".
 _LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
-_ID_NAME = re.compile(
-    r"(^|[^a-z])(id|ids|uid|uuid|guid|mrn|pid|rowid|index|key|barcode|"
-    r"(patient|case|order|sample|account|customer|invoice|record|fall|auftrags|kunden|konto|beleg|"
-    r"personal|versicherten|probe|dossier|numero|num)[^a-z]*(nr|no|number|nummer|num|id)?)($|[^a-z])",
-    re.IGNORECASE,
-)
 #: An answer on a scale: a number and a word for it, or only a word. Largest number of answers.
 _ANSWER, _MOST_ANSWERS = re.compile(r"(?:\d{1,2} ?[-=:.)]+ ?)?[^\W\d_]{3}[^\d]*$"), 11
-#: Likelihood from which numbers such as 9.05 are times of day.
-_SURE_CLOCK = 0.9
-#: Number of rows, of different hundredths, and width of the range from which numbers with at most
-#: 59 hundredths may be times of day; and from which that is no coincidence.
-_MANY_CLOCKS, _MINUTES, _HOURS = 50, (4, 12), (1.0, 3.0)
-_CLOCK_NAME = re.compile(
-    r"(^|[^a-z])(time|clock|uhr|(uhr)?zeit|heure|hora|ora|orario|tijd|tid|klo|kello(naika)?|aika|"
-    r"godz(ina)?|čas|idő|saat|ώρα|время)($|[^a-z])",
-    re.IGNORECASE,
-)
+#: Number of rows from which it is no coincidence if none has more than 59 hundredths.
+_MANY_CLOCKS = 50
 
 
 @dataclass(frozen=True)
@@ -116,12 +103,11 @@ def _refused(
     example: Example | None = None,
     options: Sequence[Option] = (),
     kind: Kind = "number",
-    evidence: str = "",
     **facts: Any,
 ) -> ColumnUnderstanding:
     text, place, _rows = example or Example("")
     asked = Doubt(column.name, doubt, text, place, tuple(options), refused=True, facts=facts)
-    shown = evidence or evidence_words(doubt, n=column.n)
+    shown = evidence_words("in_doubt", n=column.n)
     return ColumnUnderstanding(column.name, kind, 0.5, shown, asked)
 
 
@@ -156,7 +142,7 @@ def decide(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     if digits and not shapes["point"] and are_answers(column.texts, column.n_plain):
         evidence = evidence_words("answers", n=len(column.texts))
         return _column(column, "category", evidence, ColumnReading("answer"))
-    for form in (_time, _debit_and_credit, _foreign, _scale):
+    for form in (_time, _foreign, _scale):
         if (one := form(column, table)) is not None:
             return one
     n_numbers = _n_numbers(column)
@@ -206,13 +192,11 @@ def all_exceptions(column: ColumnFacts, shapes: Sequence[str] | None = None) -> 
 
 
 def _time(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
-    if (likely := _clock_likelihood(column)) is not None:
-        if likely < _SURE_CLOCK:
-            doubt = Doubt(column.name, "maybe_clock")
-            return replace(_number(column, table), confidence=0.8, doubt=doubt)
-        reading, evidence = ColumnReading("time", dotted=True), evidence_words("dotted")
-        doubt = Doubt(column.name, "reading", facts={"evidence": evidence})
-        return ColumnUnderstanding(column.name, "number", likely, evidence, doubt, reading)
+    dotted = column.tally["dotted", ""] == column.n == column.n_plain > _MANY_CLOCKS
+    named = _has_word(column.name, "|".join(lists()["clock_names"]))
+    if dotted and (named or column.tally["zero hour", ""]):
+        number = as_kind(column, "number")
+        return _refused(column, "dotted", options=_drop(column), number=number)
     if column.shapes["time"] < _MOSTLY * column.n:
         return None
     if len(parts := sorted(key for rule, key in column.first if rule == "clock")) > 1:
@@ -222,40 +206,19 @@ def _time(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
     return _with_exceptions(column, table, "number", ColumnReading("time"), {"time"}, evidence)
 
 
-def _clock_likelihood(column: ColumnFacts) -> float | None:
-    if not column.tally["dotted", ""] == column.n == column.n_plain > _MANY_CLOCKS:
-        return None
-    maybe, surely = (
-        len(column.keys("minute")) >= minutes and column.high - column.low >= hours
-        for minutes, hours in zip(_MINUTES, _HOURS, strict=True)
-    )
-    if not maybe:
-        return None
-    sure = surely or column.tally["zero hour", ""] or _CLOCK_NAME.search(column.name)
-    return _SURE_CLOCK if sure else 0.5
-
-
-def _debit_and_credit(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
-    """Return a column in which debit and credit (Soll and Haben) follow the numbers."""
-    units = column.keys("unit")
-    if not ({"DR", "CR"} <= {*units} or ("S" in units and column.tally["flag", "H"])):
-        return None
-    example = table.example(column, "unit", "S" if "S" in units else "DR")
-    return _refused(column, "debit_credit", example, _drop(column))
-
-
 def _foreign(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
     every = all_exceptions(column, FOREIGN_SHAPES)
     form = foreign_form(every.rows)
     one_unit = len(column.keys("unit")) == 1 and column.total("unit") == column.n
-    if form is None or one_unit or 2 * every.n < column.n:
+    credit = bool(column.tally["flag", "H"])  # 12,50 S beside 3,00 H is debit, and not south
+    if form is None or one_unit or credit or 2 * every.n < column.n:
         return None
     first = sorted(filter(form.fits, every.rows), key=every.first.__getitem__)[:_PRINTED]
     kept = as_kind(column, "category")
     few = len(column.texts) <= FEW  # as categories, nothing is lost
     return _refused(
         column, "foreign", Example("", table.place(every.first[first[0]])),
-        [kept] if few else _drop(column), "category", form.name,
+        [kept] if few else _drop(column), "category",
         what=form.name, way=form.way, kept=kept, examples=tuple(map(Example, first)),
     )  # fmt: skip
 
@@ -287,16 +250,15 @@ def _number(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
         return _either_decimal(column, table)
     units = column.keys("unit")
     if not lenient:
-        if len(units) > 1 or _n_bare(column) > 0 < len(units):
+        if len(units) > 1 or (units and (_n_bare(column) or column.shapes["flag"])):
             return _mixed_units(column, table)
         asked = None if units else _in_brackets(column, table)
         asked = asked or _zero_or_missing(column)
         if asked is not None:
             return asked
         if _is_odd_sign(decimal, column, table):
-            shape = "comma" if decimal == "," else "point"
             return _refused(
-                column, "other_sign", table.first(column.exceptions[shape]),
+                column, "other_sign", table.example(column, "sign", decimal),
                 kept=as_kind(column, "category"), number=as_kind(column, "number"),
             )  # fmt: skip
     unit = units[0] if units else ""
@@ -370,17 +332,16 @@ def _either_decimal(column: ColumnFacts, table: TableFacts) -> ColumnUnderstandi
 
 
 def _mixed_units(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
-    units = column.keys("unit")
-    rows = {unit: column.tally["unit", unit] for unit in units} | {"": _n_bare(column)}
-    often = [unit for unit, _ in Counter(rows).most_common(_PRINTED)]
-    named = [unit for unit in often if ("unit", unit) in column.first]
+    rows = Counter(
+        {unit: n for (rule, unit), n in column.tally.items() if rule in ("unit", "flag")}
+    )
+    rows[""] = _n_bare(column)
+    named = [unit for unit, n in rows.most_common(_PRINTED) if n]
     number = as_kind(column, "number")
     # As it is, a fraction would be a hundredth of the percentage.
-    kind = "fractions" if units == ["%"] else "one_unit"
-    if len(units) > 1 or (kind == "one_unit" and _are_two_scales(column)):
-        kind = "units"
+    alike = len(rows) == 2 and rows[""] and not rows["%"] and not _are_two_scales(column)
     return _refused(
-        column, kind, options=[number] if kind == "one_unit" else _drop(column), number=number,
+        column, "units", options=[number] if alike else _drop(column), number=number,
         units=tuple(table.example(column, "unit", unit) for unit in named),
     )  # fmt: skip
 
@@ -484,9 +445,8 @@ def _without_value(odd: Exceptions, reading: ColumnReading, n: int) -> Exception
 def _two_meanings(reading: ColumnReading, odd: Exceptions) -> str:
     """Return a text in which the decimal separator of the others separates thousands."""
     other: Decimal = "," if reading.decimal == "." else "."
-    texts = [text for text in odd.rows if text.count(reading.decimal) > 1]
-    fits = written(texts_column(texts), other) if texts else np.zeros(0, np.bool_)
-    return next((text for text, one in zip(texts, fits, strict=True) if one), "")
+    texts = (text for text in odd.rows if text.count(reading.decimal) > 1)
+    return next((text for text in texts if match(text, other)), "")
 
 
 def _serial(odd: Exceptions, asked: Option) -> dict[str, Any]:
@@ -697,7 +657,12 @@ def with_infinities(
 
 def names_identifier(name: str) -> bool:
     """Return whether a column's name suggests an identifier."""
-    return _ID_NAME.search(name) is not None
+    names, owners, ends = ("|".join(lists()[f"id_{part}"]) for part in ("names", "owners", "ends"))
+    return _has_word(name, rf"{names}|(?:{owners})[^a-z]*(?:{ends})?")
+
+
+def _has_word(name: str, words: str) -> bool:
+    return re.search(rf"(?i)(^|[^a-z])(?:{words})($|[^a-z])", name) is not None
 
 
 def judged(

@@ -1,6 +1,8 @@
 """Facts about single texts, each text on its own: found once for all rows of a column."""
 
-from collections.abc import Iterable
+import re
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,32 +13,17 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, filled, texts_column
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import SERIAL, plain_texts, without_blanks
+from hushtable.data.texts.shapes import shapes_of
 from hushtable.data.texts.signs import ascii_signs
 
 #: Digits with a leading zero, or more of them than a number holds.
-_CODE = r"^[+-]?(?:0\d+|\d{16,})$"
+_CODE = re.compile(r"[+-]?(?:0\d+|\d{16,})")
 #: Text next to a number; not the e of its exponent.
-_BESIDE = r"[^\d.,+\-\s()eE']|[eE](?:[^\d+\-]|$)|\s[eE]"
+_BESIDE = re.compile(r"[^\d.,+\-\s()eE']|[eE](?:[^\d+\-]|$)|\s[eE]")
 FLAGS = frozenset(("H", "HH", "L", "LL", "N", "A"))
-#: Number of different texts from which on a batch is read as a whole.
-FIRST = 500
-#: Number of texts to remember.
-_MOST = 8 * FIRST
 #: If none of this many texts is a date or a time, the others of a batch are not checked:
 #: they are identifiers or notes.
 _ENOUGH = 500
-
-#: Facts of a text: its ``shape``, see `hushtable.data.texts.column_facts.ColumnFacts`, except for
-#: eight digits, which are ``compact`` dates if most rows are; the ``unit`` of a number with
-#: something ``beside`` it; whether it is ``lost`` if a person requests numbers. For other texts, in
-#: which ``orders`` it is a date, the ``first`` two numbers of a date with the year last, and the
-#: number of ``parts`` of a bare time such as 10:35.
-FACTS = np.dtype([
-    ("shape", "O"), ("unit", "O"), ("number", "?"), ("comma", "?"), ("beside", "?"),
-    ("compact", "?"), ("serial", "?"), ("lost", "?"),
-    ("orders", "?", (len(dates.ORDERS),)), ("first", "i8", (2,)), ("parts", "i1"),
-])  # fmt: skip
-Facts = NDArray[np.void]
 
 
 def taken(texts: pa.Array, places: NDArray[np.int64]) -> pa.Array:
@@ -97,154 +84,118 @@ def _in_few_bytes(places: pa.Array, texts: pa.Array) -> pa.Array:
     return pa.DictionaryArray.from_arrays(places, texts)
 
 
-class KnownTexts:
-    """Facts of up to a few thousand texts, remembered from batch to batch."""
+class _ShapeFacts(NamedTuple):
+    """Facts that all texts of a shape share."""
 
-    def __init__(self, *, as_number: bool) -> None:
-        self._as_number = as_number
-        self._places: dict[str, int] = {}
-        self._facts: Facts = np.empty(0, FACTS)
-
-    def of(self, texts: pa.Array, listed: list[str]) -> Facts:
-        """Return the facts (k,) of different texts of a batch; ``listed`` holds them as Python's.
-
-        Facts of up to `FIRST` texts have been learned before: see `learn`.
-        """
-        if len(listed) > FIRST:
-            return _understood(texts, whole=True, as_number=self._as_number)
-        return self._facts[[self._places[text] for text in listed]]
-
-    def new(self, listed: list[str]) -> list[int]:
-        """Return the positions of the texts that are not known; may forget all others."""
-        new = [i for i, text in enumerate(listed) if text not in self._places]
-        if len(self._places) + len(new) > _MOST:
-            self._places, self._facts, new = {}, self._facts[:0], list(range(len(listed)))
-        return new
-
-    def add(self, texts: pa.Array, facts: Facts) -> None:
-        """Remember the facts of texts that are new."""
-        self._facts = np.concatenate([self._facts, facts])
-        for text in texts.to_pylist():
-            self._places[text] = len(self._places)
+    kind: str = "other"
+    number: bool = False
+    #: Whether something is beside the number, and what.
+    beside: bool = False
+    unit: str = ""
+    #: Whether it has no value even if a person requests numbers.
+    lost: bool = True
+    #: Number of parts of a bare time such as 10:35.
+    parts: int = 0
 
 
-def learn(columns: Iterable[tuple[KnownTexts, pa.Array, list[str]]]) -> None:
-    """Learn the new texts among the different texts of several columns, up to `FIRST` of each.
+@lru_cache(maxsize=1 << 14)
+def _of_shape(shape: str) -> _ShapeFacts:
+    if "9" not in shape and "0" not in shape:
+        return _ShapeFacts("limit" if numbers.is_limit(shape) else "other")
+    point, comma = (numbers.match(shape, decimal) for decimal in numbers.DECIMALS)
+    if found := point or comma:
+        kind = "whole"
+        if point and comma and numbers.is_either(shape):
+            kind = "1,234" if "," in shape else "1.234"
+        elif not (point and comma):
+            kind = "point" if point else "comma"
+        unit = numbers.unit(found)
+        if _CODE.fullmatch(shape):
+            kind = "code"
+        elif unit in FLAGS:
+            kind = "flag"
+        return _ShapeFacts(kind, True, _BESIDE.search(shape) is not None, unit, lost=False)
+    kind = "code" if _CODE.fullmatch(shape) else "limit" if numbers.is_limit(shape) else "other"
+    parts = next((n for n, clock in dates.CLOCKS.items() if clock.fullmatch(shape)), 0)
+    return _ShapeFacts(kind, lost=not numbers.is_lenient(shape), parts=parts)
 
-    Several columns are handled together, because Arrow builds its patterns for each call, which
-    takes longer than hundreds of texts.
+
+@dataclass(frozen=True)
+class TextFacts:
+    """Facts about texts (k,).
+
+    ``kind`` is a key of `hushtable.data.texts.column_facts.ColumnFacts.shapes`, except for eight
+    digits, which are ``compact`` dates if most rows are.
     """
-    waiting: list[tuple[KnownTexts, pa.Array]] = []
 
-    def understand() -> None:
-        together = pa.concat_arrays([texts for _, texts in waiting])
-        facts, start = _understood(together, whole=False, as_number=True), 0
-        for known, texts in waiting:
-            known.add(texts, facts[start : start + len(texts)])
-            start += len(texts)
-        waiting.clear()
+    kind: NDArray[Any]
+    #: Numbers, and what is ``beside`` them, with its name.
+    number: NDArray[np.bool_]
+    beside: NDArray[np.bool_]
+    unit: NDArray[Any]
+    #: Texts without a value even if a person requests numbers.
+    lost: NDArray[np.bool_]
+    #: Number of parts of a bare time such as 10:35.
+    parts: NDArray[np.int64]
+    compact: NDArray[np.bool_]
+    serial: NDArray[np.bool_]
+    #: The orders (k, 3) in which a text is a date, and the first two numbers (k, 2) of a date with
+    #: the year last.
+    orders: NDArray[np.bool_]
+    first: NDArray[np.int64]
 
-    for known, texts, listed in columns:
-        new = known.new(listed) if len(listed) <= FIRST else []
-        if not new:
-            continue
-        if sum(len(some) for _, some in waiting) + len(new) > FIRST and waiting:
-            understand()
-        some = texts if len(new) == len(listed) else taken(texts, np.array(new))
-        waiting.append((known, some))
-    if waiting:
-        understand()
+    @classmethod
+    def of(cls, texts: pa.Array) -> "TextFacts":
+        """Return the facts about texts without null."""
+        said = ascii_signs(texts)
+        shapes, codes = shapes_of(said)
+        table = [_of_shape(shape) for shape in shapes]
+
+        def fact(name: str, dtype: type) -> NDArray[Any]:
+            return np.array([getattr(one, name) for one in table], dtype)[codes]
+
+        facts = cls(
+            kind=fact("kind", object),
+            number=fact("number", bool),
+            beside=fact("beside", bool),
+            unit=fact("unit", object),
+            lost=fact("lost", bool),
+            parts=fact("parts", int),
+            compact=numbers.mask(pc.match_substring_regex(said, dates.COMPACT)),
+            serial=numbers.mask(pc.match_substring_regex(said, SERIAL)),
+            orders=np.zeros((len(texts), len(dates.ORDERS)), np.bool_),
+            first=np.zeros((len(texts), 2), np.int64),
+        )
+        for i in np.flatnonzero([re.search(r"\d", unit) is not None for unit in facts.unit]):
+            # Such as m2, which is m9 in the shape.
+            decimal: numbers.Decimal = "," if facts.kind[i] == "comma" else "."
+            found = numbers.match(said[i].as_py(), decimal)
+            facts.unit[i] = numbers.unit(found) if found else ""
+        rest = np.flatnonzero(~facts.number)
+        truth = pc.is_in(
+            pc.utf8_lower(taken(said, rest)), value_set=texts_column(["true", "false"])
+        )
+        facts.kind[rest[numbers.mask(truth)]] = "truth"
+        with_digit = numbers.mask(pc.match_substring_regex(taken(said, rest), r"\d"))
+        for part in np.split(rest[with_digit], [_ENOUGH]):
+            if not len(part) or not facts._add_points(part, taken(said, part)):
+                break
+        return facts
+
+    def _add_points(self, places: NDArray[np.int64], texts: pa.Array) -> bool:
+        """Note dates and times among the texts at some places; return whether there are any."""
+        found = np.full(len(texts), "", object)
+        found[~np.isnan(dates.of_day(texts))] = "time"
+        orders = [~np.isnan(dates.seconds(texts, order)) for order in dates.ORDERS]
+        self.orders[places] = np.stack(orders, axis=1)
+        self.first[places] = np.stack(dates.day_or_month(texts), axis=1)
+        found[self.orders[places].any(axis=1)] = "date"
+        there = found != ""
+        self.kind[places[there]] = found[there]
+        return bool(there.any())
 
 
 def are_other(texts: pa.Array) -> bool:
     """Return whether some texts, from all parts of a batch, are neither numbers nor the like."""
-    places = np.arange(0, len(texts), max(1, len(texts) // FIRST))
-    facts = _understood(taken(texts, places), whole=True, as_number=False)
-    return bool((facts["shape"] == "other").all())
-
-
-def _understood(texts: pa.Array, *, whole: bool, as_number: bool) -> Facts:
-    """Return the facts (n,) of texts, without those that a ``whole`` batch does not need."""
-    facts = np.zeros(len(texts), FACTS)
-    said = ascii_signs(texts)
-    with_digit = numbers.mask(pc.match_substring_regex(said, r"\d"))
-    point, comma = (_written(said, decimal, with_digit) for decimal in numbers.DECIMALS)
-    either = numbers.either(said) & point & comma
-    with_comma = numbers.mask(pc.match_substring(said, ","))
-    shapes = np.full(len(texts), "other", object)
-    shapes[point & ~comma], shapes[comma & ~point] = "point", "comma"
-    shapes[point & comma] = "whole"
-    shapes[either & ~with_comma], shapes[either & with_comma] = "1.234", "1,234"
-    facts["number"], facts["comma"] = point | comma, shapes == "comma"
-    facts["beside"] = numbers.mask(pc.match_substring_regex(said, _BESIDE))
-    facts["unit"] = _units(said, facts)
-    shapes[[unit in FLAGS for unit in facts["unit"]]] = "flag"
-    shapes[numbers.mask(pc.match_substring_regex(said, _CODE))] = "code"
-    facts["compact"] = numbers.mask(pc.match_substring_regex(said, dates.COMPACT))
-    facts["serial"] = numbers.mask(pc.match_substring_regex(said, SERIAL))
-    rest = np.flatnonzero(~facts["number"])
-    if len(rest):
-        others = taken(said, rest)
-        shapes[rest[numbers.limits(others)]] = "limit"
-        truth = pc.is_in(pc.utf8_lower(others), value_set=texts_column(["true", "false"]))
-        shapes[rest[numbers.mask(truth)]] = "truth"
-        some = rest[with_digit[rest]]
-        for part in np.split(some, [_ENOUGH]):
-            if not len(part) or not _add_points(facts, shapes, part, taken(said, part)):
-                break
-        facts["parts"][rest] = _parts(others, shapes[rest] == "time")
-        # Most columns without a number hold no numbers at all, so no one needs to know what they
-        # would lose.
-        asked = as_number or not whole or len(rest) < len(texts)
-        facts["lost"][rest] = True
-        if asked and len(some):
-            values = numbers.values(taken(said, some), ".", lenient=True)
-            facts["lost"][some] = np.isnan(values)
-    facts["shape"] = shapes
-    return facts
-
-
-def _add_points(
-    facts: Facts, shapes: NDArray[Any], places: NDArray[np.int64], texts: pa.Array
-) -> bool:
-    """Note dates and times among the texts at some places; return whether there are any."""
-    found = np.full(len(texts), "", object)
-    found[~np.isnan(dates.of_day(texts))] = "time"
-    orders = np.stack([~np.isnan(dates.seconds(texts, order)) for order in dates.ORDERS], axis=1)
-    found[orders.any(axis=1)] = "date"
-    facts["orders"][places] = orders
-    facts["first"][places] = np.stack(dates.day_or_month(texts), axis=1)
-    there = found != ""
-    shapes[places[there]] = found[there]
-    return bool(there.any())
-
-
-def _parts(texts: pa.Array, a_time: NDArray[np.bool_]) -> NDArray[np.int8]:
-    found = np.zeros(len(texts), np.int8)
-    for n, pattern in dates.CLOCKS.items() if a_time.any() else ():
-        found[numbers.mask(pc.match_substring_regex(texts, pattern)) & a_time] = n
-    return found
-
-
-def _written(
-    said: pa.Array, decimal: numbers.Decimal, with_digit: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Return which texts (n,) are numbers with this decimal separator; each needs a digit.
-
-    Arrow builds a pattern for each call, and the pattern of numbers is large.
-    """
-    found = np.zeros(len(said), np.bool_)
-    some = np.flatnonzero(with_digit)
-    if len(some):
-        found[some] = numbers.written(taken(said, some), decimal)
-    return found
-
-
-def _units(said: pa.Array, facts: Facts) -> NDArray[Any]:
-    units = np.full(len(said), "", object)
-    beside = facts["beside"] & facts["number"]
-    for decimal in numbers.DECIMALS:
-        mine = np.flatnonzero(beside & (facts["comma"] == (decimal == ",")))
-        if len(mine):
-            units[mine] = numbers.units(taken(said, mine), decimal)
-    return units
+    places = np.arange(0, len(texts), max(1, len(texts) // _ENOUGH))
+    return bool((TextFacts.of(taken(texts, places)).kind == "other").all())

@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from typing import Any, Literal, TypeAlias
+from unicodedata import category
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +26,10 @@ _CURRENCIES = tuple(
 #: Units that may come before a number; those made of letters are followed by a blank.
 _FIRST_UNITS = "[%‰]|(?:kg|mg|µg|km|cm|mm|ml|cl|°C|°F) "
 #: A whole number and a letter without a blank: "3A" is a ward, "3 A" and "3.2A" are currents.
-_LETTERED = r"^[+-]?\d+[A-Za-z]$"
-#: A time of day, or a date, that would otherwise be a number with a unit.
-_CLOCK = r"^\d{1,2} ?[hH] ?[0-5]\d$|^\d{1,2}(?:[.:][0-5]\d)? ?[Uu]hr$|^\d{2,4} ?[年년]"
+#: And a time of day, or a date, that would otherwise be a number with a unit.
+_NO_NUMBER = (
+    r"^[+-]?\d+[A-Za-z]$|^\d{1,2} ?[hH] ?\d\d$|^\d{1,2}(?:[.:]\d\d)? ?[Uu]hr$|^\d{2,4} ?[年년]"
+)
 #: Flags that laboratories put after a number, which remains a number. A single minus is a sign.
 _FLAG = r" *(?:HH?|LL?|N|A|\*{1,3}|\+{1,3}|-{2,3}|!)"
 
@@ -43,15 +45,18 @@ def _body(decimal: Decimal) -> str:
 
 #: Three capitals before a number: a currency, or else a code such as NHS 123.
 _CODED = r"^[-+( ]*(?P<code>[A-Z]{3}) ?[-+]?[\d.,]"
-_CURRENCY = "|".join(map(re.escape, sorted(_CURRENCIES, key=len, reverse=True))) + r"|\p{Sc}"
 #: Letters and symbols of all scripts, except blanks, digits, points and characters of numbers.
-_UNIT = r"[A-Za-z%\x{a1}-\x{10ffff}][A-Za-z0-9%/^*.\-\x{a1}-\x{10ffff}]{0,14}"
+_UNIT = "[A-Za-z%\u00a1-\U0010ffff][A-Za-z0-9%/^*.\\-\u00a1-\U0010ffff]{0,14}"
 
 
 @cache
 def _pattern(decimal: Decimal) -> str:
-    before = rf"[A-Z]{{3}}|{_CURRENCY}|{_FIRST_UNITS}"
-    after = rf"{_CURRENCY}|{_UNIT}"
+    """Return the pattern of a number for Arrow and for Python, which knows no class of symbols."""
+    symbols = "".join(sign for sign in map(chr, range(0x20000)) if category(sign) == "Sc")
+    named = "|".join(map(re.escape, sorted(_CURRENCIES, key=len, reverse=True)))
+    currency = rf"{named}|[{symbols}]"
+    before = rf"[A-Z]{{3}}|{currency}|{_FIRST_UNITS}"
+    after = rf"{currency}|{_UNIT}"
     return (
         rf"^(?P<open>\()? *(?P<sign>[-+])? *(?P<before>{before})? *(?P<inner>[-+])? *"
         rf"(?P<body>{_body(decimal)}) *(?P<after>{after})? *(?P<close>\))?(?P<trailing>-)?$"
@@ -60,8 +65,9 @@ def _pattern(decimal: Decimal) -> str:
 
 #: One group of three digits after one separator: 1,234 is above one thousand, or slightly above
 #: one.
-_EITHER = r"^\D*[1-9]\d{0,2}[.,]\d{3}\D*$"
-_LIMIT = r"^[<>≤≥]=?\s*[-+]?(?P<number>.+)$"
+EITHER = r"^\D*[1-9]\d{0,2}[.,]\d{3}\D*$"
+_COMPARED = r"^[<>≤≥]=?\s*"
+_LIMIT = rf"{_COMPARED}.+$"
 
 
 def plain(texts: pa.Array) -> NDArray[np.float64] | None:
@@ -79,12 +85,6 @@ def _array(numbers: Any) -> NDArray[np.float64]:
     return np.asarray(np.from_dlpack(numbers), np.float64)
 
 
-def written(texts: pa.Array, decimal: Decimal) -> NDArray[np.bool_]:
-    """Return which texts (n,) are numbers with this decimal separator; none may be null."""
-    fits = mask(pc.match_substring_regex(texts, _pattern(decimal)))
-    return fits & ~mask(pc.match_substring_regex(texts, f"{_LETTERED}|{_CLOCK}")) & ~_coded(texts)
-
-
 def _coded(texts: pa.Array) -> NDArray[np.bool_]:
     """Return which texts (n,) begin with three capitals that are not a currency code."""
     coded = mask(pc.match_substring_regex(texts, _CODED))
@@ -94,26 +94,49 @@ def _coded(texts: pa.Array) -> NDArray[np.bool_]:
     return coded
 
 
-def either(texts: pa.Array) -> NDArray[np.bool_]:
-    """Return which texts are a different number with the other decimal separator (1,234)."""
-    return mask(pc.match_substring_regex(texts, _EITHER))
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)
 
 
-def limits(texts: pa.Array) -> NDArray[np.bool_]:
-    """Return which texts are limits, such as <0.5."""
-    return mask(pc.match_substring_regex(texts, _LIMIT))
+def match(text: str, decimal: Decimal) -> re.Match[str] | None:
+    """Return the parts of a text that is a number with this decimal separator, or None."""
+    return None if _compiled(_NO_NUMBER).match(text) else _match(text, decimal)
+
+
+def _match(text: str, decimal: Decimal) -> re.Match[str] | None:
+    coded = _compiled(_CODED).match(text)
+    if coded and coded["code"] not in words().currencies:
+        return None
+    return _compiled(_pattern(decimal)).match(text)
+
+
+def is_lenient(text: str) -> bool:
+    """Return whether a text has a value if a person requests numbers: see `values`."""
+    text = _compiled(_COMPARED).sub("", text)
+    text = _compiled(rf"^([-+]?{_body('.')}){_FLAG}$").sub(r"\1", text)
+    return bool(_match(text, ".") or ("." not in text and _match(text, ",")))
+
+
+def is_either(text: str) -> bool:
+    """Return whether a text is a different number with the other decimal separator (1,234)."""
+    return _compiled(EITHER).match(text) is not None
+
+
+def is_limit(text: str) -> bool:
+    """Return whether a text is a limit, such as <0.5."""
+    return _compiled(_LIMIT).match(text) is not None
+
+
+def unit(parts: re.Match[str]) -> str:
+    """Return the currency or unit next to a number; empty if there is none."""
+    return ((parts["before"] or "") + (parts["after"] or "")).strip()
 
 
 def mask(found: Any) -> NDArray[np.bool_]:
     """Return Arrow booleans as NumPy booleans; null is false."""
     bits = np.from_dlpack(pc.coalesce(found, scalar(False)).cast(pa.uint8()))
     return np.asarray(bits == 1, np.bool_)
-
-
-def units(texts: pa.Array, decimal: Decimal) -> list[str]:
-    """Return the currency or unit next to each number; empty where there is none."""
-    parts = pc.extract_regex(texts, _pattern(decimal))
-    return [(unit or "").strip() for unit in _beside(parts).to_pylist()]
 
 
 def _beside(parts: Any) -> Any:
@@ -139,11 +162,11 @@ def values(
         if found is not None:
             return found
     if lenient:
-        texts = pc.replace_substring_regex(texts, r"^[<>≤≥]=?\s*", "")
+        texts = pc.replace_substring_regex(texts, _COMPARED, "")
         flag = rf"^([-+]?{_body(decimal)}){_FLAG}$"
         texts = pc.replace_substring_regex(texts, flag, r"\1")
     else:
-        lettered = pc.match_substring_regex(texts, f"{_LETTERED}|{_CLOCK}")
+        lettered = pc.match_substring_regex(texts, _NO_NUMBER)
         texts = pc.if_else(lettered, null(texts.type), texts)
     if (coded := _coded(texts)).any():
         texts = pc.if_else(as_column(coded), null(texts.type), texts)

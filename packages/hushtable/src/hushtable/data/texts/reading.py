@@ -152,7 +152,7 @@ class ColumnReading:
 
     Numbers have a ``decimal`` separator, and may all have one ``unit``. Dates have an order of day,
     month and year; names of months have a ``language``, and years of two digits a ``pivot``, from
-    which on they belong to the last century. Times of day may be ``dotted``: 9.05. With
+    which on they belong to the last century. With
     ``lenient``, text that is not a number counts as missing, because a person requested this. For a
     "label", or an "answer" (yes or no), any spelling counts as the category of the schema with the
     same key or meaning.
@@ -165,7 +165,6 @@ class ColumnReading:
     lenient: bool = False
     language: str = ""
     pivot: int = PIVOT
-    dotted: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS or self.decimal not in numbers.DECIMALS:
@@ -218,7 +217,7 @@ class ColumnReading:
     def to_dict(self) -> dict[str, Any]:
         """Return the reading as JSON carries it, without entries that have no effect."""
         content = asdict(self)
-        usual = {name: getattr(ColumnReading, name) for name in ("language", "pivot", "dotted")}
+        usual = {name: getattr(ColumnReading, name) for name in ("language", "pivot")}
         return {name: value for name, value in content.items() if usual.get(name, ...) != value}
 
     def values(self, texts: pa.Array) -> NDArray[np.float64]:
@@ -229,7 +228,7 @@ class ColumnReading:
             found = seconds(texts, self.dates, self.language, self.pivot)
             return _with_serials(found, texts) if self.lenient else found
         if self.kind == "time":
-            return of_day(texts, dotted=self.dotted)
+            return of_day(texts)
         small = pc.utf8_lower(fold_texts(texts))
         either = pc.is_in(small, value_set=texts_column([_TRUE, _FALSE]))
         known = pc.if_else(either, small, null(pa.string()))
@@ -450,13 +449,16 @@ class Reading:
         said = dict(entries(content, "how rows are read", {}, optional))
         entries(said.get("layout", {}), "the layout of files", {}, KEPT)
         kinds = {"kind": str, "decimal": str, "dates": str, "unit": str, "lenient": bool}
-        more = {"language": str, "pivot": int, "dotted": bool}
+        more = {"language": str, "pivot": int}
         columns = {}
         for name, one in said.pop("columns", {}).items():
-            if isinstance(one, dict) and (one.get("kind") == "angle" or "powers" in one):
+            if isinstance(one, dict) and (
+                one.get("kind") == "angle" or {"powers", "dotted"} & one.keys()
+            ):
                 raise PlanError(
-                    f"column {name!r} was read as angles, or with words such as Mio., which is no "
-                    "longer done: convert it to numbers, and fit again"
+                    f"column {name!r} was read as angles, as times such as 9.05, or with words "
+                    "such as Mio., which is no longer done: convert it to numbers or to times "
+                    "such as 9:05, and fit again"
                 )
             columns[name] = ColumnReading(**entries(one, f"column {name!r}", kinds, more))
         said |= {name: tuple(said.get(name, ())) for name in ("missing", "drop")}

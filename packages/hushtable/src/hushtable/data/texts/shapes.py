@@ -62,13 +62,8 @@ def by_shape(
     if not len(places):
         return
     texts = pc.utf8_lower(texts if len(places) == len(texts) else texts.take(as_column(places)))
-    _, ends, letters = texts.buffers()
-    ends = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    data = np.frombuffer(letters, np.uint8)
-    nines = np.where((data >= _ZERO) & (data <= _NINE), np.uint8(_NINE), data)
-    masked = pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(nines))
-    coded = masked.dictionary_encode()
-    shapes, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
+    ends, data = _bytes(texts)
+    shapes, codes = _encoded(ends, np.where(_is_digit(data), np.uint8(_NINE), data))
     order = np.argsort(codes, kind="stable")
     limits = np.searchsorted(codes[order], np.arange(len(shapes) + 1))
     for k, shape in enumerate(shapes):
@@ -76,3 +71,34 @@ def by_shape(
         if one is not None:
             mine = order[limits[k] : limits[k + 1]]
             yield one, places[mine], Shaped(shape, data, ends[mine].astype(np.int64))
+
+
+def shapes_of(texts: Any) -> tuple[list[str], NDArray[np.int32]]:
+    """Return the different shapes (k,) of texts (n,), and the number (n,) of each text's shape.
+
+    Here, letters keep their case, and a zero that begins a number stays a zero.
+    """
+    ends, data = _bytes(texts)
+    digit = _is_digit(data)
+    after_digit = np.append(False, digit[:-1])
+    after_digit[ends[ends < len(data)]] = False
+    zero = (data == _ZERO) & ~after_digit
+    return _encoded(ends, np.where(digit & ~zero, np.uint8(_NINE), data))
+
+
+def _bytes(texts: Any) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    _, ends, letters = texts.buffers()
+    ends = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    return ends, np.frombuffer(letters or b"", np.uint8)
+
+
+def _is_digit(data: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    return (data >= _ZERO) & (data <= _NINE)
+
+
+def _encoded(
+    ends: NDArray[np.int32], masked: NDArray[np.uint8]
+) -> tuple[list[str], NDArray[np.int32]]:
+    buffers = pa.py_buffer(ends), pa.py_buffer(masked)
+    coded = pa.StringArray.from_buffers(len(ends) - 1, *buffers).dictionary_encode()
+    return coded.dictionary.to_pylist(), np.asarray(np.from_dlpack(coded.indices), np.int32)

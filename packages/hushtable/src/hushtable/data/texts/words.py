@@ -1,9 +1,10 @@
-"""Words of dates, clocks and money in the languages of the Unicode CLDR.
+"""Words of many languages: of dates, clocks and money by the Unicode CLDR, and lists of our own.
 
 ``tools/cldr_words.py`` writes the JSON file in this folder.
 """
 
 import json
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -65,3 +66,11 @@ def words() -> Words:
     """Return the words, read once."""
     file = files("hushtable.data.texts") / "cldr_words.json"
     return Words.from_dict(json.loads(file.read_text(encoding="utf-8")))
+
+
+@cache
+def lists() -> Mapping[str, tuple[str, ...]]:
+    """Return the lists of the other file, read once."""
+    file = files("hushtable.data.texts") / "words.toml"
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    return {name: tuple(words.split()) for name, words in content.items()}
