@@ -385,7 +385,7 @@ def _policy(content: bytes) -> None:
     policy = load_policy(_file(content, "a.policy.toml"))
     round_ = seeds.round_()
     known = {"coordinator": {}, "site": {card.name: card for card in round_.sites}}
-    strangers = policy.strangers(round_, round_.sites[0], known)
+    strangers = policy.strangers(round_, round_.sites[0], known.__getitem__)
     policy.check_strangers(round_, strangers)
     policy.check(round_, round_.plan, attended=False)
 

@@ -307,12 +307,17 @@ class History:
                 said = json.loads(arrays["said"].tobytes())
                 found = cls(entity=said["entity"], time=said["time"], values=said["values"])
                 # Version 0 of the rules for labels did not fold names.
-                names = said["names"] if said.get("labels") else map(fold, said["names"])
+                names = said["names"] if said.get("labels") else [*map(fold, said["names"])]
                 found._numbers = {name: number for number, name in enumerate(names)}
                 if len(arrays) > 1:
-                    found._state = _State.of(arrays, len(found._numbers))
+                    found._state = _State.of(arrays, len(names))
         except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise FileError(f"the history of earlier readings is damaged: {error}") from None
+        if len(found._numbers) < len(names):
+            raise FileError(
+                "the history of earlier readings keeps names apart that are one name now, such as "
+                "'a' and 'a ': make it again from its rows"
+            )
         return found
 
     def _values(self, table: pa.Table, reader: Reader) -> tuple[str, ...]:

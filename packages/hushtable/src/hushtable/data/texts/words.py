@@ -1,10 +1,12 @@
 """Words of many languages: of dates, clocks and money by the Unicode CLDR, and lists of our own.
 
-``tools/cldr_words.py`` writes the JSON file in this folder.
+``tools/cldr_words.py`` writes ``cldr_words.json``. In ``words.json``, words are in small letters:
+answers in one column, whose letters count only if a full word also occurs or as a pair of one
+language; words within a date that have no meaning; and names of columns of identifiers, with what a
+number or nothing may follow, of times of day, and of labels that state which rows are outliers.
 """
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -71,6 +73,6 @@ def words() -> Words:
 @cache
 def lists() -> Mapping[str, tuple[str, ...]]:
     """Return the lists of the other file, read once."""
-    file = files("hushtable.data.texts") / "words.toml"
-    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    file = files("hushtable.data.texts") / "words.json"
+    content = json.loads(file.read_text(encoding="utf-8"))
     return {name: tuple(words.split()) for name, words in content.items()}
