@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, Schema
 from hushtable.errors import DataError, UsageError
-from hushtable.scores.rules import HEADER, Rules, add_known, rules_beside, rules_path
+from hushtable.scores.rules import HEADER, Rules, add_known, rules_beside, rules_path, write_rule
 from hushtable.scores.typical import UsualValues
 
 DAY = 86_400.0
@@ -569,6 +569,64 @@ def test_any_text_survives(tmp_path_factory, text, name):
     batch = rows(z=[5.0, 5.0]).append_column(name, pa.array([text, f"{text}!"]))
     assert Rules.read(path, SCHEMA, USUAL).known(batch).tolist() == [True, False]
     assert tomllib.loads(path.read_bytes().decode())["known"] == [{name: text}]
+
+
+# --- changing rules -------------------------------------------------------------------------------
+
+OURS = """# Ours.
+[[column]] # the gauge
+name = "z"
+impossible = [0]
+
+# These are known.
+[[known]]
+order = 17
+
+  [[column]]
+  name = "ward"
+  impossible = ["x", "[[known]]"]
+"""
+
+
+def change(path, kind, rule, number):
+    return write_rule(path, kind, rule, number, SCHEMA, USUAL)
+
+
+def test_a_rule_is_changed_and_removed_and_all_other_lines_stay(tmp_path):
+    path = written(tmp_path, OURS)
+    change(path, "column", {"name": "z", "impossible_below": 0.5}, 0)
+    changed = OURS.replace(
+        '[[column]] # the gauge\nname = "z"\nimpossible = [0]\n',
+        '[[column]]\n"name" = "z"\n"impossible_below" = 0.5\n',
+    )
+    assert path.read_text() == changed
+    change(path, "known", None, 0)
+    assert path.read_text() == changed.replace("[[known]]\norder = 17\n", "")
+    rules = change(path, "column", None, 1)
+    assert rules.impossible(rows(z=[0.0, 5.0])).tolist() == [0, -1]
+    assert path.read_text().endswith("# These are known.\n\n")
+    rules = change(path, "column", None, 0)
+    assert rules.impossible(rows(z=[0.0, 5.0])).tolist() == [-1, -1]
+    assert path.read_text() == "# Ours.\n\n# These are known.\n\n"
+
+
+@pytest.mark.parametrize("content", [
+    "column = [{name = 'z', impossible = [0]}]\n",
+    "[['column']]\nname = 'z'\nimpossible = [0]\n",
+    "[[known]]\na = '''\n[[column]]\n'''\n[[column]]\nname = 'z'\nimpossible = [0]\n",
+])  # fmt: skip
+def test_a_rule_that_is_not_found_in_its_lines_changes_nothing(tmp_path, content):
+    path = written(tmp_path, content)
+    with pytest.raises(UsageError):
+        change(path, "column", None, 0)
+    assert path.read_text() == content
+
+
+def test_a_rule_that_does_not_fit_changes_nothing(tmp_path):
+    path = written(tmp_path, OURS)
+    with pytest.raises(UsageError, match="needs a finite number"):
+        change(path, "column", {"name": "z", "impossible": ["low"]}, 0)
+    assert path.read_text() == OURS
 
 
 # --- the file beside a model ----------------------------------------------------------------------

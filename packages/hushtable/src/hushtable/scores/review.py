@@ -1,11 +1,11 @@
 """A review: a person judges the rows with the lowest scores, and each verdict changes the rest."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,7 @@ from hushtable.scores.finding import (
 )
 from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reasons, RowPhrases
-from hushtable.scores.rules import add_known
+from hushtable.scores.rules import write_rule
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import SCORED, Usual
 from hushtable.scores.verdict_log import ANSWERS, SKIP, UNDO, Answer, VerdictLog
@@ -550,13 +550,23 @@ class Review:
         """Stop listing a row; return the rule, which is written to the file."""
         if not self.id_:
             raise UsageError("a known row needs --id NAME, the column that names rows")
+        rule = {self.id_: row.kept[self.id_]}
+        self.write_rule("known", rule, None)
+        return rule
+
+    def write_rule(self, kind: str, rule: Mapping[str, Any] | None, number: int | None) -> None:
+        """Add, change or remove a rule of the file, as `hushtable.scores.rules.write_rule` does.
+
+        All rows are scored again.
+        """
         if self.rules is None:
             raise UsageError("rules are kept next to a model on this machine: copy it")
-        schema, text = self.scorer.plan.schema, row.kept[self.id_]
         usual = None if self._usual is None else self._usual.values
-        self.scorer = self.scorer.by_rules(add_known(self.rules, self.id_, text, schema, usual))
+        schema = self.scorer.plan.schema
+        self.scorer = self.scorer.by_rules(
+            write_rule(self.rules, kind, rule, number, schema, usual)
+        )
         self.rescan()
-        return {self.id_: text}
 
     def last(self) -> dict[int, Answer]:
         """Return the last answer to each row."""

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -256,26 +256,87 @@ def add_known(
     schema: Schema,
     usual: Sequence[UsualValues | None] | None = None,
 ) -> Rules:
-    """Add a row, known by a text of a column, to the end of a file; return all rules of the file.
+    """Add a row, known by a text of a column, to a file, as by `write_rule`."""
+    return write_rule(path, "known", {column: text}, None, schema, usual)
+
+
+def write_rule(
+    path: str | os.PathLike[str],
+    kind: str,
+    rule: Mapping[str, Any] | None,
+    number: int | None,
+    schema: Schema,
+    usual: Sequence[UsualValues | None] | None = None,
+) -> Rules:
+    """Add a rule to the end of a file, or change or remove one; return all rules of the file.
 
     The file is created if necessary, and either replaced as a whole or left unchanged: also if it
-    contains the row, or cannot be read as by `Rules.read`.
+    contains the known row, or could not be read as by `Rules.read`. All other lines stay, including
+    comments.
+
+    Parameters
+    ----------
+    path : path
+        The file of rules.
+    kind : str
+        ``"column"`` or ``"known"``.
+    rule : mapping or None
+        Entries of the rule: texts, numbers, or lists of them. None removes the rule.
+    number : int or None
+        Which rule of this kind to change or remove, from 0; None adds one.
+    schema, usual
+        As for `Rules.read`.
+
+    Raises
+    ------
+    UsageError
+        If the rules would not fit the table, or the file is laid out so that the rule cannot be
+        found in its lines.
     """
-    if not (is_text(column) and is_text(text)):
-        raise UsageError(f"{column!r} = {text!r}: a file of rules cannot contain this text")
+    if not all(map(is_text, _texts_in(rule or {}))):
+        raise UsageError(f"{rule!r}: a file of rules cannot contain this text")
     target = Path(os.path.realpath(path))  # a link stays a link
     before = (target.read_bytes() if target.exists() else b"") or HEADER.encode()
-    entry = f"{in_toml(column)} = {in_toml(text)}"
     content = _parsed(before, str(path))
-    rules = Rules.from_dict(content, schema, usual, str(path))
-    known = [*content.get("known", ()), {column: text}]
-    after = Rules.from_dict(content | {"known": known}, schema, usual, str(path))
-    if after._known != rules._known:
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
-        with replacing(target) as file:
-            file.write(before.removesuffix(b"\n") + f"\n\n[[known]]\n{entry}\n".encode())
-        os.chmod(target, mode)
-    return after
+    rules = list(content.get(kind, ()))
+    lines = "".join(f"{in_toml(key)} = {in_toml(value)}\n" for key, value in (rule or {}).items())
+    text = f"[[{kind}]]\n{lines}".encode() if rule else b""
+    if number is None:
+        rules.append(rule)
+        after = before.removesuffix(b"\n") + b"\n\n" + text
+    else:
+        rules[number : number + 1] = [rule] if rule else []
+        after = _replaced(before, kind, number, text)
+    wanted = {name: blocks for name, blocks in (content | {kind: rules}).items() if blocks}
+    found = Rules.from_dict(wanted, schema, usual, str(path))
+    if number is None and Rules.from_dict(content, schema, usual)._known == found._known != set():
+        return found
+    if _parsed(after, str(path)) != wanted:
+        raise UsageError(f"{path}: the rule cannot be found in its lines: change the file itself")
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
+    with replacing(target) as file:
+        file.write(after)
+    os.chmod(target, mode)
+    return found
+
+
+def _texts_in(rule: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in rule.items():
+        yield key
+        yield from (str(one) for one in (value if isinstance(value, list) else [value]))
+
+
+def _replaced(content: bytes, kind: str, number: int, text: bytes) -> bytes:
+    """Return a file in which a rule has another text; comments behind it stay."""
+    parts = re.split(rb"(?m)^(?=[ \t]*\[\[)", content)
+    header = re.compile(rb"[ \t]*\[\[[ \t]*" + kind.encode() + rb"[ \t]*\]\]")
+    places = [k for k, part in enumerate(parts) if header.match(part)]
+    if number < len(places):
+        part = parts[places[number]]
+        behind = re.search(rb"(?:^[ \t]*(?:#.*)?\r?\n)*\Z", part, re.MULTILINE)
+        assert behind is not None  # it matches the empty text at the end
+        parts[places[number]] = text + part[behind.start() :]
+    return b"".join(parts)
 
 
 def _parsed(text: bytes, source: str) -> dict[str, Any]:
