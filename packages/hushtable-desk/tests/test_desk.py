@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -209,6 +210,25 @@ def test_orders(client, at, order):
         assert keys == sorted(keys)
 
 
+@pytest.mark.parametrize("column", ["pulse", "ward", "id"])
+def test_any_column_orders_the_list_and_is_shown(client, folder, column):
+    rows = patients()
+    rows.loc[rows.index[:3], "pulse"] = np.nan
+    rows.to_csv(folder / "patients.csv", index=False)
+    at = client.fit("patients.csv")
+    listing = client.desk.table(at[3:]).judging.listing
+    for direction in ("up", "down"):
+        lines = listing.chosen(Query(order=f"{direction}:{column}"))
+        assert sorted(line.number for line in lines) == sorted(line.number for line in listing.lines)
+        values = rows[column].to_numpy()[[line.number for line in lines]]
+        present = [value for value in values.tolist() if value == value]
+        assert present == sorted(present, reverse=direction == "down")
+        assert all(value != value for value in values[len(present) :].tolist())
+        page = client.get(f"{at}/rows", params={"order": f"{direction}:{column}"}).text
+        assert page.count(f'<span class="kept">{column} ') == len(lines)
+        assert f'<option value="{direction}:{column}" selected>' in page
+
+
 def test_a_row_is_found_by_its_name(client, at):
     rows = client.write(f"{at}/find", text="p003").json()["rows"]
     assert rows == [{"number": 3, "name": "P003"}]
@@ -329,6 +349,35 @@ def test_a_known_row_is_a_rule(client, at, folder):
     assert "P000" not in listed
     assert "P002" in listed[:6]
     assert '"id" = "P000"' in (folder / "patients.rules.toml").read_text()
+
+
+def test_rules_are_read_changed_and_removed(client, at, folder):
+    path = folder / "patients.rules.toml"
+    address = f"{at}/rules"
+    rule = {"=name": "pulse", "=impossible_below": "20,5", "=impossible": "0\n 999 \n"}
+    assert client.write(address, kind="column", number="", **rule).json() == {"go": address}
+    client.write(f"{at}/rows/0/known")
+    found = tomllib.loads(path.read_text())
+    pulse = {"name": "pulse", "impossible_below": 20.5, "impossible": [0, 999]}
+    assert found == {"column": [pulse], "known": [{"id": "P000"}]}
+    page = client.get(address).text
+    for value in ('value="20.5"', ">0\n999<", 'value="P000"'):
+        assert value in page
+    refused = client.write(address, kind="column", number="0", **rule | {"=impossible": "low"})
+    assert "needs a finite number" in refused.json()["error"]
+    assert tomllib.loads(path.read_text()) == found
+    client.write(address, kind="column", number="0", **{"=name": "pulse", "=impossible_above": "99"})
+    client.write(address, kind="known", number="0", **{"=id": "P002"})
+    found = tomllib.loads(path.read_text())
+    assert found["column"] == [{"name": "pulse", "impossible_above": 99.0}]
+    assert found["known"] == [{"id": "P002"}]
+    names = [line.name for line in client.desk.table(at[3:]).judging.listing.lines]
+    assert "P000" in names
+    assert "P002" not in names
+    for kind in ("column", "known"):
+        client.write(address, kind=kind, number="0")
+    assert tomllib.loads(path.read_text()) == {}
+    assert "No row is known" in client.get(address).text
 
 
 def test_the_next_row_is_the_next_of_those_chosen(client, at):

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hushtable.errors import HushTableError
 from hushtable.language import N_, speaking
 from hushtable.words.options import with_buttons
-from hushtable_desk import learning, models, pages, rounds, watching
+from hushtable_desk import learning, models, pages, rounds, rules, watching
 from hushtable_desk.desk import Desk
 from hushtable_desk.language import _, preferred
 from hushtable_desk.security import Access, Guard
@@ -49,6 +49,7 @@ def build_app(desk: Desk, access: Access) -> Starlette:
         routes=[
             *pages.routes(),
             *learning.routes(),
+            *rules.routes(),
             *rounds.routes(),
             *models.routes(),
             *watching.routes(),

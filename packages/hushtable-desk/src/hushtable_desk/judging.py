@@ -2,10 +2,11 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -22,7 +23,7 @@ from hushtable.plans.plan import Plan
 from hushtable.scores.finding import Finding
 from hushtable.scores.reasons import Reason
 from hushtable.scores.review import MOST, Review
-from hushtable.scores.rules import rules_path
+from hushtable.scores.rules import parsed_rules, rules_path
 from hushtable.scores.verdict_log import Answer, VerdictLog, plan_of_log
 from hushtable_desk.folder import LOG, Folder
 from hushtable_desk.language import _
@@ -263,20 +264,29 @@ class JudgedRows:
             gone = [self.review.undo(who) for _k in range(n)]
             return [one for one in gone if one is not None]
 
-    def add_known(self, number: int) -> dict[str, str]:
+    def add_known(self, number: int) -> None:
         """Write the rule that a row is known, and score all rows with it."""
+        if not self.review.id_:
+            raise UsageError(
+                _("rows have no identifier: choose a column for “%(setting)s” on the "
+                          "page of the table, and score again",
+                          setting=_("Rows are named by"))
+            )  # fmt: skip
+        name = self.review.kept(number)[self.review.id_]
+        self.write_rule("known", {self.review.id_: name}, None)
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The content of the file of rules next to the model."""
+        path = self.review.rules
+        return parsed_rules(path) if path and path.exists() else {}
+
+    def write_rule(self, kind: str, rule: Mapping[str, Any] | None, number: int | None) -> None:
+        """Add, change or remove a rule, and score all rows with the rules."""
         with self.lock:
             self._check_unchanged()
-            row = self.review.of_row(number)
-            if not self.review.id_:
-                raise UsageError(
-                    _("rows have no identifier: choose a column for “%(setting)s” on the "
-                              "page of the table, and score again",
-                              setting=_("Rows are named by"))
-                )  # fmt: skip
-            rule = self.review.add_known(row)
+            self.review.write_rule(kind, rule, number)
             self._listing = None
-            return rule
 
     @property
     def last(self) -> list[tuple[Answer, str]]:

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from hushtable.data.columns import as_numbers
+from hushtable.data.schema import Feature
 from hushtable.language import N_, WORDS, numerals
 from hushtable.scores.finding import Finding, as_text
 from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reason
+from hushtable.scores.typical import cell, describe_cell
 from hushtable.scores.verdict_log import Answer
 
 #: Kinds of reasons, each with its sign and its name in English.
@@ -30,10 +33,11 @@ FACETS = {
     "value": N_("Value"), "incident": N_("Similar"), "verdict": N_("Verdict"),
     "who": N_("Judged by"),
 }  # fmt: skip
-#: Orders of a list, each with its name in English.
+#: Orders of a list, each with its name in English; and directions of an order by a column.
 ORDERS = {
     "unusual": N_("most unusual first"), "row": N_("as in the file"), "name": N_("by name"),
 }  # fmt: skip
+DIRECTIONS = {"up": N_("lowest first"), "down": N_("highest first")}
 NEW = "new"
 #: Share of all rows below which a category is rare in every context.
 _RARE = 0.01
@@ -114,7 +118,13 @@ class Query:
         chosen = {name: said[name] for name in FACETS if said.get(name)}
         order = said.get("order", "unusual")
         columns = tuple(name for name in said.get("columns", "").split("\t") if name)
-        return cls(chosen, order if order in ORDERS else "unusual", columns)
+        return cls(chosen, order, columns)
+
+    @property
+    def sorted_by(self) -> tuple[str, str]:
+        """The column that orders the list, and the direction; empty for another order."""
+        direction, _, column = self.order.partition(":")
+        return (column, direction) if direction in DIRECTIONS else ("", "")
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -259,7 +269,46 @@ class Listing:
             lines.sort(key=lambda line: line.number)
         if query.order == "name":
             lines.sort(key=lambda line: (line.name, line.number))
+        column, direction = query.sorted_by
+        if column in self.columns:
+            known = [line for line in lines if self.text_of(line, column)]
+            known.sort(key=lambda line: self._sort_key(line, column), reverse=direction == "down")
+            lines = [*known, *(line for line in lines if not self.text_of(line, column))]
         return lines
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that can order the list: features, and columns that are kept."""
+        return [*dict.fromkeys([*(one.name for one in self.found.features), *self.found.keep])]
+
+    def _value_of(self, line: Line, column: str) -> tuple[Feature | None, pa.Array]:
+        """Return a value of a row as an array of one, with its feature if it is one."""
+        if column in self.found.keep:
+            return None, line.row.kept_values[column]
+        assert line.row.evidence is not None  # the review kept it
+        j = next(k for k, one in enumerate(self.found.features) if one.name == column)
+        return self.found.features[j], cell(line.row.evidence[0], j, 0)
+
+    def text_of(self, line: Line, column: str) -> str:
+        """Return a value of a row as text; empty if it is missing."""
+        feature, value = self._value_of(line, column)
+        return as_text(value) if feature is None else describe_cell(feature, value, None).text
+
+    def shown(self, query: Query) -> list[str]:
+        """Return the columns whose values a query shows in each line."""
+        names = dict.fromkeys([query.sorted_by[0], *query.columns])
+        return [name for name in names if name in self.columns]
+
+    def _sort_key(self, line: Line, column: str) -> tuple[float, str]:
+        """Return the key of a value that is not missing: numbers first, also those in texts."""
+        feature, value = self._value_of(line, column)
+        if feature is not None and feature.kind == "numeric":
+            return float(as_numbers(value, column)[0]), ""
+        text = as_text(value)
+        try:
+            return float(text), ""
+        except ValueError:
+            return math.inf, text.casefold()
 
     def facets(self, query: Query) -> dict[str, list[FacetValue]]:
         """Return the values of each facet in the rows that other facets leave, largest first."""

@@ -25,7 +25,7 @@ from hushtable_desk.folder import LOG, MODEL, TABLES, key_of
 from hushtable_desk.judging import JudgedRows, RowView
 from hushtable_desk.language import _
 from hushtable_desk.layout import write_list
-from hushtable_desk.listing import FACETS, KINDS, ORDERS, Query
+from hushtable_desk.listing import DIRECTIONS, FACETS, KINDS, ORDERS, Query
 from hushtable_desk.tables import KINDS as COLUMN_KINDS
 from hushtable_desk.tables import Table, choice_of, choices
 
@@ -232,7 +232,7 @@ def rows_page(request: Request) -> Response:
     return desk.page(
         request, "rows.html", here="rows", lines=lines, query=query,
         facets=judging.listing.facets(query), facet_names=FACETS, orders=ORDERS,
-        search=_search(query), kinds=KINDS,
+        directions=DIRECTIONS, shown=judging.listing.shown(query), search=_search(query), kinds=KINDS,
         **_row_context(table, judging, number),
     )  # fmt: skip
 

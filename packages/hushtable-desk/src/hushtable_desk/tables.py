@@ -446,6 +446,7 @@ class Table:
             found += [
                 ("rows", f"{at}/rows", N_("Unusual rows")),
                 ("learned", f"{at}/learned", N_("What it learned")),
+                ("rules", f"{at}/rules", N_("Rules")),
                 ("watch", f"{at}/watch", N_("Watch")),
             ]
         return found

@@ -124,7 +124,7 @@ class Rules:
         the model knows. Raises `UsageError` if the rules do not fit the table; the message names
         the file, the rule and what it needs.
         """
-        return cls.from_dict(_parsed(Path(path).read_bytes(), str(path)), schema, usual, str(path))
+        return cls.from_dict(parsed_rules(path), schema, usual, str(path))
 
     @classmethod
     def from_dict(
@@ -337,6 +337,11 @@ def _replaced(content: bytes, kind: str, number: int, text: bytes) -> bytes:
         assert behind is not None  # it matches the empty text at the end
         parts[places[number]] = text + part[behind.start() :]
     return b"".join(parts)
+
+
+def parsed_rules(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the content of a file of rules; raise `UsageError` if it is not TOML."""
+    return _parsed(Path(path).read_bytes(), str(path))
 
 
 def _parsed(text: bytes, source: str) -> dict[str, Any]:
