@@ -5,6 +5,7 @@ import io
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -219,7 +220,9 @@ def test_any_column_orders_the_list_and_is_shown(client, folder, column):
     listing = client.desk.table(at[3:]).judging.listing
     for direction in ("up", "down"):
         lines = listing.chosen(Query(order=f"{direction}:{column}"))
-        assert sorted(line.number for line in lines) == sorted(line.number for line in listing.lines)
+        assert sorted(line.number for line in lines) == sorted(
+            line.number for line in listing.lines
+        )
         values = rows[column].to_numpy()[[line.number for line in lines]]
         present = [value for value in values.tolist() if value == value]
         assert present == sorted(present, reverse=direction == "down")
@@ -366,7 +369,9 @@ def test_rules_are_read_changed_and_removed(client, at, folder):
     refused = client.write(address, kind="column", number="0", **rule | {"=impossible": "low"})
     assert "needs a finite number" in refused.json()["error"]
     assert tomllib.loads(path.read_text()) == found
-    client.write(address, kind="column", number="0", **{"=name": "pulse", "=impossible_above": "99"})
+    client.write(
+        address, kind="column", number="0", **{"=name": "pulse", "=impossible_above": "99"}
+    )
     client.write(address, kind="known", number="0", **{"=id": "P002"})
     found = tomllib.loads(path.read_text())
     assert found["column"] == [{"name": "pulse", "impossible_above": 99.0}]
@@ -460,7 +465,7 @@ def test_two_desks_and_a_review_do_not_write_one_log_at_once(client, at, folder,
     with DeskClient(folder) as second:
         answer = second.get(f"{at}/rows")
         assert answer.status_code == 400
-        assert "another hushtable review or desk uses this log" in answer.text
+        assert "Another desk or review judges this table now" in answer.text
     client.desk.close()
     with DeskClient(folder) as second:
         assert second.get(f"{at}/rows").status_code == 200
@@ -491,6 +496,47 @@ for k in range(5):
     client.write(f"{{at}}/rows/{{number}}/verdict", verdict="outlier")
     print(number, flush=True)
 """
+
+
+def test_a_second_person_judges_in_a_file_of_her_own_beside_the_first(client, at, folder):
+    """Both desks are open at once, and each shows where the verdicts differ."""
+    first, second, third, fourth = judge(client, at, ["outlier", "fine", "outlier", "skip"])
+    before = (folder / LOG).read_bytes()
+    with DeskClient(folder, who="Eve/Ä") as other:
+        refused = other.get(f"{at}/rows")
+        assert refused.status_code == 400
+        assert "This table is in use" in refused.text
+        assert "--" not in re.sub("<!--.*-->", "", refused.text)
+        assert f'data-write="{at}/apart"' in refused.text
+        assert other.write(f"{at}/apart").status_code == 200
+        page = other.get(f"{at}/rows").text
+        assert "Ada: outlier" in page
+        for row, verdict in ((first, "outlier"), (second, "outlier"), (fourth, "fine")):
+            answer = other.write(f"{at}/rows/{row}/verdict", verdict=verdict, note="I know it")
+            assert answer.status_code == 200, answer.text
+        assert (folder / "patients.csv.Eve_Ä.verdicts.csv").is_file()
+        assert (folder / LOG).read_bytes() == before
+        for desk, theirs in ((other, third), (client, fourth)):
+            listing = desk.desk.table(at[3:]).judging.listing
+            opinions = {line.number: line.opinion for line in listing.lines if line.opinion}
+            assert opinions == {first: "same", second: "differs", theirs: "theirs"}
+            by = Query().toggled("opinion", key_of("differs"))
+            assert [line.number for line in listing.chosen(by)] == [second]
+        assert "Eve/Ä: outlier" in client.get(f"{at}/rows").text
+        page = client.get(f"{at}/rows/{second}").text
+        assert "I know it" in page
+        table = pd.read_csv(io.StringIO(client.get(f"{at}/rows.csv").text)).set_index("row")
+        assert table.loc[second, "verdict"] == "fine"
+        assert table.loc[second, "other verdicts"] == "Eve/Ä: outlier"
+    with DeskClient(folder, who="Eve/Ä") as again:
+        again.get(f"{at}/rows")
+        assert set(again.desk.table(at[3:]).judging.review.last()) == {first, second, fourth}
+
+
+def test_a_second_person_needs_a_name(client, at, folder):
+    judge(client, at, ["outlier"])
+    with DeskClient(folder, who="") as other:
+        assert "your name" in other.write(f"{at}/apart").json()["error"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")

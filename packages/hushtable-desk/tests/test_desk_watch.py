@@ -1,6 +1,5 @@
 """The watch page: rows since the last visit, months beside those of earlier years, and alerts."""
 
-import html
 import json
 import re
 
@@ -16,7 +15,7 @@ from hushtable_desk import watching
 from hushtable_desk.changes import changes
 from hushtable_desk.folder import key_of
 from hushtable_desk.listing import key_of as column_key
-from hushtable_desk.watching import dates_of, months_and_changes, watch_commands
+from hushtable_desk.watching import dates_of, months_and_changes
 
 EVIL = "<script>alert(1)</script>"
 NAME = "visits.csv"
@@ -162,10 +161,6 @@ def test_dates_that_end_today_are_no_change(tmp_path):
     months, _ = months_and_changes(opened, opened.judging, dates_of(opened)[0])
     shares = [unusual / n for n, unusual in months.counts.values()]
     assert max(shares) < 2 * np.median(shares)
-    once, line = watch_commands(opened, opened.judging)
-    assert "hushtable fit visits.csv --columns age,weight,ward -o visits.watched.hush" in once
-    assert html.escape(once) in browser.get(f"{PAGE}/watch")
-    assert "--model visits.watched.hush" in line
 
 
 def test_dates_are_no_change_within_a_context_either(tmp_path):
@@ -179,8 +174,6 @@ def test_dates_are_no_change_within_a_context_either(tmp_path):
     shares = [unusual / n for n, unusual in months.counts.values()]
     assert max(shares) < 2 * np.median(shares)
     assert changed.changes == []
-    once, _ = watch_commands(opened, opened.judging)
-    assert "--columns age,weight,ward --context ward -o visits.watched.hush" in once
 
 
 FEATURES = [
@@ -280,10 +273,10 @@ def test_another_column_of_dates_is_chosen_by_the_address(tmp_path):
     assert "May 2025" in words(browser.get(f"{PAGE}/watch"))
 
 
-def test_without_alerts_a_line_for_cron_is_shown(browser, tmp_path):
-    text = html.unescape(words(browser.get(f"{PAGE}/watch")))
-    assert "hushtable watch visits.csv --model visits.hush --fail-above drift" in text
-    assert "fits a model without dates" not in text
+def test_without_a_log_the_page_names_the_documentation(browser):
+    text = words(browser.get(f"{PAGE}/watch"))
+    assert "No check of this table is scheduled" in text
+    assert "--" not in text
 
 
 def watch_run(**changes):

@@ -8,14 +8,14 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount
+from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hushtable.errors import HushTableError
 from hushtable.language import N_, speaking
 from hushtable.words.options import with_buttons
-from hushtable_desk import learning, models, pages, rounds, rules, watching
+from hushtable_desk import learning, models, pages, rules, watching
 from hushtable_desk.desk import Desk
 from hushtable_desk.language import _, preferred
 from hushtable_desk.security import Access, Guard
@@ -45,12 +45,17 @@ def build_app(desk: Desk, access: Access) -> Starlette:
     >>> app.state.desk.folder.tables
     []
     """
+    rounds: list[BaseRoute] = []
+    if desk.has_rounds:
+        from hushtable_desk.rounds import routes  # needs their package
+
+        rounds = routes()
     app = Starlette(
         routes=[
             *pages.routes(),
             *learning.routes(),
             *rules.routes(),
-            *rounds.routes(),
+            *rounds,
             *models.routes(),
             *watching.routes(),
             Mount("/static", StaticFiles(packages=[("hushtable_desk", "static")])),

@@ -88,6 +88,7 @@ class Desk:
                 if entry is None:
                     raise UsageError("this table is no longer in the folder")
                 self._tables[key] = Table(self.folder, entry.name)
+            self._tables[key].who = self.who
             return self._tables[key]
 
     def open(self, name: str, model: Path | None = None) -> str:
@@ -126,7 +127,7 @@ class Desk:
         known = {
             "desk": self, "language": spoken(), "languages": LANGUAGES, "path": request.url.path,
             "version": hushtable.__version__, "local": self.without_path, "numeral": numeral,
-            "numerals": numerals, "percents": percents, "table": None, "here": "",
+            "numerals": numerals, "percents": percents, "table": None, "here": "", "apart": "",
         }  # fmt: skip
         return _pages(spoken()).get_template(name).render(known | context)
 

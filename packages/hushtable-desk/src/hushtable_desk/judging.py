@@ -1,6 +1,7 @@
 """The rows of a table, scored by a model: the list, a row, and verdicts on it."""
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,13 @@ from hushtable.scores.finding import Finding
 from hushtable.scores.reasons import Reason
 from hushtable.scores.review import MOST, Review
 from hushtable.scores.rules import parsed_rules, rules_path
-from hushtable.scores.verdict_log import Answer, VerdictLog, plan_of_log
+from hushtable.scores.verdict_log import (
+    SKIP,
+    Answer,
+    VerdictLog,
+    answers_in,
+    plan_of_log,
+)
 from hushtable_desk.folder import LOG, Folder
 from hushtable_desk.language import _
 from hushtable_desk.listing import Line, Listing
@@ -38,6 +45,8 @@ WORDS = (
 LISTED, LAST = 100, 10
 #: Values of the lowest rows that are kept at most; tables with many columns keep fewer rows.
 _MOST_VALUES = 4_000_000
+#: Characters of a person's name that no name of a file has.
+_NO_NAME = re.compile(r"[^\w .-]")
 #: Rows that are listed as similar.
 _ALIKE = 4
 
@@ -70,6 +79,7 @@ class RowView:
     reasons: list[ReasonView]
     answer: Answer | None
     history: list[Answer]
+    others: list[Answer]
     alike: list[AlikeView]
 
     @property
@@ -90,10 +100,11 @@ class JudgedRows:
     """
 
     def __init__(
-        self, path: Path, model_name: str, model: OpenedModel, review: Review,
+        self, folder: Folder, path: Path, model_name: str, model: OpenedModel, review: Review,
         held: contextlib.ExitStack, said: Sequence[str], options: RowOptions,
     ) -> None:  # fmt: skip
-        self.path, self.model_name, self.model, self.review = path, model_name, model, review
+        self._folder, self.path, self.model_name = folder, path, model_name
+        self.model, self.review = model, review
         self.lock = threading.RLock()
         #: Sentences on the rows and the model, for the reader of the page.
         self.said = list(said)
@@ -103,6 +114,8 @@ class JudgedRows:
         self._together: list[int] = []
         #: The last row that was viewed, as it was displayed.
         self._shown: Finding | None = None
+        #: The logs of others as they were read, and their last verdicts by row.
+        self._read: tuple[object, dict[int, list[Answer]]] = None, {}
         #: In the language that it was made in.
         self._listing: Listing | None = None
         self._language = ""
@@ -110,12 +123,13 @@ class JudgedRows:
     @classmethod
     def of(
         cls, folder: Folder, name: str, model_name: str, options: RowOptions, keep: Sequence[str],
-        id_: str | None, watched: Callable[[Reader], Reader],
+        id_: str | None, who: str, apart: bool, watched: Callable[[Reader], Reader],
     ) -> "JudgedRows":  # fmt: skip
         """Score a table of a folder with a model of the folder, and open its log.
 
-        Raises `FileError` if another review or desk has the log open, and `DataError` if the rows
-        do not fit the model.
+        The log is that of ``who`` if there is one, or if it is to be ``apart`` from others. Raises
+        `LogInUseError` if another review or desk has the log open, and `DataError` if the rows do
+        not fit the model.
         """
         path, model_path = folder.file(name), folder.file(model_name)
         notes.clear()
@@ -126,7 +140,10 @@ class JudgedRows:
         reader = options.open_as(
             str(path), schema, model.reading, list(dict.fromkeys([*kept, *ruled]))
         )
-        log = VerdictLog(_log_of(folder, name, model_name, plan), plan.first_pass().plan_id, "")
+        own = f"{name}.{_NO_NAME.sub('_', who)}"
+        if not apart and not (folder.path / f"{own}{LOG}").is_file():
+            own = name
+        log = VerdictLog(_log_of(folder, own, model_name, plan), plan.first_pass().plan_id, "")
         with contextlib.ExitStack() as stack:
             stack.enter_context(log.held())
             review = Review(
@@ -134,7 +151,7 @@ class JudgedRows:
                 most=int(np.clip(_MOST_VALUES // len(schema), LISTED + 1, MOST)), n_jobs=-1,
                 log=log, id_=id_ if id_ in kept else None, rules=rules_path(model_path),
             )  # fmt: skip
-            return cls(path, model_name, model, review, stack.pop_all(), notes, options)
+            return cls(folder, path, model_name, model, review, stack.pop_all(), notes, options)
 
     def close(self) -> None:
         """Release the log."""
@@ -150,8 +167,33 @@ class JudgedRows:
                 self._language = spoken()
                 found = self.review.lowest(self._n)
                 context = self.model.scorer.plan.context
-                self._listing = Listing(found, self.review.last, self.review.id_, context)
+                self._listing = Listing(
+                    found, self.review.last, lambda: self.others, self.review.id_, context
+                )
             return self._listing
+
+    @property
+    def others(self) -> dict[int, list[Answer]]:
+        """The last verdict of each other person on each row that has one, by the row's number."""
+        log = self.review.log
+        assert log is not None  # see `of`
+        plan_id = self.model.scorer.plan.first_pass().plan_id
+        logs = [
+            one for one in self._folder.logs
+            if one.name.startswith(f"{self.path.name}.") and one.name != log.path.name
+        ]  # fmt: skip
+        with self.lock:
+            if self._read[0] != logs:
+                found: dict[int, list[Answer]] = {}
+                for one in logs:
+                    path = self._folder.file(one.name)
+                    if plan_of_log(path) == plan_id:
+                        answers = answers_in(path.read_bytes(), path, plan_id)
+                        for answer in {answer.row: answer for answer in answers}.values():
+                            if answer.verdict != SKIP:
+                                found.setdefault(answer.row, []).append(answer)
+                self._read = logs, found
+            return self._read[1]
 
     def sort(self, n: int | None = None) -> None:
         """Sort all rows by all verdicts so far, or only the kept rows for a longer list."""
@@ -195,6 +237,7 @@ class JudgedRows:
                 ],
                 last.get(number),
                 [one for one in self.review.answers if one.row == number],
+                self.others.get(number, []),
                 alike,
             )
 

@@ -1,4 +1,4 @@
-"""Lines: numbers over months, rounds, or rows that were judged, each with its name at its end.
+"""Lines: numbers over months, rounds, or rows that were judged, each with its name above them.
 
 They contain numbers and texts, and no models. `svg` is for pages and for notebooks.
 """
@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.charts.drawing import (
@@ -26,18 +26,19 @@ from hushtable.charts.drawing import (
     text,
     text_width,
 )
-from hushtable.errors import UsageError
 from hushtable.language import numerals, percents
 
 __all__ = ["ChartLine", "LineChart"]
 
 _HEIGHT = 132.0
-#: Largest numbers of lines, of ticks of an axis, and of points of a line per unit of its width.
-_MOST_LINES, _MOST_TICKS, _POINTS = 4, 5, 2
-#: Largest part of the width for the names and the numbers at the sides.
-_NAMES, _NUMBERS = 0.36, 0.3
-#: Distance between the baselines of two names, and from a line to the text next to it.
-_BETWEEN, _BESIDE = 14.0, 6.0
+#: Differences of larger numbers overflow.
+_LARGEST = 1e300
+#: Largest number of ticks of an axis.
+_MOST_TICKS = 5
+#: Room above the chart for the names of lines, and next to each name for a piece of its line.
+_TOP, _KEY = 24.0, 36.0
+#: Largest part of the width for the numbers at the side, and their distance from the chart.
+_NUMBERS, _BESIDE = 0.3, 6.0
 #: Colour, width, dashes and opacity of each line: the first line is the subject of the chart.
 _LOOKS = (
     (ROWS, 2.2, "", "1"),
@@ -62,20 +63,9 @@ class ChartLine:
 
     @cached_property
     def points(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The places and the numbers; raises `UsageError` if they cannot be drawn."""
-        y = np.asarray(self.y, np.float64)
+        """The places and the numbers; larger numbers than can be drawn are at the edge."""
+        y = np.clip(np.asarray(self.y, np.float64), -_LARGEST, _LARGEST)
         x = np.arange(float(len(y))) if self.x is None else np.asarray(self.x, np.float64)
-        if y.ndim != 1 or x.shape != y.shape or not y.size:
-            raise UsageError(
-                f"line {self.name!r} has numbers of shape {y.shape} at places of shape {x.shape}: "
-                "needs one number or more, and as many places"
-            )
-        if not (np.isfinite(x).all() and np.isfinite(y).all()):
-            raise UsageError(f"line {self.name!r} has NaN or infinite numbers: leave those out")
-        if (np.diff(x) < 0.0).any():
-            raise UsageError(f"line {self.name!r} goes backwards: sort its places")
-        if not all(0 <= k < len(y) for k in self.marked):
-            raise UsageError(f"line {self.name!r} marks numbers that it does not have")
         return x, y
 
 
@@ -85,11 +75,8 @@ class LineChart:
 
     With ``labels``, the places of lines are whole numbers that count the labels from 0; a line that
     skips a label is interrupted there. The axis of numbers begins at 0 unless all of them are far
-    from it. A line of many numbers is reduced to its visible points: the first, lowest, highest
-    and last point of each part.
-
-    Raises `UsageError`, a `ValueError`, if there are no lines or more than four, a number is NaN or
-    infinite, places and numbers of a line differ in length, or a place has no label.
+    from it.
+    Each line has at least one number, all are finite, and its places are sorted.
     """
 
     lines: Sequence[ChartLine]
@@ -104,20 +91,6 @@ class LineChart:
     share: bool = False  # whether numbers are written as percentages
     width: float = WIDTH
 
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.lines) <= _MOST_LINES:
-            raise UsageError(f"{len(self.lines)} lines: needs 1 to {_MOST_LINES}")
-        for line in self.lines:
-            x, _ = line.points
-            if self.labels is not None and not np.isin(x, np.arange(len(self.labels))).all():
-                raise UsageError(
-                    f"line {line.name!r} has a place without a label: there are "
-                    f"{len(self.labels)}, counted from 0"
-                )
-        for low, high in (self._range(0), self._range(1)):
-            if not math.isfinite(high - low):
-                raise UsageError("the numbers are too far apart to be drawn: needs a smaller range")
-
     @property
     def svg(self) -> Markup:
         """The picture."""
@@ -131,12 +104,8 @@ class LineChart:
         return low, max(float(line.points[axis].max()) for line in self.lines)
 
     @property
-    def _top(self) -> float:
-        return 24.0 if self.up else 10.0
-
-    @property
     def _floor(self) -> float:
-        return self._top + _HEIGHT
+        return _TOP + _HEIGHT
 
     @property
     def _below(self) -> float:
@@ -157,15 +126,9 @@ class LineChart:
         longest = max(map(text_width, self._ticks.texts))
         return min(longest, _NUMBERS * self.width) + _BESIDE
 
-    @cached_property
+    @property
     def _right(self) -> float:
-        """Right end of the chart, where the names of lines begin."""
-        end = self._range(0)[1]
-        if self.labels is not None:
-            end = len(self.labels) - 1.0
-        names = [line.name for line in self.lines if line.points[0][-1] == end]
-        longest = max((text_width(name, flagged=True) for name in names), default=0.0)
-        return self.width - min(longest, _NAMES * self.width) - _BESIDE - 4.0
+        return self.width - _BESIDE
 
     @cached_property
     def _across(self) -> tuple[float, float]:
@@ -234,18 +197,13 @@ class LineChart:
         places, numbers = line.points
         style = f' stroke-dasharray="{dashes}"' if dashes else ""
         yield (
-            f'<path d="{self._path(*thinned(places, numbers, self._most))}" fill="none"'
+            f'<path d="{self._path(*line.points)}" fill="none"'
             f' stroke="{colour}" stroke-width="{number(width)}" stroke-linejoin="round"'
             f' stroke-linecap="round" stroke-opacity="{opacity}"{style}/>'
         )
         yield _dot(float(self._x(places[-1])), float(self._y(numbers[-1])), 2.6, colour)
         for k in line.marked:
             yield _dot(float(self._x(places[k])), float(self._y(numbers[k])), 4.0, FLAG)
-
-    @property
-    def _most(self) -> int:
-        """Approximate largest number of points drawn for a line."""
-        return int(_POINTS * self.width)
 
     def _path(self, places: NDArray[np.float64], numbers: NDArray[np.float64]) -> str:
         jumps = np.zeros(len(places), bool)
@@ -263,35 +221,17 @@ class LineChart:
         return path
 
     def _names(self) -> Iterator[str]:
-        """Write the name of each line at its end, without overlaps."""
-        ends = [(line.points[0][-1], line.points[1][-1]) for line in self.lines]
-        x = [float(self._x(place)) for place, _ in ends]
-        y = [float(self._y(value)) + 4.0 for _, value in ends]
-        order = sorted(range(len(ends)), key=lambda k: y[k])
-        low, high = self._top + 4.0, self._floor + 2.0
-        for n, k in enumerate(order):
-            y[k] = max(y[k], low + n * _BETWEEN, y[order[n - 1]] + _BETWEEN if n else low)
-        for n, k in enumerate(reversed(order)):
-            after = y[order[-n]] - _BETWEEN if n else high
-            y[k] = min(y[k], high - n * _BETWEEN, after)
-        for k, line in enumerate(self.lines):
-            room = self.width - max(x[k], self._left) - _BESIDE
-            yield _name(line.name, x[k] + _BESIDE, y[k], room, self.width, first=k == 0)
-
-
-def _name(words: str, x: float, y: float, room: float, width: float, *, first: bool) -> str:
-    """Return the name of a line, which stands out from lines behind it."""
-    anchor, most = "start", _NAMES * width
-    if room < min(text_width(words, flagged=True), most):
-        x, y, anchor, room = width, y - 10.0, "end", most
-    shown = cut(words, room, flagged=True)
-    whole = "" if shown == words else f"<title>{escape(cut(words, math.inf))}</title>"
-    look = f'fill="{ROWS}" font-weight="600"' if first else f'fill="{SOFT}"'
-    return (
-        f'<text x="{number(x)}" y="{number(y)}" text-anchor="{anchor}" {look}'
-        f' stroke="var(--paper,none)" stroke-width="3" paint-order="stroke"'
-        f' stroke-linejoin="round">{escape(shown)}{whole}</text>'
-    )
+        """Write the names of the lines above the chart, at the right, the first one first."""
+        right, most = self.width, (self.width - text_width(self.up)) / len(self.lines) - _KEY
+        for line, (colour, width, dashes, _opacity) in reversed(
+            [*zip(self.lines, _LOOKS, strict=False)]
+        ):
+            name = cut(line.name, most)
+            yield text(name, right, 10.0, anchor="end")
+            right -= text_width(name) + _KEY
+            path = f"M{number(right + _BESIDE)} 6h18"
+            style = f' stroke-dasharray="{dashes}"' if dashes else ""
+            yield f'<path d="{path}" stroke="{colour}" stroke-width="{number(width)}"{style}/>'
 
 
 def _dot(x: float, y: float, radius: float, colour: str) -> str:
@@ -344,20 +284,3 @@ def _written(value: float, step: float = 0.0, *, share: bool = False) -> str:
 
 def _with(written: str, *, share: bool) -> str:
     return percents(written) if share else numerals(written)
-
-
-def thinned(
-    places: NDArray[np.float64], numbers: NDArray[np.float64], most: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the visible points of a line: the ends and extremes of each part."""
-    n = len(places)
-    if n <= most:
-        return places, numbers
-    low, high = places[0], places[-1]
-    n_parts = max(1, most // 4)
-    part = np.minimum((places - low) / ((high - low) or 1.0) * n_parts, n_parts - 1).astype(int)
-    starts = np.flatnonzero(np.diff(part, prepend=-1))
-    ends = np.append(starts[1:], n)
-    order = np.lexsort((numbers, part))  # in each part, the lowest is first and the highest last
-    kept = np.unique(np.concatenate([starts, ends - 1, order[starts], order[ends - 1]]))
-    return places[kept], numbers[kept]

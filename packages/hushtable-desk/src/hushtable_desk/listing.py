@@ -5,17 +5,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 
-from hushtable.data.columns import as_numbers
-from hushtable.data.schema import Feature
 from hushtable.language import N_, WORDS, numerals
 from hushtable.scores.finding import Finding, as_text
 from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reason
 from hushtable.scores.typical import cell, describe_cell
-from hushtable.scores.verdict_log import Answer
+from hushtable.scores.verdict_log import SKIP, Answer
 
 #: Kinds of reasons, each with its sign and its name in English.
 KINDS = {
@@ -31,7 +30,12 @@ KINDS = {
 FACETS = {
     "reason": N_("Reason"), "column": N_("Column"), "context": N_("Context"),
     "value": N_("Value"), "incident": N_("Similar"), "verdict": N_("Verdict"),
-    "who": N_("Judged by"),
+    "who": N_("Judged by"), "opinion": N_("Other verdicts"),
+}  # fmt: skip
+#: How the last verdict on a row compares with those of other people, in English.
+OPINIONS = {
+    "theirs": N_("judged by others only"), "same": N_("judged alike"),
+    "differs": N_("judged differently"),
 }  # fmt: skip
 #: Orders of a list, each with its name in English; and directions of an order by a column.
 ORDERS = {
@@ -64,6 +68,17 @@ class Line:
     #: The value that is its strongest reason, with its column; empty if there is none.
     value_words: str
     answer: Answer | None
+    #: The last verdicts of other people.
+    others: Sequence[Answer] = ()
+
+    @property
+    def opinion(self) -> str:
+        """How its last verdict compares with those of others, as in `OPINIONS`; or empty."""
+        if not self.others:
+            return ""
+        if self.verdict in (NEW, SKIP):
+            return "theirs"
+        return "same" if {one.verdict for one in self.others} == {self.verdict} else "differs"
 
     @property
     def sign(self) -> str:
@@ -86,6 +101,7 @@ class Line:
             "reason": self.kind, "column": self.column, "context": self.context,
             "value": self.value_words, "incident": str(self.incident or ""),
             "verdict": self.verdict, "who": "" if self.answer is None else self.answer.who,
+            "opinion": self.opinion,
         }  # fmt: skip
         return values[facet]
 
@@ -154,6 +170,7 @@ class JudgedOutliers(Outliers):
     """A list with the verdicts on its rows, for an export."""
 
     answers: Mapping[int, Answer] = field(default_factory=dict)
+    others: Mapping[int, Sequence[Answer]] = field(default_factory=dict)
 
     def table(self) -> pa.Table:
         """Return the table of the list, with verdict, note, person, and time."""
@@ -163,6 +180,10 @@ class JudgedOutliers(Outliers):
             texts = [None if one is None else getattr(one, name) or None for one in found]
             label = f"judged {name}" if name in table.column_names else name
             table = table.append_column(label, pa.array(texts, pa.string()))
+        if self.others:
+            beside = [self.others.get(row.row, ()) for row in self.rows]
+            words = [", ".join(f"{one.who}: {one.verdict}" for one in some) for some in beside]
+            table = table.append_column("other verdicts", pa.array(words, pa.string()))
         return table
 
 
@@ -175,6 +196,8 @@ class Listing:
         The rows, the most unusual first.
     last : callable
         Returns the last verdict on each row that has one.
+    others : callable
+        Returns the last verdicts of other people on each row that has some.
     id_ : str or None
         The kept column that names rows.
     context : sequence of str
@@ -185,24 +208,28 @@ class Listing:
         self,
         found: Outliers,
         last: Callable[[], Mapping[int, Answer]],
+        others: Callable[[], Mapping[int, Sequence[Answer]]],
         id_: str | None,
         context: Sequence[str],
     ) -> None:
-        self.found, self._last = found, last
+        self.found, self._last, self._others = found, last, others
         self._id = id_ if id_ in found.keep else None
         self._context = list(context)
         self._incident = {k: n for n, one in enumerate(found.incidents, 1) for k in one.rows}
         self._places = {row.row: k for k, row in enumerate(found.rows)}
         #: Verdicts, and the lines with them: a page needs the lines once for each facet.
-        self._made: tuple[Mapping[int, Answer], list[Line]] | None = None
+        self._made: tuple[object, list[Line]] | None = None
 
     @property
     def lines(self) -> list[Line]:
         """All rows, in order, with the last verdicts on them."""
-        last = dict(self._last())
-        if self._made is None or self._made[0] != last:
-            rows = enumerate(self.found.rows)
-            self._made = last, [self._line(k, row, last.get(row.row)) for k, row in rows]
+        last, others = dict(self._last()), self._others()
+        if self._made is None or self._made[0] != (last, others):
+            lines = [
+                replace(self._line(k, row, last.get(row.row)), others=others.get(row.row, ()))
+                for k, row in enumerate(self.found.rows)
+            ]
+            self._made = (last, others), lines
         return self._made[1]
 
     def _line(self, k: int, row: Finding, answer: Answer | None) -> Line:
@@ -271,9 +298,10 @@ class Listing:
             lines.sort(key=lambda line: (line.name, line.number))
         column, direction = query.sorted_by
         if column in self.columns:
-            known = [line for line in lines if self.text_of(line, column)]
-            known.sort(key=lambda line: self._sort_key(line, column), reverse=direction == "down")
-            lines = [*known, *(line for line in lines if not self.text_of(line, column))]
+            values = {line.number: self.value(line, column)[0] for line in lines}
+            known = [line for line in lines if values[line.number] is not None]
+            known.sort(key=lambda line: values[line.number], reverse=direction == "down")
+            lines = [*known, *(line for line in lines if values[line.number] is None)]
         return lines
 
     @property
@@ -281,34 +309,20 @@ class Listing:
         """The columns that can order the list: features, and columns that are kept."""
         return [*dict.fromkeys([*(one.name for one in self.found.features), *self.found.keep])]
 
-    def _value_of(self, line: Line, column: str) -> tuple[Feature | None, pa.Array]:
-        """Return a value of a row as an array of one, with its feature if it is one."""
+    def value(self, line: Line, column: str) -> tuple[Any, str]:
+        """Return a value of a row, None if it is missing, and the value as text."""
         if column in self.found.keep:
-            return None, line.row.kept_values[column]
+            kept = line.row.kept_values[column]
+            return kept[0].as_py(), as_text(kept)
         assert line.row.evidence is not None  # the review kept it
         j = next(k for k, one in enumerate(self.found.features) if one.name == column)
-        return self.found.features[j], cell(line.row.evidence[0], j, 0)
-
-    def text_of(self, line: Line, column: str) -> str:
-        """Return a value of a row as text; empty if it is missing."""
-        feature, value = self._value_of(line, column)
-        return as_text(value) if feature is None else describe_cell(feature, value, None).text
+        phrase = describe_cell(self.found.features[j], cell(line.row.evidence[0], j, 0), None)
+        return phrase.value, phrase.text
 
     def shown(self, query: Query) -> list[str]:
         """Return the columns whose values a query shows in each line."""
         names = dict.fromkeys([query.sorted_by[0], *query.columns])
         return [name for name in names if name in self.columns]
-
-    def _sort_key(self, line: Line, column: str) -> tuple[float, str]:
-        """Return the key of a value that is not missing: numbers first, also those in texts."""
-        feature, value = self._value_of(line, column)
-        if feature is not None and feature.kind == "numeric":
-            return float(as_numbers(value, column)[0]), ""
-        text = as_text(value)
-        try:
-            return float(text), ""
-        except ValueError:
-            return math.inf, text.casefold()
 
     def facets(self, query: Query) -> dict[str, list[FacetValue]]:
         """Return the values of each facet in the rows that other facets leave, largest first."""
@@ -330,6 +344,8 @@ class Listing:
     def _words(self, facet: str, value: str) -> str:
         if facet == "reason":
             return KINDS[value][1]
+        if facet == "opinion":
+            return OPINIONS[value]
         if facet == "incident":
             return self.found.incidents[int(value) - 1].words
         return value
@@ -342,4 +358,4 @@ class Listing:
             "rows": [line.row for line in lines],
             "severities": [line.severity for line in lines],
         }
-        return JudgedOutliers(**own, answers=dict(self._last()))
+        return JudgedOutliers(**own, answers=dict(self._last()), others=self._others())

@@ -1,4 +1,4 @@
-"""The models page: a description of each .hush file, comparisons of two, and exports."""
+"""The models page: a description of each .hush file, and exports."""
 
 import re
 from dataclasses import dataclass
@@ -174,57 +174,6 @@ def _columns(plan: Plan, tally: Any) -> tuple[tuple[str, ...], tuple[tuple[str, 
     return (*headers, N_("Missing"), N_("Outside")), rows
 
 
-# --- two of them ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ModelComparison:
-    """Two files side by side: the differences of their plans, and each fact of both.
-
-    ``lines`` have a label, the fact of each file, and whether the facts differ.
-    """
-
-    one: ModelFacts
-    other: ModelFacts
-    difference: str
-    lines: list[tuple[str, str, str, bool]]
-    only_one: list[str]
-    only_other: list[str]
-
-    @classmethod
-    def of(cls, folder: Folder, one: FolderFile, other: FolderFile) -> "ModelComparison":
-        """Compare two files of a folder; raise `UsageError` if one of them cannot be read."""
-        both = [model_facts(folder, entry) for entry in (one, other)]
-        for facts in both:
-            if facts.error:
-                raise UsageError(f"{facts.entry.name} cannot be compared: {facts.error}")
-        a, b = (
-            {label: fact[:12] if label == "Plan" else fact for label, fact in facts.lines.items()}
-            for facts in both if facts.lines
-        )  # fmt: skip
-        lines = [
-            (label, a.get(label, ""), b.get(label, ""), a.get(label) != b.get(label))
-            for label in dict.fromkeys([*a, *b])
-        ]
-        names = [[row[0] for row in facts.rows] for facts in both]
-        return cls(
-            both[0], both[1], _difference(folder, both), lines,
-            [name for name in names[0] if name not in names[1]],
-            [name for name in names[1] if name not in names[0]],
-        )  # fmt: skip
-
-
-def _difference(folder: Folder, both: list[ModelFacts]) -> str:
-    """Return the differences of two files' plans; empty for equal plans, or if one has none."""
-    if not all("Plan" in (facts.lines or {}) for facts in both):
-        return ""
-    a, b = (
-        _content(folder.file(facts.entry.name)).build(Plan.from_file).first_pass()
-        for facts in both
-    )  # fmt: skip
-    return "" if a.plan_id == b.plan_id else a.difference(b)
-
-
 # --- exports --------------------------------------------------------------------------------------
 
 
@@ -250,13 +199,8 @@ def routes() -> list[BaseRoute]:
 
 
 def models_page(request: Request) -> Response:
-    """Show all .hush files, or two of them side by side."""
+    """Show all .hush files."""
     desk = desk_of(request)
-    keys = [request.query_params.get(name, "") for name in ("with", "and")]
-    if all(keys):
-        one, other = (_entry(desk.folder, key) for key in keys)
-        compared = ModelComparison.of(desk.folder, one, other)
-        return desk.page(request, "models_compared.html", here="models", compared=compared)
     found = [model_facts(desk.folder, entry) for entry in desk.folder.models]
     return desk.page(
         request, "models.html", here="models", models=found, headings=list(_LISTED.values())
@@ -269,7 +213,6 @@ def model_page(request: Request) -> Response:
     facts = model_facts(desk.folder, _entry(desk.folder, request.path_params["key"]))
     return desk.page(
         request, "model.html", here="models", model=facts,
-        others=[entry for entry in desk.folder.models if entry.key != facts.entry.key],
         formats=export_formats() if facts.scores else [],
     )  # fmt: skip
 

@@ -17,8 +17,9 @@ from hushtable.data.quality import range_words
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import DataError, FileError, HushTableError, UsageError, explain
 from hushtable.files import replacing
-from hushtable.language import LANGUAGES
+from hushtable.language import LANGUAGES, N_
 from hushtable.report.lists import LISTS
+from hushtable.scores.verdict_log import LogInUseError
 from hushtable.words.options import Option, button_words, on_page, with_buttons
 from hushtable_desk.desk import Desk
 from hushtable_desk.folder import LOG, MODEL, TABLES, key_of
@@ -60,6 +61,7 @@ def routes() -> list[BaseRoute]:
         Route(f"{at}/rows/{{number:int}}/known", write(known), methods=["POST"]),
         Route(f"{at}/together", write(together), methods=["POST"]),
         Route(f"{at}/undo", write(undo), methods=["POST"]),
+        Route(f"{at}/apart", write(apart), methods=["POST"]),
         Route(f"{at}/sort", write(sort), methods=["POST"]),
         Route(f"{at}/find", write(find), methods=["POST"]),
         Route(f"{at}/rows.{{ending}}", export),
@@ -218,6 +220,10 @@ def rows_page(request: Request) -> Response:
         work.wait(_WAIT)
         if not work.done:
             return desk.page(request, "wait.html", table=table, here="rows")
+        if isinstance(work.failure, LogInUseError):
+            words = _("Another desk or review judges this table now: end it, or judge beside it.")
+            return desk.page(request, "error.html", 400, title=N_("This table is in use"),
+                             words=words, apart=f"/t/{table.key}/apart")  # fmt: skip
         if work.error:
             raise DataError(work.error)
     judging, query = table.judging, Query.of(request.query_params)
@@ -232,8 +238,8 @@ def rows_page(request: Request) -> Response:
     return desk.page(
         request, "rows.html", here="rows", lines=lines, query=query,
         facets=judging.listing.facets(query), facet_names=FACETS, orders=ORDERS,
-        directions=DIRECTIONS, shown=judging.listing.shown(query), search=_search(query), kinds=KINDS,
-        **_row_context(table, judging, number),
+        directions=DIRECTIONS, shown=judging.listing.shown(query), search=_search(query),
+        kinds=KINDS, **_row_context(table, judging, number),
     )  # fmt: skip
 
 
@@ -306,6 +312,11 @@ def undo(request: Request, said: dict[str, Any]) -> dict[str, Any]:
         raise UsageError(_("there is no verdict to take back"))
     rows = [one.row for one in gone]
     return _next(request, judging, rows[-1]) | {"undone": rows}
+
+
+def apart(request: Request, said: dict[str, Any]) -> None:
+    """Judge in a log of one's own from now on, beside the verdicts of others."""
+    table_of(request).judge_apart()
 
 
 def known(request: Request, said: dict[str, Any]) -> dict[str, Any]:

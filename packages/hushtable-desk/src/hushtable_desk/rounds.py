@@ -1,28 +1,24 @@
-"""The pages of rounds, and their writes, if the package of rounds is installed.
-
-All modules of rounds load when a page first needs them.
-"""
+"""The pages of rounds, and their writes; this module needs the package of rounds."""
 
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from hushtable.describe.plan import column_rows
 from hushtable.errors import HushTableError, UsageError
 from hushtable_desk.pages import desk_of, write
-
-if TYPE_CHECKING:
-    from hushtable_desk.sites import AskedRound, DeskSite
+from hushtable_desk.sites import AskedRound, DeskSite, find_round, sites_of, spending
+from hushtable_federation.describe import officer_words, round_lines, site_words
+from hushtable_federation.online.site import Statement
+from hushtable_federation.standing import parties
 
 
 def routes() -> list[BaseRoute]:
-    """Return the routes of rounds; none if their package is not installed."""
-    if find_spec("hushtable_federation") is None:
-        return []
+    """Return the routes of rounds."""
     return [
         Route("/rounds", all_rounds),
         Route("/rounds/{key}", one_round),
@@ -35,8 +31,6 @@ def routes() -> list[BaseRoute]:
 
 def all_rounds(request: Request) -> Response:
     """Show the rounds of a site, and its book."""
-    from hushtable_desk.sites import sites_of
-
     desk = desk_of(request)
     sites, wanted = sites_of(desk.folder), request.query_params.get("site")
     chosen = next((one for one in sites if one.key == wanted), sites[0] if sites else None)
@@ -46,15 +40,15 @@ def all_rounds(request: Request) -> Response:
     return desk.page(request, "rounds.html", here="rounds", sites=sites, chosen=chosen, **about)
 
 
-def _about(chosen: "DeskSite") -> dict[str, Any]:
+def _about(chosen: DeskSite) -> dict[str, Any]:
     """Return the facts on a site for its page, or the reason why there are none."""
-    from hushtable_desk.sites import spending
-
     found: dict[str, Any] = {}
     try:
         found["asked"], found["faults"] = chosen.rounds()
     except HushTableError as error:
         return {"error": str(error)}
+    if not chosen.counts_rows:
+        return found
     try:
         found["spent"] = spending(chosen.site)
     except HushTableError as error:
@@ -64,11 +58,6 @@ def _about(chosen: "DeskSite") -> dict[str, Any]:
 
 def one_round(request: Request) -> Response:
     """Show a round's request, its cost, the policy's decision, and the possible actions."""
-    from hushtable.describe.plan import column_rows
-    from hushtable_desk.sites import find_round
-    from hushtable_federation.describe import officer_words, round_lines, site_words
-    from hushtable_federation.standing import parties
-
     desk = desk_of(request)
     one = find_round(desk.folder, request.path_params["key"])
     return desk.page(
@@ -80,11 +69,11 @@ def one_round(request: Request) -> Response:
     )  # fmt: skip
 
 
-def _allowed(one: "AskedRound") -> dict[str, Any]:
+def _allowed(one: AskedRound) -> dict[str, Any]:
     """Return the results of policy and book for a round, or why they cannot be read."""
-    from hushtable_desk.sites import spending
-
     found: dict[str, Any] = {"verdict": "", "standing": None, "spent": None, "error": ""}
+    if not one.at.counts_rows:
+        return found
     try:
         about = one.at.site.settings.data_set
         found["spent"] = next(s for s in spending(one.at.site) if s.data_set == about)
@@ -97,32 +86,28 @@ def _allowed(one: "AskedRound") -> dict[str, Any]:
 
 # --- writes ---------------------------------------------------------------------------------------
 
-_Work = Callable[["AskedRound", dict[str, Any]], dict[str, Any]]
+_Work = Callable[[AskedRound, dict[str, Any]], dict[str, Any]]
 
 
 def _done(work: _Work, request: Request, said: dict[str, Any]) -> dict[str, Any]:
     """Do the work of a write to the address of a round."""
-    from hushtable_desk.sites import find_round
-
     return work(find_round(desk_of(request).folder, request.path_params["key"]), said)
 
 
-def _answer(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
-    from hushtable_federation.online.site import Statement
-
+def _answer(one: AskedRound, said: dict[str, Any]) -> dict[str, Any]:
     statement = Statement(said.get("new_people") is True, said.get("outside_too") is True)
     compared, rows = (str(said.get(name) or "") for name in ("compared", "rows"))
     return {"words": one.answer(compared, statement, rows)}
 
 
-def _approve(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
+def _approve(one: AskedRound, said: dict[str, Any]) -> dict[str, Any]:
     key = said.get("key")
     if not isinstance(key, str) or not key:
         raise UsageError("approval is missing: needs the officer's file of keys")
     return {"words": one.approve(key)}
 
 
-def _refuse(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
+def _refuse(one: AskedRound, said: dict[str, Any]) -> dict[str, Any]:
     return {"words": one.refuse(str(said.get("why") or ""))}
 
 

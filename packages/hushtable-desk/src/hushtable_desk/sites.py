@@ -5,23 +5,25 @@ everything, as it does for a command.
 """
 
 import glob
+import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from hushtable import far, files
-from hushtable.charts.drawing import FLAG, ROWS, WHOLE, WIDTH, axis, filled, number, text
 from hushtable.data.options import notes
 from hushtable.detectors.load import open_model
 from hushtable.errors import FileError, HushTableError, RoundError, UsageError, explain
 from hushtable.language import numerals
 from hushtable.privacy.accounting import rounded_up
 from hushtable_desk.folder import Folder, key_of
+from hushtable_desk.language import _
+from hushtable_desk.lines import ChartLine, LineChart
 from hushtable_federation.credentials import BY_DEFAULT
 from hushtable_federation.describe import done_words, standing, task_words
 from hushtable_federation.folder.mailbox import Store, parsed
@@ -70,6 +72,11 @@ class DeskSite:
         """The place of its rows; empty if its file does not name it."""
         named = self.site.settings.rows or ""
         return far.public(named) if "://" in named else named.removeprefix(f"{self.folder.path}/")
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it has rows or a policy; without both, it can only coordinate."""
+        return bool(self.rows) or self.site.settings.policy.exists()
 
     def rounds(self) -> tuple[list["AskedRound"], list[str]]:
         """Return the rounds of the site, the last opened first, and errors of others."""
@@ -382,9 +389,6 @@ class AskedRound:
 
 # --- costs ---------------------------------------------------------------------------------------
 
-#: Height of the picture, the place of its columns, and their number at most.
-_HEIGHT, _GROUND, _MOST = 150.0, 130.0, 60
-
 
 @dataclass(frozen=True)
 class Spending:
@@ -410,56 +414,18 @@ class Spending:
         """The epsilon so far."""
         return numerals(f"{rounded_up(self.totals[-1] if self.totals else 0.0):g}")
 
-    def chart(self, words: str, after: float | None = None) -> Markup:
+    def chart(self, after: float | None = None) -> Markup:
         """Draw the epsilon after each round, and the limit.
 
-        Parameters
-        ----------
-        words : str
-            Description for people who cannot see the picture.
-        after : float, optional
-            The epsilon after a round that is not answered yet, whose column is an outline.
+        ``after`` is the epsilon after a round that is not answered yet.
         """
-        shown = self.totals[-_MOST:]
-        figures = "; ".join(numerals(f"{rounded_up(one):g}") for one in shown)
-        label = escape(f"{words}: {figures or '0'}; {numerals(f'{self.limit:g}')}")
-        parts = "".join(_parts(self.totals, self.limit, after))
-        return Markup(
-            f'<svg class="spent" viewBox="0 0 {number(WIDTH)} {number(_HEIGHT)}" role="img"'
-            f' aria-label="{label}" font-size="12" fill="currentColor">{parts}</svg>'
-        )
-
-
-def _parts(spent: Sequence[float], limit: float, after: float | None) -> Iterator[str]:
-    """Yield the columns, each above the earlier cost, the base line, and the limit."""
-    first = max(0, len(spent) - _MOST)
-    columns = [*spent[first:], *([] if after is None else [after])]
-    most = 1.15 * max(limit, *columns, 1e-9)
-    step = min(40.0, WIDTH / max(1, len(columns)))
-    before = spent[first - 1] if first else 0.0
-    for k, total in enumerate(columns):
-        left, width = k * step + 0.15 * step, 0.7 * step
-        base, top = (_GROUND * (1.0 - one / most) for one in (before, total))
-        yield filled(_box(left, base, width, _GROUND), WHOLE)
-        if after is not None and k == len(columns) - 1:
-            yield (
-                f'<path d="{_box(left, top, width, base)}" fill="none" stroke="{ROWS}"'
-                ' stroke-dasharray="3 2"/>'
-            )
-        else:
-            yield filled(_box(left, top, width, base), ROWS)
-        if k in (0, len(columns) - 1):
-            yield text(f"{first + k + 1}", left + width / 2.0, _GROUND + 15.0, anchor="middle")
-        before = total
-    yield axis(f"M0 {number(_GROUND)}H{number(WIDTH)}")
-    y = _GROUND * (1.0 - limit / most)
-    yield f'<path d="M0 {number(y)}H{number(WIDTH)}" stroke="{FLAG}" stroke-dasharray="6 4"/>'
-    yield text(numerals(f"{limit:g}"), WIDTH, y - 4.0, anchor="end", flagged=True)
-
-
-def _box(left: float, top: float, width: float, bottom: float) -> str:
-    ends = number(left), number(top), number(left + width), number(bottom)
-    return "M{0} {1}H{2}V{3}H{0}z".format(*ends)
+        totals = [0.0, *self.totals, *([] if after is None else [after])]
+        last = len(totals) - 1
+        lines = [ChartLine(_("spent"), totals, marked=[] if after is None else [last])]
+        if math.isfinite(self.limit):
+            lines.append(ChartLine(_("limit"), [self.limit] * 2, [0, max(last, 1)]))
+        words, across = _("Epsilon after each round, and the limit"), _("rounds")
+        return LineChart(lines, words, across=across, steps=True, from_zero=True).svg
 
 
 def spending(site: Site) -> list[Spending]:

@@ -148,6 +148,7 @@ class Job:
 
     def __init__(self, what: str, work: Any) -> None:
         self.what, self.error = what, ""
+        self.failure: HushTableError | None = None
         self.done, self.rows, self.passes = False, 0, 0
         self.total: int | None = None
         # In the language of the page.
@@ -159,6 +160,7 @@ class Job:
         try:
             work(self)
         except HushTableError as error:
+            self.failure = error
             self.error, _ways = with_buttons(error)
         except OSError as error:
             self.error = f"cannot read or write: {explain(error)}"
@@ -205,6 +207,8 @@ class Table:
     said : TableSettings
     model : str
         Name of the model's file in the folder; empty before there is one.
+    who : str
+        The person who judges.
     """
 
     def __init__(self, folder: Folder, name: str) -> None:
@@ -217,6 +221,7 @@ class Table:
         if self.model and not (folder.path / self.model).is_file():
             self.model = ""
         self.job: Job | None = None
+        self.who, self._apart = "", False
         self._columns: tuple[ColumnUnderstanding, ...] | None = None
         #: Sentences on the file's layout if it is unusual.
         self.found: tuple[str, ...] = ()
@@ -389,6 +394,14 @@ class Table:
 
     # --- judging ----------------------------------------------------------------------------------
 
+    def judge_apart(self) -> None:
+        """Keep the verdicts of this person in a log of their own from now on."""
+        if not self.who:
+            raise UsageError(_("enter your name at the top first"))
+        with self.lock:
+            self.close()
+            self._apart = True
+
     @property
     def judging(self) -> JudgedRows:
         """The rows with the model's scores, which the first call computes."""
@@ -417,7 +430,7 @@ class Table:
             options = replace(self.said, drop=(), context=()).options()
             self._judging = JudgedRows.of(
                 self.folder, self.name, self.model, options, self._kept(), self.id_,
-                (lambda reader: reader) if job is None else job.watched,
+                self.who, self._apart, (lambda reader: reader) if job is None else job.watched,
             )  # fmt: skip
 
     def _kept(self) -> list[str]:

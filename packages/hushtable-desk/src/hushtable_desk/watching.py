@@ -3,14 +3,13 @@
 import hashlib
 import json
 import math
-import shlex
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,14 +22,12 @@ from starlette.routing import BaseRoute, Route
 
 from hushtable import HushTable
 from hushtable.data.columns import as_numbers, is_text
-from hushtable.data.layout_file import joined
 from hushtable.data.readers import Reader
 from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import plain_texts
 from hushtable.errors import DataError, HushTableError, UsageError, explain
 from hushtable.language import N_, spoken
-from hushtable_desk.changes import FEWEST, Change, changes
 from hushtable_desk.folder import Folder
 from hushtable_desk.judging import JudgedRows
 from hushtable_desk.language import _
@@ -39,6 +36,9 @@ from hushtable_desk.listing import Line
 from hushtable_desk.listing import key_of as column_key
 from hushtable_desk.pages import desk_of, table_of, write
 from hushtable_desk.tables import Table
+
+if TYPE_CHECKING:
+    from hushtable_desk.changes import Change
 
 Ints = NDArray[np.int64]
 
@@ -98,16 +98,6 @@ class SinceVisit:
         old = 0 if is_other or n_rows < rows else rows
         new = [line for line in judging.listing.lines if line.number >= old]
         return cls(when, rows, n_rows, new, is_other)
-
-    @property
-    def day(self) -> str:
-        """The visit's day and time, to the minute."""
-        return self.when[:16].replace("T", " ")
-
-    @property
-    def is_shorter(self) -> bool:
-        """Whether the table has fewer rows than at the visit."""
-        return self.n_rows < self.rows
 
     @property
     def n_new(self) -> int:
@@ -291,34 +281,34 @@ class MonthChanges:
     """Changes in the last month beyond chance, compared with earlier rows.
 
     ``against`` is "same" for the same month of earlier years, "all" for all earlier rows.
+    ``is_enough`` states whether there are enough rows to compare.
     """
 
     month: str
     n_rows: int
     n_before: int
     against: str
-    changes: list[Change]
+    is_enough: bool
+    changes: list["Change"]
 
     @classmethod
     def of(cls, table: Table, judging: JudgedRows, months: Months) -> "MonthChanges":
         """Compare the last month of a table with the rows before it."""
+        from hushtable_desk.changes import FEWEST, changes  # loads statistical tests
+
         last = np.flatnonzero(months.months == months.last)
         before, against = months.before()
         # Of very many earlier rows, evenly spaced ones are sufficient and faster.
         before = before[:: max(1, -(-len(before) // _EARLIER))]
         found: list[Change] = []
-        if min(len(before), len(last)) >= FEWEST:
+        is_enough = min(len(before), len(last)) >= FEWEST
+        if is_enough:
             reader = _opened(table, judging)
             features = watched_features(judging.model.scorer.plan.schema)
             earlier, now = (_table(reader.take(some)) for some in (before, last))
             unusual = months.unusual[before], months.unusual[last]
             found = changes(features, earlier, now, unusual)
-        return cls(_month(months.last), len(last), len(before), against, found)
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether there are enough rows to compare."""
-        return min(self.n_rows, self.n_before) >= FEWEST
+        return cls(_month(months.last), len(last), len(before), against, is_enough, found)
 
 
 def _table(reader: Reader) -> pa.Table:
@@ -414,28 +404,6 @@ def _runs(path: Path) -> list[dict[str, Any]]:
     return runs
 
 
-def watch_commands(table: Table, judging: JudgedRows) -> tuple[str, str]:
-    """Return a command to type once, if needed, and a line for cron that watches a table.
-
-    The first one fits a model without times, whose drift would otherwise be beyond chance whenever
-    time passes. The second one fails if the new rows drifted.
-    """
-    plan, model, once = judging.model.scorer.plan, table.model, ""
-    watched = [feature.name for feature in watched_features(plan.schema, plan.context)]
-    # A context with parts of a point in time needs the whole column of times.
-    of_time = [one.name for one in plan.schema.features if one.cyclic and one.name in plan.context]
-    if 0 < len(watched) < len(plan.schema) and not of_time:
-        model = f"{Path(table.name).stem}.watched.hush"
-        settings = replace(table.said, drop=(), context=(), time=None, entity=None)
-        words = replace(settings.options(), columns=joined(watched)).words()
-        words += ["--context", joined(plan.context)] if plan.context else []
-        once = shlex.join(["hushtable", "fit", table.name, *words, "-o", model])
-    folder, name, quoted = map(shlex.quote, (str(table.folder.path), table.name, model))
-    command = f"hushtable watch {name} --model {quoted} --fail-above drift -o watched"
-    # For cron, a percent sign ends a command.
-    return once, f"0 6 * * * cd {folder} && {command}".replace("%", "\\%")
-
-
 # --- pages ----------------------------------------------------------------------------------------
 
 
@@ -467,7 +435,7 @@ def watch_page(request: Request) -> Response:
         chosen=chosen, months=months, changed=changed, error=error,
         has_threshold=not math.isnan(judging.model.threshold),
         logs=watch_logs(desk.folder, table, judging.model.scorer.plan.plan_id),
-        commands=watch_commands(table, judging), column_key=column_key,
+        column_key=column_key,
     )  # fmt: skip
 
 

@@ -48,6 +48,10 @@ class Answer:
     when: str = ""
 
 
+class LogInUseError(FileError):
+    """Another review or desk has the log open."""
+
+
 class VerdictLog:
     """Answers of this and earlier reviews: a CSV file that only this account may read.
 
@@ -213,7 +217,7 @@ def _lock(file: BinaryIO, path: Path) -> None:
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise FileError(
+        raise LogInUseError(
             f"{path}: another hushtable review or desk uses this log: wait until it has ended, or "
             "give another --log (hushtable learn takes several)"
         ) from None
