@@ -384,6 +384,18 @@ def test_without_a_policy_the_page_says_what_is_missing(those, tmp_path):
         assert "there is no policy here" in refused.json()["error"]
 
 
+def test_a_coordinator_sees_no_policy_no_rows_and_no_budget(those, tmp_path):
+    those.open()
+    write_settings(tmp_path / "lead" / "lead.toml", "lead")
+    lead = those.browser("lead")
+    for address in ("/rounds", lead.address):
+        page = lead.get(address)
+        assert page.status_code == 200
+        assert "Vital signs" in page.text
+        for words in ("there is no policy", "Not set: add rows", "Budget spent", "Set of rows"):
+            assert words not in page.text
+
+
 def test_approval_needs_the_keys_of_the_officer(those, tmp_path):
     those.open()
     north = those.browser("north")
@@ -629,4 +641,5 @@ def test_other_addresses_and_writes(those):
 def test_a_folder_without_a_site_s_file(tmp_path):
     page = Browser(tmp_path).get("/rounds")
     assert page.status_code == 200
-    assert "hushtable round keygen NAME --cap EPSILON" in page.text
+    assert "The command hushtable round keygen writes one" in page.text
+    assert "--" not in page.text

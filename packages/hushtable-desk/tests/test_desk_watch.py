@@ -299,7 +299,7 @@ def test_results_of_the_watch_are_shown(browser, tmp_path):
     assert "drift beyond chance" in text
     assert EVIL not in page
     log.write_text(watch_run(files=[{"file": "others.csv"}]))
-    assert "No alert is configured" in words(browser.get(f"{PAGE}/watch"))
+    assert "No check of this table is scheduled" in words(browser.get(f"{PAGE}/watch"))
 
 
 @pytest.mark.parametrize("content", ["{", "[1]\n", '{"run": 1}\n'])
