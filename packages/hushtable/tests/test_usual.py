@@ -6,11 +6,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import hushtable
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
+from hushtable.errors import PlanError
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import UsualValues
-from hushtable.scores.usual import BARS, FARTHEST, MOST, PassingSample, _Outermost
+from hushtable.scores.usual import BARS, FARTHEST, MOST, PassingSample, Usual, _Outermost
 
 
 def test_bars_are_a_histogram(rng):
@@ -22,6 +24,24 @@ def test_bars_are_a_histogram(rng):
         expected, _ = np.histogram(X[:, j], BARS, (feature.low, feature.high))
         assert np.abs(usual.bars[j] - expected).sum() <= 2  # on an edge, to either side
         assert usual.bars[j].sum() == np.count_nonzero(~np.isnan(X[:, j]))
+
+
+def test_a_far_value_does_not_squeeze_the_bars_of_the_others(rng, tmp_path):
+    X = np.append(rng.normal(size=2000), 1e6)[:, np.newaxis]
+    detector = HushTable(random_state=0, n_tables=5).fit(X)
+    detector.save(tmp_path / "m.hush")
+    for usual in (detector._usual_values(), hushtable.load(tmp_path / "m.hush")._usual_values()):
+        assert usual.bar_ends[0] == (X.min(), usual.values[0].far[1])
+        assert np.count_nonzero(usual.bars[0]) > 10
+        assert usual.bars[0].sum() == len(X)
+        assert usual.bars[0][-1] == 1
+    feature = detector.plan_.schema.features
+    reason = detector.outliers(X, n=1).column("words").to_pylist()[0]
+    assert "far above" in reason
+    content = hushtable.files.read(tmp_path / "m.hush")
+    content.manifest["usual_bar_ends"] = {"0": [2.0, 1.0]}
+    with pytest.raises(PlanError, match="two rising numbers"):
+        Usual.from_file(content, Schema(feature))
 
 
 def test_limits_of_far_values_are_as_defined(rng):

@@ -227,9 +227,9 @@ class LineChart:
             [*zip(self.lines, _LOOKS, strict=False)]
         ):
             name = cut(line.name, most)
-            yield text(name, right, 10.0, anchor="end")
+            yield text(name, right - text_width(name), 10.0)
             right -= text_width(name) + _KEY
-            path = f"M{number(right + _BESIDE)} 6h18"
+            path = f"M{number(right + _KEY - 24.0)} 6h18"
             style = f' stroke-dasharray="{dashes}"' if dashes else ""
             yield f'<path d="{path}" stroke="{colour}" stroke-width="{number(width)}"{style}/>'
 

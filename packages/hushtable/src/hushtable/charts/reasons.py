@@ -47,17 +47,18 @@ class Pictures:
         feature, usual, phrase = self._features[j], self._usual, reason.phrase
         assert usual is not None
         assert phrase is not None
-        span = feature.high - feature.low or 1.0
+        low, high = usual.bar_ends.get(j, (feature.low, feature.high))
+        span = high - low or 1.0
         middle = values.middle if values is not None else None
         ends = None
         if middle is not None:
-            ends = (middle[0] - feature.low) / span, (middle[2] - feature.low) / span
+            ends = (middle[0] - low) / span, (middle[2] - low) / span
         within = usual.bars_within.get(reason.context, {}).get(j) if reason.context else None
         return ValueChart(
             usual.bars[j],
-            (float(reason.value or 0.0) - feature.low) / span,
+            (float(reason.value or 0.0) - low) / span,
             phrase.text,
-            (_end(feature, feature.low), _end(feature, feature.high)),
+            (_end(feature, low), _end(feature, high)),
             usual=ends,
             within=within,
             words=reason.words,

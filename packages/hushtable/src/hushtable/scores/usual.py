@@ -5,6 +5,7 @@ batches, threads and sources. A row of weight w represents w rows.
 """
 
 import itertools
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -83,6 +84,8 @@ class Usual:
     among: str = COUNTED
     #: Whether the model has learned from verdicts since: they decide about far values, too.
     learned: bool = False
+    #: By the number of a feature: the ends of its bars, if they are not those of its range.
+    bar_ends: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -102,12 +105,13 @@ class Usual:
         values = _values(features, batches, times, ends)
         parts = _parts_of_context(features, context, batches, times)
         within = {c: _values(features, some, some_times) for c, (some, some_times) in parts.items()}
-        bars = _bars(features, values, batches, times)
+        bar_ends = _bar_ends(features, values)
+        bars = _bars(features, values, batches, times, bar_ends)
         bars_within = {}
         if len(parts) * len(bars) * BARS <= _MOST_BARS:
-            bars_within = {c: _bars(features, values, *part) for c, part in parts.items()}
+            bars_within = {c: _bars(features, values, *part, bar_ends) for c, part in parts.items()}
         pairs = PairCounts.of(schema.of_rows.features, values, batches, times)
-        return cls(scores, values, within, bars, bars_within, pairs)
+        return cls(scores, values, within, bars, bars_within, pairs, bar_ends=bar_ends)
 
     def without_scores(self, *, learned: bool = False) -> "Usual":
         """Return what stays valid if the scores of rows change, such as by verdicts."""
@@ -159,6 +163,8 @@ class Usual:
             }
         if self.bars:
             arrays["usual.bars"] = np.array(list(self.bars.values()), np.uint16)
+        if self.bar_ends:
+            said["usual_bar_ends"] = {str(j): list(ends) for j, ends in self.bar_ends.items()}
         if self.bars and self.bars_within:
             within = [list(self.bars_within[context].values()) for context in self.within]
             arrays["usual.bars_within"] = np.array(within, np.uint16)
@@ -172,7 +178,8 @@ class Usual:
         """Build what a file contains, if it has any; raise `PlanError` if it is not valid."""
         if "usual" not in content.manifest:
             return None
-        said = content.said("usual values", {"usual": list}, {"usual_within": dict})
+        optional = {"usual_within": dict, "usual_bar_ends": dict}
+        said = content.said("usual values", {"usual": list}, optional)
         scores = content.arrays.get("usual.scores")
         if scores is not None:
             _check_scores(scores)
@@ -193,7 +200,22 @@ class Usual:
             }
         pairs = PairCounts.from_file(content, schema.of_rows.features)
         learned = scores is None
-        return cls(scores, values, within, bars, bars_within, pairs, learned=learned)
+        try:
+            bar_ends = {
+                int(j): _rising(float(low), float(high))
+                for j, (low, high) in said.get("usual_bar_ends", {}).items()
+            }
+        except (TypeError, ValueError) as error:
+            raise PlanError("the ends of bars: needs two rising numbers each") from error
+        return cls(
+            scores, values, within, bars, bars_within, pairs, learned=learned, bar_ends=bar_ends
+        )
+
+
+def _rising(low: float, high: float) -> tuple[float, float]:
+    if not -math.inf < low < high < math.inf:
+        raise ValueError("not rising")
+    return low, high
 
 
 def _charted(values: Sequence[UsualValues]) -> list[int]:
@@ -417,15 +439,32 @@ def _bars(
     values: Sequence[UsualValues],
     batches: Sequence[Batch],
     times: Ints,
+    bar_ends: dict[int, tuple[float, float]],
 ) -> dict[int, Ints]:
     found = {}
     for j in _charted(values):
         feature = features[j]
         numbers = np.concatenate([numbers_of(feature, batch, j) for batch in batches])
         known = ~np.isnan(numbers)
-        width = (feature.high - feature.low) / BARS or 1.0
-        places = np.clip((numbers[known] - feature.low) / width, 0, BARS - 1).astype(np.int64)
+        low, high = bar_ends.get(j, (feature.low, feature.high))
+        width = (high - low) / BARS or 1.0
+        places = np.clip((numbers[known] - low) / width, 0, BARS - 1).astype(np.int64)
         found[j] = np.bincount(places, times[known], BARS).astype(np.int64)
+    return found
+
+
+def _bar_ends(
+    features: Sequence[Feature], values: Sequence[UsualValues]
+) -> dict[int, tuple[float, float]]:
+    """Return the ranges of features without numbers far outside everything, where these differ.
+
+    Such a number would squeeze the bars of all others into one; it counts in an outermost bar.
+    """
+    found = {}
+    for j in _charted(values):
+        low, high, far = features[j].low, features[j].high, values[j].far
+        if far is not None and (far[0] > low or far[1] < high):
+            found[j] = max(low, far[0]), min(high, far[1])
     return found
 
 
