@@ -30,6 +30,7 @@ def test_tables_stack_their_cells_and_the_bar_is_one_line(tmp_path):
             browser.until("document.readyState === 'complete' && !!document.querySelector('main')")
             assert browser.run(CUT) == 0
             assert browser.run(TALLEST) < 400
+        assert browser.run("document.querySelector('.top').offsetHeight") < 60
         assert browser.run("document.querySelector('.judge').offsetHeight") < 60
         assert browser.run("document.querySelector('.judge').scrollWidth") <= 360
         browser.press("n")

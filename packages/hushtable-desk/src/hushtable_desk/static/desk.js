@@ -33,6 +33,9 @@ async function send(address, body) {
 
 // --- every page ---
 
+// On a phone, the header is one line that scrolls.
+find(".top [aria-current]")?.scrollIntoView({block: "nearest", inline: "center"});
+
 find("#who")?.addEventListener("change", (event) => send("/settings", {who: event.target.value}));
 find("#language")?.addEventListener("change", async (event) => {
   if (await send("/settings", {language: event.target.value})) location.reload();
