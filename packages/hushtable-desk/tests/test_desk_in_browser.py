@@ -13,7 +13,7 @@ import pytest
 
 import chromium
 from chromium import Chromium
-from desk_helpers import axe_faults, patients, served
+from desk_helpers import WIDE, axe_faults, patients, served
 from messy_laboratory import write_laboratory
 
 pytestmark = pytest.mark.skipif(chromium.found() is None, reason="Chromium is not installed")
@@ -202,17 +202,44 @@ def test_axe_finds_nothing(tmp_path, language):
         table.fit().wait()
         judging = table.judging
         for k in range(12):
-            judging.answer(judging.next(), "outlier" if k % 3 else "fine", "looked", "Ada")
+            judging.answer(judging.next(), "outlier" if k % 3 else "fine", "looked", "Ben")
+        number = "Temp"
+        judging.write_rule("column", {"name": number, "impossible_above": 1e9}, None)
         browser.show(address, 1280)
         browser.until(FOLDER)
         at, base = f"/t/{table.key}", address.partition("/open/")[0]
         model = desk.folder.models[0].key
-        pages = ["/", at, f"/t/{tables['doubts.csv'].key}", f"{at}/rows", f"{at}/learned",
-                 f"{at}/watch", "/models", f"/models/{model}", "/rounds", "/nothing"]  # fmt: skip
+        pages = ["/", at, f"{at}?layout", f"/t/{tables['doubts.csv'].key}", f"{at}/rows",
+                 f"{at}/rows?order=down:{number}", f"{at}/learned", f"{at}/rules", f"{at}/watch",
+                 "/models", f"/models/{model}", "/rounds", "/nothing"]  # fmt: skip
         found = axe_faults(browser, base, pages)
         browser.complaints = [one for one in browser.complaints if "/nothing" not in one]
         local(browser, address)
     assert found == [], "\n".join(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1280])
+def test_text_of_twice_the_size_fits(tmp_path, width):
+    """Every page grows with the reader's size of text, and no page becomes too wide."""
+    patients(400).to_csv(tmp_path / "patients.csv", index=False)
+    with served(tmp_path) as (address, desk, _), Chromium(tmp_path / "profile") as browser:
+        table = desk.table(desk.folder.tables[0].key)
+        table.fit().wait()
+        browser.show(address, width)
+        browser.until(FOLDER)
+        base = f"{address.partition('/open/')[0]}/t/{table.key}"
+        for page in ("", "/rows", "/rules", "/learned", "/watch"):
+            browser.show(f"{base}{page}", width)
+            browser.until(f"{LOADED}!!document.querySelector('main')")
+            high = browser.run("document.querySelector('h1').offsetHeight")
+            browser.run("document.documentElement.style.fontSize = '200%'; 0")
+            assert browser.run("document.querySelector('h1').offsetHeight") >= 1.9 * high
+            assert not browser.run(WIDE), page
+            assert browser.run(
+                "[...document.querySelectorAll('.judge button, .judge label')].every((one) => "
+                "one.getBoundingClientRect().right <= innerWidth)"
+            )
 
 
 @pytest.mark.slow
