@@ -126,8 +126,8 @@ def _check_one_column(lines: Sequence[str], source: str) -> None:
         if len(fields) > 1 and len(each) == 1 and each != {0} and lines[0].startswith('"'):
             raise DataError(
                 f"{source}: whole lines are in quotation marks, each with {delimiter!r} "
-                f"{each.pop()} times: export without quotation marks, or add --read delimiter=; if "
-                "each line is a single column"
+                f"{each.pop()} times: export without quotation marks, or add --read "
+                "'delimiter=;' if each line is a single column"
             )
     if sum(_PADDED.search(line) is not None for line in lines) > len(lines) / 2:
         raise DataError(
@@ -141,8 +141,8 @@ def _check_one_column(lines: Sequence[str], source: str) -> None:
         one_each = len({len(fields) for fields in split}) == 1 and all(map(all, split))
         raise DataError(
             f"{source}: blanks seem to be the delimiter: export with a different delimiter, or "
-            "add --read 'delimiter= ' if it is always one blank, or --read delimiter=, if each "
-            "line is one field" + "\nAdd: --read 'delimiter= '" * one_each
+            "add --read 'delimiter= ' if it is always one blank, or --read 'delimiter=,' if "
+            "each line is one field" + "\nAdd: --read 'delimiter= '" * one_each
         )
 
 
