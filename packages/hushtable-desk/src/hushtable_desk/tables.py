@@ -29,7 +29,8 @@ _LEFT_OUT = ("id", "text", "empty")
 _TEXTS = ("decimal", "dates", "encoding", "delimiter", "sheet", "member", "time", "entity")
 #: Settings that state how the file is laid out.
 _LAYOUT = (
-    "decimal", "dates", "encoding", "delimiter", "skip_lines", "skip_footer", "sheet", "member",
+    "decimal", "dates", "encoding", "delimiter", "skip_lines", "skip_below", "skip_footer",
+    "sheet", "member",
 )  # fmt: skip
 
 
@@ -49,6 +50,7 @@ class TableSettings:
     delimiter: str | None = None
     no_header: bool = False
     skip_lines: int | None = None
+    skip_below: int | None = None
     skip_footer: int | None = None
     sheet: str | None = None
     member: str | None = None
@@ -71,6 +73,7 @@ class TableSettings:
             delimiter=self.delimiter,
             no_header=self.no_header,
             skip_lines=self.skip_lines,
+            skip_below=self.skip_below,
             skip_footer=self.skip_footer,
             sheet=self.sheet,
             member=self.member,
@@ -325,7 +328,7 @@ class Table:
             before = list(getattr(said, name))
             after = [one for one in before if one != value] if value in before else [*before, value]
             self.say(**{name: tuple(map(str, after))})
-        elif name in ("skip_lines", "skip_footer"):
+        elif name in ("skip_lines", "skip_below", "skip_footer"):
             self.say(**{name: int(value) if str(value).isdecimal() else None})
         elif name == "no_header":
             self.say(no_header=value in (True, "true"))

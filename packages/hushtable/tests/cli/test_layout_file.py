@@ -74,7 +74,7 @@ def test_a_query_may_contain_what_separates_entries():
         (["omop=persons"], "needs person or visit"),
         (["sheet="], "needs a text"),
         (["sheet=a", "sheet=b"], "sheet is given twice"),
-        (["shet=a"], "no entry of that name: .*sheet, skip_footer"),
+        (["shet=a"], "no entry of that name: .*sheet, skip_below, skip_footer"),
     ],
 )
 def test_a_wrong_entry_is_refused_with_what_it_takes(entries, says):

@@ -268,9 +268,10 @@ _Read = Annotated[
     option(
         "NAME=VALUE|FILE",
         "Further settings of reading, or a TOML file of them (hushtable check DATA -o FILE.toml "
-        "writes one). Files: encoding, delimiter, no_header, skip_lines, skip_footer, sheet, "
-        "member. Databases: query, independent, omop, concepts, cdm, listed_units, by, within. "
-        "Features of time: time, zone, entity. Can be given several times.",
+        "writes one). Files: encoding, delimiter, no_header, skip_lines, skip_below, "
+        "skip_footer, sheet, member. Databases: query, independent, omop, concepts, cdm, "
+        "listed_units, by, within. Features of time: time, zone, entity. Can be given several "
+        "times.",
     ),
 ]
 

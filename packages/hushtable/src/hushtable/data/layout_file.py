@@ -17,7 +17,7 @@ OPTIONS = ("columns", "drop", "missing", "as", "decimal", "dates")
 _LISTS = ("columns", "drop", "missing", "as")
 SWITCHES = ("no_header", "independent", "listed_units")
 #: Whole numbers, with the least that each takes.
-_NUMBERS = {"skip_lines": 0, "skip_footer": 0, "within": 1}
+_NUMBERS = {"skip_lines": 0, "skip_below": 0, "skip_footer": 0, "within": 1}
 _TEXTS = (
     "encoding", "delimiter", "sheet", "query", "member", "time", "zone", "entity", "omop",
     "concepts", "cdm", "by",

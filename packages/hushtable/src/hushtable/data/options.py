@@ -76,6 +76,7 @@ class RowOptions:
     delimiter: str | None = None
     no_header: bool = False
     skip_lines: int | None = None
+    skip_below: int | None = None
     skip_footer: int | None = None
     sheet: str | None = None
     query: str | None = None
@@ -200,6 +201,7 @@ class RowOptions:
             delimiter,
             header,
             self.skip_lines,
+            self.skip_below,
             self.skip_footer,
             self.sheet,
             self.query,
@@ -344,8 +346,9 @@ def read(
         ones of its entity among these rows: see `hushtable.history.history_columns`. Rows in memory
         may be in any order; rows of files must be in time order for each entity.
     **layout
-        ``encoding``, ``delimiter``, ``header``, ``skip_lines``, ``skip_footer`` of a CSV file;
-        ``sheet`` of a workbook; ``member`` of a file with several parts, such as an archive;
+        ``encoding``, ``delimiter``, ``header``, ``skip_lines``, ``skip_below``, ``skip_footer`` of
+        a CSV file; ``sheet`` of a workbook; ``member`` of a file with several parts, such as an
+        archive;
         ``query`` for a database, and ``independent=True`` to state that each of its rows depends on
         the records of one person only, without which counts of them cannot be released.
 

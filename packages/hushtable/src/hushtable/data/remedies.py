@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from hushtable.data.columns import as_texts, texts_column
 from hushtable.data.readers import Reader
+from hushtable.data.readers.dialect import is_unit
 from hushtable.data.table_scan import TableScan, facts_of
 from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions
 from hushtable.data.texts.decisions import TableFacts, as_kind, decide, n_lost
@@ -203,7 +204,7 @@ def _lines(facts: ColumnFacts, text: str, reader: Reader) -> Iterator[str]:
 def _with_names_below(
     columns: Sequence[ColumnUnderstanding], scan: TableScan, reader: Reader
 ) -> Sequence[ColumnUnderstanding]:
-    """Return columns, with the option for names in a lower line if the first rows hold names.
+    """Return columns, with an option for the first rows if these hold names, or units.
 
     Each column of numbers or dates then holds another word in the same first rows.
     """
@@ -221,15 +222,20 @@ def _with_names_below(
         return columns
     where = reader.place(len(first) - 1)
     line = re.search(r"\d+", where)
-    if line is None or not whole or len(names) < len(odd):
+    if line is None:
         return columns
-    options = (("skip_lines", str(int(line[0]) - 1)),)
+    if len(first) == 1 and 2 * sum(map(is_unit, names)) >= len(names):
+        what, options = "below", (("skip_below", "1"),)
+    elif whole and len(names) == len(odd):
+        what, options = "names", (("skip_lines", str(int(line[0]) - 1)),)
+    else:
+        return columns
     return [
         one
         if j not in values or one.doubt is None
         else replace(
             one,
-            doubt=replace(one.doubt, options=options, facts={**one.doubt.facts, "names": where}),
+            doubt=replace(one.doubt, options=options, facts={**one.doubt.facts, what: where}),
         )
         for j, one in enumerate(columns)
     ]

@@ -184,6 +184,9 @@ def _exceptions(facts: Mapping[str, Any]) -> str:
             "; each column of numbers holds a word in %(where)s: are these the names?",
             where=facts["names"],
         )
+    if "below" in facts:
+        words += _("; each column of numbers holds a word in %(where)s: are these units?",
+                   where=facts["below"])  # fmt: skip
     if facts.get("total"):
         words += _("; delete rows that sum up others")
     return words

@@ -22,7 +22,7 @@ from hushtable.language import N_, _, ngettext, numeral
 Option: TypeAlias = tuple[str, str]
 
 #: Fields with a single value. Several options of one are alternatives: only a person knows which.
-_SINGLE = ("decimal", "dates", "skip_lines")
+_SINGLE = ("decimal", "dates", "skip_lines", "skip_below")
 #: Those among them that have an option of their own, besides `--read`.
 _OWN = ("decimal", "dates")
 #: Fields with several values, and what stands for a value in a sentence.
@@ -43,6 +43,7 @@ _BUTTONS = {
     ("dates", "ymd"): N_("year, month, day"),
     ("no_header", "true"): N_("the first line is a row"),
     ("skip_lines", "0"): N_("the first line contains the column names"),
+    ("skip_below", "0"): N_("all lines below the names are rows"),
     ("skip_footer", "0"): N_("all lines are rows"),
     ("delimiter", ""): N_("each line is one field"),
     ("delimiter", " "): N_("blanks separate the fields"),
@@ -53,6 +54,7 @@ _FIELDS = {
     "encoding": N_("Encoding"),
     "member": N_("Part of the file"),
     "sheet": N_("Sheet"),
+    "skip_below": N_("Lines below the names that are not rows"),
     "skip_footer": N_("Lines at the end that are not rows"),
     "skip_lines": N_("Lines above the header"),
 }
@@ -79,6 +81,11 @@ def button_words(option: Option) -> str:
         return _(text)
     if field == "skip_lines":
         return _("the table begins in line %(n)s", n=numeral(int(value) + 1))
+    if field == "skip_below":
+        return ngettext(
+            "leave out the line below the names", "leave out %(n)s lines below the names",
+            int(value),
+        )  # fmt: skip
     if field == "skip_footer":
         return ngettext("leave out the last line", "leave out the last %(n)s lines", int(value))
     if field == "delimiter":

@@ -76,13 +76,13 @@ __all__ = [
 ]  # fmt: skip
 
 built_in("CSV", (".csv", ".tsv", ".txt"), csv_file,
-         ("encoding", "delimiter", "header", "skip_lines", "skip_footer"),
+         ("encoding", "delimiter", "header", "skip_lines", "skip_below", "skip_footer"),
          streams=True)  # fmt: skip
 built_in("Parquet", (".parquet", ".pq"), parquet_file)
 built_in("JSON", (".jsonl", ".ndjson", ".json", ".geojson"), json_file, streams=True)
 built_in("Feather", (".feather", ".arrow", ".ipc"), feather_file)
 built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), sheet_file,
-         ("sheet", "header", "skip_lines", "skip_footer"))  # fmt: skip
+         ("sheet", "header", "skip_lines", "skip_below", "skip_footer"))  # fmt: skip
 
 # The last is tried first, because frames also have Arrow's interface, and anything may be a matrix.
 register_source(lambda data: not isinstance(data, str), memory.matrix)

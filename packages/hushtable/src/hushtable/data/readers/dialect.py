@@ -302,7 +302,7 @@ class _Head:
                 f"names, {list(unasked.names)[:5]}: add a header line above the rows"
             )
         names = [name or f"column {j + 1}" for j, name in enumerate(self._names(at))]
-        return Header(tuple(names), (), self.rows[at].end, self.rows[at], [])
+        return Header(tuple(names), (), self._below(at, [])[1], self.rows[at], [])
 
     def asked(self) -> Header:
         at = 0 if self.layout.skip_lines is not None else self._line_of_names()
@@ -310,8 +310,8 @@ class _Head:
         if self.layout.skip_lines is None and head.first > self.start:
             n = head.first - self.start
             found.append(ngettext("%(n)s line above the header", "%(n)s lines above the header", n))
-        below, body = self.rows[at + 1 :], head.end
-        if below and (what := _no_row(below[0])):
+        below, body = self._below(at, found)
+        if self.layout.skip_below is None and below and (what := _no_row(below[0])):
             found.insert(0, _("line %(n)s (%(what)s) left out", n=body + 1, what=_(what)))
             below, body = below[1:], below[0].end
         names, width = self._names(at), _width(below)[0] if below else len(head.fields)
@@ -325,6 +325,23 @@ class _Head:
             )
         left_out = self._name_columns(names, at, below, found)
         return Header(tuple(names), tuple(left_out), body, head, found)
+
+    def _below(self, at: int, found: list[str]) -> tuple[Sequence[Record], int]:
+        """Return the rows below the names, and where they begin, without those to skip."""
+        below, n = self.rows[at + 1 :], self.layout.skip_below or 0
+        if not 0 <= n <= len(below):
+            raise UsageError(
+                f"{self.source}: --read skip_below={n}: needs the number of {self.line}s below the "
+                f"names that are not rows: 0 to {len(below)}"
+            )
+        if not n:
+            return below, self.rows[at].end
+        found.append(
+            ngettext(
+                "%(n)s line below the names left out", "%(n)s lines below the names left out", n
+            )
+        )
+        return below[n:], below[n - 1].end
 
     def _names(self, at: int) -> list[str]:
         head, below = self.rows[at], self.rows[at + 1 :]
@@ -494,6 +511,11 @@ def _by_number(header: Record) -> str:
         f"add --read no_header=true and --read skip_lines={header.end} to call them column 1, "
         "column 2, ..."
     )
+
+
+def is_unit(text: str) -> bool:
+    """Return whether a text is a unit of numbers, also in brackets."""
+    return _UNIT.fullmatch(text.strip(" []()")) is not None
 
 
 def _no_row(row: Record) -> str:

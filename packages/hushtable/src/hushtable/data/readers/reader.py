@@ -78,6 +78,8 @@ class FileLayout:
     header: bool | None = None
     #: Number of lines above the header line, or above the first row if there is none.
     skip_lines: int | None = None
+    #: Number of lines below the header line that are not rows, such as one of units.
+    skip_below: int | None = None
     #: Number of last lines, or rows of a sheet, that are not part of the table, but not blank.
     skip_footer: int | None = None
     #: Name of a sheet.
@@ -122,8 +124,8 @@ class FileLayout:
 
 #: Entries that a model keeps, and their types.
 KEPT = {
-    "encoding": str, "delimiter": str, "header": bool, "skip_lines": int, "skip_footer": int,
-    "sheet": str, "member": str,
+    "encoding": str, "delimiter": str, "header": bool, "skip_lines": int, "skip_below": int,
+    "skip_footer": int, "sheet": str, "member": str,
 }  # fmt: skip
 
 
