@@ -1,6 +1,5 @@
 """The watch page: rows since the last visit, months beside those of earlier years, and alerts."""
 
-import json
 import re
 
 import numpy as np
@@ -271,38 +270,3 @@ def test_another_column_of_dates_is_chosen_by_the_address(tmp_path):
     assert "Mar 2021" in text
     assert "10 rows have no date" in text
     assert "May 2025" in words(browser.get(f"{PAGE}/watch"))
-
-
-def test_without_a_log_the_page_names_the_documentation(browser):
-    text = words(browser.get(f"{PAGE}/watch"))
-    assert "No check of this table is scheduled" in text
-    assert "--" not in text
-
-
-def watch_run(**changes):
-    facts = {
-        "command": "watch", "run": 1, "at": "2025-05-20T06:00:00+00:00", "model": "visits.hush",
-        "plan_id": "x", "rows": 600, "outliers": 16, "share": 0.0267, "drift": 0.0591,
-        "level": 0.0133, "beyond_chance": ["age"], "files": [{"file": f"/x/{NAME}"}], "same": [],
-        "left": [], "failed": [], "top": None, "above": ["share", "drift"],
-    }  # fmt: skip
-    return json.dumps(facts | changes) + "\n"
-
-
-def test_results_of_the_watch_are_shown(browser, tmp_path):
-    (tmp_path / "watched").mkdir()
-    log = tmp_path / "watched" / "watch.jsonl"
-    log.write_text(watch_run() + watch_run(run=2, above=[], at=EVIL, files=[{"file": NAME}]))
-    page = browser.get(f"{PAGE}/watch")
-    text = words(page)
-    assert "2.67%" in text
-    assert "drift beyond chance" in text
-    assert EVIL not in page
-    log.write_text(watch_run(files=[{"file": "others.csv"}]))
-    assert "No check of this table is scheduled" in words(browser.get(f"{PAGE}/watch"))
-
-
-@pytest.mark.parametrize("content", ["{", "[1]\n", '{"run": 1}\n'])
-def test_a_log_that_is_none_says_so(browser, tmp_path, content):
-    (tmp_path / "watch.jsonl").write_text(content)
-    assert "cannot be read" in words(browser.get(f"{PAGE}/watch"))

@@ -1,7 +1,6 @@
-"""The watch page of a table: rows since the last visit, months and earlier ones, and alerts."""
+"""The watch page of a table: rows since the last visit, and months compared with earlier ones."""
 
 import hashlib
-import json
 import math
 import threading
 from collections.abc import Sequence
@@ -28,7 +27,6 @@ from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import plain_texts
 from hushtable.errors import DataError, HushTableError, UsageError, explain
 from hushtable.language import N_, spoken
-from hushtable_desk.folder import Folder
 from hushtable_desk.judging import JudgedRows
 from hushtable_desk.language import _
 from hushtable_desk.lines import ChartLine, LineChart
@@ -54,8 +52,6 @@ _UNDATED = np.iinfo(np.int64).min
 _EARLIER = 200_000
 #: Bytes that identify a file of lines, to which rows are appended.
 _BEGINNING, _OF_LINES = 1 << 16, (".csv", ".tsv", ".txt", ".jsonl", ".ndjson")
-#: The log of `hushtable watch`, and the bytes and runs of it that are read.
-_LOG, _LOG_BYTES, _RUNS = "watch.jsonl", 1 << 20, 5
 
 
 # --- since the last visit -------------------------------------------------------------------------
@@ -354,56 +350,6 @@ def dates_of(table: Table) -> list[ColumnUnderstanding]:
     return sorted(found, key=lambda one: one.name != table.said.time)
 
 
-# --- alerts ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class WatchLog:
-    """Last runs that `hushtable watch` logged in a folder, or why they cannot be read."""
-
-    folder: str
-    runs: list[dict[str, Any]]
-    error: str = ""
-
-
-def watch_logs(folder: Folder, table: Table, plan_id: str) -> list[WatchLog]:
-    """Return the logs of watches on a table or model, in the folder or directly below it."""
-    below = sorted(one for one in folder.path.iterdir() if one.is_dir() and not one.is_symlink())
-    found = []
-
-    def is_about(run: dict[str, Any]) -> bool:
-        named = {Path(str(one.get("file", ""))).name for one in run.get("files", [])}
-        return run.get("plan_id") == plan_id or table.name in named
-
-    for place in (folder.path, *below):
-        path = place / _LOG
-        if not path.is_file() or path.is_symlink():
-            continue
-        name = "." if place == folder.path else place.name
-        try:
-            runs = [run for run in _runs(path) if is_about(run)]
-        except (ValueError, OSError) as error:
-            why = explain(error) if isinstance(error, OSError) else "it is not a log of runs"
-            found.append(WatchLog(name, [], f"{_LOG} cannot be read: {why}"))
-            continue
-        if runs:
-            found.append(WatchLog(name, runs[: -_RUNS - 1 : -1]))
-    return found
-
-
-def _runs(path: Path) -> list[dict[str, Any]]:
-    """Return the runs at the end of a log, oldest first; raise `ValueError` if it is not a log."""
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(0, size - _LOG_BYTES))
-        lines = file.read().splitlines()
-    runs = [json.loads(line) for line in lines[size > _LOG_BYTES :]]
-    needed = {"run", "at", "rows", "outliers", "share", "drift", "level", "above", "failed"}
-    if not all(isinstance(run, dict) and needed <= set(run) for run in runs):
-        raise ValueError("not a log of runs")
-    return runs
-
-
 # --- pages ----------------------------------------------------------------------------------------
 
 
@@ -434,7 +380,6 @@ def watch_page(request: Request) -> Response:
         is_changed=judging.is_changed, is_gone=not table.path.is_file(), dates=dates,
         chosen=chosen, months=months, changed=changed, error=error,
         has_threshold=not math.isnan(judging.model.threshold),
-        logs=watch_logs(desk.folder, table, judging.model.scorer.plan.plan_id),
         column_key=column_key,
     )  # fmt: skip
 
