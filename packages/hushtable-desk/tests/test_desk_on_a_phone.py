@@ -30,7 +30,8 @@ def test_tables_stack_their_cells_and_the_bar_is_one_line(tmp_path):
             browser.until("document.readyState === 'complete' && !!document.querySelector('main')")
             assert browser.run(CUT) == 0
             assert browser.run(TALLEST) < 400
-        assert browser.run("document.querySelector('.top').offsetHeight") < 60
+        header = "document.querySelector('.top').offsetHeight"
+        assert browser.run(header) < 60
         assert browser.run("document.querySelector('.judge').offsetHeight") < 60
         assert browser.run("document.querySelector('.judge').scrollWidth") <= 360
         browser.press("n")
@@ -40,3 +41,6 @@ def test_tables_stack_their_cells_and_the_bar_is_one_line(tmp_path):
         assert (
             top <= browser.run("document.querySelector('.judge').getBoundingClientRect().top") + 1
         )
+        browser.show(f"{address.partition('/open/')[0]}/t/{table.key}/rows", 1280, 700)
+        browser.until("document.readyState === 'complete' && !!document.querySelector('main')")
+        assert browser.run(header) < 60

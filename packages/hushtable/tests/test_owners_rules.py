@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, Schema
 from hushtable.errors import DataError, UsageError
-from hushtable.scores.rules import HEADER, Rules, add_known, rules_beside, rules_path, write_rule
+from hushtable.scores.rules import HEADER, Rules, rules_beside, rules_path, write_rule
 from hushtable.scores.typical import UsualValues
 
 DAY = 86_400.0
@@ -479,7 +479,7 @@ def test_differences_are_no_columns_for_rules(rng):
 
 
 def add(path, column="order", text="17"):
-    return add_known(path, column, text, SCHEMA, USUAL)
+    return write_rule(path, "known", {column: text}, None, SCHEMA, USUAL)
 
 
 def test_known_rows_are_added_to_a_file_that_is_made(tmp_path):

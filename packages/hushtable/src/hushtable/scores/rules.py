@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -24,7 +24,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import far
-from hushtable.arguments import is_text
 from hushtable.data.columns import as_column, as_numbers, as_texts, texts_column
 from hushtable.data.labels import fold, fold_texts
 from hushtable.data.layout_file import in_toml
@@ -249,17 +248,6 @@ def rules_beside(model: str | os.PathLike[str]) -> Path | None:
     return path if path.exists() else None
 
 
-def add_known(
-    path: str | os.PathLike[str],
-    column: str,
-    text: str,
-    schema: Schema,
-    usual: Sequence[UsualValues | None] | None = None,
-) -> Rules:
-    """Add a row, known by a text of a column, to a file, as by `write_rule`."""
-    return write_rule(path, "known", {column: text}, None, schema, usual)
-
-
 def write_rule(
     path: str | os.PathLike[str],
     kind: str,
@@ -293,14 +281,15 @@ def write_rule(
         If the rules would not fit the table, or the file is laid out so that the rule cannot be
         found in its lines.
     """
-    if not all(map(is_text, _texts_in(rule or {}))):
-        raise UsageError(f"{rule!r}: a file of rules cannot contain this text")
     target = Path(os.path.realpath(path))  # a link stays a link
     before = (target.read_bytes() if target.exists() else b"") or HEADER.encode()
     content = _parsed(before, str(path))
     rules = list(content.get(kind, ()))
     lines = "".join(f"{in_toml(key)} = {in_toml(value)}\n" for key, value in (rule or {}).items())
-    text = f"[[{kind}]]\n{lines}".encode() if rule else b""
+    try:
+        text = f"[[{kind}]]\n{lines}".encode() if rule else b""
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{rule!r}: a file of rules cannot contain this text") from error
     if number is None:
         rules.append(rule)
         after = before.removesuffix(b"\n") + b"\n\n" + text
@@ -318,12 +307,6 @@ def write_rule(
         file.write(after)
     os.chmod(target, mode)
     return found
-
-
-def _texts_in(rule: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in rule.items():
-        yield key
-        yield from (str(one) for one in (value if isinstance(value, list) else [value]))
 
 
 def _replaced(content: bytes, kind: str, number: int, text: bytes) -> bytes:
