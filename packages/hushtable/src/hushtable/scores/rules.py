@@ -36,7 +36,7 @@ from hushtable.scores.typical import MAJORITY, UsualValues, with_name
 
 Bools: TypeAlias = NDArray[np.bool_]
 
-#: Header of a file that `add_known` creates.
+#: Header of a file that `write_rule` creates.
 HEADER = """\
 # Rules for this table. They stay next to the model and never leave this site.
 #
