@@ -16,6 +16,7 @@ from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import UsageError
 from hushtable.files import replacing
 from hushtable.words.doubts import questions
+from hushtable.words.findings import ended
 from hushtable.words.options import typed_options
 
 #: Exit code of a table in doubt.
@@ -61,7 +62,7 @@ def check(
     doubted = [one for one in columns if one.doubt is not None and one.doubt.kind != "reading"]
     findings = [one for one in quality.findings if not one.in_doubt]
     options = typed_options([option for one in doubted for option in one.options], reading.options)
-    said = [*map(_ended, questions(doubted)), *(one.words for one in findings)]
+    said = [*map(ended, questions(doubted)), *(one.words for one in findings)]
     of_file = f"The file: {'; '.join(reader.found)}." if reader.found else ""
     doubts = len(doubted) + sum(one.kind not in _PLAIN for one in findings)
     if target is not None:
@@ -131,7 +132,3 @@ def _blocks(
         values = "It contains values of your rows: keep it where the rows are."
         use = f"Other commands read the table the same way with --read {target.path}."
         yield f"\nWrote {target}. {use if target.path.suffix == '.toml' else values}"
-
-
-def _ended(words: str) -> str:
-    return words if words.endswith(("?", ".")) else f"{words}."

@@ -60,12 +60,13 @@ def finding_words(kind: str, *, columns: list[str], rows: int, **facts: Any) -> 
         n=number(rows),
         rows=n_rows(rows),
         text=quoted(facts.get("text", "")),
-        doubt=_ended(facts.get("doubt", "")),
+        doubt=ended(facts.get("doubt", "")),
         drop=typed_options([facts["drop"]] if "drop" in facts else []),
     )
 
 
-def _ended(words: str) -> str:
+def ended(words: str) -> str:
+    """Return a sentence with its full stop."""
     return words if words.endswith(("?", ".")) else f"{words}."
 
 
