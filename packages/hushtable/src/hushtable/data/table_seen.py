@@ -19,7 +19,13 @@ from hushtable.data.lone import LoneNumbers
 from hushtable.data.persons import among
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.numbers import mask
-from hushtable.data.texts.reading import Reading, plain_texts, without_blanks, without_named
+from hushtable.data.texts.reading import (
+    Reading,
+    form_of,
+    plain_texts,
+    without_blanks,
+    without_named,
+)
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
@@ -28,6 +34,8 @@ Words = NDArray[np.uint64]
 MAX_DIFFERENT, _MAX_LETTERS = 1_000, 1 << 20
 #: Number of rows to note as examples, and of example values of a column.
 EXAMPLE_ROWS, _VALUES = 5, 3
+#: Digits of a counted number: all that a float keeps.
+_DIGITS = 15
 #: Number of rows in the sample (up to twice as many); and of values in total.
 _SAMPLE, _SAMPLE_VALUES = 16_384, 1 << 22
 #: Number of bytes after which the rest of a text is hashed separately.
@@ -164,7 +172,7 @@ class ColumnSeen:
         different = counts.field("values")
         few = len(different) <= MAX_DIFFERENT
         some = different if few else different.slice(0, _VALUES + 1)
-        if pa.types.is_duration(some.type):
+        if form_of(some.type) != "number":
             some = as_column(as_numbers(some, self.name))
         texts = as_texts(some, self.name).to_pylist()
         fresh = [text for text in texts if text is not None and text not in self.labels]
@@ -178,6 +186,11 @@ class ColumnSeen:
                 self.labels[text] = self.labels.get(text, 0) + n
         if self.is_text:
             self.named |= dict(zip(_mixed(_text_words(different)).tolist(), texts, strict=True))
+
+    def text(self, label: str) -> str:
+        """Return a counted value as its column is written."""
+        how = self.understood.reading
+        return label if self.is_text or how is None else how.written(float(label), _DIGITS)
 
     @property
     def varies(self) -> bool:

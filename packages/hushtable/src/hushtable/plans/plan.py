@@ -15,6 +15,7 @@ from hushtable import files
 from hushtable.arguments import entries, generator
 from hushtable.data.encoding import Codes
 from hushtable.data.schema import Schema
+from hushtable.data.texts.reading import Reading
 from hushtable.display import Displayed
 from hushtable.errors import NO_HIDDEN, PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import DRAWS, Draw, Purpose, draw_of, purpose_of
@@ -464,10 +465,16 @@ class Plan(Displayed):
         return {**self.family.arrays(), **first}
 
     @classmethod
-    def from_content(cls, content: Any, arrays: files.Arrays) -> Self:
-        """Build the plan from `to_dict` and `arrays`; raise `PlanError` if they are wrong."""
+    def from_content(
+        cls, content: Any, arrays: files.Arrays, reading: Reading | None = None
+    ) -> Self:
+        """Build the plan from `to_dict` and `arrays`; raise `PlanError` if they are wrong.
+
+        ``reading`` states how values are written, if that is known.
+        """
         plan = entries(content, "a plan", _NEEDED, _OPTIONAL)
         schema, family, arrays = Schema.from_dict(plan["schema"]), dict(plan["family"]), {**arrays}
+        schema = schema.written_by(reading.written) if reading else schema
         first, noise = arrays.pop("first_counts", None), plan.get("first_noise_sd")
         return cls(
             schema,
@@ -493,7 +500,7 @@ class Plan(Displayed):
         if file.manifest.get("hidden", False):
             raise PlanError(NO_HIDDEN)
         arrays = {name[5:]: a for name, a in file.arrays.items() if name.startswith("plan.")}
-        plan = cls.from_content(file.manifest.get("plan"), arrays)
+        plan = cls.from_content(file.manifest.get("plan"), arrays, Reading.from_file(file))
         if plan.plan_id != file.manifest.get("plan_id"):
             raise PlanError("the plan's content does not have the plan id that the file states")
         return plan

@@ -8,7 +8,7 @@ import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from hushtable.arguments import entries
 from hushtable.data.columns import as_column, as_numbers, as_texts
 from hushtable.data.readers import Batch
-from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_words, value_words
+from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_of, number_words
+from hushtable.data.texts.reading import ColumnReading, form_of
 from hushtable.errors import PlanError
 from hushtable.language import N_, _, numerals
 
@@ -107,8 +108,8 @@ FEW_NUMBERS = 10
 _GLANCE = 64
 #: Share of the rows from which on a value, or a missing one, is never a reason.
 MAJORITY, _OFTEN_MISSING = 0.5, 0.05
-#: Digits of a value, of what is usual, and of a percentage.
-_DIGITS, _USUAL_DIGITS, _PERCENT_DIGITS = 6, 4, 2
+#: Digits of what is usual, and of a percentage.
+_USUAL_DIGITS, _PERCENT_DIGITS = 4, 2
 #: Number of categories that are named as the usual ones.
 _NAMED = 3
 #: Standard deviations within which a value is usual enough to be unusual only with another.
@@ -398,18 +399,14 @@ def percent(share: float) -> str:
     return _("%(n)s%%", n=number_words(100.0 * share, _PERCENT_DIGITS))
 
 
-def number_text(x: float, feature: Feature, kind: pa.DataType, digits: int = _DIGITS) -> str:
+def number_text(
+    x: float, feature: Feature, kind: pa.DataType, digits: int | None = None
+) -> str:
     """Return a number of a column of type ``kind`` in written form: dates as dates."""
-    types = pa.types
-    if _dated(feature, kind):
-        return value_words(replace(feature, unit=DATE), x)
-    if feature.unit == SINCE:
-        return value_words(feature, x)
-    if types.is_time(kind) or types.is_duration(kind):
-        return str(timedelta(seconds=round(x)))
-    if types.is_boolean(kind):
-        return _("true") if x else _("false")
-    return number_words(x, digits)
+    how = form_of(kind)
+    if feature.written is None and how != "number":
+        return ColumnReading(how).written(x)
+    return number_of(feature, x, digits)
 
 
 def _dated(feature: Feature, kind: pa.DataType) -> bool:

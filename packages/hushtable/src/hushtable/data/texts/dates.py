@@ -6,6 +6,7 @@ Each shape of a text, such as ``99.99.9999 99:99`` or ``99 мая 9999``, is par
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -183,6 +184,29 @@ def seconds(
     for date, places, some in _dates(texts, order, language):
         found[places] = date.seconds(some, pivot)
     return found
+
+
+def like(shape: str, value: float, order: Order | None, language: str = "") -> str:
+    """Return seconds as a text of a shape, whose digits are 9; what the shape lacks is left out.
+
+    They are since 1970-01-01 for dates in this ``order``, or since midnight. Numbers are padded
+    with zeros to the shape's places.
+    """
+    small, rest, time = shape.lower(), round(value), None
+    parts: list[tuple[Span | int, int]] = []
+    if order is None:
+        time = _time(small)
+    elif (date := _date(small, order, language)) is not None:
+        then, rest, time = datetime(1970, 1, 1) + timedelta(seconds=rest), rest % 86_400, date.time
+        year = then.year % 100 if date.short_year else then.year
+        parts = [(date.year, year), (date.month, then.month), (date.day, then.day)]
+    for span, size in () if time is None else time.terms:
+        parts.append((span, rest // int(size)))
+        rest %= int(size)
+    for where, number in sorted((one for one in parts if isinstance(one[0], tuple)), reverse=True):
+        start, end = where
+        shape = f"{shape[:start]}{number:0{end - start}}{shape[end:]}"
+    return shape
 
 
 def say_zones(texts: pa.Array) -> NDArray[np.bool_]:

@@ -1,9 +1,10 @@
 """How the columns of a table are read; a model keeps this and applies it to later files."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from contextlib import suppress
+from functools import cache, lru_cache
 from typing import Any, Literal, TypeAlias
 from zoneinfo import available_timezones
 
@@ -25,14 +26,19 @@ from hushtable.data.columns import (
 )
 from hushtable.data.labels import fold, fold_texts, key, merged
 from hushtable.data.readers import KEPT
+from hushtable.data.schema import number_digits, number_words, point_in_time, time_words
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.answers import answers, side
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, of_day, seconds
 from hushtable.data.texts.numbers import DECIMALS, Decimal
+from hushtable.data.texts.shapes import LONGEST
 from hushtable.data.texts.signs import ascii_signs
 from hushtable.errors import PlanError, UsageError
 from hushtable.files import Content
+from hushtable.language import _
 
+#: Decimals up to which a column of numbers was typed or rounded, and not computed.
+_MOST_DECIMALS = 6
 #: Digits with a leading zero are a code, not a number: 007 is not 7.
 _CODE = re.compile(r"^[^\d.,]*0\d")
 
@@ -146,6 +152,15 @@ SERIALS = (20_000.0, 60_000.0)
 _TRUE, _FALSE = "true", "false"
 
 
+def form_of(kind: pa.DataType) -> Form:
+    """Return how values of an Arrow type, which is no text, are read and written."""
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "date"
+    if pa.types.is_time(kind) or pa.types.is_duration(kind):
+        return "time"
+    return "boolean" if pa.types.is_boolean(kind) else "number"
+
+
 @dataclass(frozen=True)
 class ColumnReading:
     """How the texts of one column become values.
@@ -165,10 +180,14 @@ class ColumnReading:
     lenient: bool = False
     language: str = ""
     pivot: int = PIVOT
+    #: A text of the column with 9 for each digit, which values are written like: see `like`.
+    form: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS or self.decimal not in numbers.DECIMALS:
             raise PlanError(f"a column cannot be read as {self.kind!r} with {self.decimal!r}")
+        if len(self.form) > LONGEST:
+            raise PlanError(f"a column has texts of {len(self.form)} letters: needs {LONGEST} or fewer")
         if self.dates not in ORDERS:
             raise PlanError(f"dates {self.dates!r}: needs one of {list(ORDERS)}")
 
@@ -217,7 +236,7 @@ class ColumnReading:
     def to_dict(self) -> dict[str, Any]:
         """Return the reading as JSON carries it, without entries that have no effect."""
         content = asdict(self)
-        usual = {name: getattr(ColumnReading, name) for name in ("language", "pivot")}
+        usual = {name: getattr(ColumnReading, name) for name in ("language", "pivot", "form")}
         return {name: value for name, value in content.items() if usual.get(name, ...) != value}
 
     def values(self, texts: pa.Array) -> NDArray[np.float64]:
@@ -235,11 +254,54 @@ class ColumnReading:
         truth = pc.cast(pc.cast(known, pa.bool_()), pa.float64())
         return np.asarray(np.from_dlpack(pc.coalesce(truth, scalar(float("nan")))))
 
+    def like(self, texts: Sequence[str]) -> "ColumnReading":
+        """Return the same reading, which writes values as these texts of the column are written.
+
+        With the decimals that all numbers have, and the separators of the longest of those with the
+        fewest decimals; dates and times as the shortest, which is not padded if any is not.
+        """
+        values = self.values(texts_column(texts)).tolist()
+        forms = {re.sub(r"\d", "9", text) for text, x in zip(texts, values, strict=True) if x == x}
+        size = 1 if self.kind in ("date", "time") else -1
+        order = sorted(forms, key=lambda form: (self._decimals(form), size * len(form), form))
+        return replace(self, form=next((one for one in order if len(one) <= LONGEST), ""))
+
+    def _decimals(self, form: str) -> int:
+        found = re.search(rf"\{self.decimal}(9+)", form) if self.kind == "number" else None
+        return len(found[1]) if found else 0
+
+    def written(self, value: float, digits: int | None = None) -> str:
+        """Return a value as the texts of the column are written, or else as words write it.
+
+        A number has the ``digits`` of `hushtable.data.schema.number_digits`.
+        """
+        if self.kind == "date":
+            return _point(self, value) or point_in_time(value)
+        if self.kind == "time":
+            return _point(self, value) or time_words(value)
+        if self.kind == "boolean":
+            return _("true") if value else _("false")
+        if not self.form:
+            return number_words(value, digits)
+        decimals = self._decimals(self.form)
+        text = number_digits(value, digits, decimals if decimals <= _MOST_DECIMALS else 0)
+        group = re.search(r"9(\D)999", self.form.partition(self.decimal)[0])
+        return text.translate({ord(","): group[1] if group else "", ord("."): self.decimal})
+
     def _numbers(self, texts: pa.Array) -> NDArray[np.float64]:
         if self.takes_plain_numbers and (found := numbers.plain(texts)) is not None:
             return found
         unit = None if self.lenient else self.unit
         return numbers.values(texts, self.decimal, unit, lenient=self.lenient)
+
+
+@lru_cache(maxsize=1 << 12)
+def _point(how: ColumnReading, value: float) -> str:
+    """Return a date or time in the column's form; empty if that form is of another value."""
+    with suppress(OverflowError, ValueError):
+        text = dates.like(how.form, value, how.dates if how.kind == "date" else None, how.language)
+        return text if how.values(texts_column([text]))[0] == round(value) else ""
+    return ""
 
 
 def _with_serials(found: NDArray[np.float64], texts: pa.Array) -> NDArray[np.float64]:
@@ -359,6 +421,11 @@ class Reading:
         )
         return self.columns.get(name, default)
 
+    @property
+    def written(self) -> dict[str, Callable[[float, int | None], str]]:
+        """What writes the values of each column that is read as numbers, dates or times."""
+        return {name: one.written for name, one in self.columns.items() if not one.is_category}
+
     def category(self, name: str) -> ColumnReading:
         """Return how texts of a column of categories are read."""
         one = self.columns.get(name)
@@ -449,7 +516,7 @@ class Reading:
         said = dict(entries(content, "how rows are read", {}, optional))
         entries(said.get("layout", {}), "the layout of files", {}, KEPT)
         kinds = {"kind": str, "decimal": str, "dates": str, "unit": str, "lenient": bool}
-        more = {"language": str, "pivot": int}
+        more = {"language": str, "pivot": int, "form": str}
         columns = {}
         for name, one in said.pop("columns", {}).items():
             if isinstance(one, dict) and (
