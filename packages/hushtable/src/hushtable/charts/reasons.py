@@ -97,8 +97,8 @@ class _PairSide:
     def of(cls, feature: Feature, cells: Cells) -> "_PairSide":
         """Return numbers by their edges, few numbers in order, categories unchanged."""
         if cells.edges:
-            ends = [number_of(feature, cells.edges[k], _DIGITS) for k in (0, -1)]
-            return cls([*range(cells.size)], np.array(cells.edges), (ends[0], ends[1]))
+            low, high = (number_of(feature, cells.edges[k], _DIGITS) for k in (0, -1))
+            return cls([*range(cells.size)], np.array(cells.edges), (low, high))
         order, names = [*range(len(cells.names))], list(cells.names)
         if feature.kind == "numeric":
             order.sort(key=lambda k: float(names[k]))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hushtable.data.followers import followers, followers_words
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.row_cache import MOST_BYTES
+from hushtable.data.schema import number_words
 from hushtable.data.table_seen import (
     EXAMPLE_ROWS,
     MISSING_BITS,
@@ -25,7 +26,7 @@ from hushtable.data.table_seen import (
     repeated,
 )
 from hushtable.data.texts.doubt import ColumnUnderstanding
-from hushtable.data.texts.reading import ColumnReading, Reading
+from hushtable.data.texts.reading import Reading
 from hushtable.data.texts.words import lists
 from hushtable.data.understanding import KeptRows
 from hushtable.language import _
@@ -228,8 +229,8 @@ def range_words(one: ColumnUnderstanding, seen: ColumnQuality) -> str:
     if seen.range is None or one.kind == "id":
         text = " · ".join(seen.examples)
         return text if len(text) <= _IN_A_TABLE else f"{text[: _IN_A_TABLE - 1]}…"
-    how = one.reading or ColumnReading("number")
-    return _(" to ").join(dict.fromkeys(map(how.written, seen.range)))
+    write = one.reading.written if one.reading else number_words
+    return _(" to ").join(dict.fromkeys(map(write, seen.range)))
 
 
 def _glance(column: ColumnSeen) -> ColumnQuality:

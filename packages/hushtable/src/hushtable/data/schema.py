@@ -4,10 +4,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import date, datetime, timedelta
-from decimal import Decimal
+from datetime import datetime, timedelta
 from functools import cached_property
-from numbers import Rational, Real
+from numbers import Real
 from os import PathLike
 from typing import Any, Literal
 
@@ -391,10 +390,15 @@ class Schema(Displayed):
         """Names of the categorical features."""
         return frozenset(f.name for f in self.features if f.kind == "categorical")
 
-    def written_by(self, written: Mapping[str, Callable[[float, int | None], str]]) -> "Schema":
-        """Return the schema with what writes the numbers of each column, by its name."""
-        found = (replace(one, written=written.get(one.name)) for one in self.features)
-        return replace(self, features=tuple(found))
+    def read_as(self, columns: Mapping[str, Any]) -> "Schema":
+        """Return the schema with how columns are read, by name, which writes their numbers."""
+        return replace(
+            self,
+            features=tuple(
+                replace(one, written=getattr(columns.get(one.name), "written", None))
+                for one in self.features
+            ),
+        )
 
     def widened(self, share: float) -> "Schema":
         """Return the schema with all ranges widened on both sides, by a share of their width."""
@@ -515,29 +519,24 @@ SINCE = "log2 s"
 _EPOCH = datetime(1970, 1, 1)
 
 
-def value_words(feature: Feature, value: Any) -> str:
+def value_words(feature: Feature, value: float | str | None, digits: int | None = None) -> str:
     """Return one value of a feature in words: a number with its unit, a date, or a category.
 
-    ``value`` is a number, text, date or time as Python has it; None or NaN stands for missing.
+    None or NaN stands for missing.
     """
     if value is None or value != value:
         return _(MISSING)
-    if isinstance(value, date):
-        return _date_words(value)
-    if feature.kind == "categorical" or not isinstance(value, Real | Decimal):
-        return str(value)
-    exact = feature.written is None and isinstance(value, Rational | Decimal)
-    number = str(value) if exact else number_of(feature, float(value))
-    return f"{number} {feature.unit}" if feature.unit not in ("", DATE, SINCE) else number
+    if isinstance(value, str):
+        return value
+    number = number_of(feature, float(value), digits)
+    return number if feature.unit in ("", DATE, SINCE) else f"{number} {feature.unit}"
 
 
 def number_of(feature: Feature, x: float, digits: int | None = None) -> str:
     """Return a number of a feature as its column is written, without its unit."""
-    if feature.written is not None:
-        return feature.written(x, digits)
-    if feature.unit == DATE:
-        return point_in_time(x)
-    return _duration(x) if feature.unit == SINCE else number_words(x, digits)
+    if feature.written is None and feature.unit in (DATE, SINCE):
+        return point_in_time(x) if feature.unit == DATE else _duration(x)
+    return (feature.written or number_words)(x, digits)
 
 
 _LENGTHS = {"day": 86_400.0, "hour": 3_600.0, "minute": 60.0, "second": 1.0}
@@ -561,11 +560,7 @@ LENGTHS = (
 def range_words(feature: Feature, most: int = 3) -> str:
     """Return the range of a feature in words, or how many categories it has, and the first few."""
     if feature.kind == "numeric":
-        if feature.unit in (DATE, SINCE):
-            low, high = number_of(feature, feature.low), number_of(feature, feature.high)
-        else:
-            low, high = (numerals(f"{end:.10g}") for end in (feature.low, feature.high))
-            high = f"{high} {feature.unit}" if feature.unit else high
+        low, high = number_of(feature, feature.low, 10), value_words(feature, feature.high, 10)
         return _("%(low)s to %(high)s", low=low, high=high)
     n = len(feature.categories)
     if not n:
@@ -596,25 +591,11 @@ def number_digits(x: float, digits: int | None = None, decimals: int = 0) -> str
     return f"{whole}.{fraction}" if fraction else whole
 
 
-def time_words(seconds: float) -> str:
-    """Return a time of day, or a longer time, in hours, minutes and seconds, such as 801:30:00."""
-    whole = abs(round(seconds))
-    return f"{'-' * (seconds < 0)}{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
-
-
 def point_in_time(seconds: float) -> str:
     """Return seconds since 1970-01-01 as a date in ISO 8601, with a time of day unless midnight."""
     try:
-        return _date_words(_EPOCH + timedelta(seconds=round(seconds)))
+        then = _EPOCH + timedelta(seconds=round(seconds))
     except (OverflowError, ValueError):
         # No calendar reaches that far: the value appears as it is in the data.
         return f"{seconds:.10g} s since 1970" if math.isfinite(seconds) else str(seconds)
-
-
-def _date_words(value: date) -> str:
-    if not isinstance(value, datetime):
-        return value.isoformat()
-    midnight = not (value.hour or value.minute or value.second)
-    if midnight:
-        return value.date().isoformat()
-    return value.isoformat(" ", "seconds" if value.second else "minutes")
+    return then.isoformat(" ", "seconds" if then.second else "minutes").removesuffix(" 00:00")

@@ -34,8 +34,6 @@ Words = NDArray[np.uint64]
 MAX_DIFFERENT, _MAX_LETTERS = 1_000, 1 << 20
 #: Number of rows to note as examples, and of example values of a column.
 EXAMPLE_ROWS, _VALUES = 5, 3
-#: Digits of a counted number: all that a float keeps.
-_DIGITS = 15
 #: Number of rows in the sample (up to twice as many); and of values in total.
 _SAMPLE, _SAMPLE_VALUES = 16_384, 1 << 22
 #: Number of bytes after which the rest of a text is hashed separately.
@@ -189,8 +187,8 @@ class ColumnSeen:
 
     def text(self, label: str) -> str:
         """Return a counted value as its column is written."""
-        how = self.understood.reading
-        return label if self.is_text or how is None else how.written(float(label), _DIGITS)
+        how = None if self.is_text else self.understood.reading
+        return how.written(float(label), 15) if how else label
 
     @property
     def varies(self) -> bool:

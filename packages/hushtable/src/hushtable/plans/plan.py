@@ -1,7 +1,7 @@
 """The plan: schema, drawn hash functions and score rule. Immutable, identified by its content."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -466,15 +466,15 @@ class Plan(Displayed):
 
     @classmethod
     def from_content(
-        cls, content: Any, arrays: files.Arrays, reading: Reading | None = None
+        cls, content: Any, arrays: files.Arrays, columns: Mapping[str, Any] | None = None
     ) -> Self:
         """Build the plan from `to_dict` and `arrays`; raise `PlanError` if they are wrong.
 
-        ``reading`` states how values are written, if that is known.
+        ``columns`` are what `Schema.read_as` takes.
         """
         plan = entries(content, "a plan", _NEEDED, _OPTIONAL)
-        schema, family, arrays = Schema.from_dict(plan["schema"]), dict(plan["family"]), {**arrays}
-        schema = schema.written_by(reading.written) if reading else schema
+        schema = Schema.from_dict(plan["schema"]).read_as(columns or {})
+        family, arrays = dict(plan["family"]), {**arrays}
         first, noise = arrays.pop("first_counts", None), plan.get("first_noise_sd")
         return cls(
             schema,
@@ -500,7 +500,7 @@ class Plan(Displayed):
         if file.manifest.get("hidden", False):
             raise PlanError(NO_HIDDEN)
         arrays = {name[5:]: a for name, a in file.arrays.items() if name.startswith("plan.")}
-        plan = cls.from_content(file.manifest.get("plan"), arrays, Reading.from_file(file))
+        plan = cls.from_content(file.manifest.get("plan"), arrays, Reading.from_file(file).columns)
         if plan.plan_id != file.manifest.get("plan_id"):
             raise PlanError("the plan's content does not have the plan id that the file states")
         return plan

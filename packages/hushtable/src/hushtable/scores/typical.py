@@ -8,7 +8,7 @@ import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -399,18 +399,10 @@ def percent(share: float) -> str:
     return _("%(n)s%%", n=number_words(100.0 * share, _PERCENT_DIGITS))
 
 
-def number_text(
-    x: float, feature: Feature, kind: pa.DataType, digits: int | None = None
-) -> str:
+def number_text(x: float, feature: Feature, kind: pa.DataType, digits: int | None = None) -> str:
     """Return a number of a column of type ``kind`` in written form: dates as dates."""
-    how = form_of(kind)
-    if feature.written is None and how != "number":
-        return ColumnReading(how).written(x)
-    return number_of(feature, x, digits)
-
-
-def _dated(feature: Feature, kind: pa.DataType) -> bool:
-    return feature.unit == DATE or pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+    typed = feature.written is None and form_of(kind) != "number"
+    return ColumnReading(form_of(kind)).written(x) if typed else number_of(feature, x, digits)
 
 
 def plain_type(column: pa.Array) -> pa.DataType:
@@ -539,16 +531,10 @@ def _number_phrase(
         words = _("%(what)s, usually %(usual)s: %(direction)s", **said)
     else:
         words = _("%(what)s, within the usual %(usual)s", **said)
-    value: Any = x
-    if _dated(feature, kind):
-        try:
-            value = datetime.fromtimestamp(x, UTC).replace(tzinfo=None)
-        except (OverflowError, ValueError, OSError):
-            value = x
-    elif pa.types.is_boolean(kind):
-        value = bool(x)
-    elif pa.types.is_time(kind) or pa.types.is_duration(kind):
-        value = text
+    value: Any = {"boolean": bool(x), "time": text}.get(form_of(kind), x)
+    if feature.unit == DATE or form_of(kind) == "date":
+        with contextlib.suppress(OverflowError):
+            value = datetime(1970, 1, 1) + timedelta(seconds=x)
     share = usual.shares.get(repr(x + 0.0)) if usual and usual.shares else None
     return ValuePhrase(value, text, common, side, words, usual is not None, share)
 

@@ -133,7 +133,7 @@ class ColumnFacts:
     - either: both numbers of a date can be a month
     - month, and the order of a date: a word for a month, and a year of two digits
     - clock: the number of parts of a bare time such as 10:35
-    - form: the form of numbers, dates and times, with 9 for each digit, which is only in ``first``
+    - form: the form of a plain number, with 9 for each digit, which is only in ``first``
     - dotted, zero hour: a number that may be a time of day, such as 9.05 or 09.05
     """
 
@@ -214,8 +214,9 @@ class ColumnFacts:
             if found.n == 0:
                 return None
             self._add_plain(found, start)
-            for i in {*range(min(len(few), FEW)), int((found.values % 1.0 == 0.0).argmax())}:
-                self._note_form(texts[i].as_py() or "", start + i)
+            whole = int((found.values % 1.0 == 0.0).argmax())
+            for i, text in ((i, str(texts[i])) for i in (*range(len(few)), whole)):
+                self._note_example(("form", re.sub(r"\d", "9", text)), text, start + i)
             return nan_as_null(found.values)
         different = different_texts(texts)
         empty = n - int(different.rows.sum())
@@ -246,9 +247,6 @@ class ColumnFacts:
     def _note_example(self, key: tuple[str, Any], text: str, row: int) -> None:
         if key not in self.first or row < self.first[key][1]:
             self.first[key] = text, row
-
-    def _note_form(self, text: str, row: int) -> None:
-        self._note_example(("form", re.sub(r"\d", "9", text)), text, row)
 
     def _add_plain(self, found: PlainNumbers, start: int) -> None:
         whole = found.whole
@@ -294,8 +292,6 @@ class ColumnFacts:
             self._note_codes(texts, rows, shapes)
 
         self._note_numbers(facts, shapes, found, start)
-        for i in facts.shapes[shapes[facts.shapes] != "other"].tolist():
-            self._note_form(listed[i], start + int(first_row[i]))
         for shape in np.unique(shapes).tolist():
             mine = np.flatnonzero(shapes == shape)
             self.shapes[shape] += int(rows[mine].sum())

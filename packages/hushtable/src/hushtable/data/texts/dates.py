@@ -186,27 +186,22 @@ def seconds(
     return found
 
 
-def like(shape: str, value: float, order: Order | None, language: str = "") -> str:
-    """Return seconds as a text of a shape, whose digits are 9; what the shape lacks is left out.
+def like(form: str, value: float, order: Order | None) -> str:
+    """Return seconds in place of the numbers of a text, in which digits are 9: see `seconds`.
 
     They are since 1970-01-01 for dates in this ``order``, or since midnight. Numbers are padded
-    with zeros to the shape's places.
+    with zeros to their places. `OverflowError` means that no calendar reaches that far.
     """
-    small, rest, time = shape.lower(), round(value), None
-    parts: list[tuple[Span | int, int]] = []
-    if order is None:
-        time = _time(small)
-    elif (date := _date(small, order, language)) is not None:
-        then, rest, time = datetime(1970, 1, 1) + timedelta(seconds=rest), rest % 86_400, date.time
-        year = then.year % 100 if date.short_year else then.year
-        parts = [(date.year, year), (date.month, then.month), (date.day, then.day)]
-    for span, size in () if time is None else time.terms:
-        parts.append((span, rest // int(size)))
-        rest %= int(size)
-    for where, number in sorted((one for one in parts if isinstance(one[0], tuple)), reverse=True):
-        start, end = where
-        shape = f"{shape[:start]}{number:0{end - start}}{shape[end:]}"
-    return shape
+    whole = round(value)
+    numbers = [whole // 3_600, whole // 60 % 60, whole % 60]
+    if order is not None:
+        then = datetime(1970, 1, 1) + timedelta(seconds=whole)
+        year = then.year if "9999" in form else then.year % 100
+        day = {"y": year, "m": then.month, "d": then.day}
+        numbers = [day[one] for one in ("ymd" if form.startswith("9999") else order)]
+        numbers += [then.hour, then.minute, then.second]
+    left = iter(numbers)
+    return re.sub("9+", lambda run: f"{next(left, 0):0{len(run[0])}}", form)
 
 
 def say_zones(texts: pa.Array) -> NDArray[np.bool_]:

@@ -143,8 +143,6 @@ class TextFacts:
     #: the year last.
     orders: NDArray[np.bool_]
     first: NDArray[np.int64]
-    #: The place (s,) of the first text of each shape.
-    shapes: NDArray[np.int64]
 
     @classmethod
     def of(cls, texts: pa.Array) -> "TextFacts":
@@ -167,7 +165,6 @@ class TextFacts:
             serial=numbers.mask(pc.match_substring_regex(said, SERIAL)),
             orders=np.zeros((len(texts), len(dates.ORDERS)), np.bool_),
             first=np.zeros((len(texts), 2), np.int64),
-            shapes=np.unique(codes, return_index=True)[1],
         )
         for i in np.flatnonzero([re.search(r"\d", unit) is not None for unit in facts.unit]):
             # Such as m2, which is m9 in the shape.

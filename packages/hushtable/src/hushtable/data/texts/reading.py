@@ -1,9 +1,9 @@
 """How the columns of a table are read; a model keeps this and applies it to later files."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Any, Literal, TypeAlias
 from zoneinfo import available_timezones
@@ -26,7 +26,7 @@ from hushtable.data.columns import (
 )
 from hushtable.data.labels import fold, fold_texts, key, merged
 from hushtable.data.readers import KEPT
-from hushtable.data.schema import number_digits, number_words, point_in_time, time_words
+from hushtable.data.schema import number_digits, point_in_time
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.answers import answers, side
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, of_day, seconds
@@ -37,8 +37,6 @@ from hushtable.errors import PlanError, UsageError
 from hushtable.files import Content
 from hushtable.language import _
 
-#: Decimals up to which a column of numbers was typed or rounded, and not computed.
-_MOST_DECIMALS = 6
 #: Digits with a leading zero are a code, not a number: 007 is not 7.
 _CODE = re.compile(r"^[^\d.,]*0\d")
 
@@ -186,8 +184,6 @@ class ColumnReading:
     def __post_init__(self) -> None:
         if self.kind not in _KINDS or self.decimal not in numbers.DECIMALS:
             raise PlanError(f"a column cannot be read as {self.kind!r} with {self.decimal!r}")
-        if len(self.form) > LONGEST:
-            raise PlanError(f"a column has texts of {len(self.form)} letters: needs {LONGEST} or fewer")
         if self.dates not in ORDERS:
             raise PlanError(f"dates {self.dates!r}: needs one of {list(ORDERS)}")
 
@@ -262,31 +258,32 @@ class ColumnReading:
         """
         values = self.values(texts_column(texts)).tolist()
         forms = {re.sub(r"\d", "9", text) for text, x in zip(texts, values, strict=True) if x == x}
-        size = 1 if self.kind in ("date", "time") else -1
-        order = sorted(forms, key=lambda form: (self._decimals(form), size * len(form), form))
-        return replace(self, form=next((one for one in order if len(one) <= LONGEST), ""))
+        order = [
+            (len(self._signs(form)[1]), -len(form), form)
+            if self.kind == "number"
+            else (len(form), 0, form)
+            for form in forms
+        ]
+        return replace(self, form=min(order, default=("",))[-1])
 
-    def _decimals(self, form: str) -> int:
-        found = re.search(rf"\{self.decimal}(9+)", form) if self.kind == "number" else None
-        return len(found[1]) if found else 0
+    def _signs(self, form: str) -> tuple[str, ...]:
+        # The separator of thousands, and the decimals: if there are more, the number was computed.
+        pattern = r"(?:9([^9\n])999)*(?:\n(9{1,6}))?[^9\n]*\Z"
+        return tuple(re.findall(pattern, form.replace(self.decimal, "\n"))[0])
 
     def written(self, value: float, digits: int | None = None) -> str:
         """Return a value as the texts of the column are written, or else as words write it.
 
         A number has the ``digits`` of `hushtable.data.schema.number_digits`.
         """
-        if self.kind == "date":
-            return _point(self, value) or point_in_time(value)
-        if self.kind == "time":
-            return _point(self, value) or time_words(value)
+        if self.kind in ("date", "time"):
+            return _point(self, value)
         if self.kind == "boolean":
             return _("true") if value else _("false")
-        if not self.form:
-            return number_words(value, digits)
-        decimals = self._decimals(self.form)
-        text = number_digits(value, digits, decimals if decimals <= _MOST_DECIMALS else 0)
-        group = re.search(r"9(\D)999", self.form.partition(self.decimal)[0])
-        return text.translate({ord(","): group[1] if group else "", ord("."): self.decimal})
+        group, decimals = self._signs(self.form[:LONGEST])
+        return number_digits(value, digits, len(decimals)).translate(
+            {ord(","): group, ord("."): self.decimal}
+        )
 
     def _numbers(self, texts: pa.Array) -> NDArray[np.float64]:
         if self.takes_plain_numbers and (found := numbers.plain(texts)) is not None:
@@ -297,11 +294,16 @@ class ColumnReading:
 
 @lru_cache(maxsize=1 << 12)
 def _point(how: ColumnReading, value: float) -> str:
-    """Return a date or time in the column's form; empty if that form is of another value."""
-    with suppress(OverflowError, ValueError):
-        text = dates.like(how.form, value, how.dates if how.kind == "date" else None, how.language)
-        return text if how.values(texts_column([text]))[0] == round(value) else ""
-    return ""
+    order = how.dates if how.kind == "date" else None
+    with suppress(OverflowError):
+        text = dates.like(how.form[:LONGEST], value, order)
+        if how.values(texts_column([text]))[0] == round(value):  # the form has all of its parts
+            return text
+    return (
+        point_in_time(value)
+        if order
+        else "-" * (value < 0) + dates.like("9:99:99", abs(value), None)
+    )
 
 
 def _with_serials(found: NDArray[np.float64], texts: pa.Array) -> NDArray[np.float64]:
@@ -420,11 +422,6 @@ class Reading:
             lenient=self.kinds.get(name) == "number",
         )
         return self.columns.get(name, default)
-
-    @property
-    def written(self) -> dict[str, Callable[[float, int | None], str]]:
-        """What writes the values of each column that is read as numbers, dates or times."""
-        return {name: one.written for name, one in self.columns.items() if not one.is_category}
 
     def category(self, name: str) -> ColumnReading:
         """Return how texts of a column of categories are read."""
