@@ -128,9 +128,10 @@ def _decided(scan: TableScan, j: int, table: TableFacts, *, named: bool) -> Colu
         return ColumnUnderstanding(name, kind, 1.0, evidence_words("number"))
     if facts.n or (empty and facts.has_texts):
         one = noting_total(decide(facts, table), facts, table)
-        plain = [text for (rule, _), (text, _row) in facts.first.items() if rule == "form"]
-        texts = plain + list(all_exceptions(facts).rows)
-        one = replace(one, reading=one.reading and one.reading.like(texts))
+        texts = [text for (rule, _), (text, _row) in facts.first.items() if rule == "form"]
+        one = replace(
+            one, reading=one.reading and one.reading.like([*texts, *all_exceptions(facts).rows])
+        )
         if not empty and (one.reading is None or one.reading.is_category):
             raise DataError(
                 f"column {name!r} holds numbers in some rows and text in others: make it one or "

@@ -214,8 +214,9 @@ class ColumnFacts:
             if found.n == 0:
                 return None
             self._add_plain(found, start)
-            whole = int((found.values % 1.0 == 0.0).argmax())
-            for i, text in ((i, str(texts[i])) for i in (*range(len(few)), whole)):
+            # The decimals that all have are those of a whole number, if there is one.
+            for i in (*range(len(few)), int((found.values % 1.0 == 0.0).argmax())):
+                text = str(texts[i])
                 self._note_example(("form", re.sub(r"\d", "9", text)), text, start + i)
             return nan_as_null(found.values)
         different = different_texts(texts)

@@ -193,14 +193,13 @@ def like(form: str, value: float, order: Order | None) -> str:
     with zeros to their places. `OverflowError` means that no calendar reaches that far.
     """
     whole = round(value)
-    numbers = [whole // 3_600, whole // 60 % 60, whole % 60]
+    left = iter([whole // 3_600, whole // 60 % 60, whole % 60])
     if order is not None:
         then = datetime(1970, 1, 1) + timedelta(seconds=whole)
         year = then.year if "9999" in form else then.year % 100
         day = {"y": year, "m": then.month, "d": then.day}
-        numbers = [day[one] for one in ("ymd" if form.startswith("9999") else order)]
-        numbers += [then.hour, then.minute, then.second]
-    left = iter(numbers)
+        places = [day[one] for one in ("ymd" if form.startswith("9999") else order)]
+        left = iter([*places, then.hour, then.minute, then.second])
     return re.sub("9+", lambda run: f"{next(left, 0):0{len(run[0])}}", form)
 
 

@@ -258,13 +258,11 @@ class ColumnReading:
         """
         values = self.values(texts_column(texts)).tolist()
         forms = {re.sub(r"\d", "9", text) for text, x in zip(texts, values, strict=True) if x == x}
-        order = [
-            (len(self._signs(form)[1]), -len(form), form)
-            if self.kind == "number"
-            else (len(form), 0, form)
-            for form in forms
-        ]
-        return replace(self, form=min(order, default=("",))[-1])
+        sizes = {
+            form: (len(self._signs(form)[1]), -len(form)) if self.kind == "number" else (len(form),)
+            for form in sorted(forms)
+        }
+        return replace(self, form=min(sizes, key=sizes.__getitem__, default=""))
 
     def _signs(self, form: str) -> tuple[str, ...]:
         # The separator of thousands, and the decimals: if there are more, the number was computed.
