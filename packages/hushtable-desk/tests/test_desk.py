@@ -65,10 +65,10 @@ def test_columns_are_shown_at_a_glance(client, folder):
     table = client.desk.table(at[3:])
     page = client.get(at).text
     assert "25.0%" in page
-    assert "-999 <span" in page
+    assert "-999.0 <span" in page
     by_name = {one.name: one for one in table.quality.columns}
     assert by_name["pulse"].range == (-999.0, rows["pulse"].max())
-    assert by_name["pulse"].frequent[0] == ("-999", 21)
+    assert by_name["pulse"].frequent[0] == ("-999.0", 21)
     assert len(by_name["pulse"].bars) == 16
     assert np.count_nonzero(by_name["pulse"].bars) > 12  # the code squeezes nothing
     assert sum(by_name["weight"].bars) == 750

@@ -303,7 +303,7 @@ def test_truth_values_times_and_numbers_of_no_calendar():
     assert (found.value, found.words) == (True, "flag true, usually false: high")
     time = Feature.numeric("at", low=0, high=86_400)
     found = describe_cell(time, pa.array([datetime.time(3, 30)]), None)
-    assert (found.text, found.usual) == ("3:30:00", "0:00:00 to 1 day, 0:00:00 (range)")
+    assert (found.text, found.usual) == ("3:30:00", "0:00:00 to 24:00:00 (range)")
     far = Feature.numeric("day", low=0, high=1e18, unit="date")
     assert describe_cell(far, pa.array([1e17]), None).value == 1e17
 
