@@ -1,6 +1,5 @@
 """Values and ranges in words."""
 
-
 import numpy as np
 import pytest
 

@@ -229,8 +229,8 @@ def range_words(one: ColumnUnderstanding, seen: ColumnQuality) -> str:
     if seen.range is None or one.kind == "id":
         text = " · ".join(seen.examples)
         return text if len(text) <= _IN_A_TABLE else f"{text[: _IN_A_TABLE - 1]}…"
-    write = one.reading.written if one.reading else number_words
-    return _(" to ").join(dict.fromkeys(map(write, seen.range)))
+    ends = map(one.reading.written if one.reading else number_words, seen.range)
+    return _(" to ").join(dict.fromkeys(ends))
 
 
 def _glance(column: ColumnSeen) -> ColumnQuality:

@@ -116,7 +116,7 @@ class ColumnSeen:
         self.sample: list[Floats] = []
         self.words: list[Words] = []
         self.low, self.high = np.inf, -np.inf
-        self.lone = LoneNumbers(self.name)
+        self.lone = LoneNumbers(self.name, understood.reading and understood.reading.written)
         #: How many rows hold a text that is in doubt, and the first of them.
         self.n_doubtful, self.doubtful = 0, list[int]()
         self._in_doubt = () if understood.doubt is None else understood.doubt.texts
@@ -187,8 +187,8 @@ class ColumnSeen:
 
     def text(self, label: str) -> str:
         """Return a counted value as its column is written."""
-        how = None if self.is_text else self.understood.reading
-        return how.written(float(label), 15) if how else label
+        how = self.understood.reading
+        return label if self.is_text or how is None else how.written(float(label), 15)
 
     @property
     def varies(self) -> bool:

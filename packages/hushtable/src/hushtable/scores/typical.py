@@ -401,8 +401,9 @@ def percent(share: float) -> str:
 
 def number_text(x: float, feature: Feature, kind: pa.DataType, digits: int | None = None) -> str:
     """Return a number of a column of type ``kind`` in written form: dates as dates."""
-    typed = feature.written is None and form_of(kind) != "number"
-    return ColumnReading(form_of(kind)).written(x) if typed else number_of(feature, x, digits)
+    if feature.written is not None or form_of(kind) == "number":
+        return number_of(feature, x, digits)
+    return ColumnReading(form_of(kind)).written(x)
 
 
 def plain_type(column: pa.Array) -> pa.DataType:
@@ -512,6 +513,7 @@ def _number_phrase(
     ends = range_text(feature.low, feature.high, feature, kind)
     side = direction(feature, x, usual)
     said = {"what": what, "usual": common, "range": ends, "direction": _(side)}
+    share = usual.shares.get(repr(x + 0.0)) if usual and usual.shares else None
     if side == BEYOND:
         known = N_("%(what)s, usually %(usual)s: beyond the range of %(range)s")
         alone = N_("%(what)s: beyond the range of %(range)s")
@@ -520,10 +522,8 @@ def _number_phrase(
         words = _("%(what)s, in a range of %(range)s", **said)
     elif usual.is_far(x):
         above = N_("%(what)s, usually %(usual)s: far above")
-        below = N_("%(what)s, usually %(usual)s: far below")
-        words = _(above if side == "high" else below, **said)
+        words = _(above if side == "high" else N_("%(what)s, usually %(usual)s: far below"), **said)
     elif usual.shares:
-        share = usual.shares.get(repr(x + 0.0))
         few = _("in few rows")
         often = few if share is None else _("in %(share)s of rows", share=percent(share))
         words = f"{what}, {often}: {said['direction']}" if side else f"{what}, {often}"
@@ -535,7 +535,6 @@ def _number_phrase(
     if feature.unit == DATE or form_of(kind) == "date":
         with contextlib.suppress(OverflowError):
             value = datetime(1970, 1, 1) + timedelta(seconds=x)
-    share = usual.shares.get(repr(x + 0.0)) if usual and usual.shares else None
     return ValuePhrase(value, text, common, side, words, usual is not None, share)
 
 

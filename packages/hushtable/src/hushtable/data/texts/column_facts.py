@@ -216,8 +216,8 @@ class ColumnFacts:
             self._add_plain(found, start)
             # The decimals that all have are those of a whole number, if there is one.
             for i in (*range(len(few)), int((found.values % 1.0 == 0.0).argmax())):
-                text = str(texts[i])
-                self._note_example(("form", re.sub(r"\d", "9", text)), text, start + i)
+                form = re.sub(r"\d", "9", str(texts[i]))
+                self._note_example(("form", form), str(texts[i]), start + i)
             return nan_as_null(found.values)
         different = different_texts(texts)
         empty = n - int(different.rows.sum())
