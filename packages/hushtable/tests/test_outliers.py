@@ -14,7 +14,6 @@ from sklearn.base import clone
 
 from hushtable import Feature, HushTable, LSHiTables, Schema, Sketch, files, load
 from hushtable.data.readers import as_reader
-from hushtable.data.schema import number_words
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.finding import Finding, lowest_rows
@@ -263,14 +262,6 @@ def test_what_lies_beyond_is_said(fitted, people):
     assert "pulse 9999, usually 6" in words
     assert ": beyond the range of 60 to 250" in words
     assert "ward west: none of the 3 known" in words
-
-
-def test_numbers_as_people_write_them():
-    pairs = {
-        0.0: "0", 4000.0: "4000", 215.41: "215.41", 1234567.0: "1234567", -0.5: "-0.5",
-        0.000123456: "0.000123456", 1e-9: "1e-09", 1e30: "1e+30", 99.99999999: "100",
-    }  # fmt: skip
-    assert {x: number_words(x) for x in pairs} == pairs
 
 
 @pytest.mark.parametrize(
