@@ -200,7 +200,11 @@ def like(form: str, value: float, order: Order | None) -> str:
         day = {"y": year, "m": then.month, "d": then.day}
         places = [day[one] for one in ("ymd" if form.startswith("9999") else order)]
         left = iter([*places, then.hour, then.minute, then.second])
-    return re.sub("9+", lambda run: f"{next(left, 0):0{len(run[0])}}", form)
+    return re.sub(
+        r"9999(?=9999\b)|(?<=9999)99(?=99\b)|9+",  # eight digits are year, month and day
+        lambda run: f"{next(left, 0):0{len(run[0])}}",
+        form,
+    )
 
 
 def say_zones(texts: pa.Array) -> NDArray[np.bool_]:
