@@ -67,10 +67,10 @@ def test_columns_are_shown_at_a_glance(client, folder):
     table = client.desk.table(at[3:])
     page = client.get(at).text
     assert "25.0%" in page
-    assert "-999 <span" in page
+    assert "-999.0 <span" in page
     by_name = {one.name: one for one in table.quality.columns}
     assert by_name["pulse"].range == (-999.0, rows["pulse"].max())
-    assert by_name["pulse"].frequent[0] == ("-999", 21)
+    assert by_name["pulse"].frequent[0] == ("-999.0", 21)
     assert len(by_name["pulse"].bars) == 16
     assert np.count_nonzero(by_name["pulse"].bars) > 12  # the code squeezes nothing
     assert sum(by_name["weight"].bars) == 750
@@ -817,11 +817,11 @@ def test_a_row_has_the_history_of_its_entity(client, folder, rng):
     n = 600
     rows = pd.DataFrame({
         "patient": rng.choice([f"Q{i:02}" for i in range(30)], n),
-        "taken": pd.date_range("2026-01-01", periods=n, freq="7h").strftime("%Y-%m-%d %H:%M"),
+        "taken": pd.date_range("2026-01-01", periods=n, freq="7h").strftime("%d.%m.%Y %H:%M"),
         "potassium": rng.normal(4.2, 0.2, n).round(1),
     })  # fmt: skip
-    rows.loc[500, "potassium"] = 9.8
-    rows.to_csv(folder / "readings.csv", index=False)
+    rows.loc[500, "potassium"] = 9.0
+    rows.to_csv(folder / "readings.csv", sep=";", decimal=",", index=False)
     at = f"/t/{client.key('readings.csv')}"
     client.write(f"{at}/say", name="time", value="taken")
     client.write(f"{at}/say", name="entity", value="patient")
@@ -832,7 +832,8 @@ def test_a_row_has_the_history_of_its_entity(client, folder, rng):
     whose = rows["patient"][500]
     assert f"History of {whose}" in part
     assert f"{(rows['patient'] == whose).sum()} readings in this file" in part
-    assert "9.8" in part
+    assert "9,0" in part  # as in the file
+    assert rows["taken"][500] in part
     assert "<svg" in part
     listing = client.desk.table(at[3:]).judging.listing
     assert listing.lines[0].number == 500

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from hushtable.data.columns import as_numbers, is_text
 from hushtable.data.history import values_behind
+from hushtable.data.schema import number_words
 from hushtable.data.texts.reading import Reading, plain_texts
 from hushtable.errors import UsageError
 from hushtable.language import WORDS, numerals
@@ -103,13 +104,19 @@ def save(request: Request, said: dict[str, Any]) -> dict[str, Any]:
 def history(request: Request) -> Response:
     """Show the readings of a row's entity: drawn over time, the last ones in a table."""
     judging = table_of(request).judging
+    reading: Reading = judging.model.reading
     entity, times, columns = readings(judging, request.path_params["number"])
     now = judging.time_of(request.path_params["number"])
     at = int(np.argmin(np.abs(times - now))) if len(times) and np.isfinite(now) else -1
-    charts = [_line(name, values, times, at) for name, values in list(columns.items())[:_DRAWN]]
+    drawn = list(columns.items())[:_DRAWN]
+    charts = [_line(name, values, times, at, reading) for name, values in drawn]
     order = range(len(times) - 1, max(-1, len(times) - 1 - _READINGS), -1)
     rows = [
-        (_when(times[k]), [_shown(values[k]) for values in columns.values()], k == at)
+        (
+            _written(reading, reading.time, times[k]),
+            [_written(reading, name, values[k]) for name, values in columns.items()],
+            k == at,
+        )
         for k in order
     ]
     return desk_of(request).page(
@@ -155,25 +162,20 @@ def _numbers(reading: Reading, name: str, table: pa.Table) -> NDArray[np.float64
 
 
 def _line(
-    name: str, values: NDArray[np.float64], times: NDArray[np.float64], at: int
+    name: str, values: NDArray[np.float64], times: NDArray[np.float64], at: int, reading: Reading
 ) -> Markup | None:
     there = np.flatnonzero(np.isfinite(values) & np.isfinite(times))
     if len(there) < 2:
         return None
     marked = np.flatnonzero(there == at).tolist()
     days = (times[there] - times[there[0]]) / 86_400.0
-    n, start = numerals(f"{len(there):,}"), _when(times[there[0]])
+    n, start = numerals(f"{len(there):,}"), _written(reading, reading.time, times[there[0]])
     words = _("%(n)s readings of %(name)s, from %(start)s on", n=n, name=name, start=start)
     line = ChartLine(name, values[there], days, marked)
     return LineChart([line], words, across=_("days")).svg
 
 
-def _when(seconds: float) -> str:
-    if not np.isfinite(seconds):
-        return ""
-    text = str(np.datetime64(int(seconds), "s")).replace("T", " ")
-    return text.removesuffix(":00").removesuffix(" 00:00")
-
-
-def _shown(value: float) -> str:
-    return numerals(f"{value:.6g}") if np.isfinite(value) else ""
+def _written(reading: Reading, name: str, value: float) -> str:
+    how = reading.column(name, "date") if name == reading.time else reading.columns.get(name)
+    write = number_words if how is None else how.written
+    return write(float(value)) if np.isfinite(value) else ""

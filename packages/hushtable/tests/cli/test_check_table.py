@@ -107,7 +107,7 @@ def test_ranges_and_what_was_found_of_the_file(run, here):
     result = run("check", "titled.csv", "-o", "c.html")
     low, high = rows["pulse"].min(), rows["pulse"].max()
     assert f"{low:.6g} to {high:.6g}" in result.out
-    assert "2026-01-01 08:30:00 to 2026-01-13 19:30:00" in " ".join(result.out.split())
+    assert "2026-01-01 08:30 to 2026-01-13 19:30" in " ".join(result.out.split())
     assert "The file: 2 lines above the header." in result.out
     assert "above the header" not in result.err
     page = (here / "c.html").read_text()

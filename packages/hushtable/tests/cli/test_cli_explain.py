@@ -50,7 +50,9 @@ def test_the_lowest_rows_are_explained_in_words(explained, site):
     assert first["row"] == 7
     assert {reason["feature"] for reason in first["reasons"][:2]} == {"age", "income"}
     words = [reason["words"] for reason in first["reasons"]]
-    assert any(re.fullmatch(r"income 199999, usually \d+ to \d+: far above", one) for one in words)
+    assert any(
+        re.fullmatch(r"income 199999.00, usually [\d.]+ to [\d.]+: far above", one) for one in words
+    )
     assert first["repaired"]["columns"][0] in ("age", "income")
     out = explained()[0].out
     assert "Row 7: " in out
@@ -64,7 +66,7 @@ def test_marginals_say_how_far_out_a_value_lies(explained, site):
         for line in explained(*marginals, "--json")[0].json["lowest"]
         for reason in line["reasons"]
     ]
-    assert "income 199999, usually 12500 to 37500: far above" in words
+    assert "income 199999.00, usually 12500.00 to 37500.00: far above" in words
     assert "age is missing, as in 2% of rows" in words
 
 

@@ -46,7 +46,7 @@ def test_impossible_values_come_first_and_known_rows_are_left_out(run, here):
     rule(here, IMPOSSIBLE + '[[known]]\nid = "P007"\n')
     table, result = listed(run)
     assert table["id"].tolist()[0] == "P009"
-    assert table["words"].tolist()[0].startswith("weight 0: impossible by your rules")
+    assert table["words"].tolist()[0].startswith("weight 0.0: impossible by your rules")
     assert "P007" in before["id"].tolist()
     assert "P007" not in table["id"].tolist()
     assert len(table) == 20

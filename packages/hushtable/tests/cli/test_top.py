@@ -175,7 +175,9 @@ def test_the_page_has_each_row_with_its_reasons(top):
     assert page.count('<li id="row-') == 3
     assert '<span class="soft">Patient ID</span> =1+1</span>' in page
     assert '<span class="soft">ward</span> ' in page
-    assert re.search(r"<strong>income 199999</strong>, usually \d+ to \d+: far above<", page)
+    assert re.search(
+        r"<strong>income 199999.00</strong>, usually [\d.]+ to [\d.]+: far above<", page
+    )
     assert page.count("<svg ") == page.count("<figure>") >= 3
     assert "http" not in page.replace("http-equiv", "")
 
@@ -184,7 +186,7 @@ def test_what_is_printed(top, here):
     result, _ = top("--id", "Patient ID", "--top", 6)
     assert "The 6 most unusual of 400 rows:" in result.out
     assert "1. " in result.out
-    assert "income 199999, usually " in result.out
+    assert "income 199999.00, usually " in result.out
     assert "... and 1 more in the file." in result.out
     assert "among the rows that the model counted." in " ".join(result.out.split())
     facts = top("--id", "Patient ID", "--top", 6, "--json")[0].json

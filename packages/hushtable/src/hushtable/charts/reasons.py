@@ -8,7 +8,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from hushtable.charts.values import PairChart, SharesChart, ValueChart
-from hushtable.data.schema import DATE, Feature, number_words, value_words
+from hushtable.data.schema import Feature, number_of, value_words
 from hushtable.language import _
 from hushtable.scores.pairs import Cells
 from hushtable.scores.reasons import Reason
@@ -41,7 +41,7 @@ class Pictures:
             ).svg
         if j in usual.bars and isinstance(reason.value, float):
             return self._value(reason, j, values)
-        return _shares(reason, values) if values is not None and values.shares else Markup()
+        return _shares(reason, values, self._features[j]) if values and values.shares else Markup()
 
     def _value(self, reason: Reason, j: int, values: UsualValues | None) -> Markup:
         feature, usual, phrase = self._features[j], self._usual, reason.phrase
@@ -58,7 +58,7 @@ class Pictures:
             usual.bars[j],
             (float(reason.value or 0.0) - low) / span,
             phrase.text,
-            (_end(feature, low), _end(feature, high)),
+            (number_of(feature, low, _DIGITS), number_of(feature, high, _DIGITS)),
             usual=ends,
             within=within,
             words=reason.words,
@@ -98,12 +98,12 @@ class _PairSide:
     def of(cls, feature: Feature, cells: Cells) -> "_PairSide":
         """Return numbers by their edges, few numbers in order, categories unchanged."""
         if cells.edges:
-            ends = _end(feature, cells.edges[0]), _end(feature, cells.edges[-1])
-            return cls([*range(cells.size)], np.array(cells.edges), ends)
+            low, high = (number_of(feature, cells.edges[k], _DIGITS) for k in (0, -1))
+            return cls([*range(cells.size)], np.array(cells.edges), (low, high))
         order, names = [*range(len(cells.names))], list(cells.names)
         if feature.kind == "numeric":
             order.sort(key=lambda k: float(names[k]))
-            names = [number_words(float(x)) for x in names]
+            names = [number_of(feature, float(x)) for x in names]
         shown = [*(names[k] for k in order), _("others")]
         keys = tuple(cells.names[k] for k in order)
         return cls([*order, len(order)], np.arange(len(shown) + 1.0), names=shown, keys=keys)
@@ -116,20 +116,16 @@ class _PairSide:
         return (self.keys.index(key) if key in self.keys else len(self.keys)) + 0.5
 
 
-def _shares(reason: Reason, values: UsualValues) -> Markup:
+def _shares(reason: Reason, values: UsualValues, feature: Feature) -> Markup:
     key = reason.value if isinstance(reason.value, str) else repr((reason.value or 0.0) + 0.0)
     shares = {str(key): 0.0} | values.shares
-    names = sorted(shares, key=lambda name: -shares[name])
+    names = shown = sorted(shares, key=lambda name: -shares[name])
     if not isinstance(reason.value, str):
         names = sorted(shares, key=float)
-    shown = [name if isinstance(reason.value, str) else number_words(float(name)) for name in names]
+        shown = [number_of(feature, float(name)) for name in names]
     odd = names.index(str(key))
     return SharesChart(shown, [shares[name] for name in names], odd, reason.words).svg
 
 
 def _label(feature: Feature, value: float | str | None) -> str:
     return f"{feature.name} {'' if value is None else value_words(feature, value)}"
-
-
-def _end(feature: Feature, x: float) -> str:
-    return value_words(feature, x) if feature.unit == DATE else number_words(x, _DIGITS)

@@ -1,6 +1,7 @@
 """The only negative number, or the only zero, of a column: often an error that no score finds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,8 +9,8 @@ from numpy.typing import NDArray
 from hushtable.data.schema import number_words
 from hushtable.language import _, numerals
 
-#: Least number of values of a column, and digits of a number in words.
-_LEAST_VALUES, _DIGITS = 30, 6
+#: Least number of values of a column.
+_LEAST_VALUES = 30
 #: First values of a batch that show whether all are whole numbers.
 _GLANCE = 64
 #: Among whole numbers, a zero is as ordinary as the ones if these are fewer than this.
@@ -25,12 +26,14 @@ class LoneNumber:
     #: Number of its row, from 0, and the file if there are several.
     row: int
     file: str = ""
+    #: Writes the number as its column is written: see `Feature.written`.
+    write: Any = field(default=number_words, repr=False, compare=False)
 
     @property
     def words(self) -> str:
         """Where it is, as a sentence."""
         row = numerals(f"{self.row:,}")
-        said = {"name": self.column, "value": number_words(self.value, _DIGITS), "row": row}
+        said = {"name": self.column, "value": self.write(self.value, None), "row": row}
         if self.value:
             words = _("%(name)s has one negative value, %(value)s, in row %(row)s", **said)
         else:
@@ -41,16 +44,19 @@ class LoneNumber:
     def remark(self) -> str:
         """The number as a remark on its row."""
         if self.value:
-            value = number_words(self.value, _DIGITS)
-            return _("%(name)s %(value)s: the only negative value", name=self.column, value=value)
+            return _(
+                "%(name)s %(value)s: the only negative value",
+                name=self.column,
+                value=self.write(self.value, None),
+            )
         return _("%(name)s 0: the only zero", name=self.column)
 
 
 class LoneNumbers:
     """Looks for them in the batches of a column."""
 
-    def __init__(self, column: str) -> None:
-        self.column = column
+    def __init__(self, column: str, write: Any = None) -> None:
+        self.column, self._write = column, write or number_words
         self._n_values = self._n_negative = self._n_zeros = self._n_ones = 0
         self._whole = True
         self._seen: list[LoneNumber] = []
@@ -68,7 +74,9 @@ class LoneNumbers:
         self._n_zeros += int((found == 0.0).sum())
         for some in (found < 0.0, found == 0.0):
             for i in at[some][:1].tolist():
-                self._seen.append(LoneNumber(self.column, float(values[i]), start + i, file))
+                self._seen.append(
+                    LoneNumber(self.column, float(values[i]), start + i, file, self._write)
+                )
 
     def found(self) -> list[LoneNumber]:
         """Return the only negative number, and the only zero unless several are negative."""

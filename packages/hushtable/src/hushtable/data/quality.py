@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hushtable.data.followers import followers, followers_words
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.row_cache import MOST_BYTES
+from hushtable.data.schema import number_words
 from hushtable.data.table_seen import (
     EXAMPLE_ROWS,
     MISSING_BITS,
@@ -228,21 +229,17 @@ def range_words(one: ColumnUnderstanding, seen: ColumnQuality) -> str:
     if seen.range is None or one.kind == "id":
         text = " · ".join(seen.examples)
         return text if len(text) <= _IN_A_TABLE else f"{text[: _IN_A_TABLE - 1]}…"
-    if one.kind == "date":
-        # Without a time of day at midnight.
-        stamps = (str(np.datetime64(round(value), "s")) for value in seen.range)
-        ends = [stamp.replace("T", " ").removesuffix(" 00:00:00") for stamp in stamps]
-    else:
-        ends = [f"{value:.6g}" for value in seen.range]
+    ends = map(one.reading.written if one.reading else number_words, seen.range)
     return _(" to ").join(dict.fromkeys(ends))
 
 
 def _glance(column: ColumnSeen) -> ColumnQuality:
     different = None if column.labels is None else len(column.labels)
-    examples = tuple(t if len(t) <= _LETTERS else f"{t[: _LETTERS - 1]}…" for t in column.examples)
+    texts = map(column.text, column.examples)
+    examples = tuple(t if len(t) <= _LETTERS else f"{t[: _LETTERS - 1]}…" for t in texts)
     ends = (column.low, column.high) if column.low <= column.high else None
     counts = Counter(column.labels).most_common(_FREQUENT)
-    frequent = tuple((text, n) for text, n in counts if n > 1)
+    frequent = tuple((column.text(label), n) for label, n in counts if n > 1)
     return ColumnQuality(
         column.name, column.n_missing, examples, different, ends, frequent, _bars(column)
     )
@@ -285,7 +282,7 @@ def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
             yield replace(found, value=value, in_doubt=True)
     elif rows.n > 1 and n_values and not column.varies:
         words = "constant" if n_values == rows.n else "constant_values"
-        text = next(iter(column.labels or ()))
+        text = column.text(next(iter(column.labels or ())))
         yield _finding("constant", name, words, n_values, text=text)
     if _names_a_label(column.name) and len(column.labels or ()) == 2:
         yield _finding("label", name, "label", rows.n, drop=("drop", column.name))

@@ -2,12 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from datetime import date, datetime, timedelta
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta
 from functools import cached_property
-from numbers import Rational, Real
+from numbers import Real
 from os import PathLike
 from typing import Any, Literal
 
@@ -54,6 +53,9 @@ class Feature:
         The value that a missing value counts as, if that is public knowledge: a number in the
         range, or one of the categories. Hash functions of `HushTable` and `LSHiTables` use it, like
         ``neutral``.
+    written : callable or None
+        Returns a number with some digits as its column in a file is written, which no plan states;
+        None if that is unknown.
 
     Examples
     --------
@@ -73,6 +75,9 @@ class Feature:
     cyclic: bool = False
     neutral: bool = False
     usual: float | str | None = None
+    written: Callable[[float, int | None], str] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if not is_text(self.name) or not self.name:
@@ -385,6 +390,16 @@ class Schema(Displayed):
         """Names of the categorical features."""
         return frozenset(f.name for f in self.features if f.kind == "categorical")
 
+    def read_as(self, columns: Mapping[str, Any]) -> "Schema":
+        """Return the schema with how columns are read, by name, which writes their numbers."""
+        return replace(
+            self,
+            features=tuple(
+                replace(one, written=getattr(columns.get(one.name), "written", None))
+                for one in self.features
+            ),
+        )
+
     def widened(self, share: float) -> "Schema":
         """Return the schema with all ranges widened on both sides, by a share of their width."""
         return replace(self, features=tuple(feature.widened(share) for feature in self.features))
@@ -504,23 +519,24 @@ SINCE = "log2 s"
 _EPOCH = datetime(1970, 1, 1)
 
 
-def value_words(feature: Feature, value: Any) -> str:
+def value_words(feature: Feature, value: float | str | None, digits: int | None = None) -> str:
     """Return one value of a feature in words: a number with its unit, a date, or a category.
 
-    ``value`` is a number, text, date or time as Python has it; None or NaN stands for missing.
+    None or NaN stands for missing.
     """
     if value is None or value != value:
         return _(MISSING)
-    if isinstance(value, date):
-        return _date_words(value)
-    if feature.kind == "categorical" or not isinstance(value, Real | Decimal):
-        return str(value)
-    if feature.unit == DATE:
-        return _point_in_time(float(value))
-    if feature.unit == SINCE:
-        return _duration(float(value))
-    number = str(value) if isinstance(value, Rational | Decimal) else number_words(float(value))
-    return f"{number} {feature.unit}" if feature.unit else number
+    if isinstance(value, str):
+        return value
+    number = number_of(feature, float(value), digits)
+    return number if feature.unit in ("", DATE, SINCE) else f"{number} {feature.unit}"
+
+
+def number_of(feature: Feature, x: float, digits: int | None = None) -> str:
+    """Return a number of a feature as its column is written, without its unit."""
+    if feature.written is None and feature.unit in (DATE, SINCE):
+        return point_in_time(x) if feature.unit == DATE else _duration(x)
+    return (feature.written or number_words)(x, digits)
 
 
 _LENGTHS = {"day": 86_400.0, "hour": 3_600.0, "minute": 60.0, "second": 1.0}
@@ -544,13 +560,7 @@ LENGTHS = (
 def range_words(feature: Feature, most: int = 3) -> str:
     """Return the range of a feature in words, or how many categories it has, and the first few."""
     if feature.kind == "numeric":
-        if feature.unit == DATE:
-            low, high = _point_in_time(feature.low), _point_in_time(feature.high)
-        elif feature.unit == SINCE:
-            low, high = _duration(feature.low), _duration(feature.high)
-        else:
-            low, high = (numerals(f"{end:.10g}") for end in (feature.low, feature.high))
-            high = f"{high} {feature.unit}" if feature.unit else high
+        low, high = number_of(feature, feature.low, 10), value_words(feature, feature.high, 10)
         return _("%(low)s to %(high)s", low=low, high=high)
     n = len(feature.categories)
     if not n:
@@ -561,27 +571,31 @@ def range_words(feature: Feature, most: int = 3) -> str:
     return _("%(n)s categories: %(names)s", n=numerals(f"{n:,}"), names=names)
 
 
-def number_words(x: float, digits: int = 6) -> str:
+def number_words(x: float, digits: int | None = None) -> str:
     """Return a number with this many significant digits, without an exponent if possible."""
+    return numerals(number_digits(x, digits).replace(",", ""))
+
+
+def number_digits(x: float, digits: int | None = None, decimals: int = 0) -> str:
+    """Return a number with this many significant digits, and with at least so many ``decimals``.
+
+    By default, it has up to nine digits if these are all, and otherwise six. It has a comma between
+    thousands, and no exponent if possible.
+    """
+    digits = digits or (9 if float(f"{x:.9g}") == x else 6)
     if not math.isfinite(x) or (x != 0.0 and not 1e-4 <= abs(x) < 1e15):
-        return numerals(f"{x:.{digits}g}")
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(x)))) if x else 0
-    text = f"{x:.{decimals}f}"
-    return numerals(text.rstrip("0").rstrip(".") if "." in text else text)
+        return f"{x:.{digits}g}"
+    more = digits - 1 - math.floor(math.log10(abs(x))) if x else 0
+    whole, _, fraction = f"{x:,.{max(decimals, more)}f}".partition(".")
+    fraction = fraction.rstrip("0").ljust(decimals, "0")
+    return f"{whole}.{fraction}" if fraction else whole
 
 
-def _point_in_time(seconds: float) -> str:
+def point_in_time(seconds: float) -> str:
+    """Return seconds since 1970-01-01 as a date in ISO 8601, with a time of day unless midnight."""
     try:
-        return _date_words(_EPOCH + timedelta(seconds=round(seconds)))
+        then = _EPOCH + timedelta(seconds=round(seconds))
     except (OverflowError, ValueError):
         # No calendar reaches that far: the value appears as it is in the data.
         return f"{seconds:.10g} s since 1970" if math.isfinite(seconds) else str(seconds)
-
-
-def _date_words(value: date) -> str:
-    if not isinstance(value, datetime):
-        return value.isoformat()
-    midnight = not (value.hour or value.minute or value.second)
-    if midnight:
-        return value.date().isoformat()
-    return value.isoformat(" ", "seconds" if value.second else "minutes")
+    return then.isoformat(" ", "seconds" if then.second else "minutes").removesuffix(" 00:00")

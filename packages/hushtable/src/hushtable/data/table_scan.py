@@ -19,7 +19,7 @@ from hushtable.data.columns import (
 from hushtable.data.readers import Batch
 from hushtable.data.readers.stored import StoredRows
 from hushtable.data.texts.column_facts import ColumnFacts
-from hushtable.data.texts.reading import Form, Reading, named_numbers
+from hushtable.data.texts.reading import Reading, form_of, named_numbers
 
 
 def facts_of(name: str, reading: Reading) -> ColumnFacts:
@@ -68,7 +68,7 @@ class TableScan:
                 column = column if is_text(column.type) else as_texts(column, name)
             facts = self.facts(j)
             if not is_text(column.type):
-                form = _form(column.type)
+                form = form_of(column.type)
                 numbers = self._add_column(as_numbers(column, name, start), start, j)
                 facts.add_values(numbers, form, start)
                 continue
@@ -127,11 +127,3 @@ def _as_declared(column: pa.Array) -> tuple[pa.Array, bool]:
     if pa.types.is_floating(values.type):  # a frame turns whole numbers with gaps into floats
         whole = not pc.any(pc.not_equal(values, pc.round(values))).as_py()
     return (as_texts(column, ""), True) if whole else (column, False)
-
-
-def _form(kind: pa.DataType) -> Form:
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return "date"
-    if pa.types.is_time(kind) or pa.types.is_duration(kind):
-        return "time"
-    return "boolean" if pa.types.is_boolean(kind) else "number"

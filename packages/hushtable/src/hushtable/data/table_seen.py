@@ -19,7 +19,13 @@ from hushtable.data.lone import LoneNumbers
 from hushtable.data.persons import among
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.numbers import mask
-from hushtable.data.texts.reading import Reading, plain_texts, without_blanks, without_named
+from hushtable.data.texts.reading import (
+    Reading,
+    form_of,
+    plain_texts,
+    without_blanks,
+    without_named,
+)
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
@@ -110,7 +116,7 @@ class ColumnSeen:
         self.sample: list[Floats] = []
         self.words: list[Words] = []
         self.low, self.high = np.inf, -np.inf
-        self.lone = LoneNumbers(self.name)
+        self.lone = LoneNumbers(self.name, understood.reading and understood.reading.written)
         #: How many rows hold a text that is in doubt, and the first of them.
         self.n_doubtful, self.doubtful = 0, list[int]()
         self._in_doubt = () if understood.doubt is None else understood.doubt.texts
@@ -164,7 +170,7 @@ class ColumnSeen:
         different = counts.field("values")
         few = len(different) <= MAX_DIFFERENT
         some = different if few else different.slice(0, _VALUES + 1)
-        if pa.types.is_duration(some.type):
+        if form_of(some.type) != "number":
             some = as_column(as_numbers(some, self.name))
         texts = as_texts(some, self.name).to_pylist()
         fresh = [text for text in texts if text is not None and text not in self.labels]
@@ -178,6 +184,11 @@ class ColumnSeen:
                 self.labels[text] = self.labels.get(text, 0) + n
         if self.is_text:
             self.named |= dict(zip(_mixed(_text_words(different)).tolist(), texts, strict=True))
+
+    def text(self, label: str) -> str:
+        """Return a counted value as its column is written."""
+        how = self.understood.reading
+        return label if self.is_text or how is None else how.written(float(label), 15)
 
     @property
     def varies(self) -> bool:

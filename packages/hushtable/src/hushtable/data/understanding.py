@@ -24,6 +24,7 @@ from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.table_scan import TableScan
 from hushtable.data.texts.decisions import (
     TableFacts,
+    all_exceptions,
     decide,
     judged,
     noting_total,
@@ -127,6 +128,10 @@ def _decided(scan: TableScan, j: int, table: TableFacts, *, named: bool) -> Colu
         return ColumnUnderstanding(name, kind, 1.0, evidence_words("number"))
     if facts.n or (empty and facts.has_texts):
         one = noting_total(decide(facts, table), facts, table)
+        texts = [text for (rule, _), (text, _row) in facts.first.items() if rule == "form"]
+        one = replace(
+            one, reading=one.reading and one.reading.like([*texts, *all_exceptions(facts).rows])
+        )
         if not empty and (one.reading is None or one.reading.is_category):
             raise DataError(
                 f"column {name!r} holds numbers in some rows and text in others: make it one or "

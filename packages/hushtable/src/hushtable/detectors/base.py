@@ -272,7 +272,7 @@ class TableDetector(_Base):
         self._check_parameters()
         weights = whole_weights(sample_weight, reader)
         inferred = self._inferred(reader, weights, schema)
-        schema, n_rows = inferred.schema, inferred.n_rows
+        schema, n_rows = inferred.schema.read_as(inferred.reading.columns), inferred.n_rows
         self.understanding_ = inferred.columns
         self._warn_of(inferred.columns)
         if n_rows < 2:

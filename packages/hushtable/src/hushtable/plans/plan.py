@@ -1,7 +1,7 @@
 """The plan: schema, drawn hash functions and score rule. Immutable, identified by its content."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -15,6 +15,7 @@ from hushtable import files
 from hushtable.arguments import entries, generator
 from hushtable.data.encoding import Codes
 from hushtable.data.schema import Schema
+from hushtable.data.texts.reading import Reading
 from hushtable.display import Displayed
 from hushtable.errors import NO_HIDDEN, PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import DRAWS, Draw, Purpose, draw_of, purpose_of
@@ -464,10 +465,16 @@ class Plan(Displayed):
         return {**self.family.arrays(), **first}
 
     @classmethod
-    def from_content(cls, content: Any, arrays: files.Arrays) -> Self:
-        """Build the plan from `to_dict` and `arrays`; raise `PlanError` if they are wrong."""
+    def from_content(
+        cls, content: Any, arrays: files.Arrays, columns: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Build the plan from `to_dict` and `arrays`; raise `PlanError` if they are wrong.
+
+        ``columns`` are what `Schema.read_as` takes.
+        """
         plan = entries(content, "a plan", _NEEDED, _OPTIONAL)
-        schema, family, arrays = Schema.from_dict(plan["schema"]), dict(plan["family"]), {**arrays}
+        schema = Schema.from_dict(plan["schema"]).read_as(columns or {})
+        family, arrays = dict(plan["family"]), {**arrays}
         first, noise = arrays.pop("first_counts", None), plan.get("first_noise_sd")
         return cls(
             schema,
@@ -493,7 +500,7 @@ class Plan(Displayed):
         if file.manifest.get("hidden", False):
             raise PlanError(NO_HIDDEN)
         arrays = {name[5:]: a for name, a in file.arrays.items() if name.startswith("plan.")}
-        plan = cls.from_content(file.manifest.get("plan"), arrays)
+        plan = cls.from_content(file.manifest.get("plan"), arrays, Reading.from_file(file).columns)
         if plan.plan_id != file.manifest.get("plan_id"):
             raise PlanError("the plan's content does not have the plan id that the file states")
         return plan

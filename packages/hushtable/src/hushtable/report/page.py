@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from hushtable.blocks import Items, LabelledValues, Paragraph, TextTable
 from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.doubt import ColumnUnderstanding
@@ -235,7 +233,7 @@ def _cards(block: RowList) -> list[dict[str, Any]]:
         cards.append(
             {
                 "rank": k + 1,
-                "kept": [(name, _text(value)) for name, value in row.kept_values.items()],
+                "kept": [(name, text or "\u2013") for name, text in row.kept.items()],
                 "place": place,
                 "far": row.far,
                 "first_alike": None if incident is None else incident.rows[0] + 1,
@@ -275,7 +273,3 @@ def _reason(reason: Reason, draw: "Pictures", values: bool) -> dict[str, Any]:
     ends = [at for sign in (", ", ": ", missing) if (at := words.find(sign, start)) >= 0]
     end = min(ends, default=len(words))
     return {"unusual": words[:end], "rest": words[end:], "picture": draw.of(reason)}
-
-
-def _text(value: pa.Array) -> str:
-    return "\u2013" if value.null_count else str(value.cast(pa.string())[0].as_py())

@@ -394,7 +394,7 @@ class Search:
         features = scorer.plan.schema.of_rows.features
         # Points in time and times since have no sign of their own.
         self._signs = {
-            j: LoneNumbers(feature.name)
+            j: LoneNumbers(feature.name, feature.written)
             for j, feature in enumerate(features)
             if feature.kind == "numeric" and feature.unit not in (DATE, SINCE)
         }

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch
 from hushtable.data.residuals import Relations, numbers_of
-from hushtable.data.schema import Feature, number_words, value_words
+from hushtable.data.schema import Feature, number_words
 from hushtable.language import N_, _, ngettext, numerals
 from hushtable.plans.families import WEIGHT, Contextual
 from hushtable.plans.plan import Plan
@@ -332,10 +332,11 @@ class RowPhrases:
         """Return the value of column j and another, ``far`` standard deviations away."""
         feature, one, value = self._features[j], cell(rows, j, i), self._read(j, predicted)
         phrase = describe_cell(feature, one, self._usual_of(j))
-        if isinstance(value, str):
-            expected = value_words(feature, value)
-        else:
-            expected = number_text(value, feature, plain_type(one), 3)
+        expected = (
+            value
+            if isinstance(value, str)
+            else number_text(value, feature, plain_type(one), digits=3)
+        )
         words = _(
             "%(what)s, where by %(columns)s it would be %(expected)s",
             what=with_name(feature, phrase.text),

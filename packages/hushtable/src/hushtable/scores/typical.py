@@ -8,7 +8,7 @@ import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from hushtable.arguments import entries
 from hushtable.data.columns import as_column, as_numbers, as_texts
 from hushtable.data.readers import Batch
-from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_words, value_words
+from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_of, number_words
+from hushtable.data.texts.reading import ColumnReading, form_of
 from hushtable.errors import PlanError
 from hushtable.language import N_, _, numerals
 
@@ -107,8 +108,8 @@ FEW_NUMBERS = 10
 _GLANCE = 64
 #: Share of the rows from which on a value, or a missing one, is never a reason.
 MAJORITY, _OFTEN_MISSING = 0.5, 0.05
-#: Digits of a value, of what is usual, and of a percentage.
-_DIGITS, _USUAL_DIGITS, _PERCENT_DIGITS = 6, 4, 2
+#: Digits of what is usual, and of a percentage.
+_USUAL_DIGITS, _PERCENT_DIGITS = 4, 2
 #: Number of categories that are named as the usual ones.
 _NAMED = 3
 #: Standard deviations within which a value is usual enough to be unusual only with another.
@@ -398,22 +399,11 @@ def percent(share: float) -> str:
     return _("%(n)s%%", n=number_words(100.0 * share, _PERCENT_DIGITS))
 
 
-def number_text(x: float, feature: Feature, kind: pa.DataType, digits: int = _DIGITS) -> str:
+def number_text(x: float, feature: Feature, kind: pa.DataType, digits: int | None = None) -> str:
     """Return a number of a column of type ``kind`` in written form: dates as dates."""
-    types = pa.types
-    if _dated(feature, kind):
-        return value_words(replace(feature, unit=DATE), x)
-    if feature.unit == SINCE:
-        return value_words(feature, x)
-    if types.is_time(kind) or types.is_duration(kind):
-        return str(timedelta(seconds=round(x)))
-    if types.is_boolean(kind):
-        return _("true") if x else _("false")
-    return number_words(x, digits)
-
-
-def _dated(feature: Feature, kind: pa.DataType) -> bool:
-    return feature.unit == DATE or pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+    if feature.written is not None or form_of(kind) == "number":
+        return number_of(feature, x, digits)
+    return ColumnReading(form_of(kind)).written(x)
 
 
 def plain_type(column: pa.Array) -> pa.DataType:
@@ -523,6 +513,7 @@ def _number_phrase(
     ends = range_text(feature.low, feature.high, feature, kind)
     side = direction(feature, x, usual)
     said = {"what": what, "usual": common, "range": ends, "direction": _(side)}
+    share = usual.shares.get(repr(x + 0.0)) if usual and usual.shares else None
     if side == BEYOND:
         known = N_("%(what)s, usually %(usual)s: beyond the range of %(range)s")
         alone = N_("%(what)s: beyond the range of %(range)s")
@@ -531,10 +522,8 @@ def _number_phrase(
         words = _("%(what)s, in a range of %(range)s", **said)
     elif usual.is_far(x):
         above = N_("%(what)s, usually %(usual)s: far above")
-        below = N_("%(what)s, usually %(usual)s: far below")
-        words = _(above if side == "high" else below, **said)
+        words = _(above if side == "high" else N_("%(what)s, usually %(usual)s: far below"), **said)
     elif usual.shares:
-        share = usual.shares.get(repr(x + 0.0))
         few = _("in few rows")
         often = few if share is None else _("in %(share)s of rows", share=percent(share))
         words = f"{what}, {often}: {said['direction']}" if side else f"{what}, {often}"
@@ -542,17 +531,10 @@ def _number_phrase(
         words = _("%(what)s, usually %(usual)s: %(direction)s", **said)
     else:
         words = _("%(what)s, within the usual %(usual)s", **said)
-    value: Any = x
-    if _dated(feature, kind):
-        try:
-            value = datetime.fromtimestamp(x, UTC).replace(tzinfo=None)
-        except (OverflowError, ValueError, OSError):
-            value = x
-    elif pa.types.is_boolean(kind):
-        value = bool(x)
-    elif pa.types.is_time(kind) or pa.types.is_duration(kind):
-        value = text
-    share = usual.shares.get(repr(x + 0.0)) if usual and usual.shares else None
+    value: Any = {"boolean": bool(x), "time": text}.get(form_of(kind), x)
+    if feature.unit == DATE or form_of(kind) == "date":
+        with contextlib.suppress(OverflowError):
+            value = datetime(1970, 1, 1) + timedelta(seconds=x)
     return ValuePhrase(value, text, common, side, words, usual is not None, share)
 
 

@@ -133,6 +133,7 @@ class ColumnFacts:
     - either: both numbers of a date can be a month
     - month, and the order of a date: a word for a month, and a year of two digits
     - clock: the number of parts of a bare time such as 10:35
+    - form: the form of a plain number, with 9 for each digit, which is only in ``first``
     - dotted, zero hour: a number that may be a time of day, such as 9.05 or 09.05
     """
 
@@ -213,6 +214,10 @@ class ColumnFacts:
             if found.n == 0:
                 return None
             self._add_plain(found, start)
+            # The decimals that all have are those of a whole number, if there is one.
+            for i in (*range(len(few)), int((found.values % 1.0 == 0.0).argmax())):
+                form = re.sub(r"\d", "9", str(texts[i]))
+                self._note_example(("form", form), str(texts[i]), start + i)
             return nan_as_null(found.values)
         different = different_texts(texts)
         empty = n - int(different.rows.sum())

@@ -6,6 +6,7 @@ Each shape of a text, such as ``99.99.9999 99:99`` or ``99 мая 9999``, is par
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -183,6 +184,27 @@ def seconds(
     for date, places, some in _dates(texts, order, language):
         found[places] = date.seconds(some, pivot)
     return found
+
+
+def like(form: str, value: float, order: Order | None) -> str:
+    """Return seconds in place of the numbers of a text, in which digits are 9: see `seconds`.
+
+    They are since 1970-01-01 for dates in this ``order``, or since midnight. Numbers are padded
+    with zeros to their places. `OverflowError` means that no calendar reaches that far.
+    """
+    whole = round(value)
+    left = iter([whole // 3_600, whole // 60 % 60, whole % 60])
+    if order is not None:
+        then = datetime(1970, 1, 1) + timedelta(seconds=whole)
+        year = then.year if "9999" in form else then.year % 100
+        day = {"y": year, "m": then.month, "d": then.day}
+        places = [day[one] for one in ("ymd" if form.startswith("9999") else order)]
+        left = iter([*places, then.hour, then.minute, then.second])
+    return re.sub(
+        r"9999(?=9999\b)|(?<=9999)99(?=99\b)|9+",  # eight digits are year, month and day
+        lambda run: f"{next(left, 0):0{len(run[0])}}",
+        form,
+    )
 
 
 def say_zones(texts: pa.Array) -> NDArray[np.bool_]:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal, TypeAlias
 from zoneinfo import available_timezones
 
@@ -25,13 +26,16 @@ from hushtable.data.columns import (
 )
 from hushtable.data.labels import fold, fold_texts, key, merged
 from hushtable.data.readers import KEPT
+from hushtable.data.schema import number_digits, point_in_time
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.answers import answers, side
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, of_day, seconds
 from hushtable.data.texts.numbers import DECIMALS, Decimal
+from hushtable.data.texts.shapes import LONGEST
 from hushtable.data.texts.signs import ascii_signs
 from hushtable.errors import PlanError, UsageError
 from hushtable.files import Content
+from hushtable.language import _
 
 #: Digits with a leading zero are a code, not a number: 007 is not 7.
 _CODE = re.compile(r"^[^\d.,]*0\d")
@@ -146,6 +150,15 @@ SERIALS = (20_000.0, 60_000.0)
 _TRUE, _FALSE = "true", "false"
 
 
+def form_of(kind: pa.DataType) -> Form:
+    """Return how values of an Arrow type, which is no text, are read and written."""
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "date"
+    if pa.types.is_time(kind) or pa.types.is_duration(kind):
+        return "time"
+    return "boolean" if pa.types.is_boolean(kind) else "number"
+
+
 @dataclass(frozen=True)
 class ColumnReading:
     """How the texts of one column become values.
@@ -165,6 +178,8 @@ class ColumnReading:
     lenient: bool = False
     language: str = ""
     pivot: int = PIVOT
+    #: A text of the column with 9 for each digit, which values are written like: see `like`.
+    form: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS or self.decimal not in numbers.DECIMALS:
@@ -217,7 +232,7 @@ class ColumnReading:
     def to_dict(self) -> dict[str, Any]:
         """Return the reading as JSON carries it, without entries that have no effect."""
         content = asdict(self)
-        usual = {name: getattr(ColumnReading, name) for name in ("language", "pivot")}
+        usual = {name: getattr(ColumnReading, name) for name in ("language", "pivot", "form")}
         return {name: value for name, value in content.items() if usual.get(name, ...) != value}
 
     def values(self, texts: pa.Array) -> NDArray[np.float64]:
@@ -235,11 +250,58 @@ class ColumnReading:
         truth = pc.cast(pc.cast(known, pa.bool_()), pa.float64())
         return np.asarray(np.from_dlpack(pc.coalesce(truth, scalar(float("nan")))))
 
+    def like(self, texts: Sequence[str]) -> "ColumnReading":
+        """Return the same reading, which writes values as these texts of the column are written.
+
+        With the decimals that all numbers have, and the separators of the longest of those with the
+        fewest decimals; dates and times as the shortest, which is not padded if any is not.
+        """
+        values = self.values(texts_column(texts)).tolist()
+        forms = {re.sub(r"\d", "9", text) for text, x in zip(texts, values, strict=True) if x == x}
+        sizes = {
+            form: (len(self._signs(form)[1]), -len(form)) if self.kind == "number" else (len(form),)
+            for form in sorted(forms)
+        }
+        return replace(self, form=min(sizes, key=sizes.__getitem__, default=""))
+
+    def _signs(self, form: str) -> tuple[str, ...]:
+        # The separator of thousands, and the decimals: if there are more, the number was computed.
+        pattern = r"(?:9([^9\n])999)*(?:\n(9{1,6}))?[^9\n]*\Z"
+        return tuple(re.findall(pattern, form.replace(self.decimal, "\n"))[0])
+
+    def written(self, value: float, digits: int | None = None) -> str:
+        """Return a value as the texts of the column are written, or else as words write it.
+
+        A number has the ``digits`` of `hushtable.data.schema.number_digits`.
+        """
+        if self.kind in ("date", "time"):
+            return _point(self, value)
+        if self.kind == "boolean":
+            return _("true") if value else _("false")
+        group, decimals = self._signs(self.form[:LONGEST])
+        return number_digits(value, digits, len(decimals)).translate(
+            {ord(","): group, ord("."): self.decimal}
+        )
+
     def _numbers(self, texts: pa.Array) -> NDArray[np.float64]:
         if self.takes_plain_numbers and (found := numbers.plain(texts)) is not None:
             return found
         unit = None if self.lenient else self.unit
         return numbers.values(texts, self.decimal, unit, lenient=self.lenient)
+
+
+@lru_cache(maxsize=1 << 12)
+def _point(how: ColumnReading, value: float) -> str:
+    order = how.dates if how.kind == "date" else None
+    with suppress(OverflowError):
+        text = dates.like(how.form[:LONGEST], value, order)
+        if how.values(texts_column([text]))[0] == round(value):  # the form has all of its parts
+            return text
+    return (
+        point_in_time(value)
+        if order
+        else "-" * (value < 0) + dates.like("9:99:99", abs(value), None)
+    )
 
 
 def _with_serials(found: NDArray[np.float64], texts: pa.Array) -> NDArray[np.float64]:
@@ -449,7 +511,7 @@ class Reading:
         said = dict(entries(content, "how rows are read", {}, optional))
         entries(said.get("layout", {}), "the layout of files", {}, KEPT)
         kinds = {"kind": str, "decimal": str, "dates": str, "unit": str, "lenient": bool}
-        more = {"language": str, "pivot": int}
+        more = {"language": str, "pivot": int, "form": str}
         columns = {}
         for name, one in said.pop("columns", {}).items():
             if isinstance(one, dict) and (

@@ -17,7 +17,7 @@ from hushtable.data.columns import as_column, scalar
 #: Places of a number in a text, in characters.
 Span = tuple[int, int]
 #: Longer texts are notes, not values.
-_LONGEST = 60
+LONGEST = 60
 _ZERO, _NINE = b"09"
 _T = TypeVar("_T")
 
@@ -56,7 +56,7 @@ def by_shape(
     """
     fits = pc.and_(
         pc.match_substring_regex(texts, r"\d"),
-        pc.less_equal(pc.utf8_length(texts), scalar(_LONGEST)),
+        pc.less_equal(pc.utf8_length(texts), scalar(LONGEST)),
     )
     places = np.asarray(np.from_dlpack(pc.indices_nonzero(fits)), np.int64)
     if not len(places):
