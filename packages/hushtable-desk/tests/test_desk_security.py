@@ -217,7 +217,7 @@ def test_no_path_leads_out_of_the_folder(client, folder, name):
     ids=["ending alone", "hidden", "settings of the desk", "long", "long with its temporary name"],
 )
 def test_a_dropped_file_with_an_odd_name_is_refused_in_words(client, folder, name, words):
-    client.desk.folder.remember(tables={})
+    client.desk.folder.remember("tables", "patients.csv")
     before = {one.name: one.read_bytes() for one in folder.iterdir()}
     answer = client.post(
         "/files", content=b'{"tables": 7}',

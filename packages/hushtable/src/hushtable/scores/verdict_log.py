@@ -119,8 +119,14 @@ class VerdictLog:
 
     def _write(self, text: str) -> None:
         with self._said():
-            self._file.write(text.encode())
-            os.fsync(self._file.fileno())
+            end, rest = self._file.seek(0, os.SEEK_END), text.encode()
+            try:
+                while rest:  # a disk that is nearly full takes a part, without an error
+                    rest = rest[self._file.write(rest) :]
+                os.fsync(self._file.fileno())
+            except OSError:
+                self._file.truncate(end)  # so that the next line is not written after a part of one
+                raise
 
     @contextlib.contextmanager
     def _said(self) -> Iterator[None]:
