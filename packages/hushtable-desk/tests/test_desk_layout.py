@@ -29,6 +29,9 @@ BUTTON = re.compile(r'data-say="([^"]*)" data-value="([^"]*)"(?: data-column="([
 #: Packed in a way that is not read: the owner unpacks them.
 PACKED = ("xz_cp850", "gz_tar")
 MOST_CLICKS = 8
+#: Seconds of a person by the keystroke-level model (Card, Moran and Newell, 1980): reading a
+#: question, a decision by a click or by a key, and the hand's way to the keys and back.
+READ, CLICK, KEY, HANDS = 1.35, 1.35 + 1.1 + 0.1, 1.35 + 0.28, 2 * 0.4
 
 
 @pytest.fixture
@@ -92,7 +95,7 @@ def test_what_an_owner_would_type_is_a_button(client, name):
         at = answer.json()["address"]
         page = page_of(client, at)
     decisions, clicked = list(wanted(CASES[name].get("options", ""))), set()
-    for _ in range(MOST_CLICKS):
+    for n_decisions in range(MOST_CLICKS):
         if not asks(page) or name in PACKED:
             break
         offered = [one for one in buttons(page) if one not in clicked]
@@ -106,6 +109,22 @@ def test_what_an_owner_would_type_is_a_button(client, name):
         decisions = [known for known in decisions if not is_button(known, button)]
         page = page_of(client, at)
     assert asks(page) == (name in PACKED)
+    if name not in PACKED:
+        seconds = (bool(lists) + n_decisions) * (READ + CLICK) + judged_and_exported(client, at)
+        print(f"{name}: {bool(lists) + n_decisions} decisions, {seconds:.0f} s")
+        assert seconds < 240
+
+
+def judged_and_exported(client, at):
+    """Fit a model, judge 20 rows, and export a workbook; return the seconds that this takes."""
+    table = client.desk.table(at[3:])
+    client.fit(table.name)
+    judged = 0
+    while judged < 20 and (number := table.judging.next()) is not None:
+        assert client.write(f"{at}/rows/{number}/verdict", verdict="fine").status_code == 200
+        judged += 1
+    assert client.get(f"{at}/rows.xlsx").content.startswith(b"PK")
+    return 4 * CLICK + judged * KEY + HANDS  # the file, the fit, the menu, the workbook
 
 
 def test_lines_of_the_file_are_buttons_and_each_decision_can_be_taken_back(client):
