@@ -125,9 +125,11 @@ def test_what_is_no_number_of_rows_is_refused(browser, content):
     assert browser.post(f"{PAGE}/seen", content, 400)["error"]
 
 
-def test_months_stand_beside_the_same_months(browser):
+def test_months_stand_beside_the_same_months_and_without_alerts_a_line_for_cron(browser):
     page = browser.get(f"{PAGE}/watch")
-    text = words(page)
+    text = html.unescape(words(page))
+    assert "hushtable watch visits.csv --model visits.hush --fail-above drift" in text
+    assert "fits a model without dates" not in text
     assert "May 2025" in text
     assert page.count("<svg") == 2
     for year in ("2023", "2024", "2025"):
@@ -150,6 +152,13 @@ def test_a_month_that_moved_is_beyond_chance(tmp_path):
     assert f'href="{PAGE}/rows?column={column_key("age")}"' in page
 
 
+def changed_beside_even_months(opened):
+    months, changed = months_and_changes(opened, opened.judging, dates_of(opened)[0])
+    shares = [unusual / n for n, unusual in months.counts.values()]
+    assert max(shares) < 2 * np.median(shares)
+    return changed.changes
+
+
 def test_dates_that_end_today_are_no_change(tmp_path):
     table = rows(2_000, "2024-06-01", "2025-05-20")
     table.to_csv(tmp_path / NAME, index=False)
@@ -159,9 +168,7 @@ def test_dates_that_end_today_are_no_change(tmp_path):
     opened.use("visits.hush")
     text = words(browser.get(f"{PAGE}/watch"))
     assert "Nothing changed beyond what chance explains" in text
-    months, _ = months_and_changes(opened, opened.judging, dates_of(opened)[0])
-    shares = [unusual / n for n, unusual in months.counts.values()]
-    assert max(shares) < 2 * np.median(shares)
+    assert changed_beside_even_months(opened) == []
     once, line = watch_commands(opened, opened.judging)
     assert "hushtable fit visits.csv --columns age,weight,ward -o visits.watched.hush" in once
     assert html.escape(once) in browser.get(f"{PAGE}/watch")
@@ -175,10 +182,7 @@ def test_dates_are_no_change_within_a_context_either(tmp_path):
     opened.say(context=("ward",))
     opened.fit().wait()
     assert "date" in opened.judging.model.scorer.plan.schema.names
-    months, changed = months_and_changes(opened, opened.judging, dates_of(opened)[0])
-    shares = [unusual / n for n, unusual in months.counts.values()]
-    assert max(shares) < 2 * np.median(shares)
-    assert changed.changes == []
+    assert changed_beside_even_months(opened) == []
     once, _ = watch_commands(opened, opened.judging)
     assert "--columns age,weight,ward --context ward -o visits.watched.hush" in once
 
@@ -221,12 +225,21 @@ def test_a_shift_of_half_a_standard_deviation_in_one_of_ten_columns_is_found():
     assert hits >= 0.8 * 25
 
 
-def test_without_an_earlier_year_all_earlier_rows_are_compared(tmp_path):
-    browser = folder_of(tmp_path, rows(1_000, "2024-11-10", "2025-02-20"))
-    text = words(browser.get(f"{PAGE}/watch"))
-    assert "compared with all earlier rows" in text
-    assert "Jan 2025" in text
-    assert "Dec 2024" in text
+@pytest.mark.parametrize(
+    ("table", "parts"),
+    [
+        (
+            rows(1_000, "2024-11-10", "2025-02-20"),
+            "with all earlier rows|Jan 2025|Dec 2024",
+        ),
+        (rows(300, "2025-02-01", "2025-02-20"), "There are too few rows to compare"),
+        (rows(300).drop(columns="date"), "no column of dates"),
+    ],
+    ids=["no earlier year", "one month", "no dates"],
+)
+def test_tables_of_few_months(tmp_path, table, parts):
+    text = words(folder_of(tmp_path, table).get(f"{PAGE}/watch"))
+    assert [part for part in parts.split("|") if part not in text] == []
 
 
 @pytest.mark.parametrize(
@@ -259,16 +272,6 @@ def test_counted_months_are_remembered(browser, monkeypatch):
     assert browser.get(f"{PAGE}/watch") == first
 
 
-def test_a_single_month_has_no_earlier_rows(tmp_path):
-    browser = folder_of(tmp_path, rows(300, "2025-02-01", "2025-02-20"))
-    assert "There are too few rows to compare" in words(browser.get(f"{PAGE}/watch"))
-
-
-def test_a_table_without_dates_says_so(tmp_path):
-    browser = folder_of(tmp_path, rows(300).drop(columns="date"))
-    assert "no column of dates" in words(browser.get(f"{PAGE}/watch"))
-
-
 def test_another_column_of_dates_is_chosen_by_the_address(tmp_path):
     table = rows(600)
     table.insert(1, "other date", rows(600, "2019-01-01", "2021-03-03")["date"])
@@ -278,12 +281,6 @@ def test_another_column_of_dates_is_chosen_by_the_address(tmp_path):
     assert "Mar 2021" in text
     assert "10 rows have no date" in text
     assert "May 2025" in words(browser.get(f"{PAGE}/watch"))
-
-
-def test_without_alerts_a_line_for_cron_is_shown(browser, tmp_path):
-    text = html.unescape(words(browser.get(f"{PAGE}/watch")))
-    assert "hushtable watch visits.csv --model visits.hush --fail-above drift" in text
-    assert "fits a model without dates" not in text
 
 
 def watch_run(**changes):
