@@ -29,8 +29,7 @@ BUTTON = re.compile(r'data-say="([^"]*)" data-value="([^"]*)"(?: data-column="([
 #: Packed in a way that is not read: the owner unpacks them.
 PACKED = ("xz_cp850", "gz_tar")
 MOST_CLICKS = 8
-#: Seconds of a person by the keystroke-level model (Card, Moran and Newell, 1980): reading a
-#: question, a decision by a click or by a key, and the hand's way to the keys and back.
+#: Seconds by the keystroke-level model (Card, Moran, and Newell, 1980), each with its decision.
 READ, CLICK, KEY, HANDS = 1.35, 1.35 + 1.1 + 0.1, 1.35 + 0.28, 2 * 0.4
 
 

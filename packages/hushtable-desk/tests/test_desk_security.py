@@ -170,12 +170,8 @@ def test_files_are_for_this_account_alone(client, folder):
     client.write(f"{at}/rows/0/verdict", verdict="outlier")
     client.drop("dropped.csv")
     made = {one.name for one in folder.iterdir()} - {"patients.csv"}
-    assert made == {
-        "patients.hush",
-        "patients.csv.verdicts.csv",
-        ".hushtable-desk.json",
-        "dropped.csv",
-    }
+    log, settings = "patients.csv.verdicts.csv", ".hushtable-desk.json"
+    assert made == {"patients.hush", log, settings, "dropped.csv"}
     for name in made:
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
 

@@ -15,7 +15,7 @@ from hushtable.data.readers import Batch, Reader
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import HushTableError, UsageError
 from hushtable.language import N_, spoken
-from hushtable.words.options import Option, button_words, with_buttons
+from hushtable.words.options import Option, button_words, on_page, with_buttons
 from hushtable_desk.folder import MODEL, STATE, Folder, as_known, key_of
 from hushtable_desk.judging import JudgedRows
 from hushtable_desk.language import _
@@ -250,7 +250,8 @@ class Table:
                 kinds = {name: kind for name, kind in self.said.kinds.items() if kind != "id"}
                 reader = self._opened(replace(self.said, drop=(), kinds=kinds).options())
                 self.found = tuple(reader.found)
-                self._columns, _, self._quality = understood_with_quality(reader)
+                with on_page():  # whoever asks first
+                    self._columns, _, self._quality = understood_with_quality(reader)
             return self._columns
 
     def _opened(self, options: RowOptions) -> Reader:
