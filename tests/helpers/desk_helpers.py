@@ -9,6 +9,7 @@ import time
 from functools import cache
 from importlib import resources
 from typing import ClassVar
+from urllib.parse import quote
 
 import httpx
 import numpy as np
@@ -84,6 +85,17 @@ class DeskClient(StrangeClient):
     def write(self, address, **said):
         """Send a write as the desk's own pages do."""
         return self.post(address, json=said, headers={"Origin": ORIGIN})
+
+    def drop(self, name, content=b"a;b\n1;2\n"):
+        """Drop a file on the page of the folder."""
+        headers = {"Origin": ORIGIN, "Content-Type": "application/octet-stream"}
+        return self.post("/files", content=content, headers=headers | {"X-File-Name": quote(name)})
+
+    def refused(self, address, **said):
+        """Return the words with which a write is refused."""
+        answer = self.write(address, **said)
+        assert answer.status_code == 400, answer.text
+        return answer.json()["error"]
 
     def key(self, name):
         """Return what stands for a table in addresses."""

@@ -15,3 +15,9 @@ def folder(tmp_path):
 def client(folder):
     with DeskClient(folder) as client:
         yield client
+
+
+@pytest.fixture
+def at(client):
+    """The address of a table with a model."""
+    return client.fit("patients.csv")

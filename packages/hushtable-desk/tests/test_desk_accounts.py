@@ -125,9 +125,7 @@ def test_a_sender_that_is_gone_before_the_write_takes_effect(client, monkeypatch
 
     answers = iter([os.getuid(), None])
     monkeypatch.setattr(security, "account_of", lambda *_: next(answers))
-    answer = client.write("/settings", who="Mallory")
-    assert answer.status_code == 400
-    assert "the connection ended" in answer.json()["error"]
+    assert "the connection ended" in client.refused("/settings", who="Mallory")
     assert client.desk.who == "Ada"
 
 

@@ -191,7 +191,7 @@ def test_axe_finds_nothing(tmp_path, language):
     """On every page, at 360 and 1,280 pixels, dark and light; and no page is too wide."""
     pytest.importorskip("axe_core_python", reason="axe-core is not installed")
     write_laboratory(tmp_path / "laboratory.csv", n=600)
-    doubtful = patients(100)
+    doubtful = patients(100).rename(columns={"ward": "ü" * 150})
     doubtful["seen"] = [f"{1 + i % 12:02}/{1 + i % 12:02}/2026" for i in range(100)]
     doubtful.to_csv(tmp_path / "doubts.csv", index=False)
     with served(tmp_path) as (address, desk, _), Chromium(tmp_path / "profile") as browser:

@@ -6,7 +6,6 @@ import logging
 import re
 import stat
 import sys
-from urllib.parse import quote
 
 import pytest
 
@@ -169,18 +168,10 @@ def test_a_desk_listens_on_the_loopback_address_alone(folder):
 def test_files_are_for_this_account_alone(client, folder):
     at = client.fit("patients.csv")
     client.write(f"{at}/rows/0/verdict", verdict="outlier")
-    client.post(
-        "/files", content=b"a,b\n1,2\n",
-        headers={"Origin": ORIGIN, "Content-Type": "application/octet-stream",
-                 "X-File-Name": "dropped.csv"},
-    )  # fmt: skip
+    client.drop("dropped.csv")
     made = {one.name for one in folder.iterdir()} - {"patients.csv"}
-    assert made == {
-        "patients.hush",
-        "patients.csv.verdicts.csv",
-        ".hushtable-desk.json",
-        "dropped.csv",
-    }
+    log, settings = "patients.csv.verdicts.csv", ".hushtable-desk.json"
+    assert made == {"patients.hush", log, settings, "dropped.csv"}
     for name in made:
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
 
@@ -195,12 +186,7 @@ def test_no_path_leads_out_of_the_folder(client, folder, name):
     (folder.parent / "secret.csv").write_text("a\n1\n")
     with pytest.raises(Exception, match="not a file of the open folder"):
         client.desk.folder.file(name)
-    answer = client.post(
-        "/files", content=b"a\n1\n",
-        headers={"Origin": ORIGIN, "Content-Type": "application/octet-stream",
-                 "X-File-Name": quote(name if name.endswith(".csv") else f"{name}/.csv")},
-    )  # fmt: skip
-    assert answer.status_code == 400
+    assert client.drop(name if name.endswith(".csv") else f"{name}/.csv").status_code == 400
     at = f"/t/{client.key('patients.csv')}"
     assert client.write(f"{at}/use", model=name).status_code == 400
 
@@ -217,13 +203,9 @@ def test_no_path_leads_out_of_the_folder(client, folder, name):
     ids=["ending alone", "hidden", "settings of the desk", "long", "long with its temporary name"],
 )
 def test_a_dropped_file_with_an_odd_name_is_refused_in_words(client, folder, name, words):
-    client.desk.folder.remember(tables={})
+    client.desk.folder.remember("tables", "patients.csv")
     before = {one.name: one.read_bytes() for one in folder.iterdir()}
-    answer = client.post(
-        "/files", content=b'{"tables": 7}',
-        headers={"Origin": ORIGIN, "Content-Type": "application/octet-stream",
-                 "X-File-Name": quote(name)},
-    )  # fmt: skip
+    answer = client.drop(name, b'{"tables": 7}')
     assert answer.status_code == 400
     assert words in answer.json()["error"]
     assert {one.name: one.read_bytes() for one in folder.iterdir()} == before

@@ -17,6 +17,7 @@ from hushtable.language import N_, speaking
 from hushtable.words.options import with_buttons
 from hushtable_desk import learning, models, pages, rules, watching
 from hushtable_desk.desk import Desk
+from hushtable_desk.folder import as_known
 from hushtable_desk.language import _, preferred
 from hushtable_desk.security import Access, Guard
 
@@ -63,6 +64,7 @@ def build_app(desk: Desk, access: Access) -> Starlette:
         middleware=[Middleware(Guard, access=access), Middleware(_Contained)],
         exception_handlers={
             HushTableError: _known,
+            OSError: _known,
             HTTPException: _no_page,
             ClientDisconnect: _left,
         },
@@ -80,9 +82,9 @@ def _answer(request: Request, status: int, title: str, words: str) -> Response:
 
 
 def _known(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HushTableError)
+    assert isinstance(error, HushTableError | OSError)
     desk: Desk = request.app.state.desk
-    sentence, _ways = with_buttons(error)
+    sentence, _ways = with_buttons(as_known(error))
     return _answer(request, 400, N_("This cannot be done"), desk.without_path(sentence))
 
 

@@ -3,13 +3,15 @@
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hushtable.errors import FileError, UsageError, explain
+from hushtable.errors import FileError, HushTableError, UsageError, explain
 from hushtable.files import replacing
+from hushtable_desk.language import _
 
 #: Endings of files that hold tables, of models, and of logs of verdicts.
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".feather", ".arrow",
@@ -17,8 +19,9 @@ TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".feat
           ".zst", ".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt", ".db", ".sqlite",
           ".sqlite3", ".duckdb")  # fmt: skip
 MODEL, LOG = ".hush", ".verdicts.csv"
-#: The file in which a desk keeps its settings for a folder.
-STATE = ".hushtable-desk.json"
+#: The file in which a desk keeps its settings for a folder, and their parts: by table, how it is
+#: read and its model, and the last visit to it.
+STATE, _PARTS = ".hushtable-desk.json", ("tables", "visits")
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,13 @@ class FolderFile:
         return key_of(self.name)
 
 
+def as_known(error: HushTableError | OSError) -> HushTableError:
+    """Return an error with words for a person: of the system, which file it refused, and why."""
+    if isinstance(error, HushTableError):
+        return error
+    return FileError(f"cannot read or write {error.filename or 'a file'}: {explain(error)}")
+
+
 def key_of(name: str) -> str:
     """Return the key that replaces a file's name in an address."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -44,7 +54,7 @@ class Folder:
     """A folder and the files directly in it."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.resolve()
+        self.path, self._writing = path.resolve(), threading.Lock()
         if not self.path.is_dir():
             raise UsageError(f"{path}: there is no such folder")
         if not os.access(self.path, os.R_OK | os.X_OK):
@@ -115,19 +125,32 @@ class Folder:
 
     # --- what is remembered -----------------------------------------------------------------------
 
-    def remembered(self) -> dict[str, Any]:
-        """Return the entries kept by `remember`, or none if they cannot be read."""
-        try:
-            content = json.loads((self.path / STATE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return content if isinstance(content, dict) else {}
+    def remembered(self, part: str, table: str) -> dict[str, Any]:
+        """Return the entries about a table that `remember` kept in a part of the settings.
 
-    def remember(self, **said: Any) -> None:
+        Raises `FileError` if the settings cannot be read: an empty answer would let the next
+        decision replace them.
+        """
+        return self._settings()[part].get(table, {})
+
+    def remember(self, part: str, table: str, **entries: Any) -> None:
         """Keep entries for the next visit, only for this account: settings of tables, no rows."""
-        content = self.remembered() | said
-        try:
+        with self._writing:
+            content = self._settings()
+            content[part][table] = content[part].get(table, {}) | entries
             with replacing(self.path / STATE, private=True) as file:
                 file.write(json.dumps(content, indent=1).encode())
-        except OSError as error:
-            raise FileError(f"cannot write in {self.path}: {explain(error)}") from error
+
+    def _settings(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """Return all parts, and any other entries, which a later version may need."""
+        try:
+            content = json.loads((self.path / STATE).read_text(encoding="utf-8"))
+            parts = {p: {n: {**one} for n, one in content.get(p, {}).items()} for p in _PARTS}
+            return {**content, **parts}
+        except FileNotFoundError:
+            return {part: {} for part in _PARTS}
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise FileError(
+                _("the settings in %(file)s cannot be read: put an earlier copy of this file in "
+                  "its place, or delete it to begin again", file=STATE)
+            ) from error  # fmt: skip

@@ -17,7 +17,7 @@ from hushtable.data.columns import texts_column
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
 from hushtable.detectors.load import OpenedModel, open_model
-from hushtable.errors import DataError, UsageError, explain
+from hushtable.errors import DataError, UsageError
 from hushtable.files import remove_leftovers
 from hushtable.language import N_, numerals, spoken
 from hushtable.plans.plan import Plan
@@ -296,8 +296,9 @@ class JudgedRows:
             rows = [line.row for line in lines if line.answer is None]
             for row in rows:
                 self.review.answer(row, verdict, note, who)
+                self._together.append(1)  # if the next one cannot be written
             if rows:
-                self._together.append(len(rows))
+                self._together[-len(rows) :] = [len(rows)]
             return len(rows)
 
     def undo(self, who: str = "") -> list[Answer]:
@@ -376,8 +377,6 @@ def _log_of(folder: Folder, name: str, model_name: str, plan: Plan) -> Path:
 def _stamp(path: Path) -> tuple[int, int]:
     try:
         found = path.stat()
-    except OSError as error:
-        if not path.exists():
-            return -1, -1
-        raise DataError(f"cannot read {path.name}: {explain(error)}") from error
+    except FileNotFoundError:
+        return -1, -1
     return found.st_size, found.st_mtime_ns

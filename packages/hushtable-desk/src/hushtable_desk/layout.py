@@ -22,7 +22,7 @@ from hushtable.data.readers.archives import extracted, members
 from hushtable.data.readers.content import REFUSED, content_of
 from hushtable.data.readers.encoding import find_encoding, opened_lines
 from hushtable.data.readers.reader import as_name
-from hushtable.errors import DataError, FileError, UsageError, explain
+from hushtable.errors import DataError, UsageError
 from hushtable.files import replacing
 from hushtable.language import numeral
 from hushtable.words.options import Option
@@ -245,9 +245,6 @@ def write_list(folder: Folder, path: Path, name: str) -> str:
         raise UsageError(f"{path.name} holds no list {name!r}")
     content = json.loads(path.read_text("utf-8-sig"))[name]
     new = folder.new_name(f"{path.stem}.rows.json")
-    try:
-        with replacing(folder.file(new), private=True, new=True) as file:
-            file.write(json.dumps(content).encode())
-    except OSError as error:
-        raise FileError(f"{new} cannot be written: {explain(error)}") from error
+    with replacing(folder.file(new), private=True, new=True) as file:
+        file.write(json.dumps(content).encode())
     return new

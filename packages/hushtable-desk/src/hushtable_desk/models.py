@@ -19,11 +19,11 @@ from hushtable.describe import plan as words
 from hushtable.describe.ledger import LEDGER_HEADERS, ledger_lines, ledger_rows
 from hushtable.describe.plan import counts_lines, kind_words, plan_lines
 from hushtable.describe.views import view
-from hushtable.errors import FileError, HushTableError, PluginError, UsageError, explain
+from hushtable.errors import HushTableError, PluginError, UsageError
 from hushtable.files import Content
 from hushtable.language import N_, numerals, spoken
 from hushtable.plans.plan import Plan
-from hushtable_desk.folder import MODEL, Folder, FolderFile
+from hushtable_desk.folder import MODEL, Folder, FolderFile, as_known
 from hushtable_desk.language import _
 from hushtable_desk.pages import desk_of
 
@@ -112,16 +112,9 @@ def model_facts(folder: Folder, entry: FolderFile) -> ModelFacts:
 @lru_cache(maxsize=256)
 def _facts(path: Path, entry: FolderFile, _language: str) -> ModelFacts:
     try:
-        return _read(_content(path), entry)
-    except HushTableError as error:
-        return ModelFacts(entry, error=str(error).replace(f"{path.parent}/", ""))
-
-
-def _content(path: Path) -> Content:
-    try:
-        return files.read(path)
-    except OSError as error:
-        raise FileError(f"cannot read {path.name}: {explain(error)}") from error
+        return _read(files.read(path), entry)
+    except (HushTableError, OSError) as error:
+        return ModelFacts(entry, error=str(as_known(error)).replace(f"{path.parent}/", ""))
 
 
 def _read(content: Content, entry: FolderFile) -> ModelFacts:

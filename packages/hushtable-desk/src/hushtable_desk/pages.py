@@ -15,14 +15,14 @@ from starlette.routing import BaseRoute, Route
 
 from hushtable.data.quality import range_words
 from hushtable.data.texts.doubt import ColumnUnderstanding
-from hushtable.errors import DataError, FileError, HushTableError, UsageError, explain
+from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.files import replacing
 from hushtable.language import LANGUAGES, N_
 from hushtable.report.lists import LISTS
 from hushtable.scores.verdict_log import LogInUseError
 from hushtable.words.options import Option, button_words, on_page, with_buttons
 from hushtable_desk.desk import Desk
-from hushtable_desk.folder import LOG, MODEL, TABLES, key_of
+from hushtable_desk.folder import LOG, MODEL, TABLES, as_known, key_of
 from hushtable_desk.judging import JudgedRows, RowView
 from hushtable_desk.language import _
 from hushtable_desk.layout import write_list
@@ -136,13 +136,10 @@ async def drop(request: Request) -> Response:
     if int(request.headers["content-length"]) > _MOST_BYTES:
         raise UsageError("this file is too large to be dropped: copy it into the folder")
     folder.file(name)  # refused unless it is a plain name
-    try:
-        path = folder.file(folder.new_name(name))
-        with replacing(path, private=True, new=True) as file:
-            async for chunk in request.stream():
-                await run_in_threadpool(file.write, chunk)
-    except OSError as error:
-        raise FileError(f"this file cannot be written: {explain(error)}") from error
+    path = folder.file(folder.new_name(name))
+    with replacing(path, private=True, new=True) as file:
+        async for chunk in request.stream():
+            await run_in_threadpool(file.write, chunk)
     entry = next(one for one in folder.files(*TABLES, MODEL) if one.name == path.name)
     is_model = path.name.endswith(MODEL)
     return JSONResponse({"address": "/models" if is_model else f"/t/{entry.key}"})
@@ -161,8 +158,8 @@ def table_page(request: Request) -> Response:
         try:
             columns = table.columns
             quality = table.quality
-        except HushTableError as failure:
-            sentence, ways = with_buttons(failure)
+        except (HushTableError, OSError) as failure:
+            sentence, ways = with_buttons(as_known(failure))
             error = desk.without_path(sentence)
         picture = table.picture if error or "layout" in request.query_params else None
         if picture is not None:

@@ -13,10 +13,10 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.quality import TableQuality, understood_with_quality
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.texts.doubt import ColumnUnderstanding
-from hushtable.errors import DataError, HushTableError, UsageError, explain
+from hushtable.errors import HushTableError, UsageError
 from hushtable.language import N_, spoken
-from hushtable.words.options import Option, button_words, with_buttons
-from hushtable_desk.folder import MODEL, Folder, key_of
+from hushtable.words.options import Option, button_words, on_page, with_buttons
+from hushtable_desk.folder import MODEL, STATE, Folder, as_known, key_of
 from hushtable_desk.judging import JudgedRows
 from hushtable_desk.language import _
 from hushtable_desk.layout import Picture, picture_of
@@ -27,6 +27,12 @@ KINDS = ("number", "date", "category", "label", "id")
 _LEFT_OUT = ("id", "text", "empty")
 #: Settings that are a single text.
 _TEXTS = ("decimal", "dates", "encoding", "delimiter", "sheet", "member", "time", "entity")
+#: The types of all settings as JSON values.
+_TYPES: dict[str, type] = {
+    **dict.fromkeys((*_TEXTS, "id_"), str), **dict.fromkeys(("missing", "drop", "context"), list),
+    **dict.fromkeys(("skip_lines", "skip_below", "skip_footer"), int),
+    "no_header": bool, "kinds": dict,
+}  # fmt: skip
 #: Settings that state how the file is laid out.
 _LAYOUT = (
     "decimal", "dates", "encoding", "delimiter", "skip_lines", "skip_below", "skip_footer",
@@ -83,7 +89,8 @@ class TableSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values."""
-        return {name: value for name, value in asdict(self).items() if value or value == 0}
+        before = asdict(TableSettings())
+        return {name: value for name, value in asdict(self).items() if value != before[name]}
 
     @property
     def decisions(self) -> list["Choice"]:
@@ -104,14 +111,20 @@ class TableSettings:
 
     @classmethod
     def from_dict(cls, content: Any) -> "TableSettings":
-        """Read the value of `to_dict`; raise `UsageError` for anything else."""
-        texts = ("missing", "drop", "context")
-        try:
-            said: Any = dict(content)
-            said = {n: tuple(map(str, v)) if n in texts else v for n, v in said.items()}
-            return cls(**said)
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"settings of a table cannot be {content!r}") from error
+        """Read the value of `to_dict`; raise `UsageError` for anything else.
+
+        Entries of a later version may state how the table is read, and are not left out.
+        """
+        known = content if isinstance(content, dict) else {"said": content}
+        other = [name for name, value in known.items() if type(value) is not _TYPES.get(name)]
+        if other or (other := [k for k in known.get("kinds", {}).values() if k not in KINDS]):
+            raise UsageError(
+                _("the settings of this table in %(file)s hold what this version does not know: "
+                  "%(names)s. Update hushtable, or remove these entries from the file",
+                  file=STATE, names=", ".join(map(str, other)))
+            )  # fmt: skip
+        lists = {name: tuple(map(str, v)) for name, v in known.items() if isinstance(v, list)}
+        return cls(**known | lists)
 
 
 @dataclass(frozen=True)
@@ -162,11 +175,9 @@ class Job:
     def _run(self, work: Any) -> None:
         try:
             work(self)
-        except HushTableError as error:
-            self.failure = error
-            self.error, _ways = with_buttons(error)
-        except OSError as error:
-            self.error = f"cannot read or write: {explain(error)}"
+        except (HushTableError, OSError) as error:
+            self.failure = as_known(error)
+            self.error, _ways = with_buttons(self.failure)
         except Exception as error:
             self.error = f"unexpected {type(error).__name__}, which is a bug: report it"
         self.done = True
@@ -218,9 +229,9 @@ class Table:
         self.folder, self.name, self.key = folder, name, key_of(name)
         self.path = folder.file(name)
         self.lock = threading.RLock()
-        kept = folder.remembered().get("tables", {}).get(name, {})
+        kept = folder.remembered("tables", name)
         self.said = TableSettings.from_dict(kept.get("said", {}))
-        self.model: str = kept.get("model", "")
+        self.model = str(kept.get("model", ""))
         if self.model and not (folder.path / self.model).is_file():
             self.model = ""
         self.job: Job | None = None
@@ -248,16 +259,14 @@ class Table:
                 kinds = {name: kind for name, kind in self.said.kinds.items() if kind != "id"}
                 reader = self._opened(replace(self.said, drop=(), kinds=kinds).options())
                 self.found = tuple(reader.found)
-                self._columns, _, self._quality = understood_with_quality(reader)
+                with on_page():  # whoever asks first
+                    self._columns, _, self._quality = understood_with_quality(reader)
             return self._columns
 
     def _opened(self, options: RowOptions) -> Reader:
-        """Open all rows; raise `DataError` if they cannot be read."""
+        """Open all rows; raise `DataError` or `OSError` if they cannot be read."""
         notes.clear()
-        try:
-            return options.open(str(self.path))
-        except OSError as error:
-            raise DataError(f"cannot read {self.name}: {explain(error)}") from error
+        return options.open(str(self.path))
 
     @property
     def picture(self) -> Picture:
@@ -304,10 +313,10 @@ class Table:
                 self._columns = self._quality = None
             try:
                 self.said.options().reading  # noqa: B018 (refuses impossible settings)
-            except HushTableError:
+                self._remember()
+            except (HushTableError, OSError):
                 self.said, self._columns, self._quality = before, None, None
                 raise
-            self._remember()
 
     def decide(self, name: str, value: Any, column: str = "") -> None:
         """Record one decision: an entry of the settings, for a column if it is ``kinds``.
@@ -351,9 +360,7 @@ class Table:
 
     def _remember(self) -> None:
         if self.folder.writable:
-            tables = dict(self.folder.remembered().get("tables", {}))
-            tables[self.name] = {"said": self.said.to_dict(), "model": self.model}
-            self.folder.remember(tables=tables)
+            self.folder.remember("tables", self.name, said=self.said.to_dict(), model=self.model)
 
     # --- the model --------------------------------------------------------------------------------
 

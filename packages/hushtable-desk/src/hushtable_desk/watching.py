@@ -25,7 +25,7 @@ from hushtable.data.readers import Reader
 from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import plain_texts
-from hushtable.errors import DataError, HushTableError, UsageError, explain
+from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.language import N_, spoken
 from hushtable_desk.judging import JudgedRows
 from hushtable_desk.language import _
@@ -84,7 +84,7 @@ class SinceVisit:
     @classmethod
     def of(cls, table: Table, judging: JudgedRows) -> "SinceVisit":
         """Return the new rows of a table."""
-        kept = table.folder.remembered().get("visits", {}).get(table.name, {})
+        kept = table.folder.remembered("visits", table.name)
         when, rows, n_rows = str(kept.get("when", "")), kept.get("rows", 0), judging.review.n_rows
         if not isinstance(rows, int) or not when:
             return cls("", 0, n_rows, [])
@@ -108,8 +108,6 @@ def _beginning(path: Path, length: int) -> list[Any]:
             content = file.read(length)
     except FileNotFoundError:
         return []
-    except OSError as error:
-        raise DataError(f"cannot read {path.name}: {explain(error)}") from error
     return [len(content), hashlib.sha256(content).hexdigest()]
 
 
@@ -391,11 +389,10 @@ def seen(request: Request, said: dict[str, Any]) -> dict[str, Any]:
         raise UsageError("needs the number of rows that were seen")
     if not 0 <= rows <= table.judging.review.n_rows:
         raise UsageError(f"{table.name} has fewer than {rows:,} rows: read it again")
-    visit: dict[str, Any] = {"rows": rows, "when": datetime.now(UTC).isoformat(timespec="seconds")}
-    if table.path.suffix.lower() in _OF_LINES and not table.judging.is_changed:
-        visit["begins"] = _beginning(table.path, _BEGINNING)
-    visits = dict(table.folder.remembered().get("visits", {}))
-    table.folder.remember(visits=visits | {table.name: visit})
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    known = table.path.suffix.lower() in _OF_LINES and not table.judging.is_changed
+    begins = _beginning(table.path, _BEGINNING) if known else []
+    table.folder.remember("visits", table.name, rows=rows, when=when, begins=begins)
     return {"rows": rows}
 
 

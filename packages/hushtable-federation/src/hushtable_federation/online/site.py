@@ -151,7 +151,7 @@ class OnlineSite:
             self._keep_steps(round_)
             return {"keys": keys}
         reply = reply or self.reply(round_)
-        counts, people = self._counted(reply)
+        counts, people, _ = self._counted(reply)
         given = reply.answer(counts, None, people=people, new_people=self._statement.new_people)
         return {"submission": given.content}
 
@@ -218,7 +218,8 @@ class OnlineSite:
         approval = self._approvals.get(round_.round_id, another)
         return self._reply(round_, approval=approval, attended=attended)
 
-    def _counted(self, reply: Reply) -> tuple[NDArray[np.int64], Recognised]:
+    def _counted(self, reply: Reply) -> tuple[NDArray[np.int64], Recognised, bool]:
+        # The counts, whose they are, and whether a column identified the persons.
         round_ = reply.round
         sketch = self._count(round_)
         step = "keys" if round_.terms.masked else "submission"
@@ -230,7 +231,8 @@ class OnlineSite:
         for word, words in notes:
             self._log.note(stamp(now()), round_.round_id, step, word, words)
         counts = reply.counted(sketch, outside_too=self._statement.outside_too)
-        return counts, Recognised.of(self._recognise(), sketch.persons)
+        people = Recognised.of(self._recognise(), sketch.persons)
+        return counts, people, sketch.rows_per_person is not None
 
     def _round(self, request: bytes) -> Round:
         read = files.unpack(request, "request")
@@ -270,12 +272,13 @@ class _MaskedRows:
             )
         reply.check_known()
         library()  # without it, there will be no noise, and no answer
-        counts, people = site._counted(reply)
+        counts, people, identified = site._counted(reply)
         new_people = site._statement.new_people
         if people.rows is not None:
             site._book.check_people(reply.data_set, people.rows, new_people)
         kept: dict[str, Any] = people.kept() | {
             "new_people": new_people, "attended": site._attended, "data_set": reply.data_set,
+            "identified": identified,
         }  # fmt: skip
         content = counts.astype("<i8").tobytes()
         site._book.note_step(self.round.round_id, _COUNTED, "", content, kept)
@@ -287,7 +290,8 @@ class _MaskedRows:
         _, counts, kept = noted
         # A person reviewed the round when the rows were counted, if at all.
         reply = self.site._reply_to(self.round, kept["attended"])
-        # An earlier version stored no name.
+        # The policy may have changed since. An earlier version stored neither this nor the name.
+        reply.check_persons(kept.get("identified", True))
         if kept.get("data_set") not in (None, reply.data_set):
             raise Refused(
                 Refusal.UNAVAILABLE,

@@ -121,8 +121,8 @@ def unfit(name: str, value: Any) -> str:
 def joined(names: Iterable[str]) -> str:
     """Return names as one text, in the form that options take."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
+    csv.writer(text).writerow(names)  # quotes what its line ends contain, too
+    return text.getvalue().removesuffix("\r\n")
 
 
 def entry(name: str, value: Any) -> str:

@@ -70,20 +70,17 @@ class RowsSeen:
         places = _mixed(np.arange(start + 1, start + n + 1, dtype=np.uint64))
         sampled = np.flatnonzero(places % np.uint64(self.stride) == 0)
         self.sampled = np.append(self.sampled, sampled + start)
-        other, ids = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
+        # Of columns, and of identifiers.
+        other, ids = sums = np.zeros((2, n), np.uint64)
         for j, column in enumerate(self.columns):
             if isinstance(batch, np.ndarray):
                 values = as_column(np.ascontiguousarray(batch[:, j]))
             else:
                 values = batch.column(j)
-            weighted = column.add(values, reading, start, sampled) * column.weight
-            if column.is_id:
-                ids += weighted
-            else:
-                other += weighted
+            sums[int(column.is_id)] += column.add(values, reading, start, sampled) * column.weight
         self.whole.append(other + ids)
         if self.but_ids is not None:
-            self.but_ids.append(other)
+            self.but_ids.append(other.copy())
         self.n += n
 
     def _thin(self) -> None:
@@ -154,7 +151,8 @@ class ColumnSeen:
 
     def _add_numbers(self, values: Floats, sampled: NDArray[np.int64], start: int) -> None:
         self.sample.append(values[sampled])
-        known = values[np.isfinite(values)]
+        finite = np.isfinite(values)
+        known = values if finite.all() else values[finite]
         self.low = min(self.low, float(known.min(initial=np.inf)))
         self.high = max(self.high, float(known.max(initial=-np.inf)))
         if not self.is_date:
@@ -213,7 +211,7 @@ def _as_floats(values: Any, name: str, start: int) -> Floats:
     """Return a column as numbers, NaN where missing; identifiers of any length pass."""
     if pa.types.is_integer(values.type):
         return filled(pc.cast(values, pa.float64(), safe=False), np.nan)
-    return as_numbers(values, name, start).astype(np.float64)
+    return as_numbers(values, name, start).astype(np.float64, copy=False)
 
 
 def _number_words(values: Any, numbers: Floats) -> Words:

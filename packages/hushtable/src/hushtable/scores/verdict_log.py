@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from hushtable.data.options import notes
 from hushtable.data.spreadsheets import harmless, original
-from hushtable.errors import DataError, FileError, explain
+from hushtable.errors import DataError, FileError
 from hushtable.lazy import exports, removed
 from hushtable.plans.families import FINE, OUTLIER
 
@@ -88,12 +88,10 @@ class VerdictLog:
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Read the log, or start it, and keep other processes out."""
-        with self._said():
-            opened = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        opened = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         with open(opened, "rb+", buffering=0) as self._file:
             _lock(self._file, self.path)
-            with self._said():
-                text = self._file.read()
+            text = self._file.read()
             if _HEAD.encode().startswith(text):  # new, or truncated in its first line
                 self._write(_HEAD[len(text) :])
             else:
@@ -122,16 +120,15 @@ class VerdictLog:
         return added
 
     def _write(self, text: str) -> None:
-        with self._said():
-            self._file.write(text.encode())
-            os.fsync(self._file.fileno())
-
-    @contextlib.contextmanager
-    def _said(self) -> Iterator[None]:
+        end, rest = self._file.seek(0, os.SEEK_END), text.encode()
         try:
-            yield
+            while rest:  # a disk that is nearly full takes a part, without an error
+                rest = rest[self._file.write(rest) :]
+            os.fsync(self._file.fileno())
         except OSError as error:
-            raise FileError(f"cannot write {self.path}: {explain(error)}") from error
+            self._file.truncate(end)  # so that the next line is not written after a part of one
+            error.filename = str(self.path)
+            raise
 
 
 def is_log(names: Sequence[str]) -> bool:

@@ -104,17 +104,16 @@ class _File:
     def lines(self) -> _Survey:
         """The facts on all lines of the file, whose bytes are read once, but not parsed."""
         shortest = len(self.names)  # any value makes a line longer than its delimiters and end
-        quoted, gaps, n, before = False, False, 0, b"\n"
+        quoted, gaps, n, end = False, False, 0, -1
         encoding = self.dialect.encoding
         plain = encoding if "\n,".encode(encoding) != b"\n," else "utf-8"  # not to decode twice
         with self._opened(plain) as (_, text):
             text.skip(self.dialect.above, encoding if plain == "utf-8" else "utf-8")
             while block := text.read():
                 quoted = quoted or b'"' in block
-                whole = before + block
-                ends = line_ends(whole)
+                ends = np.append(end, line_ends(block))
                 gaps = gaps or bool((np.diff(ends) <= shortest + (b"\r" in block)).any())
-                n, before = n + len(ends) - 1, whole[whole.rfind(b"\n") :]
+                n, end = n + len(ends) - 1, int(ends[-1]) - len(block)
         signs = f"{self.dialect.delimiter} \t\x1a".encode()
         below = [(line, line.strip(signs)) for line in text.held.splitlines()]
         filled = [line for line, value in below if value]
@@ -122,7 +121,7 @@ class _File:
             repeated=text.repeated,
             n_blank=sum(1 for line, value in below if line and not value),
             footer=filled[0].decode(encoding, "replace") if filled else "",
-            n=n + (before != b"\n"),
+            n=n + (end != -1),
             quoted=quoted,
             gaps=gaps,
         )

@@ -222,7 +222,7 @@ class ColumnFacts:
         different = different_texts(texts)
         empty = n - int(different.rows.sum())
         self.n, self.n_missing = self.n - empty, self.n_missing + empty
-        if different.listed:
+        if len(different.texts):
             self._add_different(different, start)
         return different.column
 
@@ -260,7 +260,7 @@ class ColumnFacts:
             return
         self.low, self.high = min(self.low, found.low), max(self.high, found.high)
         self.n_plain += found.n
-        if not whole:
+        if not whole and start < self.first.get(("sign", "."), ("", np.inf))[1]:
             row = int(np.flatnonzero(found.values % 1.0 > 0.0)[0])
             self._note_example(("sign", "."), f"{found.values[row]:.10g}", start + row)
         no_days = found.n - found.n_between(*SERIALS)
@@ -278,12 +278,13 @@ class ColumnFacts:
         return not found.whole or not (_has_leading_zeros(texts, found) or found.size >= 2**53)
 
     def _add_different(self, found: DistinctTexts, start: int) -> None:
-        texts, rows, first_row, _, listed = found
+        texts, rows, first_row, _ = found
+        if self.crowded and self._are_further(found):
+            return
+        listed = texts.to_pylist()
         if not self.crowded:
             some = listed[: MAX_CATEGORIES + 1]
             self.texts.update(dict(zip(some, rows.tolist(), strict=False)))
-        elif self._are_further(found):
-            return
         facts = TextFacts.of(texts)
         shapes = self._shapes(facts, rows)
         if all(map(_WELL.match, listed)):
@@ -292,7 +293,7 @@ class ColumnFacts:
         if start == 0 and (facts.number.any() or "date" in shapes):
             self._note_codes(texts, rows, shapes)
 
-        self._note_numbers(facts, shapes, found, start)
+        self._note_numbers(facts, shapes, listed, rows, start + first_row)
         for shape in np.unique(shapes).tolist():
             mine = np.flatnonzero(shapes == shape)
             self.shapes[shape] += int(rows[mine].sum())
@@ -302,18 +303,22 @@ class ColumnFacts:
             noted.n += int(rows[mine[_MOST_OTHERS:]].sum())
 
     def _note_numbers(
-        self, facts: TextFacts, shapes: NDArray[Any], found: DistinctTexts, start: int
+        self,
+        facts: TextFacts,
+        shapes: NDArray[Any],
+        listed: list[str],
+        rows: NDArray[np.int64],
+        first: NDArray[np.int64],
     ) -> None:
         """Note units, decimal signs and brackets of numbers, and parts of times, with examples."""
-        _, rows, first_row, _, listed = found
 
         def note(rule: str, key: Any, i: int) -> None:
-            self._note_example((rule, key), listed[i], start + int(first_row[i]))
+            self._note_example((rule, key), listed[i], int(first[i]))
 
         for i, text in enumerate(listed):
             if facts.number[i]:
                 if text.startswith("("):
-                    self.brackets.add(text, int(rows[i]), start + int(first_row[i]))
+                    self.brackets.add(text, int(rows[i]), int(first[i]))
                 unit = facts.unit[i]
                 if unit:
                     self.tally["flag" if unit in FLAGS else "unit", unit] += int(rows[i])

@@ -207,6 +207,15 @@ def like(form: str, value: float, order: Order | None) -> str:
     )
 
 
+def have_shapes(texts: pa.Array) -> bool:
+    """Return whether a text has the shape of a date or time; otherwise, none of them is one."""
+    shapes = by_shape(
+        ascii_signs(pc.utf8_trim_whitespace(texts)),
+        lambda shape: _time(shape) or any(_date(shape, order, "") for order in ORDERS) or None,
+    )
+    return _iso(texts) is not None or next(shapes, None) is not None
+
+
 def say_zones(texts: pa.Array) -> NDArray[np.bool_]:
     """Return which texts (n,) are points in time that name their zone."""
     found = np.zeros(len(texts), np.bool_)

@@ -43,7 +43,6 @@ class DistinctTexts(NamedTuple):
     first: NDArray[np.int64]
     #: The column, not folded; dictionary-encoded if its texts repeat.
     column: Any
-    listed: list[str]
 
 
 def different_texts(column: Any) -> DistinctTexts:
@@ -65,7 +64,7 @@ def different_texts(column: Any) -> DistinctTexts:
         some = np.flatnonzero(merged >= 0)
         rows = np.bincount(merged[some], rows[some], len(texts)).astype(np.int64)
         first = first[some][np.unique(merged[some], return_index=True)[1]]
-    return DistinctTexts(texts, rows, first, column, texts.to_pylist())
+    return DistinctTexts(texts, rows, first, column)
 
 
 def _first_rows(codes: NDArray[np.int32], n: int) -> NDArray[np.int64]:
@@ -166,7 +165,8 @@ class TextFacts:
             orders=np.zeros((len(texts), len(dates.ORDERS)), np.bool_),
             first=np.zeros((len(texts), 2), np.int64),
         )
-        for i in np.flatnonzero([re.search(r"\d", unit) is not None for unit in facts.unit]):
+        numbered = [re.search(r"\d", one.unit) is not None for one in table]
+        for i in np.flatnonzero(np.array(numbered, bool)[codes]):
             # Such as m2, which is m9 in the shape.
             decimal: numbers.Decimal = "," if facts.kind[i] == "comma" else "."
             found = numbers.match(said[i].as_py(), decimal)
@@ -184,15 +184,14 @@ class TextFacts:
 
     def _add_points(self, places: NDArray[np.int64], texts: pa.Array) -> bool:
         """Note dates and times among the texts at some places; return whether there are any."""
-        found = np.full(len(texts), "", object)
-        found[~np.isnan(dates.of_day(texts))] = "time"
+        if not dates.have_shapes(texts):
+            return False
+        self.kind[places[~np.isnan(dates.of_day(texts))]] = "time"
         orders = [~np.isnan(dates.seconds(texts, order)) for order in dates.ORDERS]
         self.orders[places] = np.stack(orders, axis=1)
         self.first[places] = np.stack(dates.day_or_month(texts), axis=1)
-        found[self.orders[places].any(axis=1)] = "date"
-        there = found != ""
-        self.kind[places[there]] = found[there]
-        return bool(there.any())
+        self.kind[places[self.orders[places].any(axis=1)]] = "date"
+        return bool(np.isin(self.kind[places], np.array(["time", "date"], object)).any())
 
 
 def are_other(texts: pa.Array) -> bool:
