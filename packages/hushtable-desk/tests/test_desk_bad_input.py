@@ -14,7 +14,7 @@ from hushtable_desk.folder import STATE
 def test_a_folder_that_moves_is_named_until_it_is_back(client, at, folder):
     client.get(f"{at}/rows")
     moved = folder.rename(folder.with_name("elsewhere"))
-    for page in ("/", at, "/models", "/rounds", f"{at}/watch", "/t/0123456789ab"):
+    for page in ("/", at, "/models", "/rounds", "/t/0123456789ab"):
         assert client.get(page).status_code == 400, page
     assert f"{folder}: No such file or directory: check the path" in client.get("/").text
     assert "patients.hush: No such file" in client.refused(f"{at}/learned/save", name="x.hush")
