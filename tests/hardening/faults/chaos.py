@@ -30,8 +30,7 @@ from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.result import Result
 from hushtable_federation.terms import Terms
-from hushtable_federation.visits.coordinator_visit import CoordinatorVisit
-from hushtable_federation.visits.site_visit import SiteVisit
+from hushtable_federation.visits import CoordinatorVisit, SiteVisit
 from round_helpers import DEADLINE, T0, UNATTENDED, Consortium
 
 FEWEST, SITES = 3, 20

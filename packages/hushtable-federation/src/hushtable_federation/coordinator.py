@@ -27,8 +27,7 @@ from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.carriers import Carrier, Nodes
 from hushtable_federation.online.secure_sum import Journal, SecureSum, path_of
 from hushtable_federation.round import Round, check_coordinator
-from hushtable_federation.visits import Visit
-from hushtable_federation.visits.coordinator_visit import CoordinatorVisit
+from hushtable_federation.visits import CoordinatorVisit, Visit
 
 
 def tables_after(plan: Plan, result: Noised, *, seed: int | None = None) -> Plan:

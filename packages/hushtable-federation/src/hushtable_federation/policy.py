@@ -12,15 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hushtable.arguments import entries, is_digest, translate_errors, whole
+from hushtable.arguments import Stored, translate_errors, whole
 from hushtable.data.labels import fold
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import FileError, PlanError, PrivacyError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
-from hushtable_federation import signatures
-from hushtable_federation.keys import Card, Keys, new_private, read_json, write_json
+from hushtable_federation.keys import Card, Keys, grouped, new_private, read_json, write_json
 from hushtable_federation.permissions import fault_of
 from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.round import Round
@@ -415,11 +414,11 @@ def _fingerprint(file: TomlFile, table: str, name: str, text: Any) -> str:
     if len(digits) != 32 or set(digits) - set("0123456789abcdef"):
         words = f"[{table}] {name} is {text!r:.80}: needs the fingerprint of a card, 32 digits"
         raise file.error(name, words, table)
-    return signatures.grouped(digits)
+    return grouped(digits)
 
 
 @dataclass(frozen=True)
-class Approval:
+class Approval(Stored):
     """States that a person has reviewed a round, and that the site may answer it.
 
     Attributes
@@ -444,6 +443,8 @@ class Approval:
     card: Card
     signature: str
 
+    stored_as = "an approval of hushtable round approve"
+
     @classmethod
     def sign(cls, round_: Round, keys: Keys) -> "Approval":
         """Sign a round."""
@@ -456,22 +457,13 @@ class Approval:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the approval as JSON."""
-        write_json(path, "approval", vars(self) | {"card": self.card.to_dict()})
+        write_json(path, "approval", self.to_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Approval":
         """Read an approval; raise `FileError` if the file holds none."""
-        record = read_json(path, "approval", "approve")
-        try:
-            entries(record, "an approval", {"round_id": str, "card": dict, "signature": str})
-            if not is_digest(record["round_id"]):
-                raise ValueError
-            return cls(**record | {"card": Card.from_dict(record["card"])})
-        except (TypeError, ValueError):
-            raise FileError(
-                f"{path}: this is not an approval, or a damaged one: give a file of hushtable "
-                "round approve"
-            ) from None
+        with translate_errors(FileError, f"{path}: this is not an approval, or a damaged one"):
+            return cls.from_dict(read_json(path, "approval", "approve"))
 
 
 def check_officer(fingerprint: str, approval: Approval | None, round_: Round) -> None:

@@ -19,9 +19,8 @@ from hushtable.language import numerals
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger, Share
-from hushtable_federation import signatures
 from hushtable_federation.clock import now
-from hushtable_federation.keys import Card, Keys
+from hushtable_federation.keys import Card, Keys, grouped
 from hushtable_federation.language import _
 from hushtable_federation.round import Round, check_coordinator
 from hushtable_federation.seal import Seal
@@ -268,8 +267,8 @@ class Result(Displayed):
             )
         if text != self.seal.digest:
             raise RoundError(
-                f"{self.path} has the digest {signatures.grouped(self.seal.digest)}, but another "
-                f"site has {signatures.grouped(text)}: these are two different results. Use "
+                f"{self.path} has the digest {grouped(self.seal.digest)}, but another "
+                f"site has {grouped(text)}: these are two different results. Use "
                 f"neither; ask {self.coordinator.name!r}"
             )
 

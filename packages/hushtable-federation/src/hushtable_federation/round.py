@@ -21,8 +21,7 @@ from hushtable.privacy.budget import check_public_delta, part_scale
 from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity
 from hushtable_federation.clock import CLOCKS, YEARS, now, parsed, shown_time, stamp
-from hushtable_federation.keys import Card, Keys
-from hushtable_federation.signatures import grouped
+from hushtable_federation.keys import Card, Keys, grouped
 from hushtable_federation.terms import (
     ENTRIES,
     MAX_SITES,

@@ -36,8 +36,7 @@ from hushtable_federation.refusals import Refusal, SiteLog, refusing
 from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
-from hushtable_federation.visits import State, Visit
-from hushtable_federation.visits.site_visit import SiteVisit
+from hushtable_federation.visits import SiteVisit, State, Visit
 
 if TYPE_CHECKING:
     from hushtable_federation.home import HomeModel

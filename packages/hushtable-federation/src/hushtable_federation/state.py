@@ -5,12 +5,13 @@ Signatures show this. Everyone who can read the folder computes the same; no key
 and a page.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from hushtable.errors import HushTableError, RoundError
+from hushtable.errors import RoundError
 from hushtable_federation.clock import forgotten, goes_on, is_overdue, keys_until, now, stamp
 from hushtable_federation.folder.round_folder import ASK, ASKED, Amendment, RoundFolder
 from hushtable_federation.protocol.messages import Dealt, Message, RoundKeys
@@ -273,7 +274,7 @@ class _Look:
     def states(self) -> tuple[dict[str, SiteState], Phase]:
         names, found = self.folder.round.names, next(self.folder.results(), None)
         if found is not None:
-            _, _, result = found
+            _, (_, result) = found
             return {name: "summed" if name in result.sites else "out" for name in names}, "done"
         states, phase = self._before_result(names)
         left = sum(state != "dropped" for state in states.values())
@@ -313,10 +314,8 @@ class _Look:
     def _requests(self, names: list[str]) -> dict[str, str]:
         if self.visitor and not self.folder.decided:
             return {}
-        return {name: step for name in names if (step := self._request(name))}
-
-    def _request(self, site: str) -> str:
-        return next((step for step in reversed(ASKED) if self._has(ASK + step, site)), "")
+        # The last step in which a site was asked counts.
+        return {name: step for step in ASKED for name in names if self._has(ASK + step, name)}
 
     def _helped(self, site: str, asked: dict[str, str]) -> SiteState:
         if site not in asked:
@@ -328,16 +327,7 @@ class _Look:
     def _has(self, step: str, site: str) -> bool:
         if self.visitor not in ("", site):
             return self.folder.has(step, site)
-        return any(True for _ in self._signed(step, site))
-
-    def _signed(self, step: str, site: str) -> Iterator[Message]:
-        round_, of = self.folder.round, step.removeprefix(ASK)
-        sender = round_.coordinator if of != step else round_.card(site)
-        for name, content in self.folder.of(step, site):
-            try:
-                yield Message.read(content, sender).check(round_, of)
-            except HushTableError as error:
-                self.folder.refuse(name, str(error))
+        return any(True for _ in self.folder.messages(step, site))
 
     # --- before ---------------------------------------------------------------------------------
 
@@ -370,12 +360,8 @@ class _Look:
         # A valid site signs one answer to a step.
         if self.visitor and step != "keys" and (site != self.visitor or step == "masked"):
             return int(self.folder.has(step, site))
-        found = dict[str, str]()
-        for name, content in self.folder.of(step, site):
-            try:
-                found[self._digest(step, site, name, content)] = name
-            except HushTableError as error:
-                self.folder.refuse(name, str(error))
+        read = self.folder.read(step, site, partial(self._digest, step, site))
+        found = {digest: name for name, digest in read}
         if len(found) > 1:
             for name in found.values():
                 self.folder.odd[name] = f"{site!r} signed two different answers: neither is valid"

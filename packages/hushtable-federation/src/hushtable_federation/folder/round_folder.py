@@ -3,9 +3,10 @@
 Nothing here depends on the order of files, on copies, or on who put a file there.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeVar
 
 from hushtable import files
 from hushtable.arguments import entries
@@ -18,6 +19,8 @@ from hushtable_federation.protocol.messages import Message, Step, is_signed
 from hushtable_federation.refusals import Refused
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
+
+T = TypeVar("T")
 
 #: Prefix of a step's name, in the name of a file with a request to a site.
 ASK = "ask-"
@@ -148,12 +151,7 @@ class RoundFolder:
     def _amended(self) -> Amendment:
         found: dict[int, Amendment] = {0: Amendment(0, self.round.deadline)}
         card = self.round.coordinator
-        for name, content in self.of("amend", card.name):
-            try:
-                made = Amendment.of(Message.read(content, card).check(self.round, "amend"))
-            except HushTableError as error:
-                self.refuse(name, str(error))
-                continue
+        for _, made in self.read("amend", card.name, self._amendment):
             if found.setdefault(made.number, made) != made:
                 self.stopped = (
                     f"{card.name!r} signed two amendments of round {self.round.round_id[:12]} with "
@@ -161,6 +159,36 @@ class RoundFolder:
                     "request a new round; nothing is answered until then"
                 )
         return found[max(found)]
+
+    def _amendment(self, _name: str, content: bytes) -> Amendment:
+        message = Message.read(content, self.round.coordinator)
+        return Amendment.of(message.check(self.round, "amend"))
+
+    def read(
+        self, step: str, sender: str, parse: Callable[[str, bytes], T], known: bytes = b""
+    ) -> Iterator[tuple[str, T]]:
+        """Yield the files of `of`, each as ``parse`` reads its name and content.
+
+        A file for which it raises `HushTableError` is ignored.
+        """
+        for name, content in self.of(step, sender, known):
+            try:
+                found = parse(name, content)
+            except HushTableError as error:
+                self.refuse(name, str(error))
+            else:
+                yield name, found
+
+    def messages(self, step: str, sender: str) -> Iterator[tuple[str, Message]]:
+        """Yield the valid messages of a site in a step, by file name.
+
+        With the prefix `ASK`, these are the coordinator's requests to the site.
+        """
+        lead, of = self.round.coordinator, step.removeprefix(ASK)
+        writer = self.round.card(sender) if of == step else lead
+        return self.read(
+            step, sender, lambda _, content: Message.read(content, writer).check(self.round, of)
+        )
 
     def of(self, step: str, sender: str, known: bytes = b"") -> Iterator[tuple[str, bytes]]:
         """Yield the files that claim to be from a step and sender, each with its content.
@@ -205,30 +233,19 @@ class RoundFolder:
             else:
                 yield name, content
 
-    def requests(self, step: Step, site: str) -> Iterator[tuple[str, Message]]:
-        """Yield the coordinator's requests to a site in a step, by file name."""
-        for name, content in self.of(ASK + step, site):
-            try:
-                message = Message.read(content, self.round.coordinator).check(self.round, step)
-            except HushTableError as error:
-                self.refuse(name, str(error))
-                continue
-            yield name, message
-
-    def results(self) -> Iterator[tuple[str, bytes, Result]]:
+    def results(self) -> Iterator[tuple[str, tuple[bytes, Result]]]:
         """Yield the results of the round: file name, content, and the result read from it."""
-        for name, content in self.of("result", self.round.coordinator.name):
-            try:
-                result = Result.of(files.unpack(content, name))
-                result.check_round(self.round)
-            except HushTableError as error:
-                self.refuse(name, str(error))
-                continue
-            yield name, content, result
+
+        def checked(name: str, content: bytes) -> tuple[bytes, Result]:
+            result = Result.of(files.unpack(content, name))
+            result.check_round(self.round)
+            return content, result
+
+        return self.read("result", self.round.coordinator.name, checked)
 
     def asks(self, *steps: Step) -> bool:
         """Return whether the coordinator has signed a request in one of these steps."""
-        every = (self.requests(step, name) for step in steps for name in self.round.names)
+        every = (self.messages(ASK + step, name) for step in steps for name in self.round.names)
         return any(True for found in every for _ in found)
 
     @property
@@ -307,8 +324,7 @@ class RoundFolder:
 
     def put_again(self, content: bytes) -> None:
         """Put an amendment into the folder, and apply it unless there is a later one."""
-        card = self.round.coordinator
-        made = Amendment.of(Message.read(content, card).check(self.round, "amend"))
-        self.add("amend", card.name, content)
+        made = self._amendment("", content)
+        self.add("amend", self.round.coordinator.name, content)
         if made.number > self.amendment.number:
             self.amendment, self.round = made, replace(self.round, deadline=made.deadline)
