@@ -67,7 +67,7 @@ def one_round(request: Request) -> Response:
     from hushtable.describe.plan import column_rows
     from hushtable_desk.sites import find_round
     from hushtable_federation.describe import officer_words, round_lines, site_words
-    from hushtable_federation.standing import parties
+    from hushtable_federation.policy import parties
 
     desk = desk_of(request)
     one = find_round(desk.folder, request.path_params["key"])

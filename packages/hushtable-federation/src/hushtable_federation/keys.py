@@ -1,7 +1,7 @@
 """Identities: the keys of a site or coordinator, and the card that it gives to the others.
 
-Each has two key pairs: Ed25519 (RFC 8032) signs the content of its files; X25519 (RFC 7748) agrees on
-masks with every other site. The card carries the public halves, signed by the first.
+Each has two key pairs: Ed25519 (RFC 8032) signs the content of its files; X25519 (RFC 7748)
+agrees on masks with every other site. The card carries the public halves, signed by the first.
 """
 
 import contextlib

@@ -21,13 +21,18 @@ from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
 from hushtable_federation.keys import Card, Keys, grouped, new_private, read_json, write_json
 from hushtable_federation.permissions import fault_of
-from hushtable_federation.refusals import Refusal, Refused
+from hushtable_federation.refusals import Refusal, Refused, raise_first
 from hushtable_federation.round import Round
 from hushtable_federation.toml_file import ANY, SWITCH, TABLE, Kind, TomlFile, is_texts
 
 Role = Literal["coordinator", "site"]
 #: "column" if a column identifies persons, or the most rows of any person, as the site affirms.
 Persons = int | Literal["column"]
+
+
+def parties(round_: Round) -> list[tuple[Role, Card]]:
+    """Return the coordinator and the sites, each with its role."""
+    return [("coordinator", round_.coordinator), *(("site", card) for card in round_.sites)]
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ class Policy:
             )
         both = set(self.coordinators.values()) & set(self.sites.values())
         others = len(self.sites)
-        contradictions = {
+        contradictions: dict[str, object] = {
             "epsilon is above total_epsilon": self.epsilon > self.total_epsilon,
             "a coordinator is also named as a site, and coordinator_may_be_site is false": both
             and not self.coordinator_may_be_site,
@@ -119,9 +124,9 @@ class Policy:
             "unattended answers are allowed, but no plan and no column is": self.unattended
             and not (self.plans or self.features),
         }
-        for words, holds in contradictions.items():
-            if holds:
-                raise PlanError(f"the policy contradicts itself: {words}")
+        raise_first(
+            lambda words: PlanError(f"the policy contradicts itself: {words}"), contradictions
+        )
 
     # --- who is known -----------------------------------------------------------------------
 
@@ -131,14 +136,15 @@ class Policy:
         ``known`` returns the cards that the book knows in a role (`Book.known`); it applies if the
         policy names no one.
         """
-        named: dict[Role, Mapping[str, str]] = {
-            "coordinator": self.coordinators,
-            "site": self.sites,
-        }
         return {
             role: pins or {name: one.fingerprint for name, one in known(role).items()}
-            for role, pins in named.items()
+            for role, pins in self.named.items()
         }
+
+    @property
+    def named(self) -> dict[Role, Mapping[str, str]]:
+        """Return whom the policy names in each role: fingerprints by name."""
+        return {"coordinator": self.coordinators, "site": self.sites}
 
     def strangers(
         self, round_: Round, me: Card, known: Callable[[str], Mapping[str, Card]]
@@ -160,11 +166,11 @@ class Policy:
             If a name is known with other keys.
         """
         new: list[tuple[Role, Card]] = []
-        cards: list[tuple[Role, Card]] = [("coordinator", round_.coordinator)]
-        cards += [("site", card) for card in round_.sites if card != me]
         all_pins = self.pins(known)
-        for role, card in cards:
+        for role, card in parties(round_):
             pins = all_pins[role]
+            if role == "site" and card == me:
+                continue
             if card.name not in pins:
                 new.append((role, card))
             elif pins[card.name] != card.fingerprint:
@@ -246,9 +252,7 @@ class Policy:
                 not attended and not self.unattended
             ),
         }
-        for words, holds in reasons.items():
-            if holds:
-                raise _against(words)
+        raise_first(_against, reasons)
         if plan.plan_id not in self.plans and (self.plans or self.features or not attended):
             allowed = {fold(feature.name): feature for feature in self.features}
             for feature in plan.schema.features:
@@ -260,15 +264,13 @@ class Policy:
         ``identified`` states whether a column identifies persons, so that the rows of each are
         counted; ``rows_per_person`` is the bound that the round states.
         """
-        if identified:
-            return
-        if self.persons == "column":
+        if not identified and self.persons == "column":
             raise _against(
                 f"nothing shows that no person has more than {rows_per_person:,} rows: name the "
                 "column that identifies persons (person = ... in its file), or, if you know the "
                 "most rows that any person has, state it in the policy (persons = 1 under [round])"
             )
-        if rows_per_person < self.persons:
+        if not identified and self.persons != "column" and rows_per_person < self.persons:
             raise _against(
                 f"it states at most {rows_per_person:,} rows per person, and the policy affirms "
                 f"that a person has up to {self.persons:,}: name the column that identifies "

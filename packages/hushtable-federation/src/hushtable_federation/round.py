@@ -22,6 +22,7 @@ from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity
 from hushtable_federation.clock import CLOCKS, YEARS, now, parsed, shown_time, stamp
 from hushtable_federation.keys import Card, Keys, grouped
+from hushtable_federation.refusals import raise_first
 from hushtable_federation.terms import (
     ENTRIES,
     MAX_SITES,
@@ -436,32 +437,25 @@ def check_protocol(round_: Round) -> None:
 def check_roster(sites: Sequence[Card], coordinator: Card) -> None:
     """Raise `RoundError` if two sites share a name or keys, or there are too few or too many."""
     names = [card.name for card in sites]
-    if names != sorted(set(names)):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise RoundError(
-            f"several cards have the name {twice}: each site needs a different name"
-            if twice
-            else "the roster is not sorted by name"
-        )
-    if coordinator.name in names and coordinator not in sites:
-        raise RoundError(
-            f"the coordinator and a site are both named {coordinator.name!r}, with different keys: "
-            "each needs a different name"
-        )
+    twice = sorted({name for name in names if names.count(name) > 1})
     alike = {name.casefold().translate(_UNSEEN): name for name in names}
-    if len(alike) < len(names):
-        one = next(name for name in names if alike[name.casefold().translate(_UNSEEN)] != name)
-        raise RoundError(
-            f"the site {one!r} has a name that looks like another's: names have to differ in more "
-            "than spaces, dots, hyphens, underscores and capital letters"
-        )
+    hidden = [name for name in names if alike[name.casefold().translate(_UNSEEN)] != name]
     keys = {card.signing for card in sites}, {card.masking for card in sites}
-    if min(map(len, keys)) < len(sites):
-        raise RoundError(
-            "two sites have the same keys: each needs its own (hushtable round keygen)"
-        )
-    if not 2 <= len(sites) <= MAX_SITES:
-        raise RoundError(f"{len(sites)} sites: a round needs 2 to {MAX_SITES:,}")
+    faults = {
+        f"several cards have the name {twice}: each site needs a different name": twice,
+        "the roster is not sorted by name": names != sorted(names),
+        f"the coordinator and a site are both named {coordinator.name!r}, with different keys: "
+        "each needs a different name": coordinator.name in names and coordinator not in sites,
+        f"the site {', '.join(map(repr, hidden[:1]))} has a name that looks like another's: names "
+        "have to differ in more than spaces, dots, hyphens, underscores and capital letters": (
+            hidden
+        ),
+        "two sites have the same keys: each needs its own (hushtable round keygen)": (
+            min(map(len, keys)) < len(sites)
+        ),
+        f"{len(sites)} sites: a round needs 2 to {MAX_SITES:,}": (not 2 <= len(sites) <= MAX_SITES),
+    }
+    raise_first(RoundError, faults)
 
 
 def check_coordinator(round_: "Round", keys: Keys) -> None:
@@ -476,14 +470,15 @@ def check_coordinator(round_: "Round", keys: Keys) -> None:
 
 def check_asked(deadline: datetime, title: str, previous: Sequence[str]) -> None:
     """Raise `UsageError` if a round cannot be opened with these arguments."""
-    if deadline.tzinfo is None:
-        raise UsageError("the deadline needs a time zone")
-    if deadline.year not in YEARS:
-        raise UsageError(
-            f"the deadline is in the year {deadline.year}: give one before {YEARS.stop}"
-        )
-    if not is_text(title):
-        raise UsageError(f"title={title!r}: needs a text")
     several = isinstance(previous, Sequence) and not isinstance(previous, str)
-    if not several or not all(map(is_text, previous)):
-        raise UsageError(f"previous={previous!r}: needs a list of ids of rounds")
+    faults = {
+        "the deadline needs a time zone": deadline.tzinfo is None,
+        f"the deadline is in the year {deadline.year}: give one before {YEARS.stop}": (
+            deadline.year not in YEARS
+        ),
+        f"title={title!r}: needs a text": not is_text(title),
+        f"previous={previous!r}: needs a list of ids of rounds": (
+            not several or not all(map(is_text, previous))
+        ),
+    }
+    raise_first(UsageError, faults)

@@ -6,17 +6,12 @@ from dataclasses import dataclass, field, replace
 from hushtable.errors import PlanError, PrivacyError, RoundError
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card
-from hushtable_federation.policy import Role, load_policy
+from hushtable_federation.policy import Role, load_policy, parties
 from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
 from hushtable_federation.submission import cost
-
-
-def parties(round_: Round) -> list[tuple[Role, Card]]:
-    """Return the coordinator and the sites, each with its role."""
-    return [("coordinator", round_.coordinator), *(("site", card) for card in round_.sites)]
 
 
 @dataclass
@@ -90,8 +85,7 @@ class Standing:
                 found.epsilon, found.beside_cost = reply.epsilon, reply.beside_cost
                 found.further = _further(book, reply)
                 # A card is compared only in roles for which the policy relies on the book.
-                named = {"coordinator": policy.coordinators, "site": policy.sites}
-                out = {card for role, card in reply.strangers if named[role]}
+                out = {card for role, card in reply.strangers if policy.named[role]}
                 found.strangers = [card for card in reply.new if card not in out]
                 reply.check_known()
                 found.words.append(reply.cost_words)

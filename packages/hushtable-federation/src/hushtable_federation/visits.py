@@ -373,9 +373,7 @@ class SiteVisit:
         return False
 
 
-def _content_of_keys(
-    round_: Round, site: str, _name: str, content: bytes
-) -> tuple[str, bytes]:
+def _content_of_keys(round_: Round, site: str, _name: str, content: bytes) -> tuple[str, bytes]:
     keys = RoundKeys.read(round_, site, content)
     return keys.digest, keys.content
 

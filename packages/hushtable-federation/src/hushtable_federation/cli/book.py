@@ -18,6 +18,7 @@ from hushtable_federation.credentials import read_passphrase
 from hushtable_federation.keys import Card, Keys, check_name
 from hushtable_federation.permissions import fault_of_folder
 from hushtable_federation.policy import Persons, policy_beside, write_policy
+from hushtable_federation.refusals import raise_first
 from hushtable_federation.settings import write_settings
 
 _File = Annotated[Path, argument("BOOK", "Book written by hushtable round keygen.")]
@@ -67,12 +68,16 @@ def book(
     Example:
       hushtable round book north.book
     """
-    if cap is None and delta is not None:
-        raise UsageError("--delta changes a cap: give --cap, too")
-    if cap is not None and expect is not None:
-        raise UsageError("--expect checks the book as it is: leave out --cap")
-    if key is not None and not convert:
-        raise UsageError("--key is for --convert: leave it out, or give --convert, too")
+    faults = {
+        "--delta changes a cap: give --cap, too": cap is None and delta is not None,
+        "--expect checks the book as it is: leave out --cap": (
+            cap is not None and expect is not None
+        ),
+        "--key is for --convert: leave it out, or give --convert, too": (
+            key is not None and not convert
+        ),
+    }
+    raise_first(UsageError, faults)
     if convert:
         convert_book(file, key)
     with Book.open(file) as notes:

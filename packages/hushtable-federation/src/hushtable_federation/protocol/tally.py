@@ -522,18 +522,15 @@ class Tally:
 def _submission(round_: Round, name: str, content: bytes, at: datetime) -> Submission:
     """Return what a site submits; raise `HushTableError` if it is not valid."""
     try:
-        submission = Submission.from_bytes(content, name, round_, at)
-    except HushTableError:
+        return Submission.from_bytes(content, name, round_, at, name)
+    except HushTableError as error:
         try:
             Message.read(content, round_.card(name)).check(round_, "masked")
         except Refused:  # the reason for the refusal
             raise
-        except HushTableError:  # not that either: report the first error
-            pass
+        except HushTableError:  # not that either
+            raise error from None
         raise
-    if submission.site != name:
-        raise RoundError(f"{name!r} answers for {submission.site!r}")
-    return submission
 
 
 def _named(names: list[str]) -> str:
