@@ -11,10 +11,10 @@ import pytest
 from cli_helpers import do, make_parties, say, trust
 from hushtable_federation import clock, refusals
 from hushtable_federation.book.book import Book
+from hushtable_federation.cli.sync import STATES
 from hushtable_federation.folder.mailbox import Store, name_of
 from hushtable_federation.folder.round_folder import Amendment, rounds
 from hushtable_federation.keys import Keys
-from hushtable_federation.reports import STATES
 from hushtable_federation.round import Round
 
 pytest.importorskip("prometheus_client")

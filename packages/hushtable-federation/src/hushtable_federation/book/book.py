@@ -27,9 +27,9 @@ from hushtable_federation.book.chain import (
     Chain,
     Database,
     Entry,
+    check_plain,
     damaged,
 )
-from hushtable_federation.book.convert import check_plain
 from hushtable_federation.book.digests import (
     REGISTER,
     Digests,

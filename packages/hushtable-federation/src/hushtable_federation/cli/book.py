@@ -12,7 +12,7 @@ from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import ROLES, Entry
-from hushtable_federation.book.convert import convert as convert_book
+from hushtable_federation.book.chain import convert as convert_book
 from hushtable_federation.cli import _common as common
 from hushtable_federation.credentials import read_passphrase
 from hushtable_federation.keys import Card, Keys, check_name

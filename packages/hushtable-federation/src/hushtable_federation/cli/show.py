@@ -28,8 +28,7 @@ from hushtable_federation.language import _
 from hushtable_federation.policy import Approval, load_policy, parties
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
-from hushtable_federation.site import Site
-from hushtable_federation.standing import Standing
+from hushtable_federation.site import Site, Standing
 
 _Key = Annotated[
     Path | None,
