@@ -24,7 +24,7 @@ from hushtable_federation.book.chain import Database
 from hushtable_federation.clock import keys_until
 from hushtable_federation.folder import mailbox, round_folder
 from hushtable_federation.folder.mailbox import Store, name_of, parsed
-from hushtable_federation.folder.round_folder import REQUESTS, RoundFolder, post_round
+from hushtable_federation.folder.round_folder import ASKED, REQUESTS, RoundFolder, post_round
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.protocol.messages import Message
@@ -329,7 +329,7 @@ class Run:
             how = {"deadline": DEADLINE + timedelta(days=3)}
             if self.rng.random() < 0.5 and self.least < len(self.names):
                 how["drop"] = (str(self.rng.choice(self.names)),)
-            if posts.decided:
+            if posts.asks(*ASKED):
                 with pytest.raises(RoundError, match="already decided"):
                     posts.amend(self.those.lead, **how)
             else:

@@ -288,18 +288,13 @@ def new_private(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Only its owner can read it. If something fails, ``path`` is not created. Raise `UsageError` if
     the file exists, because secrets are never overwritten.
     """
-    path = Path(path)
-    if path.exists():
-        raise _never_overwritten(path)
     try:
-        with files.replacing(path, private=True, new=True) as file:
+        with files.replacing(Path(path), private=True, new=True) as file:
             yield file
     except FileExistsError:
-        raise _never_overwritten(path) from None
-
-
-def _never_overwritten(path: Path) -> UsageError:
-    return UsageError(f"{path} exists, and is never overwritten: use it, or give another name")
+        raise UsageError(
+            f"{path} exists, and is never overwritten: use it, or give another name"
+        ) from None
 
 
 def refuse_open(path: str | os.PathLike[str], what: str) -> None:

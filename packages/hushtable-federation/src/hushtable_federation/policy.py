@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -190,34 +191,26 @@ class Policy:
         under another name, which knows its own part of the noise. So there may be no more unknown
         sites than ``colluders``, on which the round's noise does not rely.
         """
-        roles = [role for role, _ in strangers]
-        if "coordinator" in roles:
-            raise Refused(
-                Refusal.UNKNOWN,
-                f"the coordinator {round_.coordinator.name!r} is not known here: call its people, "
-                f"compare the fingerprint {round_.coordinator.fingerprint}, and give its card "
-                "with --trust, or name it in the policy",
-            )
-        if not round_.terms.masked:
-            return
+        roles, terms = [role for role, _ in strangers], round_.terms
         unknown, n = roles.count("site"), len(round_.sites)
         names = ", ".join(repr(card.name) for _, card in strangers[:3])
         more = f" and {unknown - 3:,} more" if unknown > 3 else ""
-        if n - unknown < self.known_sites:
-            raise Refused(
-                Refusal.UNKNOWN,
-                f"{n - unknown} of {n} sites are known here, including this one, but the policy "
-                f"requires {self.known_sites} (not known: {names}{more}): compare their "
-                "fingerprints, and give their cards with --trust, or name them in the policy",
-            )
-        colluders = round_.terms.colluders
-        if unknown > colluders:
-            raise Refused(
-                Refusal.UNKNOWN,
-                f"{unknown} of {n} sites are not known here ({names}{more}), and the protection "
-                "relies on their noise: compare their fingerprints, and give their cards with "
-                f"--trust, or ask the coordinator for a round with --colluders {unknown}",
-            )
+        faults = {
+            f"the coordinator {round_.coordinator.name!r} is not known here: call its people, "
+            f"compare the fingerprint {round_.coordinator.fingerprint}, and give its card with "
+            "--trust, or name it in the policy": "coordinator" in roles,
+            f"{n - unknown} of {n} sites are known here, including this one, but the policy "
+            f"requires {self.known_sites} (not known: {names}{more}): compare their fingerprints, "
+            "and give their cards with --trust, or name them in the policy": (
+                terms.masked and n - unknown < self.known_sites
+            ),
+            f"{unknown} of {n} sites are not known here ({names}{more}), and the protection "
+            "relies on their noise: compare their fingerprints, and give their cards with "
+            f"--trust, or ask the coordinator for a round with --colluders {unknown}": (
+                terms.masked and unknown > terms.colluders
+            ),
+        }
+        raise_first(partial(Refused, Refusal.UNKNOWN), faults)
 
     # --- what is allowed --------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,18 +77,14 @@ class StreamHistory:
         self._book, self._round = book, round_
         self.periods = self._now()
         self.answer = book.answer(round_.round_id)
+        #: The first answer to the stream, which paid for all periods.
+        self.first = self._answered(min(self.periods)) if self.periods else None
         if self.first is not None and round_.period is not None:
             self._check(self.first, round_.period, data_set)
             self.answer = self.answer or self._same_period(round_.period)
 
     def _now(self) -> dict[int, str]:
-        asked = self._round
-        return {} if asked.period is None else self._book.periods(asked.stream)
-
-    @cached_property
-    def first(self) -> Contribution | None:
-        """Return the first answer to the stream, which paid for all periods."""
-        return self._answered(min(self.periods)) if self.periods else None
+        return {} if self._round.period is None else self._book.periods(self._round.stream)
 
     @property
     def paid(self) -> tuple[Share, Spent] | None:
@@ -412,10 +408,10 @@ class Reply:
     def _again(self, earlier: Contribution, masks: NDArray[np.uint64] | None) -> Contribution:
         # The counts of an answer to another round about the same period are sent under other masks,
         # with the same noise.
-        if earlier.round_id == self.round.round_id:
+        asked = self.round
+        if earlier.round_id == asked.round_id:
             return earlier
         self.check_known()
-        asked = self.round
         same = replace(
             earlier, round_id=asked.round_id, title=asked.title, made=self.at, round=asked.content,
             content=b"",

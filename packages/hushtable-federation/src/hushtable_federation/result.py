@@ -1,7 +1,7 @@
 """The result of a round: collected from the sites' files, signed, and checked by every site."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -337,11 +337,6 @@ class Collection:
     refused: list[tuple[str, str]] = field(default_factory=list)
     repeated: list[tuple[str, str]] = field(default_factory=list)
     contradicted: set[str] = field(default_factory=set)
-    #: Sum of the accepted submissions; None after one was removed from it.
-    _sum: NDArray[np.uint64] | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._sum = np.zeros(self.round.plan.family.n_cells, np.uint64)
 
     @property
     def missing(self) -> list[str]:
@@ -379,8 +374,7 @@ class Collection:
             self.repeated.append((name, site))
             return
         if other is not None or site in self.contradicted:
-            if self.accepted.pop(site, None) is not None:
-                self._sum = None
+            self.accepted.pop(site, None)
             self.contradicted.add(site)
             raise RoundError(
                 f"{site!r} sent two different submissions to this round, which a correct site "
@@ -396,8 +390,6 @@ class Collection:
             if self.round.period is None:  # otherwise weighted, with those of earlier periods
                 rows = round(float(counts.sum()) / plan.family.n_histograms)
         self.accepted[site] = submission.accepted(content, rows)
-        if self._sum is not None:
-            self._sum += submission.words
 
     def result(self, keys: Keys | None = None) -> Noised:
         """Return the sum of the accepted submissions.
@@ -423,25 +415,30 @@ class Collection:
                 f"no result: {len(self.accepted)} sites have answered, and the round needs "
                 f"{self.round.needed}; {_named(self.missing)} missing"
             )
-        if self._sum is None:
-            self._sum = self._added_again()
-        ledgers = {site: one.ledger for site, one in self.accepted.items()}
-        result = total(self.round, self._sum.copy(), ledgers)
-        if keys is None:
-            return result
         digests = {site: one.digest for site, one in self.accepted.items()}
-        return with_seal(self.round, result, digests, keys)
+        words = add_up(self.round, digests, lambda site: _bytes(self.accepted[site].content))
+        ledgers = {site: one.ledger for site, one in self.accepted.items()}
+        result = total(self.round, words, ledgers)
+        return result if keys is None else with_seal(self.round, result, digests, keys)
 
-    def _added_again(self) -> NDArray[np.uint64]:
-        words = np.zeros(self.round.plan.family.n_cells, np.uint64)
-        for one in self.accepted.values():
-            read = files.unpack(_bytes(one.content), one.name)
-            if read.digest != one.digest:
-                raise RoundError(
-                    f"{one.name} has changed since it was read: collect the submissions again"
-                )
-            words += read.arrays["words"]
-        return words
+
+def add_up(
+    round_: Round, digests: Mapping[str, str], content: Callable[[str], bytes]
+) -> NDArray[np.uint64]:
+    """Return the sum of submissions modulo 2^64, of shape (n_cells,); one at a time is in memory.
+
+    ``digests`` are theirs, by site, and ``content`` returns the file of a site. Raise `RoundError`
+    if a file has another digest.
+    """
+    words = np.zeros(round_.plan.family.n_cells, np.uint64)
+    for site, digest in digests.items():
+        read = files.unpack(content(site), f"the submission of {site!r}")
+        if read.digest != digest:
+            raise RoundError(
+                f"{read.path} has changed since it was read: collect the submissions again"
+            )
+        words += read.arrays["words"]
+    return words
 
 
 def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger]) -> Noised:

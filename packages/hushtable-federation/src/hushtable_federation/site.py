@@ -164,10 +164,6 @@ class SiteRows:
         """Return the digests that identify the counted rows later; None if no rows were counted."""
         return self._digester.digests() if self._digester is not None and self.n_read else None
 
-    def nameless(self, round_: Round) -> int:
-        """Return how many earlier answers name no persons."""
-        return self._book.nameless(self._settings.data_set, Period.of(round_))
-
 
 def _without(lacking: Sequence[str], settings: SiteSettings) -> str:
     option = f"--key {settings.key}" if settings.path is None else f"--site {settings.path}"

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from hushtable_federation.clock import forgotten, goes_on, is_overdue, keys_until, now, stamp
+from hushtable_federation.clock import forgotten, goes_on, keys_until, now, stamp
 from hushtable_federation.folder.round_folder import ASK, ASKED, Amendment, RoundFolder
 from hushtable_federation.protocol.messages import Dealt, Message, RoundKeys
 from hushtable_federation.refusals import Refusal
@@ -121,19 +121,18 @@ class RoundState:
         return self.round.coordinator.name
 
     @property
-    def over(self) -> bool:
-        """Return whether the deadline has passed for every site, even if clocks differ."""
-        return self.at > goes_on(self.round.deadline)
-
-    @property
     def late(self) -> bool:
         """Return whether the deadline has passed by the clock here, so that no site may answer."""
         return self.at > self.round.deadline
 
     @property
     def overdue(self) -> bool:
-        """Return whether a person has to look after the round, because it has not ended."""
-        return is_overdue(self.at, self.round.opened, self.round.deadline)
+        """Return whether a person has to look after the round, because it has not ended.
+
+        Sites remove the masks in visits after the deadline; they get the time of the whole round
+        again.
+        """
+        return self.at - self.round.deadline > self.round.deadline - self.round.opened
 
     @property
     def left(self) -> int:
@@ -249,7 +248,7 @@ class RoundState:
             "phase": self.phase,
             "asked": self.asked,
             "at": stamp(self.at),
-            "over": self.over,
+            "over": self.at > goes_on(self.round.deadline),
             "keys_until": stamp(keys_until(self.round.opened, self.round.deadline)),
             "goes_on": stamp(goes_on(self.round.deadline)),
             "waits_for": self.waits_for,
@@ -271,17 +270,16 @@ class _Look:
     settled: bool = True
 
     def states(self) -> tuple[dict[str, SiteState], Phase]:
-        names, found = self.folder.round.names, next(self.folder.results(), None)
-        if found is not None:
-            _, (_, result) = found
+        names = self.folder.round.names
+        for _, (_, result) in self.folder.results():
             return {name: "summed" if name in result.sites else "out" for name in names}, "done"
         states, phase = self._before_result(names)
         left = sum(state != "dropped" for state in states.values())
         if self.folder.stopped or (not self.step and left < self.folder.round.needed):
             phase = "failed"
-        round_ = self.folder.round
-        if phase in ("closing", "unmasking") and round_.terms.masked:
-            phase = "failed" if self.at > forgotten(round_.deadline) else phase
+        is_masked = phase in ("closing", "unmasking") and self.folder.round.terms.masked
+        if is_masked and self.at > forgotten(self.folder.round.deadline):
+            phase = "failed"
         return states, phase
 
     def refusals(self, states: dict[str, SiteState]) -> dict[str, Refusal]:
@@ -311,7 +309,7 @@ class _Look:
     # --- when the list is out -----------------------------------------------------------------
 
     def _requests(self, names: list[str]) -> dict[str, str]:
-        if self.visitor and not self.folder.decided:
+        if self.visitor and not self.folder.asks(*ASKED):
             return {}
         # The last step in which a site was asked counts.
         return {name: step for step in ASKED for name in names if self._has(ASK + step, name)}

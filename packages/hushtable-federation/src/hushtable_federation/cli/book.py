@@ -84,7 +84,19 @@ def book(
         expected = None if expect is None else _expected(notes, expect)
         if cap is not None:
             notes.set_cap(cap, notes.delta if delta is None else delta)
-        facts = _facts(notes)
+        facts: dict[str, Any] = {
+            "command": "round book",
+            "site": notes.site,
+            "cap": {"epsilon": notes.epsilon, "delta": notes.delta},
+            "spent": {name: notes.total(name) for name in notes.data_sets()},
+            "rounds": [_round(entry) for entry in notes.history() if entry.kind == "answer"],
+            "known": {name: card.fingerprint for name, card in notes.known().items()},
+            "roles": {role: sorted(notes.known(role)) for role in ROLES},
+            "verified": {
+                role: {name: notes.ways(name, role) for name in notes.known(role)} for role in ROLES
+            },
+            "head": notes.head,
+        }
         entries = notes.history()
     facts["entries"] = len(entries)
     blocks = _blocks(facts)
@@ -134,22 +146,6 @@ def _expected(notes: Book, head: str) -> int:
         "or it is an old copy or a different book. Do not answer with it; restore the last backup "
         "that holds this head"
     )
-
-
-def _facts(notes: Book) -> dict[str, Any]:
-    return {
-        "command": "round book",
-        "site": notes.site,
-        "cap": {"epsilon": notes.epsilon, "delta": notes.delta},
-        "spent": {name: notes.total(name) for name in notes.data_sets()},
-        "rounds": [_round(entry) for entry in notes.history() if entry.kind == "answer"],
-        "known": {name: card.fingerprint for name, card in notes.known().items()},
-        "roles": {role: sorted(notes.known(role)) for role in ROLES},
-        "verified": {
-            role: {name: notes.ways(name, role) for name in notes.known(role)} for role in ROLES
-        },
-        "head": notes.head,
-    }
 
 
 def _round(entry: Entry) -> dict[str, Any]:

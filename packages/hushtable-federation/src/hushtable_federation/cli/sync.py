@@ -34,6 +34,7 @@ from hushtable.language import ENGLISH, speaking
 from hushtable.progress import watched
 from hushtable.report.page import check_extra
 from hushtable_federation import describe
+from hushtable_federation.book.digests import Period
 from hushtable_federation.cli import _common as common
 from hushtable_federation.cli.show import round_blocks
 from hushtable_federation.clock import goes_on, now, shown_time, stamp
@@ -181,7 +182,7 @@ class Screen(Attendant):
         sketch = rows.sketch
         if sketch is None:
             return
-        nameless = rows.nameless(reply.round)
+        nameless = reply.book.nameless(reply.data_set, Period.of(reply.round))
         self.counted[reply.round.round_id] = {
             "data_set": reply.data_set,
             "epsilon_so_far": reply.epsilon,
@@ -581,8 +582,20 @@ def status(
         "folder": store.where,
         "html": None if html is None else str(html),
         "rounds": [
-            _state_facts(state)
-            | {"todo": [describe.task_facts(state, one, *typed) for one in _tasks(state, me)]}
+            {
+                "round_id": state.round.round_id,
+                "title": state.round.title,
+                **common.period_facts(state.round),
+                "opened": stamp(state.round.opened),
+                "deadline": stamp(state.round.deadline),
+                "coordinator": state.round.coordinator.to_dict(),
+                "sites": state.round.names,
+                "plan_id": state.round.plan.plan_id,
+                "terms": state.round.terms.to_dict(),
+                "site_scale": state.round.site_scale,
+                **state.facts(),
+                "todo": [describe.task_facts(state, one, *typed) for one in _tasks(state, me)],
+            }
             for state in found
         ],
     }
@@ -630,21 +643,3 @@ def _state_blocks(state: RoundState, me: Card | None, folder: str, key: str) -> 
         blocks += next_lines(state.round, describe.RESULT)
     aside = [shown(line) for line in aside_lines(state.odd)]
     return [*blocks, *(Paragraph([line]) for line in aside), ""]
-
-
-def _state_facts(state: RoundState) -> dict[str, Any]:
-    asked = state.round
-    return {
-        "round_id": asked.round_id,
-        "title": asked.title,
-        **common.period_facts(asked),
-        "opened": stamp(asked.opened),
-        "deadline": stamp(asked.deadline),
-        "over": now() > asked.deadline,
-        "coordinator": asked.coordinator.to_dict(),
-        "sites": asked.names,
-        "plan_id": asked.plan.plan_id,
-        "terms": asked.terms.to_dict(),
-        "site_scale": asked.site_scale,
-        **state.facts(),
-    }

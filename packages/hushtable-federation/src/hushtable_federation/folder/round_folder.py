@@ -245,13 +245,10 @@ class RoundFolder:
 
     def asks(self, *steps: Step) -> bool:
         """Return whether the coordinator has signed a request in one of these steps."""
-        every = (self.messages(ASK + step, name) for step in steps for name in self.round.names)
-        return any(True for found in every for _ in found)
-
-    @property
-    def decided(self) -> bool:
-        """Return whether the coordinator signed the list of sites, as its first request shows."""
-        return self.asks(*ASKED)
+        return any(
+            True for step in steps for name in self.round.names
+            for _ in self.messages(ASK + step, name)
+        )  # fmt: skip
 
     def left(self, also: Collection[str] = ()) -> list[str]:
         """Return the sites that are neither dropped nor in ``also``, in the order of the roster."""
@@ -302,7 +299,7 @@ class RoundFolder:
         """
         if self.stopped:
             raise RoundError(self.stopped)
-        if self.decided:
+        if self.asks(*ASKED):  # the first request about the list of sites
             raise RoundError(DECIDED)
         before, needed = self.amendment, self.round.needed
         for name in drop:
@@ -313,12 +310,8 @@ class RoundFolder:
                 f"{left} sites would be left, and {needed} are needed: drop fewer, or open another "
                 "round"
             )
-        made = Amendment(
-            before.number + 1,
-            before.deadline if deadline is None else deadline,
-            tuple(sorted({*before.dropped, *drop})),
-            why,
-        )
+        dropped = tuple(sorted({*before.dropped, *drop}))
+        made = Amendment(before.number + 1, deadline or before.deadline, dropped, why)
         self.put_again(made.message(self.round, keys))
         return made
 

@@ -35,7 +35,7 @@ from hushtable_federation.protocol.messages import (
 )
 from hushtable_federation.protocol.site import place_of, undealt
 from hushtable_federation.refusals import Refusal, Refused
-from hushtable_federation.result import total, with_seal
+from hushtable_federation.result import add_up, total, with_seal
 from hushtable_federation.round import Round
 from hushtable_federation.submission import Submission
 
@@ -422,21 +422,16 @@ class Tally:
                 f"no sum: {_named(self.indispensable)} drew a key and dealt no shares of it, so "
                 f"all sites in the sum have to help, and {_named(self.awaited)} did not"
             )
-        n_cells, sites = self.round.plan.family.n_cells, sorted(self.listed.sites)
-        words, ledgers = np.zeros(n_cells, np.uint64), {}
-        for name in sites:
-            sent = files.unpack(content(name), f"the submission of {name!r}")
-            if sent.digest != self.listed.sites[name]["masked"]:
-                raise RoundError(f"{sent.path} has changed since it was read")
-            words += sent.arrays["words"]
-            ledgers[name] = self.submitted[name].ledger
+        sites = sorted(self.listed.sites)
+        digests = {name: self.listed.sites[name]["masked"] for name in sites}
+        words = add_up(self.round, digests, content)
         for name in sites:
             seed = self._combined(name, of_seed=True)
             key = masks.own_key(seed, self.round.round_id, name)
             masks.add_stream(key, words, subtract=True)
         for name, other, key in self._outside(sites):
             masks.add_pair(name, other, key, words, subtract=True)
-        digests = {name: entry["masked"] for name, entry in self.listed.sites.items()}
+        ledgers = {name: self.submitted[name].ledger for name in sites}
         return with_seal(self.round, total(self.round, words, ledgers), digests, self._keys)
 
     def _outside(self, sites: list[str]) -> Iterable[tuple[str, str, bytes]]:
@@ -469,7 +464,9 @@ class Tally:
         Signatures are only checked if the shares do not give the secret that the dealer committed
         to: they then show whether the readers or the dealer cheated.
         """
-        given = self._given(dealer, of_seed)
+        names = sorted(self.listed.sites if of_seed else self.listed.others)
+        i, part = names.index(dealer), 0 if of_seed else 1
+        given = {name: one[part][i].tobytes() for name, one in sorted(self.helped.items())}
         found = self._fitting(dealer, given, of_seed)
         if found is None:
             given = {
@@ -490,11 +487,6 @@ class Tally:
         raise RoundError(
             f"no sum: {dealer!r} {self.found_out[dealer]}. Open a new round without it"
         )
-
-    def _given(self, dealer: str, of_seed: bool) -> dict[str, bytes]:
-        names = sorted(self.listed.sites if of_seed else self.listed.others)
-        i, part = names.index(dealer), 0 if of_seed else 1
-        return {name: one[part][i].tobytes() for name, one in sorted(self.helped.items())}
 
     def _is_signed(self, dealer: str, reader: str, given: bytes, of_seed: bool) -> bool:
         """Return whether a dealer signed a share; record a reader that gave something else."""
