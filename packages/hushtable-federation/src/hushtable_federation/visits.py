@@ -528,8 +528,6 @@ class CoordinatorVisit:
             return visit.end("failed", str(error))
         except RoundError as error:
             return visit.end("failed", str(error))
-        finally:
-            visit.found_out = tally.found_out
         return self._publish(result, visit)
 
     # --- by submissions alone -----------------------------------------------------------------
@@ -595,17 +593,16 @@ class CoordinatorVisit:
         return noted
 
     def _agree(self, noted: Decisions, other: Decisions, name: str) -> None:
-        for part in ("keys", "listed"):
-            mine, record = getattr(noted, part), getattr(other, part)
-            if mine not in ({}, SumList(), record) and record not in ({}, SumList()):
+        none = Decisions()
+        for part in ("keys", "listed", "signed"):
+            mine, theirs, empty = (getattr(one, part) for one in (noted, other, none))
+            if part != "signed" and empty not in (mine, theirs) and mine != theirs:
                 raise RoundError(
                     f"{name} is a request with decisions that differ from those in {self.journal}: "
                     "two coordinators are using one key. Sites answer only the first; find the "
                     "other one, and open a new round"
                 )
-        noted.keys = noted.keys or other.keys
-        noted.listed = noted.listed if noted.listed.sites else other.listed
-        noted.signed = noted.signed or other.signed
+            setattr(noted, part, theirs if mine == empty else mine)
 
     def _keep_amendment(self) -> None:
         # Without the amendment beside the decisions, late answers would not count.

@@ -394,7 +394,8 @@ def _looks_encrypted(path: Path) -> bool:
 def convert(path: Path, key: Path | None = None) -> None:
     """Decrypt a book in place, with the passphrase that its keys name.
 
-    Version 1.0.0rc1 encrypted it by SQLCipher. A process that has the old file open can no longer write to it.
+    Version 1.0.0rc1 encrypted it by SQLCipher. A process that has the old file open can no longer
+    write to it.
 
     Parameters
     ----------
