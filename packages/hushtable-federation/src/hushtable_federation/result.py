@@ -413,7 +413,7 @@ class Collection:
         if len(self.accepted) < self.round.needed:
             raise RoundError(
                 f"no result: {len(self.accepted)} sites have answered, and the round needs "
-                f"{self.round.needed}; {_named(self.missing)} missing"
+                f"{self.round.needed}; missing: {', '.join(map(repr, self.missing))}"
             )
         digests = {site: one.digest for site, one in self.accepted.items()}
         words = add_up(self.round, digests, lambda site: _bytes(self.accepted[site].content))
@@ -478,8 +478,3 @@ def with_seal(round_: Round, result: Noised, submissions: Mapping[str, str], key
 
 def _bytes(content: bytes | Path) -> bytes:
     return content.read_bytes() if isinstance(content, Path) else content
-
-
-def _named(sites: list[str]) -> str:
-    verb = "is" if len(sites) == 1 else "are"
-    return f"{', '.join(map(repr, sites))} {verb}"

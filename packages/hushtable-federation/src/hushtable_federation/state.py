@@ -172,7 +172,17 @@ class RoundState:
         missing = tuple(self.those(*MISSING))
         match self.phase:
             case "counting" if not self.late:
-                tasks = [*self._counting(), *self._twice(), *self._others("in")]
+                absent = missing if self.settled else tuple(self.those(*ABSENT))
+                tasks = [
+                    RoundTask("answer", self.those("awaited"), True),
+                    RoundTask("resolve", self.those("refused"), True),
+                    RoundTask("settle", [self.lead] if self.settles else []),
+                    RoundTask("send" if self.settled else "wait", self.those("ready")),
+                    *self._ask_reason(),
+                    RoundTask("remind", [self.lead] if absent else [], about=absent),
+                    *self._twice(),
+                    *self._others("in"),
+                ]
             case "counting":  # between the deadline and the time when the round continues
                 enough = len(self.those("in")) >= self.round.needed
                 tasks = [
@@ -212,17 +222,6 @@ class RoundState:
     def needs_person(self, name: str) -> bool:
         """Return whether a person has to act at a party."""
         return any(task.needs_person for task in self.tasks if name in task.who)
-
-    def _counting(self) -> list[RoundTask]:
-        missing = tuple(self.those(*MISSING) if self.settled else self.those(*ABSENT))
-        return [
-            RoundTask("answer", self.those("awaited"), True),
-            RoundTask("resolve", self.those("refused"), True),
-            RoundTask("settle", [self.lead] if self.settles else []),
-            RoundTask("send" if self.settled else "wait", self.those("ready")),
-            *self._ask_reason(),
-            RoundTask("remind", [self.lead] if missing else [], about=missing),
-        ]
 
     def _others(self, *waiting: SiteState) -> list[RoundTask]:
         deed: Deed = "ask-lead" if self.overdue else "wait"

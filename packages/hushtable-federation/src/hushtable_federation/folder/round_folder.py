@@ -145,20 +145,17 @@ class RoundFolder:
                 self._names.setdefault((claims.step, claims.sender), []).append(name)
             if claims.step == HEAD:
                 self._heads.setdefault(claims.sender, []).append(name)
-        self.amendment = self._amended()
-        self.round = replace(self.round, deadline=self.amendment.deadline)
-
-    def _amended(self) -> Amendment:
         found: dict[int, Amendment] = {0: Amendment(0, self.round.deadline)}
-        card = self.round.coordinator
-        for _, made in self.read("amend", card.name, self._amendment):
+        lead = self.round.coordinator.name
+        for _, made in self.read("amend", lead, self._amendment):
             if found.setdefault(made.number, made) != made:
                 self.stopped = (
-                    f"{card.name!r} signed two amendments of round {self.round.round_id[:12]} with "
+                    f"{lead!r} signed two amendments of round {self.round.round_id[:12]} with "
                     f"number {made.number} that contradict each other: ask which one is valid, and "
                     "request a new round; nothing is answered until then"
                 )
-        return found[max(found)]
+        self.amendment = found[max(found)]
+        self.round = replace(self.round, deadline=self.amendment.deadline)
 
     def _amendment(self, _name: str, content: bytes) -> Amendment:
         message = Message.read(content, self.round.coordinator)
