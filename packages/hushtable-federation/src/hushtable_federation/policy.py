@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from hushtable.arguments import Stored, translate_errors, whole
+from hushtable.arguments import Stored, is_digest, translate_errors, whole
 from hushtable.data.labels import fold
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import FileError, PlanError, PrivacyError
@@ -458,7 +458,10 @@ class Approval(Stored):
     def load(cls, path: str | os.PathLike[str]) -> "Approval":
         """Read an approval; raise `FileError` if the file holds none."""
         with translate_errors(FileError, f"{path}: this is not an approval, or a damaged one"):
-            return cls.from_dict(read_json(path, "approval", "approve"))
+            made = cls.from_dict(read_json(path, "approval", "approve"))
+            if not is_digest(made.round_id):
+                raise ValueError("it names no round by its id")
+            return made
 
 
 def check_officer(fingerprint: str, approval: Approval | None, round_: Round) -> None:
