@@ -146,19 +146,6 @@ def test_visits_are_as_many_as_the_docs_state(folder, clock, play, row, without)
     assert (max(needed.values()), lead) == (int(of_site), int(of_lead))
 
 
-def test_too_few_until_the_end(folder, clock):
-    here = folder(4, least=3)
-    here.site("s00"), here.site("s01")
-    assert here.visit().state == "waiting"
-    clock.at = LATE
-    visit = here.visit()
-    assert (visit.state, visit.waits_for) == ("over", ["s02", "s03"])
-    assert "2 of 4 sites have answered, and 3 are needed" in visit.words[0]
-    assert here.site("s02").state == "over"
-    assert here.site("s00").state == "over"  # who answered learns it, too
-    assert not here.names("ask-survivors")
-
-
 def test_a_coordinator_that_is_a_site(consortium, clock):
     one = consortium(4)
     one.lead = one.sites["s00"].keys
