@@ -434,6 +434,17 @@ def test_a_row_that_does_not_open_ends_the_round_and_names_both(folder, monkeypa
     assert len(complained) == 1
 
 
+def test_many_files_of_one_name_are_all_looked_at_and_set_aside(folder):
+    here = folder(3)
+    posts = here.posts()
+    for i in range(40):
+        posts.add("masked", "s00", bytes([i]))
+    here.visit()
+    posts = here.posts()
+    assert list(posts.of("masked", "s00")) == []
+    assert sum("the signature of 's00'" in why for why in posts.odd.values()) == 40
+
+
 def test_two_visits_at_once(folder):
     here = folder(3)
     with files.locked(here.journal), pytest.raises(FileError, match="another process"):

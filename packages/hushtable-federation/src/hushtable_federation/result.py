@@ -22,6 +22,7 @@ from hushtable.privacy.ledger import Ledger, Share
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys, grouped
 from hushtable_federation.language import _
+from hushtable_federation.refusals import raise_first
 from hushtable_federation.round import Round, check_coordinator
 from hushtable_federation.seal import Seal
 from hushtable_federation.submission import Submission
@@ -140,26 +141,26 @@ class Result(Displayed):
 
     def check_round(self, round_: Round) -> None:
         """Check signer, sites, tables and ledger against the round that it should belong to."""
-        if self.seal.round_id != round_.round_id:
-            raise RoundError(
-                f"{self.path} ends round {self.seal.round_id[:12]}, not {round_.round_id[:12]}: "
-                "it is the result of another round; get the one of this round from its coordinator"
-            )
-        if self.coordinator != round_.coordinator:
-            raise RoundError(
-                f"{self.path} was signed by {self.coordinator.name!r} with the keys "
-                f"{self.coordinator.fingerprint}, but the round was opened by "
-                f"{round_.coordinator.name!r} with {round_.coordinator.fingerprint}: it is forged; "
-                "get the result directly from the coordinator"
-            )
+        forged = {
+            f"{self.path} ends round {self.seal.round_id[:12]}, not {round_.round_id[:12]}: it is "
+            "the result of another round; get the one of this round from its coordinator": (
+                self.seal.round_id != round_.round_id
+            ),
+            f"{self.path} was signed by {self.coordinator.name!r} with the keys "
+            f"{self.coordinator.fingerprint}, but the round was opened by "
+            f"{round_.coordinator.name!r} with {round_.coordinator.fingerprint}: it is forged; get "
+            "the result directly from the coordinator": self.coordinator != round_.coordinator,
+        }
+        raise_first(RoundError, forged)
         strangers = [name for name in self.sites if name not in round_.names]
-        if strangers or len(self.sites) < round_.needed:
-            raise self._wrong(
-                f"it names submissions of {self.sites}, but the round needs at least "
-                f"{round_.needed} of {round_.names}"
-            )
-        if self.counts.plan_id != round_.plan.plan_id:
-            raise self._wrong("it counts under a different plan than the round")
+        wrong = {
+            f"it names submissions of {self.sites}, but the round needs at least {round_.needed} "
+            f"of {round_.names}": strangers or len(self.sites) < round_.needed,
+            "it counts under a different plan than the round": (
+                self.counts.plan_id != round_.plan.plan_id
+            ),
+        }
+        raise_first(self._wrong, wrong)
         self._check_ledger(round_)
         reason = implausible(round_.plan, self.counts.counts, self.counts.ledger.noise_sd)
         if reason is not None:
@@ -405,16 +406,15 @@ class Collection:
             If the round is masked, too few sites have answered, the sum is impossible, or the keys
             are not the coordinator's.
         """
-        if self.round.terms.masked:
-            raise RoundError(
-                "no result: the masks are removed in steps (hushtable round sync), not by adding "
-                "up submissions"
-            )
-        if len(self.accepted) < self.round.needed:
-            raise RoundError(
-                f"no result: {len(self.accepted)} sites have answered, and the round needs "
-                f"{self.round.needed}; missing: {', '.join(map(repr, self.missing))}"
-            )
+        faults = {
+            "no result: the masks are removed in steps (hushtable round sync), not by adding up "
+            "submissions": self.round.terms.masked,
+            f"no result: {len(self.accepted)} sites have answered, and the round needs "
+            f"{self.round.needed}; missing: {', '.join(map(repr, self.missing))}": (
+                len(self.accepted) < self.round.needed
+            ),
+        }
+        raise_first(RoundError, faults)
         digests = {site: one.digest for site, one in self.accepted.items()}
         words = add_up(self.round, digests, lambda site: _bytes(self.accepted[site].content))
         ledgers = {site: one.ledger for site, one in self.accepted.items()}

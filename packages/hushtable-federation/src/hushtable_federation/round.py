@@ -314,16 +314,13 @@ class Round(Displayed):
 
     def check_time(self, at: datetime, whose: str) -> None:
         """Raise `RoundError` unless the round is open at ``at``, by ``whose`` clock."""
-        if at > self.deadline:
-            raise RoundError(
-                f"the round ended on {shown_time(self.deadline)}, and {whose} shows "
-                f"{shown_time(at)}: ask the coordinator for a new round, or correct the clock"
-            )
-        if at < self.opened - CLOCKS:
-            raise RoundError(
-                f"the round was opened on {shown_time(self.opened)}, which is in the future of "
-                f"{whose} ({shown_time(at)}): correct the clock"
-            )
+        faults = {
+            f"the round ended on {shown_time(self.deadline)}, and {whose} shows {shown_time(at)}: "
+            "ask the coordinator for a new round, or correct the clock": at > self.deadline,
+            f"the round was opened on {shown_time(self.opened)}, which is in the future of {whose} "
+            f"({shown_time(at)}): correct the clock": at < self.opened - CLOCKS,
+        }
+        raise_first(RoundError, faults)
 
     # --- which period -------------------------------------------------------------------------
 

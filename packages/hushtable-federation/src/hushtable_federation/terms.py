@@ -97,13 +97,14 @@ class Terms(ReleaseTerms):
         **others: Any,
     ) -> "Terms":
         """Return the terms for that many sites; see `Round.open` for the parameters."""
-        if "max_rows" in others:
-            raise UsageError(NO_MAX_ROWS)
-        if masked and n_sites > MAX_MASKED_SITES:
-            raise UsageError(
-                f"{n_sites} sites: a masked round can have {MAX_MASKED_SITES} at most. Open a "
-                "round without masks (--no-masks), which can have more, or combine sites"
-            )
+        faults = {
+            NO_MAX_ROWS: "max_rows" in others,
+            f"{n_sites} sites: a masked round can have {MAX_MASKED_SITES} at most. Open a round "
+            "without masks (--no-masks), which can have more, or combine sites": (
+                masked and n_sites > MAX_MASKED_SITES
+            ),
+        }
+        raise_first(UsageError, faults)
         if least is None:
             least = n_sites if masked else min(2, n_sites)
         least = whole("least", least, 1, MAX_SITES)

@@ -16,7 +16,7 @@ from hushtable.arguments import entries, is_digest
 from hushtable.errors import RoundError
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.protocol import masks
-from hushtable_federation.refusals import Refusal, Refused
+from hushtable_federation.refusals import Refusal, Refused, raise_first
 from hushtable_federation.round import Round
 from hushtable_federation.terms import PROTOCOL
 
@@ -91,12 +91,13 @@ class Message:
             except ValueError:  # from another version, or with a word that is not in the list
                 word = Refusal.GARBLED
             raise Refused(word, f"{self.sender!r} refused: {word}")
-        if self.round_id != round_.round_id:
-            raise RoundError(
-                f"{self.sender!r} answers round {self.round_id[:12]}, not {round_.round_id[:12]}"
-            )
-        if self.step != step:
-            raise RoundError(f"{self.sender!r} answers step {self.step!r}, not {step!r}")
+        faults = {
+            f"{self.sender!r} answers round {self.round_id[:12]}, not {round_.round_id[:12]}": (
+                self.round_id != round_.round_id
+            ),
+            f"{self.sender!r} answers step {self.step!r}, not {step!r}": self.step != step,
+        }
+        raise_first(RoundError, faults)
         return self
 
 
