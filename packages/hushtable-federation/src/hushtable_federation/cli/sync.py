@@ -326,34 +326,45 @@ class VisitReport:
         from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 
         registry, name = CollectorRegistry(), self.site.settings.key.stem
-
-        def gauge(what: str, words: str, values: dict[str, float], label: str = "") -> None:
+        states = [visit.state for _, visit in visited]
+        ends = [one.round.deadline for one, visit in visited if visit.state in _OPEN]
+        cap, left = self._budget()
+        #: By name: the meaning, the further label, and the figures by its values.
+        gauges: dict[str, tuple[str, str, dict[str, float]]] = {
+            "last_visit_timestamp_seconds": (
+                "When the last visit ended.", "", {"": now().timestamp()},
+            ),
+            "last_visit_exit_code": ("Exit code of the last visit.", "", {"": self.exit_code}),
+            "visit_state": (
+                "1 for the state of the last visit.", "state",
+                {state: state == self.state for state in STATES},
+            ),
+            "rounds": (
+                "Rounds in the folder by state, at the last visit.", "state",
+                {state: states.count(state) for state in STATES} if visited else {},
+            ),
+            "rounds_open": (
+                "Rounds that are not at their end for this party.", "",
+                {"": sum(state in _OPEN for state in states)} if visited else {},
+            ),
+            "left_out": (
+                "Rounds whose result is, or will be, without this site.", "",
+                {"": states.count("left-out")} if visited else {},
+            ),
+            "next_deadline_timestamp_seconds": (
+                "The first deadline of the open rounds.", "",
+                {"": min(ends).timestamp()} if ends else {},
+            ),
+            "epsilon_cap": (
+                "Epsilon that all rounds about a set of rows may cost.", "data_set", cap,
+            ),
+            "epsilon_left": ("Epsilon of the cap that is not spent.", "data_set", left),
+        }  # fmt: skip
+        for what, (words, label, values) in gauges.items():
             labels = ["name", label] if label else ["name"]
             made = Gauge(f"hushtable_{what}", words, labels, registry=registry)
             for value, figure in values.items():
                 made.labels(*([name, value] if label else [name])).set(figure)
-
-        states = [visit.state for _, visit in visited]
-        gauge("last_visit_timestamp_seconds", "When the last visit ended.",
-              {"": now().timestamp()})  # fmt: skip
-        gauge("last_visit_exit_code", "Exit code of the last visit.", {"": self.exit_code})
-        gauge("visit_state", "1 for the state of the last visit.",
-              {state: state == self.state for state in STATES}, "state")  # fmt: skip
-        if visited:
-            gauge("rounds", "Rounds in the folder by state, at the last visit.",
-                  {state: states.count(state) for state in STATES}, "state")  # fmt: skip
-            gauge("rounds_open", "Rounds that are not at their end for this party.",
-                  {"": sum(state in _OPEN for state in states)})  # fmt: skip
-            gauge("left_out", "Rounds whose result is, or will be, without this site.",
-                  {"": states.count("left-out")})  # fmt: skip
-        ends = [one.round.deadline for one, visit in visited if visit.state in _OPEN]
-        if ends:
-            gauge("next_deadline_timestamp_seconds", "The first deadline of the open rounds.",
-                  {"": min(ends).timestamp()})  # fmt: skip
-        cap, left = self._budget()
-        gauge("epsilon_cap", "Epsilon that all rounds about a set of rows may cost.", cap,
-              "data_set")  # fmt: skip
-        gauge("epsilon_left", "Epsilon of the cap that is not spent.", left, "data_set")
         write_to_textfile(str(path), registry)
         os.chmod(path, 0o644)  # node_exporter is another user
 
