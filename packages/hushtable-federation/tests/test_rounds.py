@@ -660,7 +660,11 @@ def test_a_card_that_was_edited(tmp_path):
         Card.load(tmp_path / "x.card")
 
 
-@pytest.mark.parametrize("name", ["", " a", "a/b", "a\n", "x" * 65, "..", 7])
+@pytest.mark.parametrize(
+    "name",
+    ["", " a", "a/b", "a\n", "x" * 65, "..", 7, "s\u043e0", "nörth", "\uff5301", "\u045501",
+     "l\u0131sa", "a\u200bb"],
+)  # fmt: skip
 def test_names_that_do_not_fit(name):
     with pytest.raises(RoundError, match="needs 1 to 64"):
         Keys.generate(name)

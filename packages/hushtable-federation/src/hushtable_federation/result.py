@@ -434,9 +434,7 @@ def add_up(
     for site, digest in digests.items():
         read = files.unpack(content(site), f"the submission of {site!r}")
         if read.digest != digest:
-            raise RoundError(
-                f"{read.path} has changed since it was read: collect the submissions again"
-            )
+            raise RoundError(f"{read.path} has changed since it was read: run the command again")
         words += read.arrays["words"]
     return words
 
