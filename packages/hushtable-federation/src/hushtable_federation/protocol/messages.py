@@ -329,10 +329,13 @@ class SumList:
         for entry in made.sites.values():
             entries(entry, "a site on the list", {"masked": str, "seed": str}, error=RoundError)
             digests += entry.values()
-        if not all(map(is_digest, digests)):
-            raise RoundError("the list of sites is malformed")
-        if not names <= set(round_.names) or len(names) < len(made.sites) + len(made.others):
-            raise RoundError("the list names sites that are not in the round, or names one twice")
+        faults = {
+            "the list of sites is malformed": not all(map(is_digest, digests)),
+            "the list names sites that are not in the round, or names one twice": (
+                not names <= set(round_.names) or len(names) < len(made.sites) + len(made.others)
+            ),
+        }
+        raise_first(RoundError, faults)
         return made
 
     def to_dict(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from hushtable_federation.protocol.messages import (
     table,
 )
 from hushtable_federation.protocol.site import place_of, undealt
-from hushtable_federation.refusals import Refusal, Refused
+from hushtable_federation.refusals import Refusal, Refused, raise_first
 from hushtable_federation.result import add_up, total, with_seal
 from hushtable_federation.round import Round
 from hushtable_federation.submission import Submission
@@ -234,10 +234,16 @@ class Tally:
 
     def _take_signed(self, step: Step, message: Message) -> None:
         site, digest = message.sender, self.listed.digest(self.round)
-        if site not in self.listed.sites or message.body.get("list") != digest:
-            raise RoundError(f"{site!r} answers about a different list of sites")
-        if site not in self.dealt:  # lost from a folder, and not from this list: see `lacking`
-            raise RoundError(f"what {site!r} dealt is missing, so its answer cannot be read yet")
+        faults = {
+            f"{site!r} answers about a different list of sites": (
+                site not in self.listed.sites or message.body.get("list") != digest
+            ),
+            # It was lost from a folder, and not from this list: see `lacking`.
+            f"what {site!r} dealt is missing, so its answer cannot be read yet": (
+                site not in self.dealt
+            ),
+        }
+        raise_first(RoundError, faults)
         if "complaints" in message.body:
             self._take_complaints(message)
         elif step == "survivors":
