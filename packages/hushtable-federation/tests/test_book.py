@@ -32,6 +32,19 @@ def test_a_cap_that_was_reached_in_between(consortium):
     assert len(site.book.answers()) == 1
 
 
+def test_a_disk_that_is_full(consortium):
+    """SQLite reports a limit of its own like a disk that is full."""
+    book = consortium(2).sites["s00"].book
+    book._db.run("pragma max_page_count = 1")  # at least the pages that it has
+
+    def fill():
+        for k in range(500):
+            book.set_cap(2.0 + k / 500, 1e-6)
+
+    with pytest.raises(FileError, match="the disk is full: free some space"):
+        fill()
+
+
 def test_a_book_of_another_version(consortium):
     path = consortium(2).sites["s00"].book.path
     with sqlite3.connect(path) as db:
