@@ -267,8 +267,7 @@ class Site:
             it.
         """
         store = Store.open(folder, self.card.name, self.settings.address)
-        visit = partial(self.visit, attendant=attendant)
-        return visit_rounds(store, self.card, which, visit)
+        return visit_rounds(store, self.card, which, partial(self.visit, attendant=attendant))
 
     def visit(self, round_folder: RoundFolder, attendant: Attendant = NOBODY) -> Visit:
         """Do the next step of one round, as a site and, if this is its coordinator, as that."""
