@@ -534,17 +534,14 @@ class CoordinatorVisit:
 
     def _collect(self, visit: Visit) -> Visit:
         round_, collection = self.folder.round, Collection(self.folder.round)
-        dropped = self.folder.amendment.dropped
-        for sender in self.folder.there("submission"):
+        for sender in self.folder.left():
             for name, content in self.folder.of("submission", sender):
-                if sender not in dropped:
-                    collection.add(name, content)
+                collection.add(name, content)
         for name, why in collection.refused:
             self.folder.refuse(name, why)
-        missing = [name for name in collection.missing if name not in dropped]
+        missing = [name for name in collection.missing if name in self.folder.left()]
         over = now() > goes_on(round_.deadline)
-        n_in = len(round_.names) - len(collection.missing)
-        if n_in < round_.needed or (missing and not over):
+        if len(collection.accepted) < round_.needed or (missing and not over):
             return self._wait(visit, missing)
         try:
             result = collection.result(self.keys)
@@ -587,7 +584,7 @@ class CoordinatorVisit:
     def _decided(self) -> Decisions:
         noted = self._journal.decided()
         for step in REQUESTS:
-            for site in self.folder.there(ASK + step):
+            for site in self.folder.round.names:
                 for name, message in self.folder.messages(ASK + step, site):
                     self._agree(noted, _decided_by(self.folder.round, message), name)
         return noted

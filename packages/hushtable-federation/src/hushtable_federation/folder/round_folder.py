@@ -267,10 +267,6 @@ class RoundFolder:
         """Return whether a file claims to be from a step and sender, and was not refused here."""
         return not self._refused.issuperset(self._names.get((step, sender), []))
 
-    def there(self, step: str) -> list[str]:
-        """Return the sorted senders with files that claim to be of a step."""
-        return sorted(sender for of, sender in self._names if of == step)
-
     def add(self, step: str, sender: str, content: bytes) -> bool:
         """Write a file; return whether it is new."""
         name = name_of(self.round.round_id, step, sender, content)
