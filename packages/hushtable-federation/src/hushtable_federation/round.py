@@ -144,7 +144,6 @@ class Round(Displayed):
         UsageError, RoundError, PrivacyError
             If roster, deadline or terms are not valid.
         """
-        check_asked(deadline, title, previous)
         check_plan(plan)
         if terms.get("share") is None:
             terms["share"] = plan.share_of_budget
@@ -188,7 +187,6 @@ class Round(Displayed):
         check_coordinator(self, keys)
         check_protocol(self)
         title = self.title if title is None else title
-        check_asked(deadline, title, ())
         horizon, place = self.plan.horizon, self.place
         if horizon is None or place is None:
             raise UsageError(
@@ -223,6 +221,18 @@ class Round(Displayed):
         at: datetime | None,
         deadline: datetime,
     ) -> "Round":
+        several = isinstance(previous, Sequence) and not isinstance(previous, str)
+        faults = {
+            "the deadline needs a time zone": deadline.tzinfo is None,
+            f"the deadline is in the year {deadline.year}: give one before {YEARS.stop}": (
+                deadline.year not in YEARS
+            ),
+            f"title={title!r}: needs a text": not is_text(title),
+            f"previous={previous!r}: needs a list of ids of rounds": (
+                not several or not all(map(is_text, previous))
+            ),
+        }
+        raise_first(UsageError, faults)
         record = {
             "title": title,
             "opened": stamp(at or now()),
@@ -275,10 +285,19 @@ class Round(Displayed):
             opened, deadline = parsed(record["opened"]), parsed(record["deadline"])
         with translate_errors(PlanError, "terms"):
             check_public_delta(terms.delta, plan.expected_rows)
-        about = read.digest, record["title"], opened, deadline
-        place = StreamPosition.from_dict(record, plan.horizon)
-        previous = tuple(record["previous"])
-        made = cls(*about, coordinator, sites, terms, plan, previous, content, place)
+        made = cls(
+            round_id=read.digest,
+            title=record["title"],
+            opened=opened,
+            deadline=deadline,
+            coordinator=coordinator,
+            sites=sites,
+            terms=terms,
+            plan=plan,
+            previous=tuple(record["previous"]),
+            content=content,
+            place=StreamPosition.from_dict(record, plan.horizon),
+        )
         made.site_scale  # noqa: B018 (this refuses a budget that is already exhausted)
         return made
 
@@ -463,19 +482,3 @@ def check_coordinator(round_: "Round", keys: Keys) -> None:
             f"was opened by {round_.coordinator.name!r} ({round_.coordinator.fingerprint}): the "
             "sites follow only its coordinator; give the --key that opened it"
         )
-
-
-def check_asked(deadline: datetime, title: str, previous: Sequence[str]) -> None:
-    """Raise `UsageError` if a round cannot be opened with these arguments."""
-    several = isinstance(previous, Sequence) and not isinstance(previous, str)
-    faults = {
-        "the deadline needs a time zone": deadline.tzinfo is None,
-        f"the deadline is in the year {deadline.year}: give one before {YEARS.stop}": (
-            deadline.year not in YEARS
-        ),
-        f"title={title!r}: needs a text": not is_text(title),
-        f"previous={previous!r}: needs a list of ids of rounds": (
-            not several or not all(map(is_text, previous))
-        ),
-    }
-    raise_first(UsageError, faults)

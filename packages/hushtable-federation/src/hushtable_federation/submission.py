@@ -316,7 +316,14 @@ def cost(round_: Round, release: str) -> Spent:
     """Return what an answer to a round costs a person in a site's rows."""
     share = Share(release, round_.site_scale, "")
     terms, pool, unit = round_.terms, round_.pool, round_.sensitivity
-    own = round_.ledger(share).cost_of(share)
-    about = release, round_.plan.detector, own, terms.adjacency, terms.rows_per_person
-    noise_of = None if pool is None else pool.round
-    return Spent(*about, noise_of, (release,), unit.tables, unit.horizon)
+    return Spent(
+        release=release,
+        what=round_.plan.detector,
+        cost=round_.ledger(share).cost_of(share),
+        adjacency=terms.adjacency,
+        rows_per_person=terms.rows_per_person,
+        pool=None if pool is None else pool.round,
+        parts=(release,),
+        tables=unit.tables,
+        horizon=unit.horizon,
+    )
