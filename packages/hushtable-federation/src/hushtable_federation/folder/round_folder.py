@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from hushtable import files
-from hushtable.arguments import entries
+from hushtable.arguments import entries, translate_errors
 from hushtable.errors import HushTableError, RoundError
 from hushtable_federation.clock import parsed, stamp
 from hushtable_federation.folder.mailbox import Store, name_of
@@ -97,10 +97,8 @@ class Amendment:
         """Read back what `message` wrote; raise `RoundError` on anything else."""
         kinds = {"number": int, "deadline": str, "dropped": list[str], "why": str}
         record = entries(message.body, "an amendment", kinds, error=RoundError)
-        try:
+        with translate_errors(RoundError, "an amendment"):
             deadline = parsed(record["deadline"])
-        except ValueError as error:
-            raise RoundError(f"an amendment: {error}") from None
         if record["number"] < 1:
             raise RoundError(f"an amendment: number {record['number']}: the first has number 1")
         return cls(record["number"], deadline, tuple(record["dropped"]), record["why"])

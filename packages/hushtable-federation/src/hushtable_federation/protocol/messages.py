@@ -86,10 +86,9 @@ class Message:
         If the site refuses, raise `Refused` with its word.
         """
         if self.step == _REFUSED and self.round_id in ("", round_.round_id):
-            try:
-                word = Refusal(str(self.body.get("word")))
-            except ValueError:  # from another version, or with a word that is not in the list
-                word = Refusal.GARBLED
+            # Another version may have words that are not in this list.
+            stated = self.body.get("word")
+            word = next((one for one in Refusal if one == stated), Refusal.GARBLED)
             raise Refused(word, f"{self.sender!r} refused: {word}")
         faults = {
             f"{self.sender!r} answers round {self.round_id[:12]}, not {round_.round_id[:12]}": (
