@@ -12,8 +12,7 @@ from hushtable_federation.folder.round_folder import RoundFolder, post_round, ro
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.result import Result
-from hushtable_federation.visits.coordinator_visit import CoordinatorVisit
-from hushtable_federation.visits.site_visit import SiteVisit
+from hushtable_federation.visits import CoordinatorVisit, SiteVisit
 from round_helpers import DEADLINE, T0, UNATTENDED, clock_at
 
 #: From here on, the coordinator waits no longer for the keys of sites that are away.

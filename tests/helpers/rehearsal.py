@@ -16,8 +16,7 @@ from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
 from hushtable_federation.round import Round
 from hushtable_federation.state import RoundState
-from hushtable_federation.visits.coordinator_visit import CoordinatorVisit
-from hushtable_federation.visits.site_visit import SiteVisit
+from hushtable_federation.visits import CoordinatorVisit, SiteVisit
 
 
 class Rehearsal:

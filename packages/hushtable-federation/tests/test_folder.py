@@ -22,7 +22,6 @@ from hushtable_federation.folder.round_folder import Amendment
 from hushtable_federation.keys import Keys
 from hushtable_federation.protocol import masks
 from hushtable_federation.protocol.messages import Message
-from hushtable_federation.refusals import Refusal
 from hushtable_federation.state import RoundState
 from hushtable_federation.terms import PROTOCOL
 from places import ROOT
@@ -90,17 +89,6 @@ def test_a_site_that_changes_version_in_the_middle_sends_and_spends_nothing(fold
     assert here.check().sites == ["s00", "s01", "s02"]
 
 
-def test_a_thousand_files_of_junk_change_nothing(folder):
-    here = folder(3, least=2)
-    for i in range(1_000):
-        step = ("keys", "masked", "ask-shares", "photo")[i % 4]
-        (here.box / name_of(here.round.round_id, step, f"s0{i % 3}", b"%d" % i)).write_bytes(
-            b"junk"
-        )
-    finish(here)
-    assert here.check().sites == ["s00", "s01", "s02"]
-
-
 def visits(here, *away):
     """Have all but those away visit until the result is there; return who was needed how often."""
     needed = Counter()
@@ -158,46 +146,6 @@ def test_visits_are_as_many_as_the_docs_state(folder, clock, play, row, without)
     assert (max(needed.values()), lead) == (int(of_site), int(of_lead))
 
 
-def test_away_after_masking(folder):
-    here = folder(5, least=3)
-    here.counted()
-    here.visit()
-    assert finish(here, "s00", "s03")["s01"] == 1
-    assert here.check().sites == list(here.consortium.sites)
-
-
-def test_too_few_until_the_end(folder, clock):
-    here = folder(4, least=3)
-    here.site("s00"), here.site("s01")
-    assert here.visit().state == "waiting"
-    clock.at = LATE
-    visit = here.visit()
-    assert (visit.state, visit.waits_for) == ("over", ["s02", "s03"])
-    assert "2 of 4 sites have answered, and 3 are needed" in visit.words[0]
-    assert here.site("s02").state == "over"
-    assert here.site("s00").state == "over"  # who answered learns it, too
-    assert not here.names("ask-survivors")
-
-
-def test_a_site_without_its_rows_says_that_they_are_asked_for(folder):
-    here = folder(3)
-    assert here.site("s00", rows=False).state == "act"
-    assert here.consortium.sites["s00"].book.unused is False
-    assert not here.names(sender="s00")
-
-
-def test_no_masks(folder, clock):
-    here = folder(3, masked=False, least=2)
-    with pytest.raises(RoundError, match="the policy requires masks"):
-        here.site("s00", policy=UNATTENDED)
-    here.site("s00"), here.site("s01")
-    assert here.visit().waits_for == ["s02"]
-    clock.at = LATE
-    assert here.visit().state == "done"
-    assert here.check().sites == ["s00", "s01"]
-    assert here.site("s00").state == "done"
-
-
 def test_a_coordinator_that_is_a_site(consortium, clock):
     one = consortium(4)
     one.lead = one.sites["s00"].keys
@@ -215,19 +163,6 @@ def test_a_coordinator_that_is_a_site(consortium, clock):
 
 
 # --- amendments ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("answered", [False, True])
-def test_dropped(folder, answered):
-    """Also after it answered, as of a card that is revoked in the middle."""
-    here = folder(4, least=3)
-    here.counted() if answered else here.sites("s03")
-    here.posts().amend(here.lead, drop=("s03",), why="revoked")
-    visit = here.site("s03")
-    assert visit.state == "left-out"
-    assert "s03: left out by the coordinator: revoked." in visit.words
-    finish(here, "s03")
-    assert here.check().sites == ["s00", "s01", "s02"]
 
 
 def test_too_many_dropped_is_refused(folder):
@@ -319,18 +254,6 @@ def test_amendments_of_others_do_not_count(folder, consortium):
 
 
 # --- what gets lost -----------------------------------------------------------------------------
-
-
-def test_what_got_lost_is_put_there_again(folder):
-    here = folder(3, least=3)
-    here.counted()
-    for path in here.names("masked", "s00"):
-        path.unlink()
-    for path in here.names("shares", "s01"):
-        path.write_bytes(path.read_bytes()[:100])
-    assert here.visit().waits_for == ["s00", "s01"]
-    assert set(finish(here)) == {"s00", "s01", "s02"}
-    here.check()
 
 
 def test_what_is_lost_after_the_list_is_waited_for(folder):
@@ -430,39 +353,6 @@ def test_two_coordinators_with_one_key(folder, clock, tmp_path):
     assert not here.names("result")
 
 
-def test_a_journal_of_another_round(consortium, clock):
-    one = consortium(3)
-    old, new = (Folder(one, one.open(least=2, title=title)) for title in ("May", "June"))
-    finish(old)
-    new.sites()
-    with pytest.raises(
-        RoundError, match=f"holds the decisions of round '{old.round.round_id[:12]}"
-    ):
-        new.visit(journal=old.journal)
-    new.journal.write_text("{}")
-    with pytest.raises(FileError, match="remove it and run the command again"):
-        new.visit()
-
-
-def test_refusals_reach_the_coordinator(folder):
-    here = folder(3, least=2)
-    here.sites("s02")
-    here.sites("s02")
-    card = here.consortium.sites["s02"]
-    posts = here.posts()
-    posts.add("refused", "s02", Message.refuse(here.round.round_id, card.keys, Refusal.POLICY))
-    visit = here.visit()
-    assert visit.waits_for == ["s02"]
-    assert visit.words[1:] == [
-        "s02: refused: its policy does not allow it, or its officer has not signed.",
-        "Ask s02 for the reason, in the site's log.",
-    ]
-    here.site("s02")
-    here.sites()
-    (words,) = here.visit().words
-    assert "0 of at least 2 have helped to remove the masks. Waiting for s00, s01 and s02." in words
-
-
 def test_a_request_for_another_site_is_refused_and_hinders_nothing(folder):
     here = folder(3, least=2)
     here.counted()
@@ -482,27 +372,6 @@ def test_a_request_for_another_site_is_refused_and_hinders_nothing(folder):
     here.check()
 
 
-def test_strangers_and_other_rounds(consortium, clock):
-    one = consortium(3)
-    old, here = (Folder(one, one.open(least=2, title=title)) for title in ("May", "June"))
-    finish(old)
-    posts = here.posts()
-    for path in old.box.iterdir():  # all of the last round, as if it were of this one
-        _, step, sender, *_ = path.name.split(".")
-        posts.add(step, sender, path.read_bytes())
-    stranger = Keys.generate("lead")
-    for step in ("survivors", "unmask", "without"):
-        content = Message.make(here.round, step, stranger, {"sites": {}}).content
-        posts.add(f"ask-{step}", "s00", content)
-    finish(here)
-    assert here.check().sites == list(one.sites)
-    for name in one.sites:
-        visit = here.site(name)
-        assert visit.state == "done"
-        assert not [word for word in visit.words if "Refused" in word]
-    assert here.visit().found_out == {}
-
-
 def restored(here, name, tmp_path):
     """Have all sites answer; return the name's book from before."""
     site = here.consortium.sites[name]
@@ -510,22 +379,6 @@ def restored(here, name, tmp_path):
     old = shutil.copy(site.book.path, tmp_path / "old.book")
     here.sites() if not here.round.terms.masked else here.counted()
     return old
-
-
-@pytest.mark.parametrize("masked", [True, False])
-def test_an_old_copy_of_a_book_answers_nothing(folder, tmp_path, masked):
-    """As of a backup, or of a second computer with the same keys."""
-    here = folder(4, least=3, masked=masked)
-    site = here.consortium.sites["s01"]
-    shutil.copy(restored(here, "s01", tmp_path), site.book.path)
-    there = here.names(sender="s01")
-    visit = here.site("s01")
-    assert visit.state == "failed"
-    assert "this site's keys signed, but this book does not know" in " ".join(visit.words)
-    assert here.names(sender="s01") == there
-    site.book = Book.open(site.book.path)
-    assert unspent(here, "s01")
-    assert here.visit().found_out == {}
 
 
 def test_a_site_that_answers_twice_is_left_out(folder, clock, tmp_path):
@@ -556,15 +409,6 @@ def test_a_site_that_answers_twice_is_left_out(folder, clock, tmp_path):
     assert here.result().sites == ["s00", "s02", "s03"]
     assert visit.state == "done"
     site.book = Book.open(site.book.path)
-
-
-def test_an_answer_from_the_future_is_said_to_be_one(folder, clock):
-    here = folder(3)
-    clock += timedelta(hours=3)
-    here.counted()
-    clock += timedelta(hours=-3)
-    here.visit()
-    assert "in the future" in " ".join(here.posts_seen.odd.values())
 
 
 def test_a_row_that_does_not_open_ends_the_round_and_names_both(folder, monkeypatch):
@@ -605,30 +449,6 @@ def test_two_visits_at_once(folder):
     here = folder(3)
     with files.locked(here.journal), pytest.raises(FileError, match="another process"):
         here.visit()
-
-
-@pytest.mark.parametrize("masked", [True, False])
-def test_a_period(consortium, clock, masked):
-    """Under masks, of all sites."""
-    one = consortium(2)
-    terms = {"epsilon": 1.0, "expected_rows": 9_000, "n_tables": 5, "n_cells": 16}
-    plan = Plan.draw(SCHEMA, random_state=0, horizon=4, **terms)
-    here = Folder(one, one.open(plan=plan, masked=masked))
-    policy = dataclasses.replace(UNATTENDED, masks=masked)
-    for site in one.sites.values():
-        site.X = np.repeat(site.X, 2, axis=0)
-    here.site("s00", policy=policy)
-    assert here.visit().waits_for == ["s01"]
-    here.site("s01", policy=policy)
-    if masked:
-        here.site("s00", policy=policy)
-        assert here.visit().posted == ["ask-unmask"] * 2
-        for name in one.sites:
-            here.site(name, policy=policy)
-    assert here.visit().state == "done"
-    assert here.check().counts.kind == "increment"
-    assert here.site("s01", policy=policy).state == "done"
-    assert bool(here.names("shares")) == masked
 
 
 def test_a_context(consortium, clock):

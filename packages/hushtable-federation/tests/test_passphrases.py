@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from hushtable.errors import FileError, UsageError
 from hushtable_federation import credentials
-from hushtable_federation.book import convert
+from hushtable_federation.book import chain
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys, passphrase_of
 from hushtable_federation.site import Site
@@ -140,26 +140,26 @@ def test_what_cannot_be_converted_stays_as_it_was(old, run, monkeypatch):
     path, before = old / "north.book", (old / "north.book").read_bytes()
     monkeypatch.setenv("HUSHTABLE_TEST_PASSPHRASE", "another passphrase")
     with pytest.raises(FileError, match="check the passphrase"):
-        convert.convert(path)
+        chain.convert(path)
     monkeypatch.setenv("HUSHTABLE_TEST_PASSPHRASE", SECRET)
     Keys.generate("other").save(old / "other.key")
     with pytest.raises(UsageError, match="names no passphrase"):
-        convert.convert(path, old / "other.key")
+        chain.convert(path, old / "other.key")
     with monkeypatch.context() as patch:
         patch.setitem(__import__("sys").modules, "sqlcipher3", None)
         with pytest.raises(UsageError, match="pip install sqlcipher3"):
-            convert.convert(path)
+            chain.convert(path)
     changed = bytearray(before)
     changed[5000] ^= 1
     path.write_bytes(changed)
     with pytest.raises(FileError, match="the book is unchanged"):
-        convert.convert(path)
+        chain.convert(path)
     path.write_bytes(before)
-    held = convert._opened(sqlcipher.dbapi2, path, SECRET)
+    held = chain._opened(sqlcipher.dbapi2, path, SECRET)
     held.execute("begin immediate")
-    monkeypatch.setattr(convert, "_PATIENCE", 0.1)
+    monkeypatch.setattr(chain, "_PATIENCE", 0.1)
     with pytest.raises(FileError, match="stop other programs"):
-        convert.convert(path)
+        chain.convert(path)
     held.close()
     assert path.read_bytes() == before
     assert not list(old.glob(".north.book.*"))
@@ -180,7 +180,7 @@ def test_a_process_with_the_old_file_open_notes_nothing_in_it(tmp_path, old):
     copy = old / "copy.book"
     shutil.copy(old / "north.book", copy)
     copy.chmod(0o600)
-    convert.convert(copy, old / "north.key")
+    chain.convert(copy, old / "north.key")
     with Book.open(copy) as opened:
         shutil.copy2(copy, old / "new")
         (old / "new").replace(copy)

@@ -8,8 +8,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from hushtable import Increment, Periods, Plan, Release, Sketch, decoded, files, load
-from hushtable.errors import HushTableError, PlanError, PrivacyError, RoundError, UsageError
+from hushtable import Increment, Periods, Plan, Release, Sketch, decoded, files
+from hushtable.errors import HushTableError, PrivacyError, RoundError, UsageError
 from hushtable.privacy import Horizon
 from hushtable_federation.keys import Keys
 from hushtable_federation.refusals import Refused
@@ -175,38 +175,6 @@ def test_one_that_joins_two_masked_sites(consortium):
         those.sum(here.round, sent, here.at)
 
 
-def test_a_site_that_misses_the_first_period_without_masks(consortium, quiet):
-    those = consortium(3)
-    here = Stream(those, masked=False)
-    increments = [here.result("s00", "s01")]
-    here.next()
-    increments.append(here.result())
-    assert np.abs(decoded(increments).counts - here.total(1, 2)).max() < 3
-
-
-def test_results_go_through_signed_files(consortium, tmp_path):
-    those = consortium(2)
-    here = Stream(those)
-    for period in (1, 2):
-        sent = {name: here.submit(name) for name in here.round.names}
-        path = tmp_path / f"{period}.hush"
-        those.sum(here.round, sent, here.at).save(path)
-        result = Result.load(path)
-        assert isinstance(result.counts, Increment)
-        result.check_round(here.round)
-        for name, site in those.sites.items():
-            answer = site.book.answer(here.round.round_id)
-            result.check_own(name, answer.share, answer.content)
-        assert not result.check_submissions(here.round, sent, here.at)
-        here.next()
-    first, second = (load(tmp_path / f"{period}.hush") for period in (1, 2))
-    assert first.seal is not None
-    assert decoded([second, first]).seal is None
-    wrong = Result.load(tmp_path / "1.hush")
-    with pytest.raises(RoundError, match="another round"):
-        wrong.check_round(here.round)
-
-
 def test_a_result_of_another_period_is_found_out(consortium):
     """A coordinator that signs the first period's sum as the second's."""
     those = consortium(2)
@@ -343,43 +311,6 @@ def test_a_period_before_a_site_joined(consortium):
         here.submit("s00")
 
 
-def test_a_period_that_is_late_and_a_clock_that_jumps(consortium):
-    """The period is the round's: a clock a month ahead shows in the deadline."""
-    those = consortium(2)
-    here = Stream(those)
-    here.at = DEADLINE + timedelta(days=1)
-    with pytest.raises(RoundError, match="the round ended on"):
-        here.submit("s00")
-    here.at = T0 - MONTH
-    with pytest.raises(RoundError, match="in the future of this machine's clock"):
-        here.submit("s00")
-    assert those.sites["s00"].book.spent("all rows") == ()
-    here.at = T0 + MONTH
-    here.next(again=True)
-    assert here.result().period == 1
-
-
-def test_a_period_without_rows(consortium, quiet):
-    those = consortium(2)
-    here = Stream(those)
-    increments = [here.result()]
-    here.next()
-    empty = Sketch.zero(here.plan)
-    sent = {"s00": here.submit("s00", empty), "s01": here.submit("s01")}
-    increments.append(those.sum(here.round, sent, here.at))
-    assert np.abs(decoded(increments).counts - here.total(1, 2)).max() < 3
-
-
-def test_a_horizon_of_one(consortium, quiet):
-    those = consortium(2)
-    here = Stream(those, periods=1)
-    total = decoded([here.result()])
-    assert np.abs(total.counts - here.total(1)).max() <= 1
-    with pytest.raises(UsageError, match="all 1 periods"):
-        here.next()
-    assert here.next(again=True).period == 1
-
-
 def test_a_site_that_leaves_ends_the_stream(consortium):
     those = consortium(3)
     here = Stream(those, masked=False)
@@ -402,16 +333,6 @@ def test_a_site_that_leaves_ends_the_stream(consortium):
     here.next(again=True)
     increments[2] = here.result()
     assert decoded(increments).ledger.period == 4
-
-
-def test_the_last_period_is_there_and_none_behind_it(consortium):
-    those = consortium(2)
-    here = Stream(those, periods=2)
-    here.next()
-    assert here.round.period == 2
-    said = json.loads(json.dumps(here.round.place.to_dict())) | {"period": 3}
-    with pytest.raises(PlanError, match="period=3"):
-        here.round.place.from_dict(said, here.plan.horizon)
 
 
 # --- coordinators that do other than they said --------------------------------------------------
@@ -549,29 +470,6 @@ def test_a_stream_needs_all_its_sites_in_each_sum(consortium):
 
 
 # --- the book ---------------------------------------------------------------------------------
-
-
-def test_a_crash_between_noting_and_sending(consortium, monkeypatch):
-    those = consortium(2)
-    here = Stream(those)
-    here.submit("s00")
-    here.next()
-    site = those.sites["s00"]
-    record = site.book.record
-
-    def crashes(*given):
-        record(*given)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(site.book, "record", crashes)
-    with pytest.raises(KeyboardInterrupt):
-        here.submit("s00")
-    monkeypatch.undo()
-    # In one transaction: nothing was noted, nothing sent; or the same is sent from now on.
-    assert set(site.book.periods(here.round.stream)) == {1}
-    content = here.submit("s00")
-    assert here.submit("s00", here.rows("s00", 9)) == content
-    assert site.book.answer(here.round.round_id).content == content
 
 
 def test_two_processes_that_answer_one_period(consortium):

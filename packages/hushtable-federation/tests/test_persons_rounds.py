@@ -1,8 +1,5 @@
 """A round counts at most g rows of a person, and the book knows persons again."""
 
-from dataclasses import replace
-from datetime import timedelta
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,13 +9,10 @@ from hypothesis import strategies as st
 from hushtable import Sketch
 from hushtable.data.readers import as_reader
 from hushtable.errors import PrivacyError
-from hushtable_federation.clock import now
-from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
-from hushtable_federation.protocol.messages import Message, ask
 from hushtable_federation.refusals import Refusal, Refused
 from person_helpers import COLUMN, PLAN, counted, names, reply_of, table
-from round_helpers import UNATTENDED, send
+from round_helpers import send
 
 
 def test_fifty_rows_of_each_patient_count_as_one(those):
@@ -56,17 +50,6 @@ def test_sites_together_count_at_most_g_rows_of_a_person_each(sites, g):
     expected = sum(min(g, p.count(one)) for p in sites for one in set(p)) + len(sites)
     assert total.n_rows == expected
     assert total.rows_per_person == g * len(sites)
-
-
-def test_a_site_without_a_person_at_it_refuses_in_one_word(those):
-    round_ = those.open(at=now(), deadline=now() + timedelta(days=1))
-    site = those.sites["s00"]
-    strict = replace(UNATTENDED, persons="column")
-    agent = OnlineSite(site.keys, site.book, site.count, policy=strict)
-    answer = agent.answer(ask(round_, "keys", those.lead, {}))
-    with pytest.raises(Refused) as refused:
-        Message.read(answer, site.keys.card).check(round_, "keys")
-    assert refused.value.word is Refusal.POLICY
 
 
 # --- the same people under another name -----------------------------------------------------
@@ -117,10 +100,6 @@ def test_rows_are_known_again_if_their_persons_have_other_names_or_none(those, a
     with pytest.raises(PrivacyError, match="seem to be those of 'all rows'"):
         given("second", names(9_000, 9_400), "renamed", policy)
     assert those.sites["s00"].book.data_sets() == ["all rows"]
-
-
-def test_no_rows_are_nobody_and_answer_like_any(those):
-    assert answered(those, names(0, 20)[:0], "all rows", 0)
 
 
 # --- the policy -----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushtable import Plan, files
+from hushtable import files
 from hushtable.errors import RoundError
 from hushtable_federation.protocol import masks
 from hushtable_federation.protocol.messages import (
@@ -25,7 +25,7 @@ from hushtable_federation.protocol.site import undealt
 from hushtable_federation.protocol.tally import Tally, TooFewError
 from hushtable_federation.terms import PROTOCOL
 from round_helpers import draw, signed_anew
-from sum_helpers import NOW, SCHEMA, Parties, public_keys
+from sum_helpers import NOW, Parties, public_keys
 
 
 def expected(parties, gone):
@@ -422,22 +422,6 @@ def test_a_site_that_was_killed_after_it_recorded_its_counts_helps_all_the_same(
     del parties.stores["s0"].steps["masked"]
     names = ["s0", "s1", "s2"]
     assert word(parties, "s0", listing(parties, "survivors", "s0", names, ["s3"])) == ""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "n_tables", "most"), [(30, 100, 1.3), (100, 391, 1.5), (100, 100, 1.8)]
-)
-def test_a_site_moves_little_more_than_its_counts(n, n_tables, most, capsys):
-    """Bytes that a site sends and reads in requests, for each byte of its counters."""
-    plan = Plan.draw(SCHEMA, random_state=0, n_tables=n_tables)
-    parties = Parties(n, round(0.7 * n), plan)
-    assert summed(parties) == sorted(parties.keys)
-    sent = sum(len(content) for _, _, content in parties.log)
-    ratio = (sent + parties.read) / n / (8 * plan.family.n_cells)
-    with capsys.disabled():
-        print(f"\n{n} sites of {plan.family.n_cells:,} counters: {ratio:.2f} times the counts")
-    assert ratio <= most
 
 
 def test_shares_are_given_at_once_for_the_whole_roster_only():

@@ -10,9 +10,8 @@ import pytest
 from hushtable import LocalModel, files, load, plugins
 from hushtable.cli import main
 from hushtable.errors import FileError, RoundError, UsageError
-from hushtable_federation.keys import Keys
+from hushtable_federation.keys import Keys, grouped
 from hushtable_federation.result import Result
-from hushtable_federation.signatures import grouped
 from places import DOCS
 from round_helpers import T0, Online
 

@@ -227,7 +227,7 @@ def test_a_file_that_changes_while_it_is_collected_stops_the_result(contradicted
     for path in paths:
         collection.add(path.name, path, T0)
     paths[0].write_bytes(paths[2].read_bytes())
-    with pytest.raises(RoundError, match="s00 has changed since it was read"):
+    with pytest.raises(RoundError, match="'s00' has changed since it was read"):
         collection.result()
 
 

@@ -1,6 +1,7 @@
 """Costs in the book that people read and sign: no printed figure is below the true one."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_no_figure_of_the_book_is_below_the_truth(tmp_path, epsilon):
         round_ = those.open(epsilon=epsilon)
         site.submit(round_)
         spent = site.book.total("all rows")
-        book = as_text(book_command._blocks(book_command._facts(site.book)))
+        book = as_text(book_command.book(Path(site.book.path)).blocks)
         assert spent * FLOATING <= figures(r"all rows +([\d.]+) +2", book)[0] <= 1.01 * spent
         rho = site.book.spent("all rows")[0].cost.rho
         assert rho * FLOATING <= figures(r" ([\d.e-]+)\n\nrows", book)[0] <= 1.01 * rho

@@ -16,8 +16,7 @@ from hushtable_federation import Book, Coordinator, Keys, Site, SiteSettings
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.settings import write_settings
-from hushtable_federation.site import NOBODY, SiteRows
-from hushtable_federation.standing import Standing
+from hushtable_federation.site import NOBODY, SiteRows, Standing
 from place_helpers import SCHEMA, Places
 
 pytestmark = pytest.mark.usefixtures("shell")  # messages name options

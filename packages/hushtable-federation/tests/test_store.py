@@ -332,13 +332,6 @@ def test_a_file_is_added_once(store, folder):
     assert store.read(NAME) is None
 
 
-def test_an_empty_file_is_a_file(store):
-    name = name_of(ROUND, "hello", "north", b"")
-    assert store.add(name, b"") is True
-    assert store.add(name, b"") is False
-    assert store.read(name) == b""
-
-
 @pytest.mark.parametrize("left", [b"", CONTENT[:100], CONTENT + b"x", bytes(len(CONTENT))])
 def test_a_damaged_file_is_not_read_and_is_healed(store, folder, left):
     folder.put(NAME, left)
@@ -393,12 +386,6 @@ def test_no_name_leads_out_of_the_folder(store, folder):
     with pytest.raises(FileError, match="this name does not match the content"):
         store.add(NAME, CONTENT[1:])
     assert folder.listed() == set()
-
-
-def test_two_rounds_share_a_folder(store):
-    names = sorted(name_of(r * 16, "keys", "north", b"") for r in "ab")
-    assert [store.add(name, b"") for name in names] == [True, True]
-    assert store.names() == names
 
 
 def test_a_folder_that_is_missing_or_a_file(folder, store):

@@ -18,20 +18,19 @@ import pytest
 
 from hushtable import files
 from hushtable.errors import HushTableError, RoundError
-from hushtable_federation import clock, signatures
+from hushtable_federation import clock
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import Database
 from hushtable_federation.clock import keys_until
 from hushtable_federation.folder import mailbox, round_folder
 from hushtable_federation.folder.mailbox import Store, name_of, parsed
-from hushtable_federation.folder.round_folder import REQUESTS, RoundFolder, post_round
-from hushtable_federation.keys import Keys
+from hushtable_federation.folder.round_folder import ASKED, REQUESTS, RoundFolder, post_round
+from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.result import Result
 from hushtable_federation.terms import Terms
-from hushtable_federation.visits.coordinator_visit import CoordinatorVisit
-from hushtable_federation.visits.site_visit import SiteVisit
+from hushtable_federation.visits import CoordinatorVisit, SiteVisit
 from round_helpers import DEADLINE, T0, UNATTENDED, Consortium
 
 FEWEST, SITES = 3, 20
@@ -174,7 +173,7 @@ class World:
         patch.setattr(Terms, "scale", functools.lru_cache(Terms.scale))
         patch.setattr("os.fsync", lambda _: None)
         # The same bytes are read by twenty parties, again and again.
-        for where, name in ((signatures, "verifies"), (files, "unpack"),
+        for where, name in ((Card, "_verifies"), (files, "unpack"),
                             (round_folder, "is_signed"), (mailbox, "parsed"),
                             (round_folder, "parsed_name")):  # fmt: skip
             patch.setattr(where, name, functools.lru_cache(1 << 15)(getattr(where, name)))
@@ -330,7 +329,7 @@ class Run:
             how = {"deadline": DEADLINE + timedelta(days=3)}
             if self.rng.random() < 0.5 and self.least < len(self.names):
                 how["drop"] = (str(self.rng.choice(self.names)),)
-            if posts.decided:
+            if posts.asks(*ASKED):
                 with pytest.raises(RoundError, match="already decided"):
                     posts.amend(self.those.lead, **how)
             else:

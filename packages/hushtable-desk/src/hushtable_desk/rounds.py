@@ -14,7 +14,7 @@ from hushtable_desk.pages import desk_of, write
 from hushtable_desk.sites import AskedRound, DeskSite, find_round, sites_of, spending
 from hushtable_federation.describe import officer_words, round_lines, site_words
 from hushtable_federation.online.site import Statement
-from hushtable_federation.standing import parties
+from hushtable_federation.policy import parties
 
 
 def routes() -> list[BaseRoute]:

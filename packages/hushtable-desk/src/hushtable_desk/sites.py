@@ -35,8 +35,7 @@ from hushtable_federation.refusals import Refusal
 from hushtable_federation.reply import Reply
 from hushtable_federation.result import Result
 from hushtable_federation.settings import SiteSettings, site_files
-from hushtable_federation.site import Attendant, Site, SiteRows
-from hushtable_federation.standing import Standing
+from hushtable_federation.site import Attendant, Site, SiteRows, Standing
 from hushtable_federation.state import RoundState
 
 #: Depth of folders to search for rounds, and the number of folders at most.

@@ -47,14 +47,6 @@ def keys_until(opened: datetime, deadline: datetime) -> datetime:
     return (opened + (deadline - opened) / 2).replace(microsecond=0)
 
 
-def is_overdue(at: datetime, opened: datetime, deadline: datetime) -> bool:
-    """Return whether a person has to look after a round that has not ended.
-
-    Sites remove the masks in visits after the deadline; they get the time of the whole round again.
-    """
-    return at - deadline > deadline - opened
-
-
 def forgotten(deadline: datetime) -> datetime:
     """Return until when a site keeps the data of a round's steps, unless the round ends before.
 

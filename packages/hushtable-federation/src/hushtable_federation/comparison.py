@@ -19,8 +19,8 @@ from hushtable.counts.base import Noised
 from hushtable.counts.release import LocalModel, noise_of_others
 from hushtable.errors import RoundError, UsageError
 from hushtable.plans.draws import Purpose
-from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
+from hushtable_federation.refusals import raise_first
 from hushtable_federation.result import implausible
 from hushtable_federation.submission import Contribution
 
@@ -115,8 +115,7 @@ class Comparison:
         """
         if most_rows is not None:
             whole("most_rows", most_rows, 0)
-        plan = _compared_plan(result)
-        parts = _parts_beside_others(result, book)
+        parts, plan = _parts_beside_others(result, book), result.plan
         own = np.sum([part.counts for part in parts], axis=0)
         rest = result.counts - np.sum([part.sent for part in parts], axis=0)
         mine = {part.share.release for part in parts}
@@ -228,31 +227,10 @@ def others_in(result: Noised, book: Book, purpose: Purpose = Purpose.SCORES) -> 
     UsageError
         If the result has another purpose.
     """
-    _compared_plan(result, purpose)
-    own, *more = _parts_beside_others(result, book)
+    own, *more = _parts_beside_others(result, book, purpose)
     if more:
         raise RoundError(f"{book.site!r} has {1 + len(more)} parts in this result: needs one")
     return LocalModel.of(result, own.share.release, own.sent, np.zeros_like(own.sent))
-
-
-def _compared_plan(result: Noised, purpose: Purpose = Purpose.SCORES) -> Plan:
-    if result.ledger is None:
-        raise UsageError(
-            "these are exact counts, without noise, and not the result of a round: for counts "
-            "that sites exchanged, make a home model with HomeModel.fit(rows, result - own)"
-        )
-    if result.ledger.sensitivity.horizon is not None:
-        raise UsageError(
-            "the result belongs to a plan for several periods, and mixes their counts: compare "
-            "the result of a round without periods"
-        )
-    plan = result.plan
-    if plan.purpose is not purpose:
-        raise UsageError(
-            f"the result is from a round about {plan.purpose.value}: needs the result of the "
-            f"round about {_ABOUT[purpose]}"
-        )
-    return plan
 
 
 def parts_in(result: Noised, book: Book) -> list[Contribution]:
@@ -266,7 +244,22 @@ def parts_in(result: Noised, book: Book) -> list[Contribution]:
     return parts
 
 
-def _parts_beside_others(result: Noised, book: Book) -> list[Contribution]:
+def _parts_beside_others(
+    result: Noised, book: Book, purpose: Purpose = Purpose.SCORES
+) -> list[Contribution]:
+    """Return the answers of a site in a result; raise unless it can be compared with the others."""
+    if result.ledger is None:
+        raise UsageError(
+            "these are exact counts, without noise, and not the result of a round: for counts "
+            "that sites exchanged, make a home model with HomeModel.fit(rows, result - own)"
+        )
+    faults = {
+        "the result belongs to a plan for several periods, and mixes their counts: compare the "
+        "result of a round without periods": result.ledger.sensitivity.horizon is not None,
+        f"the result is from a round about {result.plan.purpose.value}: needs the result of the "
+        f"round about {_ABOUT[purpose]}": result.plan.purpose is not purpose,
+    }
+    raise_first(UsageError, faults)
     parts = parts_in(result, book)
     if len(parts) == len({share.release for share in result.ledger.shares}):
         raise RoundError(

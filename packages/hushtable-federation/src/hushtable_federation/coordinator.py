@@ -27,8 +27,7 @@ from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.carriers import Carrier, Nodes
 from hushtable_federation.online.secure_sum import Journal, SecureSum, path_of
 from hushtable_federation.round import Round, check_coordinator
-from hushtable_federation.visits import Visit
-from hushtable_federation.visits.coordinator_visit import CoordinatorVisit
+from hushtable_federation.visits import CoordinatorVisit, Visit
 
 
 def tables_after(plan: Plan, result: Noised, *, seed: int | None = None) -> Plan:
@@ -226,24 +225,20 @@ class Coordinator:
         round_ = Round.from_bytes(Path(path).read_bytes(), path)
         state: dict[str, Any] = {"round_id": round_.round_id}
         nodes = Nodes(carrier, round_, self.keys, timeout)
-        secure_sum = self.secure_sum(round_, nodes, timeout)
+        journal = path_of(self.key, round_)
+        secure_sum = SecureSum(round_, self.keys, nodes, timeout=timeout, journal=journal)
         try:
             secure_sum.run().save(output)
             state |= {"done": True}
-        except (
-            HushTableError
-        ) as error:  # in our own words; it contains at most one word from a site
+        except HushTableError as error:  # in our own words; at most one word is from a site
             state |= {"done": False, "error": str(error)}
-        state |= {"nodes": sorted(nodes.nodes), "reached": secure_sum.reached}
-        state |= {"lost": secure_sum.lost, "refused": nodes.refused}
+        state |= {
+            "nodes": sorted(nodes.nodes), "reached": secure_sum.reached, "lost": secure_sum.lost,
+            "refused": nodes.refused,
+        }  # fmt: skip
         text = json.dumps(state, indent=2) + "\n"
         files.write_bytes(Path(output).with_suffix(".state.json"), text.encode())
         return state
-
-    def secure_sum(self, round_: Round, nodes: Nodes, timeout: float) -> SecureSum:
-        """Return the sum of a round, which continues from earlier decisions."""
-        journal = path_of(self.key, round_)
-        return SecureSum(round_, self.keys, nodes, timeout=timeout, journal=journal)
 
 
 def make_results(folder: Path) -> None:

@@ -155,28 +155,25 @@ class FolderAddress:
         """
         scheme = self.folder.partition("://")[0]
         is_sftp = scheme in ("sftp", "ssh")
-        options: dict[str, Any] = {"host_key": self.host_key} if self.host_key else {}
+        kind, _, where = self.login.partition(":")
         if self.host_key and not is_sftp:
             raise FileError(
                 f"host_key is only for sftp://, and {scheme}:// uses certificates: leave it out"
             )
-        kind, _, where = self.login.partition(":")
-        if kind in ("agent", "key"):
-            if not is_sftp:
-                raise FileError(f"login = {self.login!r} is only for sftp://: give {_FORMS}")
-            files = {}
-            if kind == "key":
-                _content(expanded(where), "login")
-                files = {"key_filename": str(expanded(where))}
-            agent = {"allow_agent": kind == "agent", "look_for_keys": False}
-            return options | agent | files, ""
+        if kind in ("agent", "key") and not is_sftp:
+            raise FileError(f"login = {self.login!r} is only for sftp://: give {_FORMS}")
+        options: dict[str, Any] = {"host_key": self.host_key} if self.host_key else {}
         if not self.login:
+            return options, ""
+        options |= {"allow_agent": kind == "agent", "look_for_keys": False} if is_sftp else {}
+        if kind == "key":
+            _content(expanded(where), "login")
+            options["key_filename"] = str(expanded(where))
+        if kind in ("agent", "key"):
             return options, ""
         secret = read_secret(self.login, "login")
         if is_sftp:
-            return options | {"password": secret, "allow_agent": False, "look_for_keys": False}, (
-                secret
-            )
+            return options | {"password": secret}, secret
         if scheme in ("webdav", "webdavs", "dav", "davs"):
             return {"auth": (urlsplit(self.folder).username or "", secret)}, secret
         if scheme in ("s3", "s3a"):

@@ -226,8 +226,10 @@ def _sentences(state: RoundState) -> list[str]:
                "for clock errors."),
         ]  # fmt: skip
     over = N_("The time to answer ended on %(until)s, and there is no result.")
-    if state.phase == "failed":
-        return [_failed(state)]
+    if state.phase == "failed" and state.stopped:
+        return [_("Stopped: %(why)s.", why=state.stopped.replace("%", "%%"))]
+    if state.phase == "failed" and state.left < state.round.needed:
+        return [N_("It cannot end: %(left)s of %(k)s sites are left, and %(needed)s are needed.")]
     return {
         "short": [
             N_("The time to answer ended on %(until)s: %(n)s of %(k)s sites have answered, and "
@@ -244,16 +246,11 @@ def _sentences(state: RoundState) -> list[str]:
             N_("Waiting for %(names)s."),
         ],
         "done": [N_("Done: the result of %(n)s of %(k)s sites is there.")],
+        "failed": [
+            N_("The time to answer ended on %(until)s, and there is no result: the sites no longer "
+               "keep what is needed to remove the masks.")
+        ],
     }[state.phase]  # fmt: skip
-
-
-def _failed(state: RoundState) -> str:
-    if state.stopped:
-        return _("Stopped: %(why)s.", why=state.stopped.replace("%", "%%"))
-    if state.left < state.round.needed:
-        return N_("It cannot end: %(left)s of %(k)s sites are left, and %(needed)s are needed.")
-    return N_("The time to answer ended on %(until)s, and there is no result: the sites no longer "
-              "keep what is needed to remove the masks.")  # fmt: skip
 
 
 def site_words(state: RoundState, name: str) -> str:

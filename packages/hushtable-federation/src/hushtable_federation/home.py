@@ -33,6 +33,7 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import FADING, HALF_ROWS
 from hushtable.scores.usual import ELSEWHERE, Frequencies, Usual
 from hushtable_federation.language import _
+from hushtable_federation.refusals import raise_first
 
 Floats = NDArray[np.float64]
 
@@ -489,22 +490,20 @@ def _counts(content: files.Content, said: dict[str, Any], name: str) -> Counts |
 def _check_marginals(plan: Plan, marginals: Counts | None) -> None:
     if marginals is None:
         return
-    if marginals.plan.purpose is not Purpose.MARGINALS:
-        raise PlanError(
-            f"these are counts of {marginals.plan.detector}, not histograms: needs the others' "
-            "counts under Plan.marginals from the round before the plan was drawn"
-        )
-    if plan.first_counts is not None:
-        raise PlanError(
-            "a second pass counts only dense rows, which cannot be compared with histograms: leave "
-            "these (--marginals) out"
-        )
     names, columns = marginals.plan.schema.names, plan.schema.names
-    if names != columns:
-        raise PlanError(
-            f"the histograms belong to the columns {', '.join(names)}; the plan has "
-            f"{', '.join(columns)}: needs those of the round before this plan was drawn"
-        )
+    faults = {
+        f"these are counts of {marginals.plan.detector}, not histograms: needs the others' counts "
+        "under Plan.marginals from the round before the plan was drawn": (
+            marginals.plan.purpose is not Purpose.MARGINALS
+        ),
+        "a second pass counts only dense rows, which cannot be compared with histograms: leave "
+        "these (--marginals) out": plan.first_counts is not None,
+        f"the histograms belong to the columns {', '.join(names)}; the plan has "
+        f"{', '.join(columns)}: needs those of the round before this plan was drawn": (
+            names != columns
+        ),
+    }
+    raise_first(PlanError, faults)
 
 
 def _precision(scores: Floats, errors: Floats) -> float:

@@ -1,10 +1,11 @@
 """Identities: the keys of a site or coordinator, and the card that it gives to the others.
 
-Each has two key pairs: Ed25519 (RFC 8032) signs what it sends; X25519 (RFC 7748) agrees on
-masks with every other site. The card carries the public halves, signed by the first.
+Each has two key pairs: Ed25519 (RFC 8032) signs the content of its files; X25519 (RFC 7748)
+agrees on masks with every other site. The card carries the public halves, signed by the first.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -14,13 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import numpy as np
-from numpy.typing import NDArray
+import rfc8785
 
 from hushtable import files
 from hushtable.arguments import entries, translate_errors
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
-from hushtable_federation import signatures
 from hushtable_federation.credentials import opened, sealed
 from hushtable_federation.permissions import fault_of
 
@@ -39,6 +38,21 @@ def crypto() -> Any:
     except ImportError:
         raise MissingExtraError("a round", "cryptography", "federation") from None
     return _crypto
+
+
+def _of_file(kind: str, digest: str) -> bytes:
+    # The bytes to sign for a file: its kind, and the digest of its content.
+    return f"hushtable {kind}:{digest}".encode()
+
+
+def _of_card(name: str, signing: str, masking: str) -> bytes:
+    # The bytes to sign for a card: a name, and the public keys to sign and to mask with.
+    return b"hushtable card:" + rfc8785.dumps([name, signing, masking])
+
+
+def grouped(digits: str) -> str:
+    """Return digits in groups of four."""
+    return " ".join(digits[k : k + 4] for k in range(0, len(digits), 4))
 
 
 @dataclass(frozen=True)
@@ -75,17 +89,21 @@ class Card:
         for text, digits in ((self.signing, 64), (self.masking, 64), (self.signature, 128)):
             if not isinstance(text, str) or not re.fullmatch(f"[0-9a-f]{{{digits}}}", text):
                 raise RoundError(f"the card of {self.name!r} has no keys in hexadecimal digits")
-        if not self.verifies(
-            self.signature, signatures.of_card(self.name, self.signing, self.masking)
-        ):
+        if not self._verifies(self.signature, _of_card(self.name, self.signing, self.masking)):
             raise RoundError(
                 f"the card of {self.name!r} was edited, or its keys do not belong together: get it "
                 "again from its owner"
             )
 
-    def verifies(self, signature: str, message: bytes) -> bool:
-        """Return whether the owner of this card signed the message."""
-        return signatures.verifies(self.signing, signature, message)
+    def _verifies(self, signature: str, message: bytes) -> bool:
+        from hushtable_federation._crypto import Ed25519PublicKey, InvalidSignature  # takes a while
+
+        try:
+            public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.signing))
+            public.verify(bytes.fromhex(signature), message)
+        except (InvalidSignature, ValueError):
+            return False
+        return True
 
     def signed(self, content: files.Content) -> bool:
         """Return whether the owner of this card signed the file."""
@@ -94,12 +112,12 @@ class Card:
 
     def signs(self, kind: str, digest: str, signature: str) -> bool:
         """Return whether the owner of this card signed this digest, for this kind of file."""
-        return self.verifies(signature, signatures.of_file(kind, digest))
+        return self._verifies(signature, _of_file(kind, digest))
 
     @cached_property
     def fingerprint(self) -> str:
         """Return 32 digits of a SHA-256 of the public keys, to compare on the phone."""
-        return signatures.fingerprint(self.signing, self.masking)
+        return grouped(hashlib.sha256(bytes.fromhex(self.signing + self.masking)).hexdigest()[:32])
 
     # --- files ------------------------------------------------------------------------------
 
@@ -146,7 +164,7 @@ class Keys:
     ) -> None:
         self._signing, self.masking = signing, masking
         ours, pair = (key.public_key().public_bytes_raw().hex() for key in (signing, masking))
-        signature = signing.sign(signatures.of_card(check_name(name), ours, pair)).hex()
+        signature = signing.sign(_of_card(check_name(name), ours, pair)).hex()
         self.card = Card(name, ours, pair, signature)
 
     @classmethod
@@ -157,7 +175,7 @@ class Keys:
 
     def sign(self, kind: str, digest: str) -> str:
         """Return the signature of a digest, as `hushtable.files.pack` needs it."""
-        return self._signing.sign(signatures.of_file(kind, digest)).hex()
+        return self._signing.sign(_of_file(kind, digest)).hex()
 
     # --- files ------------------------------------------------------------------------------
 
@@ -270,18 +288,13 @@ def new_private(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Only its owner can read it. If something fails, ``path`` is not created. Raise `UsageError` if
     the file exists, because secrets are never overwritten.
     """
-    path = Path(path)
-    if path.exists():
-        raise _never_overwritten(path)
     try:
-        with files.replacing(path, private=True, new=True) as file:
+        with files.replacing(Path(path), private=True, new=True) as file:
             yield file
     except FileExistsError:
-        raise _never_overwritten(path) from None
-
-
-def _never_overwritten(path: Path) -> UsageError:
-    return UsageError(f"{path} exists, and is never overwritten: use it, or give another name")
+        raise UsageError(
+            f"{path} exists, and is never overwritten: use it, or give another name"
+        ) from None
 
 
 def refuse_open(path: str | os.PathLike[str], what: str) -> None:
@@ -322,10 +335,3 @@ def parsed_json(
     if not isinstance(content, dict) or content.pop("hushtable", None) != what:
         raise FileError(f"{path}: holds no {what} of hushtable round {command}, or a damaged one")
     return content
-
-
-def stream(key: bytes, n_words: int) -> NDArray[np.uint64]:
-    """Expand a key of 32 bytes to its mask, uint64; each key is used for only one mask."""
-    c = crypto()
-    cipher = c.Cipher(c.ChaCha20(key, bytes(16)), mode=None).encryptor()
-    return np.frombuffer(cipher.update(bytes(8 * n_words)), "<u8").astype(np.uint64, copy=False)

@@ -110,7 +110,10 @@ def _is_beside(path: Path, result: Noised) -> bool:
 
 
 def of_files(round_: Path, parts: Sequence[Path], counts: Counts, name: str) -> Sites:
-    """Return the sites of a round by its file and those of its submissions, for ``report``."""
+    """Return the sites of a round by its file and those of its submissions, for ``report``.
+
+    It checks that the result, with the counts in the file ``name``, is the sum of what they sent.
+    """
     if not isinstance(counts, Noised):
         raise UsageError(f"{name} contains exact counts, which no round has as its result")
     collection = Collection(Round.from_bytes(round_.read_bytes(), round_))
@@ -118,27 +121,18 @@ def of_files(round_: Path, parts: Sequence[Path], counts: Counts, name: str) -> 
         if not _is_beside(path, counts):
             # Names without folders: not everyone who may read the report may know the folders.
             collection.add(path.name, path)
-    return sites_of_round(collection, counts, name)
-
-
-def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
-    """Return the sites of a round, and check that its result is the sum of what they sent.
-
-    ``name`` is that of the result's file.
-    """
-    asked = collection.round
-    pools = result.ledger.pools
-    if result.plan_id != asked.plan.plan_id or any(pool != asked.pool for pool in pools):
+    asked, pools = collection.round, counts.ledger.pools
+    if counts.plan_id != asked.plan.plan_id or any(pool != asked.pool for pool in pools):
         raise UsageError(
             f"{name} is not the result of round {asked.round_id[:12]}: give the round that it "
             "results from"
         )
     n_in, k = len(collection.accepted), len(asked.sites)
-    reason = implausible(asked.plan, result.counts, result.ledger.noise_sd)
+    reason = implausible(asked.plan, counts.counts, counts.ledger.noise_sd)
     signed = _("%(n)s of %(k)s sites are in, each with its own valid signature.", n=n_in, k=k)
     checks = [
         check_words(n_in > 0, signed),
-        _same_sum(collection, result, name),
+        _same_sum(collection, counts, name),
         check_words(True, _("All tables contain the same number of rows, except for the noise."))
         if reason is None
         else check_words(False, _("The counts are impossible: %(reason)s.", reason=reason)),

@@ -9,26 +9,31 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from hushtable.arguments import entries, is_digest, translate_errors, whole
+from hushtable.arguments import Stored, is_digest, translate_errors, whole
 from hushtable.data.labels import fold
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import FileError, PlanError, PrivacyError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
-from hushtable_federation import signatures
-from hushtable_federation.keys import Card, Keys, new_private, read_json, write_json
+from hushtable_federation.keys import Card, Keys, grouped, new_private, read_json, write_json
 from hushtable_federation.permissions import fault_of
-from hushtable_federation.refusals import Refusal, Refused
+from hushtable_federation.refusals import Refusal, Refused, raise_first
 from hushtable_federation.round import Round
 from hushtable_federation.toml_file import ANY, SWITCH, TABLE, Kind, TomlFile, is_texts
 
 Role = Literal["coordinator", "site"]
 #: "column" if a column identifies persons, or the most rows of any person, as the site affirms.
 Persons = int | Literal["column"]
+
+
+def parties(round_: Round) -> list[tuple[Role, Card]]:
+    """Return the coordinator and the sites, each with its role."""
+    return [("coordinator", round_.coordinator), *(("site", card) for card in round_.sites)]
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ class Policy:
             )
         both = set(self.coordinators.values()) & set(self.sites.values())
         others = len(self.sites)
-        contradictions = {
+        contradictions: dict[str, object] = {
             "epsilon is above total_epsilon": self.epsilon > self.total_epsilon,
             "a coordinator is also named as a site, and coordinator_may_be_site is false": both
             and not self.coordinator_may_be_site,
@@ -120,9 +125,9 @@ class Policy:
             "unattended answers are allowed, but no plan and no column is": self.unattended
             and not (self.plans or self.features),
         }
-        for words, holds in contradictions.items():
-            if holds:
-                raise PlanError(f"the policy contradicts itself: {words}")
+        raise_first(
+            lambda words: PlanError(f"the policy contradicts itself: {words}"), contradictions
+        )
 
     # --- who is known -----------------------------------------------------------------------
 
@@ -132,14 +137,15 @@ class Policy:
         ``known`` returns the cards that the book knows in a role (`Book.known`); it applies if the
         policy names no one.
         """
-        named: dict[Role, Mapping[str, str]] = {
-            "coordinator": self.coordinators,
-            "site": self.sites,
-        }
         return {
             role: pins or {name: one.fingerprint for name, one in known(role).items()}
-            for role, pins in named.items()
+            for role, pins in self.named.items()
         }
+
+    @property
+    def named(self) -> dict[Role, Mapping[str, str]]:
+        """Return whom the policy names in each role: fingerprints by name."""
+        return {"coordinator": self.coordinators, "site": self.sites}
 
     def strangers(
         self, round_: Round, me: Card, known: Callable[[str], Mapping[str, Card]]
@@ -161,11 +167,11 @@ class Policy:
             If a name is known with other keys.
         """
         new: list[tuple[Role, Card]] = []
-        cards: list[tuple[Role, Card]] = [("coordinator", round_.coordinator)]
-        cards += [("site", card) for card in round_.sites if card != me]
         all_pins = self.pins(known)
-        for role, card in cards:
+        for role, card in parties(round_):
             pins = all_pins[role]
+            if role == "site" and card == me:
+                continue
             if card.name not in pins:
                 new.append((role, card))
             elif pins[card.name] != card.fingerprint:
@@ -185,34 +191,26 @@ class Policy:
         under another name, which knows its own part of the noise. So there may be no more unknown
         sites than ``colluders``, on which the round's noise does not rely.
         """
-        roles = [role for role, _ in strangers]
-        if "coordinator" in roles:
-            raise Refused(
-                Refusal.UNKNOWN,
-                f"the coordinator {round_.coordinator.name!r} is not known here: call its people, "
-                f"compare the fingerprint {round_.coordinator.fingerprint}, and give its card "
-                "with --trust, or name it in the policy",
-            )
-        if not round_.terms.masked:
-            return
+        roles, terms = [role for role, _ in strangers], round_.terms
         unknown, n = roles.count("site"), len(round_.sites)
         names = ", ".join(repr(card.name) for _, card in strangers[:3])
         more = f" and {unknown - 3:,} more" if unknown > 3 else ""
-        if n - unknown < self.known_sites:
-            raise Refused(
-                Refusal.UNKNOWN,
-                f"{n - unknown} of {n} sites are known here, including this one, but the policy "
-                f"requires {self.known_sites} (not known: {names}{more}): compare their "
-                "fingerprints, and give their cards with --trust, or name them in the policy",
-            )
-        colluders = round_.terms.colluders
-        if unknown > colluders:
-            raise Refused(
-                Refusal.UNKNOWN,
-                f"{unknown} of {n} sites are not known here ({names}{more}), and the protection "
-                "relies on their noise: compare their fingerprints, and give their cards with "
-                f"--trust, or ask the coordinator for a round with --colluders {unknown}",
-            )
+        faults = {
+            f"the coordinator {round_.coordinator.name!r} is not known here: call its people, "
+            f"compare the fingerprint {round_.coordinator.fingerprint}, and give its card with "
+            "--trust, or name it in the policy": "coordinator" in roles,
+            f"{n - unknown} of {n} sites are known here, including this one, but the policy "
+            f"requires {self.known_sites} (not known: {names}{more}): compare their fingerprints, "
+            "and give their cards with --trust, or name them in the policy": (
+                terms.masked and n - unknown < self.known_sites
+            ),
+            f"{unknown} of {n} sites are not known here ({names}{more}), and the protection "
+            "relies on their noise: compare their fingerprints, and give their cards with "
+            f"--trust, or ask the coordinator for a round with --colluders {unknown}": (
+                terms.masked and unknown > terms.colluders
+            ),
+        }
+        raise_first(partial(Refused, Refusal.UNKNOWN), faults)
 
     # --- what is allowed --------------------------------------------------------------------
 
@@ -247,9 +245,7 @@ class Policy:
                 not attended and not self.unattended
             ),
         }
-        for words, holds in reasons.items():
-            if holds:
-                raise _against(words)
+        raise_first(_against, reasons)
         if plan.plan_id not in self.plans and (self.plans or self.features or not attended):
             allowed = {fold(feature.name): feature for feature in self.features}
             for feature in plan.schema.features:
@@ -261,15 +257,13 @@ class Policy:
         ``identified`` states whether a column identifies persons, so that the rows of each are
         counted; ``rows_per_person`` is the bound that the round states.
         """
-        if identified:
-            return
-        if self.persons == "column":
+        if not identified and self.persons == "column":
             raise _against(
                 f"nothing shows that no person has more than {rows_per_person:,} rows: name the "
                 "column that identifies persons (person = ... in its file), or, if you know the "
                 "most rows that any person has, state it in the policy (persons = 1 under [round])"
             )
-        if rows_per_person < self.persons:
+        if not identified and self.persons != "column" and rows_per_person < self.persons:
             raise _against(
                 f"it states at most {rows_per_person:,} rows per person, and the policy affirms "
                 f"that a person has up to {self.persons:,}: name the column that identifies "
@@ -415,11 +409,11 @@ def _fingerprint(file: TomlFile, table: str, name: str, text: Any) -> str:
     if len(digits) != 32 or set(digits) - set("0123456789abcdef"):
         words = f"[{table}] {name} is {text!r:.80}: needs the fingerprint of a card, 32 digits"
         raise file.error(name, words, table)
-    return signatures.grouped(digits)
+    return grouped(digits)
 
 
 @dataclass(frozen=True)
-class Approval:
+class Approval(Stored):
     """States that a person has reviewed a round, and that the site may answer it.
 
     Attributes
@@ -444,6 +438,8 @@ class Approval:
     card: Card
     signature: str
 
+    stored_as = "an approval of hushtable round approve"
+
     @classmethod
     def sign(cls, round_: Round, keys: Keys) -> "Approval":
         """Sign a round."""
@@ -456,22 +452,16 @@ class Approval:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the approval as JSON."""
-        write_json(path, "approval", vars(self) | {"card": self.card.to_dict()})
+        write_json(path, "approval", self.to_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Approval":
         """Read an approval; raise `FileError` if the file holds none."""
-        record = read_json(path, "approval", "approve")
-        try:
-            entries(record, "an approval", {"round_id": str, "card": dict, "signature": str})
-            if not is_digest(record["round_id"]):
-                raise ValueError
-            return cls(**record | {"card": Card.from_dict(record["card"])})
-        except (TypeError, ValueError):
-            raise FileError(
-                f"{path}: this is not an approval, or a damaged one: give a file of hushtable "
-                "round approve"
-            ) from None
+        with translate_errors(FileError, f"{path}: this is not an approval, or a damaged one"):
+            made = cls.from_dict(read_json(path, "approval", "approve"))
+            if not is_digest(made.round_id):
+                raise ValueError("it names no round by its id")
+            return made
 
 
 def check_officer(fingerprint: str, approval: Approval | None, round_: Round) -> None:

@@ -35,6 +35,7 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.layout import Design
 from hushtable_federation.language import _
+from hushtable_federation.refusals import raise_first
 from hushtable_federation.round import Round
 
 Floats = NDArray[np.float64]
@@ -76,8 +77,7 @@ def cells_for(design: Design, n_features: int) -> int:
     """Return the number of cells for ranges, given how many rows are expected."""
     noise_sd = math.sqrt(n_features * design.sites / (2.0 * design.rho))
     enough = _COLUMN * design.expected_rows
-    tail = QUANTILES[0]
-    fit = [n for n in _CELLS if values_needed(noise_sd, n, tail) <= enough]
+    fit = [n for n in _CELLS if values_needed(noise_sd, n, QUANTILES[0]) <= enough]
     return max(fit, default=_CELLS[0])
 
 
@@ -314,18 +314,19 @@ def histograms(counts: Counts) -> list[ValueHistogram]:
     Raises `UsageError` if the counts are of any other kind.
     """
     plan, noise_sd = counts.plan, counts.noise_sd
-    if plan.purpose is not Purpose.MARGINALS:
-        raise UsageError(
-            f"these counts are of a {plan.detector!r} plan, but ranges are read off histograms of "
-            "columns: give the result of a round about the marginals (hushtable round open "
-            "--ranges)"
-        )
-    if plan.schema.relations is not None:
-        raise UsageError("these histograms count residuals of relations, not values")
-    if not noise_sd > 0.0:
-        raise UsageError(
-            "these counts have no noise: release them first (hushtable release), or run a round"
-        )
+    faults = {
+        f"these counts are of a {plan.detector!r} plan, but ranges are read off histograms of "
+        "columns: give the result of a round about the marginals (hushtable round open --ranges)": (
+            plan.purpose is not Purpose.MARGINALS
+        ),
+        "these histograms count residuals of relations, not values": (
+            plan.schema.relations is not None
+        ),
+        "these counts have no noise: release them first (hushtable release), or run a round": (
+            not noise_sd > 0.0
+        ),
+    }
+    raise_first(UsageError, faults)
     offsets, found = plan.family.offsets, []
     # All histograms count all rows: together they give the best estimate of the number.
     n_rows = float(counts.counts.sum()) / len(plan.schema)

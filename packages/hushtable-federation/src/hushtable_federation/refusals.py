@@ -12,7 +12,7 @@ import logging
 import logging.handlers
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,13 @@ def refusing(word: Refusal) -> Iterator[None]:
     except HushTableError as error:
         error.word = error.word or word
         raise
+
+
+def raise_first(error: Callable[[str], Exception], faults: Mapping[str, object]) -> None:
+    """Raise an error about the first fault that holds; each has its message as its key."""
+    for words, holds in faults.items():
+        if holds:
+            raise error(words)
 
 
 class SiteLog:

@@ -4,12 +4,13 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.counts.sketch import Sketch, check_counts
+from hushtable.data.persons import among
 from hushtable.errors import DataError, RoundError, UsageError
 from hushtable.privacy import mechanisms
 from hushtable.privacy.accounting import rounded_up
@@ -20,7 +21,7 @@ from hushtable_federation.book.digests import Period, Recognised, check_register
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.policy import CONFIRMED, Approval, Policy, Role, check_officer
-from hushtable_federation.refusals import Refusal, Refused, refusing
+from hushtable_federation.refusals import Refusal, Refused, raise_first, refusing
 from hushtable_federation.round import Round, check_protocol
 from hushtable_federation.submission import Contribution, charged, cost
 
@@ -76,18 +77,14 @@ class StreamHistory:
         self._book, self._round = book, round_
         self.periods = self._now()
         self.answer = book.answer(round_.round_id)
+        #: The first answer to the stream, which paid for all periods.
+        self.first = self._answered(min(self.periods)) if self.periods else None
         if self.first is not None and round_.period is not None:
             self._check(self.first, round_.period, data_set)
             self.answer = self.answer or self._same_period(round_.period)
 
     def _now(self) -> dict[int, str]:
-        asked = self._round
-        return {} if asked.period is None else self._book.periods(asked.stream)
-
-    @cached_property
-    def first(self) -> Contribution | None:
-        """Return the first answer to the stream, which paid for all periods."""
-        return self._answered(min(self.periods)) if self.periods else None
+        return {} if self._round.period is None else self._book.periods(self._round.stream)
 
     @property
     def paid(self) -> tuple[Share, Spent] | None:
@@ -98,19 +95,18 @@ class StreamHistory:
         with refusing(Refusal.ROUND):
             self._check_same(answered, data_set)
         first, last = min(self.periods), max(self.periods)
-        if asked > last + 1:
-            raise Refused(
-                Refusal.ORDER,
-                f"the round is about period {asked}, but this site has answered only up to period "
-                f"{last}: ask the coordinator to open period {last + 1} again (hushtable round "
-                "next --again, from the round of that period). Nothing was recorded or spent",
-            )
-        if asked < first:
-            raise Refused(
-                Refusal.ORDER,
-                f"the round is about period {asked}, but this site joined with period {first}, so "
-                "no sum contains its counts from before. Answer the round of the next period",
-            )
+        faults = {
+            f"the round is about period {asked}, but this site has answered only up to period "
+            f"{last}: ask the coordinator to open period {last + 1} again (hushtable round "
+            "next --again, from the round of that period). Nothing was recorded or spent": (
+                asked > last + 1
+            ),
+            f"the round is about period {asked}, but this site joined with period {first}, so "
+            "no sum contains its counts from before. Answer the round of the next period": (
+                asked < first
+            ),
+        }
+        raise_first(partial(Refused, Refusal.ORDER), faults)
 
     def _check_same(self, first: Contribution, data_set: str) -> None:
         if data_set != first.data_set:
@@ -258,12 +254,8 @@ class Reply:
         check_officer(self.policy.officer, approval, round_)
         self.strangers: list[tuple[Role, Card]] = self._strangers()
         self.past = StreamHistory(book, round_, data_set)
+        self.earlier = self.past.answer
         self.epsilon = self._check_cost()
-
-    @property
-    def earlier(self) -> Contribution | None:
-        """Return the earlier answer, which is sent again."""
-        return self.past.answer
 
     def _strangers(self) -> list[tuple[Role, Card]]:
         return self.policy.strangers(self.round, self.keys.card, self.book.known)
@@ -393,32 +385,33 @@ class Reply:
             # Another process may have answered in the meantime.
             self.past.check_still()
             self._check_cost()
-            if people.register is not None:
-                self.book.check_register(people.register, self.barred())
-            # The first step checked this, too; since then, another installation of this site may
-            # have answered about the same rows.
-            for sample in people.samples:
-                self.book.check_people(self.data_set, sample, new_people)
+            if people.register is not None and among(self.barred(), people.register).any():
+                raise RoundError(
+                    "some of these persons were counted in another answer of this book in the "
+                    "meantime: count the rows again, without the persons that Reply.barred() names"
+                )
             share, spent = self.past.paid or charged(
                 self.round, release, self.book.spent(self.data_set)
             )
-            about = self.round.round_id, self.round.title, self.data_set, self.at
             noised = Contribution(
-                *about, counts, sent, share, spent, self.round.content,
-                stream=self.round.stream, period=self.round.period, register=people.register,
+                self.round.round_id, self.round.title, self.data_set, self.at, counts, sent, share,
+                spent, self.round.content, stream=self.round.stream, period=self.round.period,
+                register=people.register,
             )  # fmt: skip
             if self.policy.digest:
                 self.book.note_policy(self.policy.digest)
             sealed = noised.sealed(self.round, self.keys, masks)
+            # The first step checked the rows and persons, too; since then, another installation of
+            # this site may have answered about the same ones.
             return self.book.record(sealed, people.samples, new_people)
 
     def _again(self, earlier: Contribution, masks: NDArray[np.uint64] | None) -> Contribution:
         # The counts of an answer to another round about the same period are sent under other masks,
         # with the same noise.
-        if earlier.round_id == self.round.round_id:
+        asked = self.round
+        if earlier.round_id == asked.round_id:
             return earlier
         self.check_known()
-        asked = self.round
         same = replace(
             earlier, round_id=asked.round_id, title=asked.title, made=self.at, round=asked.content,
             content=b"",

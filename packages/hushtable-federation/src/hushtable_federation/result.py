@@ -1,7 +1,7 @@
 """The result of a round: collected from the sites' files, signed, and checked by every site."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -19,10 +19,10 @@ from hushtable.language import numerals
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger, Share
-from hushtable_federation import signatures
 from hushtable_federation.clock import now
-from hushtable_federation.keys import Card, Keys
+from hushtable_federation.keys import Card, Keys, grouped
 from hushtable_federation.language import _
+from hushtable_federation.refusals import raise_first
 from hushtable_federation.round import Round, check_coordinator
 from hushtable_federation.seal import Seal
 from hushtable_federation.submission import Submission
@@ -141,26 +141,26 @@ class Result(Displayed):
 
     def check_round(self, round_: Round) -> None:
         """Check signer, sites, tables and ledger against the round that it should belong to."""
-        if self.seal.round_id != round_.round_id:
-            raise RoundError(
-                f"{self.path} ends round {self.seal.round_id[:12]}, not {round_.round_id[:12]}: "
-                "it is the result of another round; get the one of this round from its coordinator"
-            )
-        if self.coordinator != round_.coordinator:
-            raise RoundError(
-                f"{self.path} was signed by {self.coordinator.name!r} with the keys "
-                f"{self.coordinator.fingerprint}, but the round was opened by "
-                f"{round_.coordinator.name!r} with {round_.coordinator.fingerprint}: it is forged; "
-                "get the result directly from the coordinator"
-            )
+        forged = {
+            f"{self.path} ends round {self.seal.round_id[:12]}, not {round_.round_id[:12]}: it is "
+            "the result of another round; get the one of this round from its coordinator": (
+                self.seal.round_id != round_.round_id
+            ),
+            f"{self.path} was signed by {self.coordinator.name!r} with the keys "
+            f"{self.coordinator.fingerprint}, but the round was opened by "
+            f"{round_.coordinator.name!r} with {round_.coordinator.fingerprint}: it is forged; get "
+            "the result directly from the coordinator": self.coordinator != round_.coordinator,
+        }
+        raise_first(RoundError, forged)
         strangers = [name for name in self.sites if name not in round_.names]
-        if strangers or len(self.sites) < round_.needed:
-            raise self._wrong(
-                f"it names submissions of {self.sites}, but the round needs at least "
-                f"{round_.needed} of {round_.names}"
-            )
-        if self.counts.plan_id != round_.plan.plan_id:
-            raise self._wrong("it counts under a different plan than the round")
+        wrong = {
+            f"it names submissions of {self.sites}, but the round needs at least {round_.needed} "
+            f"of {round_.names}": strangers or len(self.sites) < round_.needed,
+            "it counts under a different plan than the round": (
+                self.counts.plan_id != round_.plan.plan_id
+            ),
+        }
+        raise_first(self._wrong, wrong)
         self._check_ledger(round_)
         reason = implausible(round_.plan, self.counts.counts, self.counts.ledger.noise_sd)
         if reason is not None:
@@ -268,8 +268,8 @@ class Result(Displayed):
             )
         if text != self.seal.digest:
             raise RoundError(
-                f"{self.path} has the digest {signatures.grouped(self.seal.digest)}, but another "
-                f"site has {signatures.grouped(text)}: these are two different results. Use "
+                f"{self.path} has the digest {grouped(self.seal.digest)}, but another "
+                f"site has {grouped(text)}: these are two different results. Use "
                 f"neither; ask {self.coordinator.name!r}"
             )
 
@@ -338,11 +338,6 @@ class Collection:
     refused: list[tuple[str, str]] = field(default_factory=list)
     repeated: list[tuple[str, str]] = field(default_factory=list)
     contradicted: set[str] = field(default_factory=set)
-    #: Sum of the accepted submissions; None after one was removed from it.
-    _sum: NDArray[np.uint64] | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._sum = np.zeros(self.round.plan.family.n_cells, np.uint64)
 
     @property
     def missing(self) -> list[str]:
@@ -380,8 +375,7 @@ class Collection:
             self.repeated.append((name, site))
             return
         if other is not None or site in self.contradicted:
-            if self.accepted.pop(site, None) is not None:
-                self._sum = None
+            self.accepted.pop(site, None)
             self.contradicted.add(site)
             raise RoundError(
                 f"{site!r} sent two different submissions to this round, which a correct site "
@@ -397,8 +391,6 @@ class Collection:
             if self.round.period is None:  # otherwise weighted, with those of earlier periods
                 rows = round(float(counts.sum()) / plan.family.n_histograms)
         self.accepted[site] = submission.accepted(content, rows)
-        if self._sum is not None:
-            self._sum += submission.words
 
     def result(self, keys: Keys | None = None) -> Noised:
         """Return the sum of the accepted submissions.
@@ -414,35 +406,37 @@ class Collection:
             If the round is masked, too few sites have answered, the sum is impossible, or the keys
             are not the coordinator's.
         """
-        if self.round.terms.masked:
-            raise RoundError(
-                "no result: the masks are removed in steps (hushtable round sync), not by adding "
-                "up submissions"
-            )
-        if len(self.accepted) < self.round.needed:
-            raise RoundError(
-                f"no result: {len(self.accepted)} sites have answered, and the round needs "
-                f"{self.round.needed}; {_named(self.missing)} missing"
-            )
-        if self._sum is None:
-            self._sum = self._added_again()
-        ledgers = {site: one.ledger for site, one in self.accepted.items()}
-        result = total(self.round, self._sum.copy(), ledgers)
-        if keys is None:
-            return result
+        faults = {
+            "no result: the masks are removed in steps (hushtable round sync), not by adding up "
+            "submissions": self.round.terms.masked,
+            f"no result: {len(self.accepted)} sites have answered, and the round needs "
+            f"{self.round.needed}; missing: {', '.join(map(repr, self.missing))}": (
+                len(self.accepted) < self.round.needed
+            ),
+        }
+        raise_first(RoundError, faults)
         digests = {site: one.digest for site, one in self.accepted.items()}
-        return with_seal(self.round, result, digests, keys)
+        words = add_up(self.round, digests, lambda site: _bytes(self.accepted[site].content))
+        ledgers = {site: one.ledger for site, one in self.accepted.items()}
+        result = total(self.round, words, ledgers)
+        return result if keys is None else with_seal(self.round, result, digests, keys)
 
-    def _added_again(self) -> NDArray[np.uint64]:
-        words = np.zeros(self.round.plan.family.n_cells, np.uint64)
-        for one in self.accepted.values():
-            read = files.unpack(_bytes(one.content), one.name)
-            if read.digest != one.digest:
-                raise RoundError(
-                    f"{one.name} has changed since it was read: collect the submissions again"
-                )
-            words += read.arrays["words"]
-        return words
+
+def add_up(
+    round_: Round, digests: Mapping[str, str], content: Callable[[str], bytes]
+) -> NDArray[np.uint64]:
+    """Return the sum of submissions modulo 2^64, of shape (n_cells,); one at a time is in memory.
+
+    ``digests`` are theirs, by site, and ``content`` returns the file of a site. Raise `RoundError`
+    if a file has another digest.
+    """
+    words = np.zeros(round_.plan.family.n_cells, np.uint64)
+    for site, digest in digests.items():
+        read = files.unpack(content(site), f"the submission of {site!r}")
+        if read.digest != digest:
+            raise RoundError(f"{read.path} has changed since it was read: run the command again")
+        words += read.arrays["words"]
+    return words
 
 
 def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger]) -> Noised:
@@ -482,8 +476,3 @@ def with_seal(round_: Round, result: Noised, submissions: Mapping[str, str], key
 
 def _bytes(content: bytes | Path) -> bytes:
     return content.read_bytes() if isinstance(content, Path) else content
-
-
-def _named(sites: list[str]) -> str:
-    verb = "is" if len(sites) == 1 else "are"
-    return f"{', '.join(map(repr, sites))} {verb}"

@@ -21,8 +21,8 @@ from hushtable.privacy.budget import check_public_delta, part_scale
 from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity
 from hushtable_federation.clock import CLOCKS, YEARS, now, parsed, shown_time, stamp
-from hushtable_federation.keys import Card, Keys
-from hushtable_federation.signatures import grouped
+from hushtable_federation.keys import Card, Keys, grouped
+from hushtable_federation.refusals import raise_first
 from hushtable_federation.terms import (
     ENTRIES,
     MAX_SITES,
@@ -144,7 +144,6 @@ class Round(Displayed):
         UsageError, RoundError, PrivacyError
             If roster, deadline or terms are not valid.
         """
-        check_asked(deadline, title, previous)
         check_plan(plan)
         if terms.get("share") is None:
             terms["share"] = plan.share_of_budget
@@ -188,7 +187,6 @@ class Round(Displayed):
         check_coordinator(self, keys)
         check_protocol(self)
         title = self.title if title is None else title
-        check_asked(deadline, title, ())
         horizon, place = self.plan.horizon, self.place
         if horizon is None or place is None:
             raise UsageError(
@@ -223,6 +221,18 @@ class Round(Displayed):
         at: datetime | None,
         deadline: datetime,
     ) -> "Round":
+        several = isinstance(previous, Sequence) and not isinstance(previous, str)
+        faults = {
+            "the deadline needs a time zone": deadline.tzinfo is None,
+            f"the deadline is in the year {deadline.year}: give one before {YEARS.stop}": (
+                deadline.year not in YEARS
+            ),
+            f"title={title!r}: needs a text": not is_text(title),
+            f"previous={previous!r}: needs a list of ids of rounds": (
+                not several or not all(map(is_text, previous))
+            ),
+        }
+        raise_first(UsageError, faults)
         record = {
             "title": title,
             "opened": stamp(at or now()),
@@ -275,10 +285,19 @@ class Round(Displayed):
             opened, deadline = parsed(record["opened"]), parsed(record["deadline"])
         with translate_errors(PlanError, "terms"):
             check_public_delta(terms.delta, plan.expected_rows)
-        about = read.digest, record["title"], opened, deadline
-        place = StreamPosition.from_dict(record, plan.horizon)
-        previous = tuple(record["previous"])
-        made = cls(*about, coordinator, sites, terms, plan, previous, content, place)
+        made = cls(
+            round_id=read.digest,
+            title=record["title"],
+            opened=opened,
+            deadline=deadline,
+            coordinator=coordinator,
+            sites=sites,
+            terms=terms,
+            plan=plan,
+            previous=tuple(record["previous"]),
+            content=content,
+            place=StreamPosition.from_dict(record, plan.horizon),
+        )
         made.site_scale  # noqa: B018 (this refuses a budget that is already exhausted)
         return made
 
@@ -314,16 +333,13 @@ class Round(Displayed):
 
     def check_time(self, at: datetime, whose: str) -> None:
         """Raise `RoundError` unless the round is open at ``at``, by ``whose`` clock."""
-        if at > self.deadline:
-            raise RoundError(
-                f"the round ended on {shown_time(self.deadline)}, and {whose} shows "
-                f"{shown_time(at)}: ask the coordinator for a new round, or correct the clock"
-            )
-        if at < self.opened - CLOCKS:
-            raise RoundError(
-                f"the round was opened on {shown_time(self.opened)}, which is in the future of "
-                f"{whose} ({shown_time(at)}): correct the clock"
-            )
+        faults = {
+            f"the round ended on {shown_time(self.deadline)}, and {whose} shows {shown_time(at)}: "
+            "ask the coordinator for a new round, or correct the clock": at > self.deadline,
+            f"the round was opened on {shown_time(self.opened)}, which is in the future of {whose} "
+            f"({shown_time(at)}): correct the clock": at < self.opened - CLOCKS,
+        }
+        raise_first(RoundError, faults)
 
     # --- which period -------------------------------------------------------------------------
 
@@ -437,32 +453,25 @@ def check_protocol(round_: Round) -> None:
 def check_roster(sites: Sequence[Card], coordinator: Card) -> None:
     """Raise `RoundError` if two sites share a name or keys, or there are too few or too many."""
     names = [card.name for card in sites]
-    if names != sorted(set(names)):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise RoundError(
-            f"several cards have the name {twice}: each site needs a different name"
-            if twice
-            else "the roster is not sorted by name"
-        )
-    if coordinator.name in names and coordinator not in sites:
-        raise RoundError(
-            f"the coordinator and a site are both named {coordinator.name!r}, with different keys: "
-            "each needs a different name"
-        )
+    twice = sorted({name for name in names if names.count(name) > 1})
     alike = {name.casefold().translate(_UNSEEN): name for name in names}
-    if len(alike) < len(names):
-        one = next(name for name in names if alike[name.casefold().translate(_UNSEEN)] != name)
-        raise RoundError(
-            f"the site {one!r} has a name that looks like another's: names have to differ in more "
-            "than spaces, dots, hyphens, underscores and capital letters"
-        )
+    hidden = [name for name in names if alike[name.casefold().translate(_UNSEEN)] != name]
     keys = {card.signing for card in sites}, {card.masking for card in sites}
-    if min(map(len, keys)) < len(sites):
-        raise RoundError(
-            "two sites have the same keys: each needs its own (hushtable round keygen)"
-        )
-    if not 2 <= len(sites) <= MAX_SITES:
-        raise RoundError(f"{len(sites)} sites: a round needs 2 to {MAX_SITES:,}")
+    faults = {
+        f"several cards have the name {twice}: each site needs a different name": twice,
+        "the roster is not sorted by name": names != sorted(names),
+        f"the coordinator and a site are both named {coordinator.name!r}, with different keys: "
+        "each needs a different name": coordinator.name in names and coordinator not in sites,
+        f"the site {', '.join(map(repr, hidden[:1]))} has a name that looks like another's: names "
+        "have to differ in more than spaces, dots, hyphens, underscores and capital letters": (
+            hidden
+        ),
+        "two sites have the same keys: each needs its own (hushtable round keygen)": (
+            min(map(len, keys)) < len(sites)
+        ),
+        f"{len(sites)} sites: a round needs 2 to {MAX_SITES:,}": (not 2 <= len(sites) <= MAX_SITES),
+    }
+    raise_first(RoundError, faults)
 
 
 def check_coordinator(round_: "Round", keys: Keys) -> None:
@@ -473,18 +482,3 @@ def check_coordinator(round_: "Round", keys: Keys) -> None:
             f"was opened by {round_.coordinator.name!r} ({round_.coordinator.fingerprint}): the "
             "sites follow only its coordinator; give the --key that opened it"
         )
-
-
-def check_asked(deadline: datetime, title: str, previous: Sequence[str]) -> None:
-    """Raise `UsageError` if a round cannot be opened with these arguments."""
-    if deadline.tzinfo is None:
-        raise UsageError("the deadline needs a time zone")
-    if deadline.year not in YEARS:
-        raise UsageError(
-            f"the deadline is in the year {deadline.year}: give one before {YEARS.stop}"
-        )
-    if not is_text(title):
-        raise UsageError(f"title={title!r}: needs a text")
-    several = isinstance(previous, Sequence) and not isinstance(previous, str)
-    if not several or not all(map(is_text, previous)):
-        raise UsageError(f"previous={previous!r}: needs a list of ids of rounds")

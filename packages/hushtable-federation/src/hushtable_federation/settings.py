@@ -42,6 +42,11 @@ _OTHERS: dict[str, Kind] = {
         "1 or more, or -1 for every core",
     ),
 }  # fmt: skip
+#: Entries of earlier versions, and what to do.
+_REMOVED = {
+    "plan": f"the entry plan cannot be used: {NO_HIDDEN}; then remove this entry",
+    "database": "the entry database was removed: name the rows (rows = ...)",
+}
 #: Entries that exclude each other, and what to do.
 _APART = {
     ("columns", "drop"): "give only one of the two",
@@ -211,24 +216,28 @@ def write_settings(path: Path, name: str, *, site: bool = True) -> None:
 
 
 def _check(file: TomlFile) -> None:
-    error = file.error
-    if "plan" in file.entries:
-        raise error("plan", f"the entry plan cannot be used: {NO_HIDDEN}; then remove this entry")
-    if "database" in file.entries:
-        raise error("database", "the entry database was removed: name the rows (rows = ...)")
+    for name, words in _REMOVED.items():
+        if name in file.entries:
+            raise file.error(name, words)
     given = file.check(_OTHERS | _READS)
-    if "key" not in given:
-        raise error("key", 'no entry key: name the keys, such as key = "north.key"')
-    if words := unfit_folder(given.get("folder", "")):
-        raise error("folder", words)
-    if words := unfit_login(given.get("login", "agent")):
-        raise error("login", words)
-    for (one, other), remedy in _APART.items():
-        if one in given and other in given:
-            raise error(other, f"{one} and {other} exclude each other: {remedy}")
-    for one, other in _WITH.items():
-        if one in given and other not in given:
-            raise error(one, f"{one} needs {other}{_EXAMPLES[other]}: add that entry")
+    faults = [
+        ("key", "" if "key" in given else 'no entry key: name the keys, such as key = "north.key"'),
+        ("folder", unfit_folder(given.get("folder", ""))),
+        ("login", unfit_login(given.get("login", "agent"))),
+    ]
+    faults += [
+        (other, f"{one} and {other} exclude each other: {remedy}")
+        for (one, other), remedy in _APART.items()
+        if one in given and other in given
+    ]
+    faults += [
+        (one, f"{one} needs {other}{_EXAMPLES[other]}: add that entry")
+        for one, other in _WITH.items()
+        if one in given and other not in given
+    ]
+    for name, words in faults:
+        if words:
+            raise file.error(name, words)
 
 
 def _value(file: TomlFile, name: str) -> Any:

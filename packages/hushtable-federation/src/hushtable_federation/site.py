@@ -2,9 +2,9 @@
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ from hushtable.errors import (
     DataError,
     HushTableError,
     MissingColumnError,
+    PlanError,
+    PrivacyError,
     RoundError,
     UsageError,
 )
@@ -30,14 +32,14 @@ from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.site import OnlineSite, Statement
-from hushtable_federation.policy import Approval, Policy, load_policy
+from hushtable_federation.policy import Approval, Policy, Role, load_policy, parties
 from hushtable_federation.protocol.messages import Message
-from hushtable_federation.refusals import Refusal, SiteLog, refusing
+from hushtable_federation.refusals import Refusal, Refused, SiteLog, refusing
 from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
-from hushtable_federation.visits import State, Visit
-from hushtable_federation.visits.site_visit import SiteVisit
+from hushtable_federation.submission import cost
+from hushtable_federation.visits import SiteVisit, State, Visit
 
 if TYPE_CHECKING:
     from hushtable_federation.home import HomeModel
@@ -162,10 +164,6 @@ class SiteRows:
         """Return the digests that identify the counted rows later; None if no rows were counted."""
         return self._digester.digests() if self._digester is not None and self.n_read else None
 
-    def nameless(self, round_: Round) -> int:
-        """Return how many earlier answers name no persons."""
-        return self._book.nameless(self._settings.data_set, Period.of(round_))
-
 
 def _without(lacking: Sequence[str], settings: SiteSettings) -> str:
     option = f"--key {settings.key}" if settings.path is None else f"--site {settings.path}"
@@ -269,8 +267,7 @@ class Site:
             it.
         """
         store = Store.open(folder, self.card.name, self.settings.address)
-        visit = partial(self.visit, attendant=attendant)
-        return visit_rounds(store, self.card, which, visit)
+        return visit_rounds(store, self.card, which, partial(self.visit, attendant=attendant))
 
     def visit(self, round_folder: RoundFolder, attendant: Attendant = NOBODY) -> Visit:
         """Do the next step of one round, as a site and, if this is its coordinator, as that."""
@@ -415,29 +412,6 @@ class Site:
 
     # --- what a site answers with -------------------------------------------------------------
 
-    def reply(
-        self,
-        round_: Round,
-        book: Book,
-        *,
-        policy: Policy | None = None,
-        attended: bool = True,
-        **others: Any,
-    ) -> Reply:
-        """Check every aspect of a round; see `Reply`, to which ``others`` are passed.
-
-        The policy is by default the site's.
-        """
-        return Reply(
-            round_,
-            self.keys,
-            book,
-            policy=load_policy(self.settings.policy) if policy is None else policy,
-            data_set=self.settings.data_set,
-            attended=attended,
-            **others,
-        )
-
     def approvals(self) -> dict[str, Approval]:
         """Return the officer's approvals by round; a named file has to exist."""
         pattern = self.settings.approvals
@@ -462,3 +436,132 @@ class Site:
 
     def _log(self, book: Book) -> SiteLog:
         return SiteLog(Path(book.path).with_suffix(".log"), self.settings.log)
+
+
+# --- before it answers ----------------------------------------------------------------------------
+
+
+@dataclass
+class Standing:
+    """The judgement of a site's policy and book on a round; nothing is counted, recorded or sent.
+
+    Attributes
+    ----------
+    known : dict of str to str
+        By role and name, such as ``"site south"``: ``"this site"``, ``"known"`` or ``"not known
+        here"``.
+    words : list of str
+        The query that makes the site's rows, if there is one; and what the round would cost, or
+        why the site refuses it.
+    word : Refusal or None
+        The word of the refusal; None if policy and book allow the round.
+    forbidden : bool
+        Whether it is refused regardless of who is known and of what the officer signs.
+    strangers : list of Card
+        Cards that the site will know after a person here has compared their fingerprints.
+    officer : str
+        Fingerprint of the officer who has to sign; empty if no signature is needed.
+    epsilon : float or None
+        The total cost of all rounds about the rows after this one; None if it is forbidden.
+    beside_cost : str
+        What the round's own cost does not contain: see `Reply.beside_cost`.
+    further : list of float
+        The total after this round and after each further one of the same cost, up to the cap.
+    """
+
+    known: dict[str, str]
+    words: list[str] = field(default_factory=list)
+    word: Refusal | None = None
+    forbidden: bool = False
+    strangers: list[Card] = field(default_factory=list)
+    officer: str = ""
+    epsilon: float | None = None
+    beside_cost: str = ""
+    further: list[float] = field(default_factory=list)
+
+    @property
+    def allows(self) -> bool:
+        """Return whether policy and book allow the round, regardless of the officer's signature."""
+        return self.word is None
+
+    @classmethod
+    def of(cls, site: Site, asked: Round) -> "Standing":
+        """Review a round as a site.
+
+        Raise `FileError` or `PrivacyError` if keys, book or policy cannot be used.
+        """
+        policy = load_policy(site.settings.policy)
+        query = site.settings.query
+        stated = policy.independent or bool(site.settings.reads.get("independent"))
+        # The approval is checked when the site answers the round.
+        with site.book() as book:
+            pins = policy.pins(book.known)
+            found = cls(known_words(asked, site.card, pins), officer=policy.officer)
+            if query:
+                found.words.append(f"The rows are the result of this query: {query}")
+                if stated:
+                    found.words[0] += (
+                        "\nThis site states that each of them depends on the records of one "
+                        "person only (independent = true)."
+                    )
+            try:
+                if query and not stated:
+                    raise Refused(Refusal.POLICY, _NOT_STATED)
+                reply = Reply(
+                    asked,
+                    site.keys,
+                    book,
+                    policy=replace(policy, officer=""),
+                    data_set=site.settings.data_set,
+                )
+                reply.check_persons(site.settings.person is not None)
+                found.epsilon, found.beside_cost = reply.epsilon, reply.beside_cost
+                found.further = _further(book, reply)
+                # A card is compared only in roles for which the policy relies on the book.
+                out = {card for role, card in reply.strangers if policy.named[role]}
+                found.strangers = [card for card in reply.new if card not in out]
+                reply.check_known()
+                found.words.append(reply.cost_words)
+            except (PlanError, PrivacyError, RoundError) as error:
+                found.word = Refusal(error.word or Refusal.UNAVAILABLE)
+                found.forbidden = not found.strangers
+                found.words.append(str(error))
+        return found
+
+
+#: The most further rounds whose totals are listed.
+_AHEAD = 6
+
+
+def _further(book: Book, reply: Reply) -> list[float]:
+    one = cost(reply.round, "to come")
+    paid = reply.earlier is not None or reply.past.paid
+    ahead, totals = [] if paid else [one], [reply.epsilon]
+    for k in range(_AHEAD):
+        ahead.append(replace(one, release=f"further round {k}"))
+        try:
+            totals.append(book.check_cap(reply.data_set, *ahead))
+        except PrivacyError:  # beyond the cap
+            break
+    return totals
+
+
+#: Why a site refuses to count the rows of a query.
+_NOT_STATED = (
+    "nothing states that each row of the query depends on the records of one person only, without "
+    "which the guarantee would not hold: if it is so, state it in the site's file (independent = "
+    "true) or in the policy (independent = true under [round])"
+)
+
+
+def known_words(asked: Round, me: Card, pins: dict[Role, Mapping[str, str]]) -> dict[str, str]:
+    """Return by role and name of each party whether it is known here, in words.
+
+    ``pins`` are as of `Policy.pins`.
+    """
+    found = {}
+    for role, card in parties(asked):
+        is_known = pins[role].get(card.name) == card.fingerprint
+        known = "known" if is_known else "not known here"
+        found[f"{role} {card.name}"] = "this site" if card == me else known
+    return found

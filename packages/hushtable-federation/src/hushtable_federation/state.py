@@ -5,13 +5,13 @@ Signatures show this. Everyone who can read the folder computes the same; no key
 and a page.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from hushtable.errors import HushTableError, RoundError
-from hushtable_federation.clock import forgotten, goes_on, is_overdue, keys_until, now, stamp
+from hushtable_federation.clock import forgotten, goes_on, keys_until, now, stamp
 from hushtable_federation.folder.round_folder import ASK, ASKED, Amendment, RoundFolder
 from hushtable_federation.protocol.messages import Dealt, Message, RoundKeys
 from hushtable_federation.refusals import Refusal
@@ -121,19 +121,18 @@ class RoundState:
         return self.round.coordinator.name
 
     @property
-    def over(self) -> bool:
-        """Return whether the deadline has passed for every site, even if clocks differ."""
-        return self.at > goes_on(self.round.deadline)
-
-    @property
     def late(self) -> bool:
         """Return whether the deadline has passed by the clock here, so that no site may answer."""
         return self.at > self.round.deadline
 
     @property
     def overdue(self) -> bool:
-        """Return whether a person has to look after the round, because it has not ended."""
-        return is_overdue(self.at, self.round.opened, self.round.deadline)
+        """Return whether a person has to look after the round, because it has not ended.
+
+        Sites remove the masks in visits after the deadline; they get the time of the whole round
+        again.
+        """
+        return self.at - self.round.deadline > self.round.deadline - self.round.opened
 
     @property
     def left(self) -> int:
@@ -173,7 +172,17 @@ class RoundState:
         missing = tuple(self.those(*MISSING))
         match self.phase:
             case "counting" if not self.late:
-                tasks = [*self._counting(), *self._twice(), *self._others("in")]
+                absent = missing if self.settled else tuple(self.those(*ABSENT))
+                tasks = [
+                    RoundTask("answer", self.those("awaited"), True),
+                    RoundTask("resolve", self.those("refused"), True),
+                    RoundTask("settle", [self.lead] if self.settles else []),
+                    RoundTask("send" if self.settled else "wait", self.those("ready")),
+                    *self._ask_reason(),
+                    RoundTask("remind", [self.lead] if absent else [], about=absent),
+                    *self._twice(),
+                    *self._others("in"),
+                ]
             case "counting":  # between the deadline and the time when the round continues
                 enough = len(self.those("in")) >= self.round.needed
                 tasks = [
@@ -214,17 +223,6 @@ class RoundState:
         """Return whether a person has to act at a party."""
         return any(task.needs_person for task in self.tasks if name in task.who)
 
-    def _counting(self) -> list[RoundTask]:
-        missing = tuple(self.those(*MISSING) if self.settled else self.those(*ABSENT))
-        return [
-            RoundTask("answer", self.those("awaited"), True),
-            RoundTask("resolve", self.those("refused"), True),
-            RoundTask("settle", [self.lead] if self.settles else []),
-            RoundTask("send" if self.settled else "wait", self.those("ready")),
-            *self._ask_reason(),
-            RoundTask("remind", [self.lead] if missing else [], about=missing),
-        ]
-
     def _others(self, *waiting: SiteState) -> list[RoundTask]:
         deed: Deed = "ask-lead" if self.overdue else "wait"
         return [
@@ -249,7 +247,7 @@ class RoundState:
             "phase": self.phase,
             "asked": self.asked,
             "at": stamp(self.at),
-            "over": self.over,
+            "over": self.at > goes_on(self.round.deadline),
             "keys_until": stamp(keys_until(self.round.opened, self.round.deadline)),
             "goes_on": stamp(goes_on(self.round.deadline)),
             "waits_for": self.waits_for,
@@ -271,17 +269,16 @@ class _Look:
     settled: bool = True
 
     def states(self) -> tuple[dict[str, SiteState], Phase]:
-        names, found = self.folder.round.names, next(self.folder.results(), None)
-        if found is not None:
-            _, _, result = found
+        names = self.folder.round.names
+        for _, (_, result) in self.folder.results():
             return {name: "summed" if name in result.sites else "out" for name in names}, "done"
         states, phase = self._before_result(names)
         left = sum(state != "dropped" for state in states.values())
         if self.folder.stopped or (not self.step and left < self.folder.round.needed):
             phase = "failed"
-        round_ = self.folder.round
-        if phase in ("closing", "unmasking") and round_.terms.masked:
-            phase = "failed" if self.at > forgotten(round_.deadline) else phase
+        is_masked = phase in ("closing", "unmasking") and self.folder.round.terms.masked
+        if is_masked and self.at > forgotten(self.folder.round.deadline):
+            phase = "failed"
         return states, phase
 
     def refusals(self, states: dict[str, SiteState]) -> dict[str, Refusal]:
@@ -311,12 +308,10 @@ class _Look:
     # --- when the list is out -----------------------------------------------------------------
 
     def _requests(self, names: list[str]) -> dict[str, str]:
-        if self.visitor and not self.folder.decided:
+        if self.visitor and not self.folder.asks(*ASKED):
             return {}
-        return {name: step for name in names if (step := self._request(name))}
-
-    def _request(self, site: str) -> str:
-        return next((step for step in reversed(ASKED) if self._has(ASK + step, site)), "")
+        # The last step in which a site was asked counts.
+        return {name: step for step in ASKED for name in names if self._has(ASK + step, name)}
 
     def _helped(self, site: str, asked: dict[str, str]) -> SiteState:
         if site not in asked:
@@ -328,16 +323,7 @@ class _Look:
     def _has(self, step: str, site: str) -> bool:
         if self.visitor not in ("", site):
             return self.folder.has(step, site)
-        return any(True for _ in self._signed(step, site))
-
-    def _signed(self, step: str, site: str) -> Iterator[Message]:
-        round_, of = self.folder.round, step.removeprefix(ASK)
-        sender = round_.coordinator if of != step else round_.card(site)
-        for name, content in self.folder.of(step, site):
-            try:
-                yield Message.read(content, sender).check(round_, of)
-            except HushTableError as error:
-                self.folder.refuse(name, str(error))
+        return any(True for _ in self.folder.messages(step, site))
 
     # --- before ---------------------------------------------------------------------------------
 
@@ -370,12 +356,8 @@ class _Look:
         # A valid site signs one answer to a step.
         if self.visitor and step != "keys" and (site != self.visitor or step == "masked"):
             return int(self.folder.has(step, site))
-        found = dict[str, str]()
-        for name, content in self.folder.of(step, site):
-            try:
-                found[self._digest(step, site, name, content)] = name
-            except HushTableError as error:
-                self.folder.refuse(name, str(error))
+        read = self.folder.read(step, site, partial(self._digest, step, site))
+        found = {digest: name for name, digest in read}
         if len(found) > 1:
             for name in found.values():
                 self.folder.odd[name] = f"{site!r} signed two different answers: neither is valid"
@@ -388,7 +370,4 @@ class _Look:
         if step == "shares":
             message = Message.read(content, round_.card(site)).check(round_, step)
             return Dealt.of_message(round_, message).digest
-        read = Submission.from_bytes(content, name, round_, self.at)
-        if read.site != site:
-            raise RoundError(f"{site!r} answers for {read.site!r}")
-        return read.digest
+        return Submission.from_bytes(content, name, round_, self.at, site).digest

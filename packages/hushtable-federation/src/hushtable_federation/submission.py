@@ -106,7 +106,12 @@ class Submission:
 
     @classmethod
     def from_bytes(
-        cls, content: bytes, path: "str | PathLike[str]", round_: Round, at: datetime
+        cls,
+        content: bytes,
+        path: "str | PathLike[str]",
+        round_: Round,
+        at: datetime,
+        site: str | None = None,
     ) -> "Submission":
         """Check and build what a site sent.
 
@@ -120,6 +125,8 @@ class Submission:
             The round that it has to answer.
         at : datetime
             The current time.
+        site : str, optional
+            Name of the site that it has to be from.
 
         Raises
         ------
@@ -131,7 +138,10 @@ class Submission:
         if not content:
             raise FileError(f"{path}: the file is empty: request it again")
         read = files.unpack(content, path).expect("submission")
-        return read.build(lambda read: cls._from_file(read, round_, at))
+        made = read.build(lambda read: cls._from_file(read, round_, at))
+        if site not in (None, made.site):
+            raise RoundError(f"{site!r} answers for {made.site!r}")
+        return made
 
     @classmethod
     def _from_file(cls, read: files.Content, round_: Round, at: datetime) -> "Submission":
@@ -306,7 +316,14 @@ def cost(round_: Round, release: str) -> Spent:
     """Return what an answer to a round costs a person in a site's rows."""
     share = Share(release, round_.site_scale, "")
     terms, pool, unit = round_.terms, round_.pool, round_.sensitivity
-    own = round_.ledger(share).cost_of(share)
-    about = release, round_.plan.detector, own, terms.adjacency, terms.rows_per_person
-    noise_of = None if pool is None else pool.round
-    return Spent(*about, noise_of, (release,), unit.tables, unit.horizon)
+    return Spent(
+        release=release,
+        what=round_.plan.detector,
+        cost=round_.ledger(share).cost_of(share),
+        adjacency=terms.adjacency,
+        rows_per_person=terms.rows_per_person,
+        pool=None if pool is None else pool.round,
+        parts=(release,),
+        tables=unit.tables,
+        horizon=unit.horizon,
+    )

@@ -12,6 +12,7 @@ from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.ledger import Pool
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency, Cost, Sensitivity
 from hushtable_federation.language import _
+from hushtable_federation.refusals import raise_first
 
 MAX_SITES = 1000
 #: The most sites of a masked round: so many were tried. Shares of n sites have n^2 rows.
@@ -96,13 +97,14 @@ class Terms(ReleaseTerms):
         **others: Any,
     ) -> "Terms":
         """Return the terms for that many sites; see `Round.open` for the parameters."""
-        if "max_rows" in others:
-            raise UsageError(NO_MAX_ROWS)
-        if masked and n_sites > MAX_MASKED_SITES:
-            raise UsageError(
-                f"{n_sites} sites: a masked round can have {MAX_MASKED_SITES} at most. Open a "
-                "round without masks (--no-masks), which can have more, or combine sites"
-            )
+        faults = {
+            NO_MAX_ROWS: "max_rows" in others,
+            f"{n_sites} sites: a masked round can have {MAX_MASKED_SITES} at most. Open a round "
+            "without masks (--no-masks), which can have more, or combine sites": (
+                masked and n_sites > MAX_MASKED_SITES
+            ),
+        }
+        raise_first(UsageError, faults)
         if least is None:
             least = n_sites if masked else min(2, n_sites)
         least = whole("least", least, 1, MAX_SITES)
@@ -264,25 +266,28 @@ class StreamPosition:
         if horizon is None:
             return None
         with translate_errors(PlanError, "a round's period"):
-            starts = given.get("starts")
+            starts, stream = given.get("starts"), given.get("stream", "")
             day = None if starts is None else datetime.date.fromisoformat(starts)
             if day is not None and day.isoformat() != starts:
                 raise ValueError(f"starts {starts!r}: needs a day such as 2027-03-01")
-            stream = given.get("stream", "")
-            every = given.get("every")
-            return cls._checked(given.get("period"), stream, every, day, horizon)
+            return cls._checked(given.get("period"), stream, given.get("every"), day, horizon)
 
     @classmethod
     def _checked(
         cls, period: Any, stream: str, every: Any, starts: Any, horizon: Horizon
     ) -> "StreamPosition":
         period = whole("period", period, 1, horizon.periods)
-        if (period > 1 and not stream) or (stream and not is_digest(stream)):
-            raise ValueError(f"stream {stream[:80]!r}: needs the id of the stream's first round")
-        if every is not None and every not in get_args(Every):
-            raise ValueError(f"every={every!r}: needs one of {', '.join(get_args(Every))}")
-        if (every is None) != (starts is None) or type(starts) not in (datetime.date, type(None)):
-            raise ValueError(f"starts={starts!r}: needs a date, with every")
+        faults = {
+            f"stream {stream[:80]!r}: needs the id of the stream's first round": (
+                (period > 1 and not stream) or (stream and not is_digest(stream))
+            ),
+            f"every={every!r}: needs one of {', '.join(get_args(Every))}": (
+                every not in (None, *get_args(Every))
+            ),
+            f"starts={starts!r}: needs a date, with every": (every is None) != (starts is None)
+            or type(starts) not in (datetime.date, type(None)),
+        }
+        raise_first(ValueError, faults)
         place = cls(period, stream, every, starts)
         try:
             place.called(horizon.periods)

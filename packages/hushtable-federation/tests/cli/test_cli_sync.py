@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import re
 import shutil
 import signal
 from datetime import datetime, timedelta
@@ -455,55 +454,6 @@ def test_one_line_of_cards_serves_all_sites(here, run):
         with Book.open(here / f"{name}.book") as book:
             assert set(SITES) <= set(book.known("site"))
             assert list(book.known("coordinator")) == ["lead"]
-
-
-def test_two_coordinators(visit, here, run, tmp_path):
-    counted(visit)
-    visit("lead")
-    (journal,) = (here / "lead.rounds").glob("*.json")
-    said = journal.read_text()
-    journal.write_text(re.sub('"masked": "[0-9a-f]{8}', '"masked": "deadbeef', said, count=1))
-    done = run(*sync(here, "lead"))
-    assert done.code == 1
-    assert "two coordinators are using one key" in done.err
-    journal.unlink()
-    assert finish(visit)["state"] == "done"
-
-
-@pytest.mark.slow
-def test_two_hundred_thousand_foreign_files(visit, here, monkeypatch):
-    """Their names alone, which is all that a visit sees of them."""
-    scandir, many = os.scandir, 200_000
-
-    class Entry:
-        def __init__(self, name):
-            self.name = name
-
-        def is_file(self, *, follow_symlinks=True):
-            return True
-
-        def is_dir(self, *, follow_symlinks=True):
-            return False
-
-    class Listing:
-        def __init__(self, path):
-            with scandir(path) as found:
-                self.entries = list(found)
-
-        def __enter__(self):
-            return iter([*self.entries, *foreign])
-
-        def __exit__(self, *_):
-            pass
-
-        def close(self):
-            pass
-
-    half = [Entry(f"IMG_{i:06}.jpeg") for i in range(many // 2)]
-    foreign = half + [Entry(f"{i:016x}.masked.s{i}.{i:016x}.hush") for i in range(many // 2)]
-    visit("north")
-    monkeypatch.setattr(os, "scandir", Listing)
-    assert visit("south")["state"] == "waiting"
 
 
 @pytest.mark.parametrize("name", ["lead", "north"])

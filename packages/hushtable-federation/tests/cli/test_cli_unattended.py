@@ -11,10 +11,10 @@ import pytest
 from cli_helpers import do, make_parties, say, trust
 from hushtable_federation import clock, refusals
 from hushtable_federation.book.book import Book
-from hushtable_federation.folder.mailbox import Store, name_of
-from hushtable_federation.folder.round_folder import Amendment, rounds
+from hushtable_federation.cli.sync import STATES
+from hushtable_federation.folder.mailbox import Store
+from hushtable_federation.folder.round_folder import rounds
 from hushtable_federation.keys import Keys
-from hushtable_federation.reports import STATES
 from hushtable_federation.round import Round
 
 pytest.importorskip("prometheus_client")
@@ -241,18 +241,6 @@ def test_over_for_all_roles(visit, here, at):
     finish(visit, *SITES)
 
 
-def test_fewer_than_are_needed_are_left(visit, here):
-    visit("north")
-    round_ = asked(here)
-    content = Amendment(1, round_.deadline, ("south", "west")).message(
-        round_, Keys.load(here / "lead.key")
-    )
-    (here / "box" / name_of(round_.round_id, "amend", "lead", content)).write_bytes(content)
-    assert visit("lead") == ("failed", 1)
-    assert visit("north") == ("failed", 1)
-    assert visit("west") == ("left-out", 3)
-
-
 def test_rows_that_cannot_be_read_are_in_no_log(visit, here):
     secret = "SECRETWARD"
     rows = here / "north.csv"
@@ -267,24 +255,6 @@ def test_rows_that_cannot_be_read_are_in_no_log(visit, here):
 
 
 # --- clocks, folders, disks, permissions ---------------------------------------------------------
-
-
-def test_a_clock_that_is_wrong_by_a_day(visit, here, at, run):
-    opened, until = asked(here).opened, asked(here).deadline
-    at(opened - DAY)
-    assert visit("north") == ("refused", 1)
-    own = json.loads((here / "north.log").read_text().splitlines()[-1])
-    assert own["word"] == "time"
-    assert clock.shown_time(opened) in own["why"]
-    assert clock.shown_time(opened - DAY) in own["why"]
-    at(until + DAY)
-    assert visit("north") == ("over", 1)
-    words = " ".join(last(here, "north")["words"])
-    assert clock.shown_time(until) in words
-    assert clock.shown_time(until + DAY) in words
-    at(opened + DAY)
-    assert visit("north") == ("waiting", 0)
-    assert len(list((here / "box").glob("*.masked.north.*"))) <= 1
 
 
 def test_a_folder_that_was_renamed(visit, here):

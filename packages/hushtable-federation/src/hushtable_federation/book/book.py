@@ -14,7 +14,6 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from hushtable.arguments import is_digest, is_text
-from hushtable.data.persons import among
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError, PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import rounded_up
@@ -28,9 +27,9 @@ from hushtable_federation.book.chain import (
     Chain,
     Database,
     Entry,
+    check_plain,
     damaged,
 )
-from hushtable_federation.book.convert import check_plain
 from hushtable_federation.book.digests import (
     REGISTER,
     Digests,
@@ -424,7 +423,7 @@ class Book:
         given : Contribution
             The contribution to send.
         samples : sequence of RowDigests
-            Of the rows and persons (`Recognised.samples`); `check_people` checks them first.
+            Of the rows and persons (`Recognised.samples`), as `check_people` takes them.
         new_people : bool
             Whether a person states that these rows are about different people than all other data
             sets. The book records that, and which data set they resemble.
@@ -432,7 +431,7 @@ class Book:
         Raises
         ------
         PrivacyError
-            If the total would exceed the cap.
+            If the total would exceed the cap; and what `check_people` raises.
         """
         if not is_text(given.data_set):
             raise UsageError(f"data_set={given.data_set!r}: needs a text, the name of the rows")
@@ -443,7 +442,7 @@ class Book:
             if given.spent not in self.spent(given.data_set):  # for a stream, paid once
                 self.check_cap(given.data_set, given.spent)
             for sample in samples:
-                like = self.same_people(given.data_set, sample)
+                like = self.check_people(given.data_set, sample, new_people)
                 content = {"data_set": given.data_set, "new_people": new_people, "like": like}
                 self._note("rows", content, {"rows": sample.to_bytes()})
             self._note("answer", *given.noted())
@@ -472,15 +471,6 @@ class Book:
         """Return the secret key that persons are hashed with: 32 bytes, specific to this book."""
         return hmac.digest(self._now().key, b"persons", "sha256")
 
-    def same_people(self, data_set: str, rows: RowDigests) -> str | None:
-        """Return the name of another data set that these rows seem to belong to, or None."""
-        for name, entries in self._now().rows.items():
-            for entry in entries if name != data_set else ():
-                content = self._chain.blob(entry, entry.content["blobs"]["rows"])
-                if rows.same_people(self._parsed(RowDigests.from_bytes, content)):
-                    return name
-        return None
-
     def barred(self, data_set: str, period: Period | None = None) -> Digests:
         """Return the persons not to count in a round about these rows.
 
@@ -499,14 +489,6 @@ class Book:
             `hushtable.Sketch.from_data`.
         """
         return barred(self._now().answers.values(), self._register, data_set, period)
-
-    def check_register(self, register: Digests, barred: Digests) -> None:
-        """Raise `RoundError` if a person was counted whom `barred` names."""
-        if among(barred, register).any():
-            raise RoundError(
-                "some of these persons were counted in another answer of this book in the "
-                "meantime: count the rows again, without the persons that Reply.barred() names"
-            )
 
     def nameless(self, data_set: str, period: Period | None = None) -> int:
         """Return how many answers have no person ids, so that `barred` ignores their persons."""
@@ -535,7 +517,7 @@ class Book:
         PrivacyError
             If there is one, and these are not stated to be ``new_people``.
         """
-        other = self.same_people(data_set, rows)
+        other = self._alike(data_set, rows)
         if other is not None and not new_people:
             raise PrivacyError(
                 f"the rows given as {data_set!r} seem to be those of {other!r}, or a part of them, "
@@ -544,6 +526,14 @@ class Book:
                 "records"
             )
         return other
+
+    def _alike(self, data_set: str, rows: RowDigests) -> str | None:
+        for name, entries in self._now().rows.items():
+            for entry in entries if name != data_set else ():
+                content = self._chain.blob(entry, entry.content["blobs"]["rows"])
+                if rows.same_people(self._parsed(RowDigests.from_bytes, content)):
+                    return name
+        return None
 
     # --- what else is noted -----------------------------------------------------------------
 

@@ -169,7 +169,6 @@ class RowDigester:
         if self._failed is not None:
             raise self._failed
         found = self._all
-        found.settle()
         if not self._parts or self._unread or self._under_way or not found.n_rows:
             raise UsageError("the rows were not read completely: read them first")
         text = b"%d %d" % (found.n_rows, found.total)
@@ -201,7 +200,6 @@ class RowDigester:
                 self._failed = error
             start += len(batch)
             yield batch
-        mine.settle()
         with self._lock:
             self._all.add(mine.n_rows, mine.total, mine.hashes, mine.values)
             self._under_way -= 1
@@ -212,8 +210,8 @@ class RowDigester:
         for block, order in blocks:
             kernels.fold_words(block, order, hashes)
         total = int(kernels.finish_hashes(hashes))
-        rows = np.flatnonzero(hashes <= sample.reach)
-        rows = rows[~sample.has(hashes[rows])]
+        small = np.flatnonzero(hashes <= sample.reach)
+        rows = small[np.unique(hashes[small], return_index=True)[1][:SAMPLE]]
         values = np.concatenate([block[rows][:, order] for block, order in blocks], axis=1)
         sample.add(len(batch), total, hashes[rows], values)
 
@@ -257,33 +255,17 @@ class _Sample:
         self.n_rows, self.total = 0, 0
         self.hashes: Words = np.empty(0, np.uint64)
         self.values: Words = np.empty((0, columns), np.uint64)
-        self._more: list[tuple[Words, Words]] = []
 
     @property
     def reach(self) -> np.uint64:
         return self.hashes[-1] if len(self.hashes) == SAMPLE else np.uint64(_LAST)
 
-    def has(self, hashes: Words) -> NDArray[np.bool_]:
-        if not len(self.hashes):
-            return np.zeros(len(hashes), bool)
-        at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        return np.asarray(self.hashes[at] == hashes)
-
     def add(self, n_rows: int, total: int, hashes: Words, values: Words) -> None:
         # Only the rows with small hashes are passed in full.
         self.n_rows, self.total = self.n_rows + n_rows, (self.total + total) % 2**64
-        if len(hashes):
-            self._more.append((hashes, values))
-        if sum(len(hashes) for hashes, _ in self._more) >= SAMPLE:
-            self.settle()
-
-    def settle(self) -> None:
-        if self._more:
-            hashes, values = zip((self.hashes, self.values), *self._more, strict=True)
-            found, first = np.unique(np.concatenate(hashes), return_index=True)
-            self.hashes = found[:SAMPLE]
-            self.values = np.concatenate(values)[first[:SAMPLE]]
-            self._more = []
+        found, first = np.unique(np.concatenate([self.hashes, hashes]), return_index=True)
+        self.hashes = found[:SAMPLE]
+        self.values = np.concatenate([self.values, values])[first[:SAMPLE]]
 
 
 Digests = NDArray[np.uint64]

@@ -9,6 +9,7 @@ from hushtable.errors import FileError, UsageError
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Card
 from hushtable_federation.policy import Persons
+from hushtable_federation.refusals import raise_first
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
 
@@ -105,13 +106,12 @@ def period_facts(round_: Round) -> dict[str, Any]:
 def cards(paths: list[Path]) -> list[Card]:
     """Read cards; refuse secret files."""
     for path in paths:
-        if path.suffix in (".key", ".book"):
-            raise UsageError(
-                f"{path} is secret and must not be sent: give the card (.card) of each site"
-            )
-        if path.suffix == ".verified":
-            raise UsageError(
-                f"{path} was written by hushtable round meet, which was removed: give the card "
-                "(.card) of each site"
-            )
+        faults = {
+            f"{path} is secret and must not be sent: give the card (.card) of each site": (
+                path.suffix in (".key", ".book")
+            ),
+            f"{path} was written by hushtable round meet, which was removed: give the card (.card) "
+            "of each site": path.suffix == ".verified",
+        }
+        raise_first(UsageError, faults)
     return [Card.load(path) for path in paths]

@@ -12,12 +12,13 @@ from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import ROLES, Entry
-from hushtable_federation.book.convert import convert as convert_book
+from hushtable_federation.book.chain import convert as convert_book
 from hushtable_federation.cli import _common as common
 from hushtable_federation.credentials import read_passphrase
 from hushtable_federation.keys import Card, Keys, check_name
 from hushtable_federation.permissions import fault_of_folder
 from hushtable_federation.policy import Persons, policy_beside, write_policy
+from hushtable_federation.refusals import raise_first
 from hushtable_federation.settings import write_settings
 
 _File = Annotated[Path, argument("BOOK", "Book written by hushtable round keygen.")]
@@ -67,19 +68,35 @@ def book(
     Example:
       hushtable round book north.book
     """
-    if cap is None and delta is not None:
-        raise UsageError("--delta changes a cap: give --cap, too")
-    if cap is not None and expect is not None:
-        raise UsageError("--expect checks the book as it is: leave out --cap")
-    if key is not None and not convert:
-        raise UsageError("--key is for --convert: leave it out, or give --convert, too")
+    faults = {
+        "--delta changes a cap: give --cap, too": cap is None and delta is not None,
+        "--expect checks the book as it is: leave out --cap": (
+            cap is not None and expect is not None
+        ),
+        "--key is for --convert: leave it out, or give --convert, too": (
+            key is not None and not convert
+        ),
+    }
+    raise_first(UsageError, faults)
     if convert:
         convert_book(file, key)
     with Book.open(file) as notes:
         expected = None if expect is None else _expected(notes, expect)
         if cap is not None:
             notes.set_cap(cap, notes.delta if delta is None else delta)
-        facts = _facts(notes)
+        facts: dict[str, Any] = {
+            "command": "round book",
+            "site": notes.site,
+            "cap": {"epsilon": notes.epsilon, "delta": notes.delta},
+            "spent": {name: notes.total(name) for name in notes.data_sets()},
+            "rounds": [_round(entry) for entry in notes.history() if entry.kind == "answer"],
+            "known": {name: card.fingerprint for name, card in notes.known().items()},
+            "roles": {role: sorted(notes.known(role)) for role in ROLES},
+            "verified": {
+                role: {name: notes.ways(name, role) for name in notes.known(role)} for role in ROLES
+            },
+            "head": notes.head,
+        }
         entries = notes.history()
     facts["entries"] = len(entries)
     blocks = _blocks(facts)
@@ -129,22 +146,6 @@ def _expected(notes: Book, head: str) -> int:
         "or it is an old copy or a different book. Do not answer with it; restore the last backup "
         "that holds this head"
     )
-
-
-def _facts(notes: Book) -> dict[str, Any]:
-    return {
-        "command": "round book",
-        "site": notes.site,
-        "cap": {"epsilon": notes.epsilon, "delta": notes.delta},
-        "spent": {name: notes.total(name) for name in notes.data_sets()},
-        "rounds": [_round(entry) for entry in notes.history() if entry.kind == "answer"],
-        "known": {name: card.fingerprint for name, card in notes.known().items()},
-        "roles": {role: sorted(notes.known(role)) for role in ROLES},
-        "verified": {
-            role: {name: notes.ways(name, role) for name in notes.known(role)} for role in ROLES
-        },
-        "head": notes.head,
-    }
 
 
 def _round(entry: Entry) -> dict[str, Any]:

@@ -75,11 +75,8 @@ def demo() -> CommandResult:
     Example:
       hushtable demo
     """
-    facts = _compare()
-    return CommandResult(facts, _blocks(facts))
+    from hushtable_federation.home import HomeModel  # not imported for --help
 
-
-def _compare() -> dict[str, Any]:
     hospitals, pooled = _hospitals()
     schema = _schema()
     parts = _sketches(schema, hospitals)
@@ -91,19 +88,23 @@ def _compare() -> dict[str, Any]:
     merged, everything = Scorer(merged_sketch), Scorer(pooled_sketch)
     lines = []
     for hospital, part in [*zip(hospitals, parts, strict=True), (pooled, None)]:
-        alone = None if part is None else Scorer(*_sketches(schema, [hospital]))
+        alone = home = None
+        if part is not None:
+            alone = Scorer(*_sketches(schema, [hospital])).score(hospital.X)
+            others = HomeModel.fit(hospital.X, merged_sketch - part, random_state=_SEED)
+            home = others.scores(hospital.X).score
         lines.append(
             {
                 "hospital": hospital.name,
                 "rows": len(hospital.X),
                 "outliers": int(hospital.malignant.sum()),
-                "auc_alone": None if alone is None else _auc(alone, hospital),
-                "auc_merged": _auc(merged, hospital),
-                "auc_pooled": _auc(everything, hospital),
-                "auc_home": None if part is None else _auc_home(hospital, merged_sketch - part),
+                "auc_alone": None if alone is None else _auc(hospital, alone),
+                "auc_merged": _auc(hospital, merged.score(hospital.X)),
+                "auc_pooled": _auc(hospital, everything.score(hospital.X)),
+                "auc_home": None if home is None else _auc(hospital, home),
             }
         )
-    return {
+    facts = {
         "command": "demo",
         "hospitals": lines[:-1],
         "all": lines[-1],
@@ -111,6 +112,7 @@ def _compare() -> dict[str, Any]:
         "cells": merged_sketch.plan.family.n_cells,
         "plan_id": merged_sketch.plan.plan_id,
     }
+    return CommandResult(facts, _blocks(facts))
 
 
 def _hospitals() -> tuple[list[_Hospital], _Hospital]:
@@ -155,19 +157,10 @@ def _sketches(schema: Schema, hospitals: list[_Hospital]) -> list[Sketch]:
     return counted(rounds.second_pass(first, gate))
 
 
-def _auc(scorer: Scorer, hospital: _Hospital) -> float:
+def _auc(hospital: _Hospital, scores: Any) -> float:
     from sklearn.metrics import roc_auc_score
 
-    return float(roc_auc_score(hospital.malignant, -scorer.score(hospital.X)))
-
-
-def _auc_home(hospital: _Hospital, others: Sketch) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    from hushtable_federation.home import HomeModel
-
-    home = HomeModel.fit(hospital.X, others, random_state=_SEED)
-    return float(roc_auc_score(hospital.malignant, -home.scores(hospital.X).score))
+    return float(roc_auc_score(hospital.malignant, -scores))
 
 
 def _blocks(facts: dict[str, Any]) -> list[Block]:

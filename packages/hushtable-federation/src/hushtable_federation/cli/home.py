@@ -164,7 +164,26 @@ def _page(scored: _Scored, shown_rows: RowsToShow) -> Page:
         ]
         title = _("Most unusual rows")
         sections.append(Section("rows", title, [TextTable(headers, rows, len(headers), title)]))
-    sections.append(Section("about", _("How to read this page"), [LabelledValues(_meanings(home))]))
+    elsewhere = _(
+        "According to the counts of all other sites: the result of a round without the counts of "
+        "this site."
+    )
+    if home.elsewhere.noise_sd:
+        elsewhere = _(
+            "According to the counts of all other sites: the result of a round without the counts "
+            "of this site, with noise of %(noise)s on each count.",
+            noise=numerals(f"{home.elsewhere.noise_sd:,.1f}"),
+        )
+    meanings = {
+        _("here"): _("According to a model of the site's own rows, which it counts exactly."),
+        _("elsewhere"): elsewhere,
+        _("weight"): _(
+            "%(weight)s, from 0 to 1: how much a row that is rare only elsewhere counts in the "
+            "order of the rows.",
+            weight=numerals(f"{home.weight:.2f}"),
+        ),
+    }
+    sections.append(Section("about", _("How to read this page"), [LabelledValues(meanings)]))
     return Page(
         title=_("Here and elsewhere"),
         made_by=f"hushtable, {datetime.now(UTC):%Y-%m-%d}",
@@ -180,28 +199,6 @@ def _page(scored: _Scored, shown_rows: RowsToShow) -> Page:
         reasons=reasons,
         sections=sections,
     )
-
-
-def _meanings(home: HomeModel) -> dict[str, str]:
-    elsewhere = _(
-        "According to the counts of all other sites: the result of a round without the counts of "
-        "this site."
-    )
-    if home.elsewhere.noise_sd:
-        elsewhere = _(
-            "According to the counts of all other sites: the result of a round without the counts "
-            "of this site, with noise of %(noise)s on each count.",
-            noise=numerals(f"{home.elsewhere.noise_sd:,.1f}"),
-        )
-    return {
-        _("here"): _("According to a model of the site's own rows, which it counts exactly."),
-        _("elsewhere"): elsewhere,
-        _("weight"): _(
-            "%(weight)s, from 0 to 1: how much a row that is rare only elsewhere counts in the "
-            "order of the rows.",
-            weight=numerals(f"{home.weight:.2f}"),
-        ),
-    }
 
 
 def _blocks(scored: _Scored, target: Target) -> list[Block]:

@@ -13,6 +13,7 @@ from hushtable.errors import UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import shown_time
 from hushtable_federation.comparison import Comparison, parts_in
+from hushtable_federation.refusals import raise_first
 from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
 
@@ -61,15 +62,17 @@ def model(
       hushtable round model result.hush --site north.toml -o north.home.hush
     """
     target = Target(output, [result, book, site, marginals])
-    if site is not None and book is not None:
-        raise UsageError("--site and --book exclude each other: the site's file names its book")
-    if site is None and marginals is not None:
-        raise UsageError("--marginals is for a home model: give --site, too")
-    if site is None and book is None:
-        raise UsageError(
-            f"{result} is already a model to score with: give --site for a home model, or --book "
-            "for a local one"
-        )
+    faults = {
+        "--site and --book exclude each other: the site's file names its book": (
+            site is not None and book is not None
+        ),
+        "--marginals is for a home model: give --site, too": (
+            site is None and marginals is not None
+        ),
+        f"{result} is already a model to score with: give --site for a home model, or --book for a "
+        "local one": site is None and book is None,
+    }
+    raise_first(UsageError, faults)
     read = check_one_period(result, open_result(result))
     if site is not None:
         return _home(target, Site.open(site), read, marginals)
@@ -78,8 +81,7 @@ def model(
         at = None if read.seal is None else notes.verified(read.seal.digest)
     made = LocalModel.of(read, answer.share.release, answer.sent, answer.counts)
     target.save(made)
-    verified = None if at is None else shown_time(at)
-    status = standing(read)
+    status, verified = standing(read), None if at is None else shown_time(at)
     if verified is not None:
         status = f"{status.partition(':')[0]}: verified on {verified}."
     facts = {

@@ -22,6 +22,7 @@ from hushtable_federation.describe import period_words, round_lines
 from hushtable_federation.keys import Keys
 from hushtable_federation.language import _
 from hushtable_federation.ranges import cells_for, check_expected, range_words
+from hushtable_federation.refusals import raise_first
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round, check_coordinator
 from hushtable_federation.settings import SiteSettings
@@ -254,20 +255,19 @@ def next_(
     target = Target(output, [round_, result])
     asked = common.read_round(round_)
     is_period = asked.period is not None
-    if is_period and (result is not None or seed is not None):
-        raise UsageError(
-            f"{round_} is about period {asked.period}: leave out the result and --seed, which the "
-            "next period does not need"
-        )
     if not is_period and asked.plan.purpose is not Purpose.MARGINALS:
         raise RoundError(
             f"{round_} is about {asked.plan.detector}: round next continues marginals or periods; "
             "the result of this round is already a model"
         )
-    if not is_period and (again or site):
-        raise UsageError(
-            f"{round_} is a marginals round: leave out --again and --site, which are for periods"
-        )
+    faults = {
+        f"{round_} is about period {asked.period}: leave out the result and --seed, which the next "
+        "period does not need": is_period and (result is not None or seed is not None),
+        f"{round_} is a marginals round: leave out --again and --site, which are for periods": (
+            not is_period and (again or site)
+        ),
+    }
+    raise_first(UsageError, faults)
     keys, deadline = Keys.load(key), common.days_on(days)
     check_coordinator(asked, keys)
     if is_period:

@@ -89,8 +89,7 @@ def relations(marginals: _Merged, output: options.Output) -> CommandResult:
       hushtable plan relations marginals.hush -o relations.plan.hush
     """
     target = Target(output, [marginals])
-    plan = rounds.relations(read_release(marginals))
-    return save_plan(plan, target, "plan relations")
+    return save_plan(rounds.relations(read_release(marginals)), target, "plan relations")
 
 
 def gate(first: _First, output: options.Output) -> CommandResult:
@@ -118,8 +117,7 @@ def second(first: _First, gate: _Gate, output: options.Output) -> CommandResult:
       hushtable plan second all.hush --gate gate.hush -o second.plan.hush
     """
     target = Target(output, [first, gate])
-    counts = read_counts(first)
-    plan = rounds.second_pass(counts, read_counts(gate))
+    plan = rounds.second_pass(read_counts(first), read_counts(gate))
     return save_plan(plan, target, "plan second", _exact_counts(plan))
 
 
@@ -144,8 +142,7 @@ def ranks(model: _Model, output: options.Output) -> CommandResult:
       hushtable plan ranks all.hush -o ranks.plan.hush
     """
     target = Target(output, [model])
-    content = files.read(model).expect("detector", "sketch", "release")
-    counts = content.build(counts_from_file)
+    counts = files.read(model).expect("detector", "sketch", "release").build(counts_from_file)
     if not counts.adds:
         raise FileError(f"{model} is {counts.noun}: give the release that all sites hold")
     plan = rounds.ranks(counts)

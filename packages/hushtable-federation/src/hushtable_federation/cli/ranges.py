@@ -157,7 +157,6 @@ def ranges(
             by["others"] = [one.range(limits) for one in histograms(others)]
         own = own_values(reads.open_as(data, read.plan.schema), read.plan, by)
     found = _RangesFound(read, limits, tolerated, drawn, found_ranges, own)
-    facts = _facts(found)
     if target.path.suffix == ".html":
         with speaking(language):
             text = html(_page(found))
@@ -172,7 +171,20 @@ def ranges(
     with target.writing():
         files.write_bytes(target.path, text.encode(), private=private)
     keep = " Keep this file where the rows are: it describes them exactly." if private else ""
-    facts = {"command": "round ranges", "output": str(output), **facts}
+    facts = {
+        "command": "round ranges", "output": str(output),
+        "quantiles": list(limits), "sites": len(read.ledger.shares),
+        "epsilon": read.ledger.epsilon, "noise_sd": read.noise_sd,
+        "ranges": [one.to_dict() for one in found_ranges],
+        "statistics": [_statistics(one) for one in drawn],
+        "categories": category_counts(read),
+        **({"own_is": _EXACT} if own else {}),
+        "own": [
+            one.to_dict()
+            | {"fails": one.fails(tolerated), "fails_by_others": one.fails(tolerated, "others")}
+            for one in own
+        ],
+    }  # fmt: skip
     return CommandResult(facts, [*_blocks(found), Paragraph([f"Wrote {target}.{keep}"])])
 
 
@@ -185,22 +197,6 @@ def _rows(place: Site | None, data: str | None, reads: RowOptions) -> tuple[RowO
     if rows is None:
         raise UsageError("the site's file names no rows (rows = ...): give them with --data")
     return RowOptions(**place.settings.reads), rows
-
-
-def _facts(found: _RangesFound) -> dict[str, Any]:
-    return {
-        "quantiles": list(found.quantiles), "sites": len(found.result.ledger.shares),
-        "epsilon": found.result.ledger.epsilon, "noise_sd": found.result.noise_sd,
-        "ranges": [one.to_dict() for one in found.ranges],
-        "statistics": [_statistics(one) for one in found.histograms],
-        "categories": category_counts(found.result),
-        **({"own_is": _EXACT} if found.own else {}),
-        "own": [
-            one.to_dict()
-            | {"fails": one.fails(found.tolerated)}
-            | {"fails_by_others": one.fails(found.tolerated, "others")} for one in found.own
-        ],
-    }  # fmt: skip
 
 
 def _plain(found: _RangesFound) -> str:

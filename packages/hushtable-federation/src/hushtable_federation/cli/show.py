@@ -23,14 +23,12 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.cli import _common as common
 from hushtable_federation.clock import now
 from hushtable_federation.describe import officer_words, round_lines
-from hushtable_federation.keys import Card, Keys
+from hushtable_federation.keys import Card, Keys, grouped
 from hushtable_federation.language import _
-from hushtable_federation.policy import Approval, load_policy
+from hushtable_federation.policy import Approval, load_policy, parties
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
-from hushtable_federation.signatures import grouped
-from hushtable_federation.site import Site
-from hushtable_federation.standing import Standing, parties
+from hushtable_federation.site import Site, Standing
 
 _Key = Annotated[
     Path | None,

@@ -1,10 +1,12 @@
 """``hushtable round sync`` and ``status``: the next step of rounds in a folder, and their state."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from glob import escape
+from importlib import import_module
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -27,14 +29,15 @@ from hushtable.cli.result import (
     tally_blocks,
 )
 from hushtable.data.readers import Reader
-from hushtable.errors import HushTableError, UsageError
+from hushtable.errors import FileError, HushTableError, MissingExtraError, UsageError, explain
 from hushtable.language import ENGLISH, speaking
 from hushtable.progress import watched
 from hushtable.report.page import check_extra
 from hushtable_federation import describe
+from hushtable_federation.book.digests import Period
 from hushtable_federation.cli import _common as common
 from hushtable_federation.cli.show import round_blocks
-from hushtable_federation.clock import goes_on, now, stamp
+from hushtable_federation.clock import goes_on, now, shown_time, stamp
 from hushtable_federation.coordinator import NoRoundError, no_round
 from hushtable_federation.credentials import BY_DEFAULT
 from hushtable_federation.describe import aside_lines, damaged_words, done_words, next_lines
@@ -42,13 +45,12 @@ from hushtable_federation.folder.mailbox import Store, is_private
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.site import Statement
+from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.reply import Reply
-from hushtable_federation.reports import VisitReport
 from hushtable_federation.settings import SiteSettings, site_files
-from hushtable_federation.site import Attendant, Site, SiteRows
-from hushtable_federation.standing import known_words
+from hushtable_federation.site import Attendant, Site, SiteRows, known_words
 from hushtable_federation.state import RoundState, RoundTask
-from hushtable_federation.visits import Visit
+from hushtable_federation.visits import State, Visit
 
 _Rows = Annotated[
     str | None,
@@ -180,7 +182,7 @@ class Screen(Attendant):
         sketch = rows.sketch
         if sketch is None:
             return
-        nameless = rows.nameless(reply.round)
+        nameless = reply.book.nameless(reply.data_set, Period.of(reply.round))
         self.counted[reply.round.round_id] = {
             "data_set": reply.data_set,
             "epsilon_so_far": reply.epsilon,
@@ -195,6 +197,188 @@ class Screen(Attendant):
                 *persons_blocks(sketch.persons, nameless),
                 *tally_blocks(reply.plan.schema, sketch.tally, n_rows),
             )
+
+
+# --- the report of a visit for machines -----------------------------------------------------------
+
+#: All states, the one first that stands for a visit to several rounds.
+STATES: tuple[State, ...] = (
+    "failed", "refused", "over", "act", "left-out", "waiting", "done",
+)  # fmt: skip
+#: Of rounds that are not at their end for this party.
+_OPEN: tuple[State, ...] = "act", "waiting", "over", "refused", "failed"
+Visited = Sequence[tuple[RoundFolder, Visit]]
+
+
+@dataclass
+class VisitReport:
+    """How a visit went, as a scheduler, a log and a monitor learn it.
+
+    Parameters
+    ----------
+    site : Site
+        Who makes the visit; its file says where log and figures go.
+
+    Attributes
+    ----------
+    state : str
+        One of `STATES`: of several rounds, the most urgent.
+    exit_code : int
+        1 where a round cannot go on, or a log or figures could not be written; 2 for wrong usage;
+        3 where a person has to act; else 0.
+    not_written : list of str
+        Why a log or figures could not be written.
+
+    Raises
+    ------
+    MissingExtraError
+        If figures are to be written, and the library is missing: before anything is done.
+    """
+
+    site: Site
+    state: State = "failed"
+    exit_code: int = 1
+    not_written: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.site.settings.metrics is not None:
+            try:
+                import_module("prometheus_client")
+            except ImportError:
+                raise MissingExtraError("metrics", "prometheus-client", "metrics") from None
+
+    def of(self, visited: Visited) -> "VisitReport":
+        """Note how the rounds stand; write what the site's file asks for."""
+        visits = [visit for _, visit in visited]
+        codes = {visit.exit_code for visit in visits}
+        self.exit_code = next((code for code in (1, 3) if code in codes), 0)
+        urgent = {visit.state for visit in visits if visit.exit_code == self.exit_code}
+        self.state = next((state for state in STATES if state in urgent), "waiting")
+        return self._write([self._record(*one) for one in visited], visited)
+
+    def failed(self, error: HushTableError | OSError) -> "VisitReport":
+        """Note that the visit as a whole failed, by an error that is reported elsewhere."""
+        word = str(getattr(error, "word", None) or "")
+        self.exit_code = 2 if isinstance(error, UsageError) else 1
+        self.state = "failed" if word in ("", Refusal.UNAVAILABLE) else "refused"
+        record = self._base() | {
+            "round": "", "title": "", "role": "", "state": self.state, "exit_code": self.exit_code,
+            "words": [type(error).__name__, *([word] if word else [])],
+        }  # fmt: skip
+        return self._write([record], [])
+
+    def line(self, visited: Visited = ()) -> str:
+        """Return the status in one line, for people."""
+        open_ = [one.round.deadline for one, visit in visited if visit.state in _OPEN]
+        ahead = [deadline for deadline in open_ if now() <= goes_on(deadline)]
+        until = ""
+        if ahead:
+            first = min(ahead)
+            until = f"; deadline {shown_time(first)}, continues at {shown_time(goes_on(first))}"
+        return f"State: {self.state}; exit code {self.exit_code}{until}."
+
+    # --- the log --------------------------------------------------------------------------------
+
+    def _base(self) -> dict[str, Any]:
+        return {"time": stamp(now()), "name": self.site.settings.key.stem}
+
+    def _record(self, round_folder: RoundFolder, visit: Visit) -> dict[str, Any]:
+        asked, me = round_folder.round, self.site.card
+        found = [f"Found out: {name} {why}." for name, why in visit.found_out.items()]
+        return self._base() | {
+            "round": asked.round_id[:12],
+            "title": asked.title,
+            "role": "coordinator" if me == asked.coordinator else "site",
+            "name": me.name,
+            "state": visit.state,
+            "exit_code": visit.exit_code,
+            "deadline": stamp(asked.deadline),
+            "goes_on": stamp(goes_on(asked.deadline)),
+            "posted": visit.posted,
+            "waits_for": visit.waits_for,
+            "words": [] if visit.is_private else [*visit.words, *found],
+        }
+
+    def _write(self, records: list[dict[str, Any]], visited: Visited) -> "VisitReport":
+        settings = self.site.settings
+        log = SiteLog(settings.book.with_suffix(".log"), settings.log)
+        try:
+            for record in records:
+                log.visit(record)
+        except FileError as error:
+            self._lacks(str(error))
+        if settings.metrics is not None:
+            try:
+                self._write_metrics(settings.metrics, visited)
+            except OSError as error:
+                self._lacks(f"metrics: {settings.metrics} cannot be written: {explain(error)}")
+        return self
+
+    def _lacks(self, words: str) -> None:
+        # The visit itself succeeded.
+        self.not_written.append(words)
+        self.exit_code = self.exit_code if self.exit_code == 2 else 1
+        print(f"hushtable: warning: {words}", file=sys.stderr)
+
+    # --- figures --------------------------------------------------------------------------------
+
+    def _write_metrics(self, path: Path, visited: Visited) -> None:
+        from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
+
+        registry, name = CollectorRegistry(), self.site.settings.key.stem
+        states = [visit.state for _, visit in visited]
+        ends = [one.round.deadline for one, visit in visited if visit.state in _OPEN]
+        cap, left = self._budget()
+        #: By name: the meaning, the further label, and the figures by its values.
+        gauges: dict[str, tuple[str, str, dict[str, float]]] = {
+            "last_visit_timestamp_seconds": (
+                "When the last visit ended.", "", {"": now().timestamp()},
+            ),
+            "last_visit_exit_code": ("Exit code of the last visit.", "", {"": self.exit_code}),
+            "visit_state": (
+                "1 for the state of the last visit.", "state",
+                {state: state == self.state for state in STATES},
+            ),
+            "rounds": (
+                "Rounds in the folder by state, at the last visit.", "state",
+                {state: states.count(state) for state in STATES} if visited else {},
+            ),
+            "rounds_open": (
+                "Rounds that are not at their end for this party.", "",
+                {"": sum(state in _OPEN for state in states)} if visited else {},
+            ),
+            "left_out": (
+                "Rounds whose result is, or will be, without this site.", "",
+                {"": states.count("left-out")} if visited else {},
+            ),
+            "next_deadline_timestamp_seconds": (
+                "The first deadline of the open rounds.", "",
+                {"": min(ends).timestamp()} if ends else {},
+            ),
+            "epsilon_cap": (
+                "Epsilon that all rounds about a set of rows may cost.", "data_set", cap,
+            ),
+            "epsilon_left": ("Epsilon of the cap that is not spent.", "data_set", left),
+        }  # fmt: skip
+        for what, (words, label, values) in gauges.items():
+            labels = ["name", label] if label else ["name"]
+            made = Gauge(f"hushtable_{what}", words, labels, registry=registry)
+            for value, figure in values.items():
+                made.labels(*([name, value] if label else [name])).set(figure)
+        write_to_textfile(str(path), registry)
+        os.chmod(path, 0o644)  # node_exporter is another user
+
+    def _budget(self) -> tuple[dict[str, float], dict[str, float]]:
+        if not self.site.settings.book.exists():
+            return {}, {}
+        try:
+            with self.site.book() as book:
+                names = [*dict.fromkeys([self.site.settings.data_set, *book.data_sets()])]
+                left = {name: book.epsilon - book.total(name) for name in names}
+                return dict.fromkeys(names, book.epsilon), left
+        except HushTableError as error:
+            self._lacks(f"metrics: no budget: {error}")
+            return {}, {}
 
 
 #: No option given.
@@ -409,8 +593,20 @@ def status(
         "folder": store.where,
         "html": None if html is None else str(html),
         "rounds": [
-            _state_facts(state)
-            | {"todo": [describe.task_facts(state, one, *typed) for one in _tasks(state, me)]}
+            {
+                "round_id": state.round.round_id,
+                "title": state.round.title,
+                **common.period_facts(state.round),
+                "opened": stamp(state.round.opened),
+                "deadline": stamp(state.round.deadline),
+                "coordinator": state.round.coordinator.to_dict(),
+                "sites": state.round.names,
+                "plan_id": state.round.plan.plan_id,
+                "terms": state.round.terms.to_dict(),
+                "site_scale": state.round.site_scale,
+                **state.facts(),
+                "todo": [describe.task_facts(state, one, *typed) for one in _tasks(state, me)],
+            }
             for state in found
         ],
     }
@@ -458,21 +654,3 @@ def _state_blocks(state: RoundState, me: Card | None, folder: str, key: str) -> 
         blocks += next_lines(state.round, describe.RESULT)
     aside = [shown(line) for line in aside_lines(state.odd)]
     return [*blocks, *(Paragraph([line]) for line in aside), ""]
-
-
-def _state_facts(state: RoundState) -> dict[str, Any]:
-    asked = state.round
-    return {
-        "round_id": asked.round_id,
-        "title": asked.title,
-        **common.period_facts(asked),
-        "opened": stamp(asked.opened),
-        "deadline": stamp(asked.deadline),
-        "over": now() > asked.deadline,
-        "coordinator": asked.coordinator.to_dict(),
-        "sites": asked.names,
-        "plan_id": asked.plan.plan_id,
-        "terms": asked.terms.to_dict(),
-        "site_scale": asked.site_scale,
-        **state.facts(),
-    }

@@ -3,12 +3,13 @@
 Nothing here depends on the order of files, on copies, or on who put a file there.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeVar
 
 from hushtable import files
-from hushtable.arguments import entries
+from hushtable.arguments import entries, translate_errors
 from hushtable.errors import HushTableError, RoundError
 from hushtable_federation.clock import parsed, stamp
 from hushtable_federation.folder.mailbox import Store, name_of
@@ -18,6 +19,8 @@ from hushtable_federation.protocol.messages import Message, Step, is_signed
 from hushtable_federation.refusals import Refused
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
+
+T = TypeVar("T")
 
 #: Prefix of a step's name, in the name of a file with a request to a site.
 ASK = "ask-"
@@ -94,10 +97,8 @@ class Amendment:
         """Read back what `message` wrote; raise `RoundError` on anything else."""
         kinds = {"number": int, "deadline": str, "dropped": list[str], "why": str}
         record = entries(message.body, "an amendment", kinds, error=RoundError)
-        try:
+        with translate_errors(RoundError, "an amendment"):
             deadline = parsed(record["deadline"])
-        except ValueError as error:
-            raise RoundError(f"an amendment: {error}") from None
         if record["number"] < 1:
             raise RoundError(f"an amendment: number {record['number']}: the first has number 1")
         return cls(record["number"], deadline, tuple(record["dropped"]), record["why"])
@@ -142,25 +143,47 @@ class RoundFolder:
                 self._names.setdefault((claims.step, claims.sender), []).append(name)
             if claims.step == HEAD:
                 self._heads.setdefault(claims.sender, []).append(name)
-        self.amendment = self._amended()
-        self.round = replace(self.round, deadline=self.amendment.deadline)
-
-    def _amended(self) -> Amendment:
         found: dict[int, Amendment] = {0: Amendment(0, self.round.deadline)}
-        card = self.round.coordinator
-        for name, content in self.of("amend", card.name):
-            try:
-                made = Amendment.of(Message.read(content, card).check(self.round, "amend"))
-            except HushTableError as error:
-                self.refuse(name, str(error))
-                continue
+        lead = self.round.coordinator.name
+        for _, made in self.read("amend", lead, self._amendment):
             if found.setdefault(made.number, made) != made:
                 self.stopped = (
-                    f"{card.name!r} signed two amendments of round {self.round.round_id[:12]} with "
+                    f"{lead!r} signed two amendments of round {self.round.round_id[:12]} with "
                     f"number {made.number} that contradict each other: ask which one is valid, and "
                     "request a new round; nothing is answered until then"
                 )
-        return found[max(found)]
+        self.amendment = found[max(found)]
+        self.round = replace(self.round, deadline=self.amendment.deadline)
+
+    def _amendment(self, _name: str, content: bytes) -> Amendment:
+        message = Message.read(content, self.round.coordinator)
+        return Amendment.of(message.check(self.round, "amend"))
+
+    def read(
+        self, step: str, sender: str, parse: Callable[[str, bytes], T], known: bytes = b""
+    ) -> Iterator[tuple[str, T]]:
+        """Yield the files of `of`, each as ``parse`` reads its name and content.
+
+        A file for which it raises `HushTableError` is ignored.
+        """
+        for name, content in self.of(step, sender, known):
+            try:
+                found = parse(name, content)
+            except HushTableError as error:
+                self.refuse(name, str(error))
+            else:
+                yield name, found
+
+    def messages(self, step: str, sender: str) -> Iterator[tuple[str, Message]]:
+        """Yield the valid messages of a site in a step, by file name.
+
+        With the prefix `ASK`, these are the coordinator's requests to the site.
+        """
+        lead, of = self.round.coordinator, step.removeprefix(ASK)
+        writer = self.round.card(sender) if of == step else lead
+        return self.read(
+            step, sender, lambda _, content: Message.read(content, writer).check(self.round, of)
+        )
 
     def of(self, step: str, sender: str, known: bytes = b"") -> Iterator[tuple[str, bytes]]:
         """Yield the files that claim to be from a step and sender, each with its content.
@@ -205,36 +228,22 @@ class RoundFolder:
             else:
                 yield name, content
 
-    def requests(self, step: Step, site: str) -> Iterator[tuple[str, Message]]:
-        """Yield the coordinator's requests to a site in a step, by file name."""
-        for name, content in self.of(ASK + step, site):
-            try:
-                message = Message.read(content, self.round.coordinator).check(self.round, step)
-            except HushTableError as error:
-                self.refuse(name, str(error))
-                continue
-            yield name, message
-
-    def results(self) -> Iterator[tuple[str, bytes, Result]]:
+    def results(self) -> Iterator[tuple[str, tuple[bytes, Result]]]:
         """Yield the results of the round: file name, content, and the result read from it."""
-        for name, content in self.of("result", self.round.coordinator.name):
-            try:
-                result = Result.of(files.unpack(content, name))
-                result.check_round(self.round)
-            except HushTableError as error:
-                self.refuse(name, str(error))
-                continue
-            yield name, content, result
+
+        def checked(name: str, content: bytes) -> tuple[bytes, Result]:
+            result = Result.of(files.unpack(content, name))
+            result.check_round(self.round)
+            return content, result
+
+        return self.read("result", self.round.coordinator.name, checked)
 
     def asks(self, *steps: Step) -> bool:
         """Return whether the coordinator has signed a request in one of these steps."""
-        every = (self.requests(step, name) for step in steps for name in self.round.names)
-        return any(True for found in every for _ in found)
-
-    @property
-    def decided(self) -> bool:
-        """Return whether the coordinator signed the list of sites, as its first request shows."""
-        return self.asks(*ASKED)
+        return any(
+            True for step in steps for name in self.round.names
+            for _ in self.messages(ASK + step, name)
+        )  # fmt: skip
 
     def left(self, also: Collection[str] = ()) -> list[str]:
         """Return the sites that are neither dropped nor in ``also``, in the order of the roster."""
@@ -255,10 +264,6 @@ class RoundFolder:
     def has(self, step: str, sender: str) -> bool:
         """Return whether a file claims to be from a step and sender, and was not refused here."""
         return not self._refused.issuperset(self._names.get((step, sender), []))
-
-    def there(self, step: str) -> list[str]:
-        """Return the sorted senders with files that claim to be of a step."""
-        return sorted(sender for of, sender in self._names if of == step)
 
     def add(self, step: str, sender: str, content: bytes) -> bool:
         """Write a file; return whether it is new."""
@@ -285,7 +290,7 @@ class RoundFolder:
         """
         if self.stopped:
             raise RoundError(self.stopped)
-        if self.decided:
+        if self.asks(*ASKED):  # the first request about the list of sites
             raise RoundError(DECIDED)
         before, needed = self.amendment, self.round.needed
         for name in drop:
@@ -296,19 +301,14 @@ class RoundFolder:
                 f"{left} sites would be left, and {needed} are needed: drop fewer, or open another "
                 "round"
             )
-        made = Amendment(
-            before.number + 1,
-            before.deadline if deadline is None else deadline,
-            tuple(sorted({*before.dropped, *drop})),
-            why,
-        )
+        dropped = tuple(sorted({*before.dropped, *drop}))
+        made = Amendment(before.number + 1, deadline or before.deadline, dropped, why)
         self.put_again(made.message(self.round, keys))
         return made
 
     def put_again(self, content: bytes) -> None:
         """Put an amendment into the folder, and apply it unless there is a later one."""
-        card = self.round.coordinator
-        made = Amendment.of(Message.read(content, card).check(self.round, "amend"))
-        self.add("amend", card.name, content)
+        made = self._amendment("", content)
+        self.add("amend", self.round.coordinator.name, content)
         if made.number > self.amendment.number:
             self.amendment, self.round = made, replace(self.round, deadline=made.deadline)

@@ -185,8 +185,7 @@ class Nodes:
         met = {site for site, node in self.nodes.items() if node in self._there}
         if not set(self._wanted) <= met:
             for node in self._there - set(self._hellos) - set(self.nodes.values()):
-                request = ask_hello(self._round, self._keys)
-                self._hellos[node] = _Asked(node, request, self._pause)
+                self._hellos[node] = _Asked(node, ask_hello(self._round, self._keys), self._pause)
         for site in (set(self._wanted) & met) - set(self._asked):
             self._asked[site] = _Asked(self.nodes[site], self._wanted[site], self._pause)
         under_way = [*self._hellos.values(), *self._asked.values()]

@@ -20,7 +20,7 @@ from hushtable_federation.online.carriers import Transport
 from hushtable_federation.online.site import BEGINNING
 from hushtable_federation.protocol.messages import STEPS, Step, SumList
 from hushtable_federation.protocol.tally import Decisions, Tally
-from hushtable_federation.round import Round, check_protocol
+from hushtable_federation.round import Round, check_coordinator, check_protocol
 
 #: Seconds for the last message, which does not affect the result.
 _PARTING = 10.0
@@ -179,11 +179,7 @@ class SecureSum:
         if not round_.terms.masked:
             raise RoundError("a round without masks needs no secure sum: collect its submissions")
         check_protocol(round_)
-        if keys.card != round_.coordinator:
-            raise RoundError(
-                f"{round_.coordinator.name!r} opened the round, with different keys: give those "
-                "keys"
-            )
+        check_coordinator(round_, keys)
         self._transport, self._journal = transport, journal
         self._timeout, self._tries = timeout, tries
         #: A transport may deliver an answer twice, even some steps later.

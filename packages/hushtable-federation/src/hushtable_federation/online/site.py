@@ -7,7 +7,6 @@ book keeps the counts, and what recognises the rows and persons.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,7 +98,7 @@ class OnlineSite:
         self._keys, self._book, self._count = keys, book, count
         self._recognise, self._approvals = recognise, approvals or {}
         self._log = SiteLog(Path(book.path).with_suffix(".log")) if log is None else log
-        self._reply = partial(Reply, keys=keys, book=book, policy=policy, data_set=data_set)
+        self._policy, self._data_set = policy, data_set
         self._attended, self._statement = attended, statement
         #: The round of the last request: to read it checks the card of each site.
         self._last: Round | None = None
@@ -135,9 +134,22 @@ class OnlineSite:
         self._log.write(stamp(now()), round_id, step, word, words)
         return Message.refuse(round_id, self._keys, word)
 
-    def reply(self, round_: Round) -> Reply:
-        """Check every aspect of a round; nothing is counted, recorded or sent."""
-        return self._reply_to(round_, self._attended)
+    def reply(self, round_: Round, attended: bool | None = None) -> Reply:
+        """Check every aspect of a round; nothing is counted, recorded or sent.
+
+        ``attended`` states whether a person reviewed the round; by default, as for this object.
+        """
+        # The officer's signature of another round gives a more precise refusal than none.
+        another = next(iter(self._approvals.values()), None)
+        return Reply(
+            round_,
+            self._keys,
+            self._book,
+            policy=self._policy,
+            data_set=self._data_set,
+            approval=self._approvals.get(round_.round_id, another),
+            attended=self._attended if attended is None else attended,
+        )
 
     def begin(self, round_: Round, reply: Reply | None = None) -> dict[str, bytes]:
         """Count the rows, and return the first answer, by its step.
@@ -185,7 +197,7 @@ class OnlineSite:
         with refusing(Refusal.ROUND):
             check_protocol(round_)
         if asked.step == "hello":
-            self._reply_to(round_, self._attended).check_known()
+            self.reply(round_).check_known()
             return Message.make(round_, "hello", self._keys, {"asked": asked.digest}).content
         if asked.step == "end":
             self._book.forget_steps(round_.round_id)
@@ -211,12 +223,6 @@ class OnlineSite:
 
     def _participant(self, round_: Round, reply: Reply | None = None) -> MaskedSite:
         return MaskedSite(round_, self._keys, self._book, _MaskedRows(self, round_, reply))
-
-    def _reply_to(self, round_: Round, attended: bool) -> Reply:
-        # The officer's signature of another round gives a more precise refusal than none.
-        another = next(iter(self._approvals.values()), None)
-        approval = self._approvals.get(round_.round_id, another)
-        return self._reply(round_, approval=approval, attended=attended)
 
     def _counted(self, reply: Reply) -> tuple[NDArray[np.int64], Recognised, bool]:
         # The counts, whose they are, and whether a column identified the persons.
@@ -289,7 +295,7 @@ class _MaskedRows:
             raise Refused(Refusal.ORDER, "step 'keys' has to come first")
         _, counts, kept = noted
         # A person reviewed the round when the rows were counted, if at all.
-        reply = self.site._reply_to(self.round, kept["attended"])
+        reply = self.site.reply(self.round, kept["attended"])
         # The policy may have changed since. An earlier version stored neither this nor the name.
         reply.check_persons(kept.get("identified", True))
         if kept.get("data_set") not in (None, reply.data_set):

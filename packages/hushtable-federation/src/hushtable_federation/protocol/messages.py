@@ -16,7 +16,7 @@ from hushtable.arguments import entries, is_digest
 from hushtable.errors import RoundError
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.protocol import masks
-from hushtable_federation.refusals import Refusal, Refused
+from hushtable_federation.refusals import Refusal, Refused, raise_first
 from hushtable_federation.round import Round
 from hushtable_federation.terms import PROTOCOL
 
@@ -86,17 +86,17 @@ class Message:
         If the site refuses, raise `Refused` with its word.
         """
         if self.step == _REFUSED and self.round_id in ("", round_.round_id):
-            try:
-                word = Refusal(str(self.body.get("word")))
-            except ValueError:  # from another version, or with a word that is not in the list
-                word = Refusal.GARBLED
+            # Another version may have words that are not in this list.
+            stated = self.body.get("word")
+            word = next((one for one in Refusal if one == stated), Refusal.GARBLED)
             raise Refused(word, f"{self.sender!r} refused: {word}")
-        if self.round_id != round_.round_id:
-            raise RoundError(
-                f"{self.sender!r} answers round {self.round_id[:12]}, not {round_.round_id[:12]}"
-            )
-        if self.step != step:
-            raise RoundError(f"{self.sender!r} answers step {self.step!r}, not {step!r}")
+        faults = {
+            f"{self.sender!r} answers round {self.round_id[:12]}, not {round_.round_id[:12]}": (
+                self.round_id != round_.round_id
+            ),
+            f"{self.sender!r} answers step {self.step!r}, not {step!r}": self.step != step,
+        }
+        raise_first(RoundError, faults)
         return self
 
 
@@ -191,7 +191,7 @@ class RoundKeys(NamedTuple):
     @classmethod
     def sign(cls, round_: Round, keys: Keys, mask: str, seal: str) -> "RoundKeys":
         """Sign the public halves of two new key pairs."""
-        digest = _of_keys(round_.round_id, keys.card.name, mask, seal)
+        digest = digest_of("keys", round_.round_id, keys.card.name, mask, seal)
         return cls(mask, seal, keys.sign(_KIND, digest))
 
     @classmethod
@@ -202,7 +202,7 @@ class RoundKeys(NamedTuple):
         """
         mask, seal = content[:_KEY_BYTES].hex(), content[_KEY_BYTES : 2 * _KEY_BYTES].hex()
         made = cls(mask, seal, content[2 * _KEY_BYTES :].hex())
-        digest = _of_keys(round_.round_id, site, mask, seal)
+        digest = digest_of("keys", round_.round_id, site, mask, seal)
         if not round_.card(site).signs(_KIND, digest, made.signature):
             raise RoundError(f"the keys of {site!r} for this round do not have its signature")
         try:
@@ -232,10 +232,6 @@ class RoundKeys(NamedTuple):
     def digest(self) -> str:
         """Return the digest of both keys."""
         return digest_of("key pair", self.mask, self.seal)
-
-
-def _of_keys(round_id: str, site: str, mask: str, seal: str) -> str:
-    return digest_of("keys", round_id, site, mask, seal)
 
 
 def digest_of_keys(digests: Mapping[str, str]) -> str:
@@ -291,12 +287,8 @@ class Dealt:
 
     def context(self, round_: Round, reader: str) -> masks.Context:
         """Return what the signature under the shares of a reader is bound to."""
-        keys = self._keys_digest
+        keys = digest_of_keys(self.digests)
         return masks.Context(round_.round_id, self.sender, reader, keys, self.seed)
-
-    @cached_property
-    def _keys_digest(self) -> str:
-        return digest_of_keys(self.digests)
 
 
 @lru_cache(4096)  # each site passes on the keys of all sites
@@ -332,14 +324,17 @@ class SumList:
         content = entries(record, "the list of sites", kinds, error=RoundError)
         made = cls(content["sites"], content["others"])
         names = {*made.sites, *made.others}
+        digests = [*made.others.values()]
         for entry in made.sites.values():
             entries(entry, "a site on the list", {"masked": str, "seed": str}, error=RoundError)
-            if not all(map(is_digest, entry.values())):
-                raise RoundError("the list of sites is malformed")
-        if not all(map(is_digest, made.others.values())):
-            raise RoundError("the list of sites is malformed")
-        if not names <= set(round_.names) or len(names) < len(made.sites) + len(made.others):
-            raise RoundError("the list names sites that are not in the round, or names one twice")
+            digests += entry.values()
+        faults = {
+            "the list of sites is malformed": not all(map(is_digest, digests)),
+            "the list names sites that are not in the round, or names one twice": (
+                not names <= set(round_.names) or len(names) < len(made.sites) + len(made.others)
+            ),
+        }
+        raise_first(RoundError, faults)
         return made
 
     def to_dict(self) -> dict[str, Any]:

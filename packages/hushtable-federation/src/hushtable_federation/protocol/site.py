@@ -327,17 +327,17 @@ class MaskedSite:
         signed = asked.body.get("signed")
         if not isinstance(signed, dict) or not all(map(_is_text, signed.values())):
             raise Refused(Refusal.REQUEST, "step 'unmask': the request is malformed")
-        digest, n = listed.digest(self.round), 0
+        digest = listed.digest(self.round)
         for name, signature in signed.items():
             if name not in listed.sites:
                 raise Refused(Refusal.SHARES, f"{name!r} is not on the list")
             if not self.round.card(name).signs(LIST, digest, signature):
                 raise Refused(Refusal.SHARES, f"{name!r} did not sign the list signed here")
-            n += 1
-        if n < self.round.needed:
+        if len(signed) < self.round.needed:
             raise Refused(
                 Refusal.SITES,
-                f"{n} sites signed the list, and {self.round.needed} are needed: no share is given",
+                f"{len(signed)} sites signed the list, and {self.round.needed} are needed: no "
+                "share is given",
             )
 
     def _give(self, listed: SumList, rows: Mapping[str, bytes]) -> bytes:

@@ -34,8 +34,8 @@ from hushtable_federation.protocol.messages import (
     table,
 )
 from hushtable_federation.protocol.site import place_of, undealt
-from hushtable_federation.refusals import Refusal, Refused
-from hushtable_federation.result import total, with_seal
+from hushtable_federation.refusals import Refusal, Refused, raise_first
+from hushtable_federation.result import add_up, total, with_seal
 from hushtable_federation.round import Round
 from hushtable_federation.submission import Submission
 
@@ -234,10 +234,16 @@ class Tally:
 
     def _take_signed(self, step: Step, message: Message) -> None:
         site, digest = message.sender, self.listed.digest(self.round)
-        if site not in self.listed.sites or message.body.get("list") != digest:
-            raise RoundError(f"{site!r} answers about a different list of sites")
-        if site not in self.dealt:  # lost from a folder, and not from this list: see `lacking`
-            raise RoundError(f"what {site!r} dealt is missing, so its answer cannot be read yet")
+        faults = {
+            f"{site!r} answers about a different list of sites": (
+                site not in self.listed.sites or message.body.get("list") != digest
+            ),
+            # It was lost from a folder, and not from this list: see `lacking`.
+            f"what {site!r} dealt is missing, so its answer cannot be read yet": (
+                site not in self.dealt
+            ),
+        }
+        raise_first(RoundError, faults)
         if "complaints" in message.body:
             self._take_complaints(message)
         elif step == "survivors":
@@ -422,21 +428,16 @@ class Tally:
                 f"no sum: {_named(self.indispensable)} drew a key and dealt no shares of it, so "
                 f"all sites in the sum have to help, and {_named(self.awaited)} did not"
             )
-        n_cells, sites = self.round.plan.family.n_cells, sorted(self.listed.sites)
-        words, ledgers = np.zeros(n_cells, np.uint64), {}
-        for name in sites:
-            sent = files.unpack(content(name), f"the submission of {name!r}")
-            if sent.digest != self.listed.sites[name]["masked"]:
-                raise RoundError(f"{sent.path} has changed since it was read")
-            words += sent.arrays["words"]
-            ledgers[name] = self.submitted[name].ledger
+        sites = sorted(self.listed.sites)
+        digests = {name: self.listed.sites[name]["masked"] for name in sites}
+        words = add_up(self.round, digests, content)
         for name in sites:
             seed = self._combined(name, of_seed=True)
             key = masks.own_key(seed, self.round.round_id, name)
             masks.add_stream(key, words, subtract=True)
         for name, other, key in self._outside(sites):
             masks.add_pair(name, other, key, words, subtract=True)
-        digests = {name: entry["masked"] for name, entry in self.listed.sites.items()}
+        ledgers = {name: self.submitted[name].ledger for name in sites}
         return with_seal(self.round, total(self.round, words, ledgers), digests, self._keys)
 
     def _outside(self, sites: list[str]) -> Iterable[tuple[str, str, bytes]]:
@@ -469,7 +470,9 @@ class Tally:
         Signatures are only checked if the shares do not give the secret that the dealer committed
         to: they then show whether the readers or the dealer cheated.
         """
-        given = self._given(dealer, of_seed)
+        names = sorted(self.listed.sites if of_seed else self.listed.others)
+        i, part = names.index(dealer), 0 if of_seed else 1
+        given = {name: one[part][i].tobytes() for name, one in sorted(self.helped.items())}
         found = self._fitting(dealer, given, of_seed)
         if found is None:
             given = {
@@ -490,11 +493,6 @@ class Tally:
         raise RoundError(
             f"no sum: {dealer!r} {self.found_out[dealer]}. Open a new round without it"
         )
-
-    def _given(self, dealer: str, of_seed: bool) -> dict[str, bytes]:
-        names = sorted(self.listed.sites if of_seed else self.listed.others)
-        i, part = names.index(dealer), 0 if of_seed else 1
-        return {name: one[part][i].tobytes() for name, one in sorted(self.helped.items())}
 
     def _is_signed(self, dealer: str, reader: str, given: bytes, of_seed: bool) -> bool:
         """Return whether a dealer signed a share; record a reader that gave something else."""
@@ -522,18 +520,15 @@ class Tally:
 def _submission(round_: Round, name: str, content: bytes, at: datetime) -> Submission:
     """Return what a site submits; raise `HushTableError` if it is not valid."""
     try:
-        submission = Submission.from_bytes(content, name, round_, at)
-    except HushTableError:
+        return Submission.from_bytes(content, name, round_, at, name)
+    except HushTableError as error:
         try:
             Message.read(content, round_.card(name)).check(round_, "masked")
         except Refused:  # the reason for the refusal
             raise
-        except HushTableError:  # not that either: report the first error
-            pass
+        except HushTableError:  # not that either
+            raise error from None
         raise
-    if submission.site != name:
-        raise RoundError(f"{name!r} answers for {submission.site!r}")
-    return submission
 
 
 def _named(names: list[str]) -> str:
