@@ -250,7 +250,7 @@ class Table:
                 kinds = {name: kind for name, kind in self.said.kinds.items() if kind != "id"}
                 reader = self._opened(replace(self.said, drop=(), kinds=kinds).options())
                 self.found = tuple(reader.found)
-                with on_page():  # whoever asks first
+                with on_page():  # also if no page asks
                     self._columns, _, self._quality = understood_with_quality(reader)
             return self._columns
 
