@@ -151,8 +151,7 @@ class ColumnSeen:
 
     def _add_numbers(self, values: Floats, sampled: NDArray[np.int64], start: int) -> None:
         self.sample.append(values[sampled])
-        finite = np.isfinite(values)
-        known = values if finite.all() else values[finite]
+        known = values if np.isfinite(values).all() else values[np.isfinite(values)]
         self.low = min(self.low, float(known.min(initial=np.inf)))
         self.high = max(self.high, float(known.max(initial=-np.inf)))
         if not self.is_date:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from hushtable.data.options import notes
 from hushtable.data.spreadsheets import harmless, original
-from hushtable.errors import DataError, FileError
+from hushtable.errors import DataError, FileError, explain
 from hushtable.lazy import exports, removed
 from hushtable.plans.families import FINE, OUTLIER
 
@@ -88,7 +88,10 @@ class VerdictLog:
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Read the log, or start it, and keep other processes out."""
-        opened = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            opened = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise FileError(f"cannot write {self.path}: {explain(error)}") from error
         with open(opened, "rb+", buffering=0) as self._file:
             _lock(self._file, self.path)
             text = self._file.read()
@@ -127,8 +130,7 @@ class VerdictLog:
             os.fsync(self._file.fileno())
         except OSError as error:
             self._file.truncate(end)  # so that the next line is not written after a part of one
-            error.filename = str(self.path)
-            raise
+            raise FileError(f"cannot write {self.path}: {explain(error)}") from error
 
 
 def is_log(names: Sequence[str]) -> bool:
