@@ -214,10 +214,11 @@ class ColumnFacts:
             if found.n == 0:
                 return None
             self._add_plain(found, start)
-            # The decimals that all have are those of a whole number, if there is one.
-            for i in (*range(len(few)), int((found.values % 1.0 == 0.0).argmax())):
-                form = re.sub(r"\d", "9", str(texts[i]))
-                self._note_example(("form", form), str(texts[i]), start + i)
+            if start == 0:
+                # The decimals that all have are those of a whole number, if there is one.
+                for i in (*range(len(few)), int((found.values % 1.0 == 0.0).argmax())):
+                    form = re.sub(r"\d", "9", str(texts[i]))
+                    self._note_example(("form", form), str(texts[i]), i)
             return nan_as_null(found.values)
         different = different_texts(texts)
         empty = n - int(different.rows.sum())
