@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -344,14 +345,14 @@ def test_a_known_row_is_a_rule(client, at, folder):
 def test_rules_are_read_changed_and_removed(client, at, folder):
     path = folder / "patients.rules.toml"
     address = f"{at}/rules"
-    rule = {"=name": "pulse", "=impossible_below": "20,5", "=impossible": "0\n 999 \n"}
+    rule = {"=name": "pulse", "=impossible_below": "20.5", "=impossible": "0\n 999 \n"}
     assert client.write(address, kind="column", number="", **rule).json() == {"go": address}
     client.write(f"{at}/rows/0/known")
     found = tomllib.loads(path.read_text())
     pulse = {"name": "pulse", "impossible_below": 20.5, "impossible": [0, 999]}
     assert found == {"column": [pulse], "known": [{"id": "P000"}]}
     page = client.get(address).text
-    for value in ('value="20.5"', ">0\n999<", 'value="P000"'):
+    for value in ('value="20.5"', ">0.0\n999.0<", 'value="P000"'):
         assert value in page
     refused = client.write(address, kind="column", number="0", **rule | {"=impossible": "low"})
     assert "needs a finite number" in refused.json()["error"]
@@ -370,6 +371,29 @@ def test_rules_are_read_changed_and_removed(client, at, folder):
         client.write(address, kind=kind, number="0")
     assert tomllib.loads(path.read_text()) == {}
     assert "No row is known" in client.get(address).text
+
+
+def test_rules_are_typed_as_the_file_is_written(client, folder):
+    days = pd.date_range("2024-01-01", periods=400).strftime("%d.%m.%Y")
+    rows = patients().assign(day=days)
+    rows.to_csv(folder / "german.csv", index=False, sep=";", decimal=",")
+    at = client.fit("german.csv")
+    path, address = folder / "german.rules.toml", f"{at}/rules"
+    path.write_text('[[column]]\nname = "day"\nimpossible_above = 2030-01-01\n')
+    for name, text in (("pulse", "20,5"), ("day", "01.02.2020")):
+        rule = {"=name": name, "=impossible_below": text}
+        assert client.write(address, kind="column", **rule).status_code == 200
+    rules = tomllib.loads(path.read_text())["column"]
+    assert [one.get("impossible_below") for one in rules] == [None, 20.5, "2020-02-01"]
+    page = client.get(address).text
+    assert 'value="20,5"' in page
+    again = {"=name": "day", "=impossible_above": "2030-01-01", "=impossible_below": ""}
+    assert client.write(address, kind="column", number="0", **again).status_code == 200
+    assert tomllib.loads(path.read_text())["column"][0]["impossible_above"] == "2030-01-01"
+    refused = client.write(
+        address, kind="column", **{"=name": "day", "=impossible_below": "31.02.2020"}
+    )
+    assert "needs a date" in refused.json()["error"]
 
 
 def test_the_next_row_is_the_next_of_those_chosen(client, at):
@@ -518,6 +542,40 @@ def test_a_second_person_judges_in_a_file_of_her_own_beside_the_first(client, at
     with DeskClient(folder, who="Eve/Ä") as again:
         again.get(f"{at}/rows")
         assert set(again.desk.table(at[3:]).judging.review.last()) == {first, second, fourth}
+
+
+def test_a_name_that_changes_takes_the_log_of_its_person(client, at, folder):
+    first, second = judge(client, at, ["outlier", "fine"])
+    client.write("/settings", who="Eve")
+    client.write(f"{at}/apart")
+    client.write(f"{at}/rows/{second}/verdict", verdict="outlier")
+    client.write("/settings", who="Zoe")
+    client.write(f"{at}/rows/{first}/verdict", verdict="fine")
+    own = (folder / "patients.csv.Eve.verdicts.csv").read_text()
+    assert "Zoe" not in own
+    assert own.count(",outlier,") == 1
+    assert (folder / LOG).read_text().count("Zoe") == 1
+    listing = client.desk.table(at[3:]).judging.listing
+    assert {one.number: one.opinion for one in listing.lines if one.opinion} == {second: "differs"}
+
+
+def test_a_person_may_have_the_name_of_a_model(client, at, folder):
+    judge(client, at, ["outlier"])
+    client.write("/settings", who="other")
+    client.write(f"{at}/apart")
+    judge(client, at, ["fine"])
+    client.write("/settings", who="Ada")
+    shutil.copy(folder / "patients.csv", folder / "again.csv")
+    other = client.fit("again.csv")
+    (folder / "again.hush").rename(folder / "other.hush")
+    assert client.write(f"{at}/use", model="other.hush").status_code == 200
+    assert client.get(f"{at}/rows").status_code == 200, other
+
+
+def test_a_log_is_no_table_to_drop(client, folder):
+    answer = client.drop("patients.csv.verdicts.csv", b"a,b\n1,2\n")
+    assert answer.status_code == 400
+    assert not (folder / LOG).exists()
 
 
 def test_a_second_person_needs_a_name(client, at, folder):

@@ -363,14 +363,15 @@ class JudgedRows:
 
 
 def _log_of(folder: Folder, name: str, model_name: str, plan: Plan) -> Path:
-    log = folder.file(f"{name}{LOG}")
-    if plan_of_log(log) in (None, plan.first_pass().plan_id):
-        return log
-    own = folder.file(f"{name}.{Path(model_name).stem}{LOG}")
-    notes.append(
-        f"{log.name} holds verdicts under another model and does not change: verdicts under "
-        f"{model_name} are in {own.name}."
-    )
+    log = own = folder.file(f"{name}{LOG}")
+    while plan_of_log(own) not in (None, plan.first_pass().plan_id):
+        name = f"{name}.{Path(model_name).stem}"
+        own = folder.file(f"{name}{LOG}")
+    if own != log:
+        notes.append(
+            f"{log.name} holds verdicts under another model and does not change: verdicts under "
+            f"{model_name} are in {own.name}."
+        )
     return own
 
 

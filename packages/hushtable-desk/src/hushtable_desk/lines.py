@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
@@ -37,6 +36,7 @@ _LARGEST = 1e300
 _MOST_TICKS = 5
 #: Room above the chart for the names of lines, and next to each name for a piece of its line.
 _TOP, _KEY = 24.0, 36.0
+_FLOOR = _TOP + _HEIGHT
 #: Largest part of the width for the numbers at the side, and their distance from the chart.
 _NUMBERS, _BESIDE = 0.3, 6.0
 #: Colour, width, dashes and opacity of each line: the first line is the subject of the chart.
@@ -94,7 +94,9 @@ class LineChart:
     @property
     def svg(self) -> Markup:
         """The picture."""
-        return picture(self._floor + self._below, self.words, self._parts(), self.width)
+        return picture(
+            _FLOOR + (36.0 if self.across else 20.0), self.words, self._parts(), self.width
+        )
 
     # --- layout -----------------------------------------------------------------------------------
 
@@ -103,27 +105,19 @@ class LineChart:
         low = min(float(line.points[axis].min()) for line in self.lines)
         return low, max(float(line.points[axis].max()) for line in self.lines)
 
-    @property
-    def _floor(self) -> float:
-        return _TOP + _HEIGHT
-
-    @property
-    def _below(self) -> float:
-        return 36.0 if self.across else 20.0
-
     @cached_property
-    def _ticks(self) -> "_Ticks":
+    def _ticks(self) -> tuple[list[float], list[str]]:
         low, high = self._range(1)
         if 0.0 < low <= high - low or low == high > 0.0 or (self.from_zero and low > 0.0):
             low = 0.0
         if _is_level(low, high):
             low, high = min(low, 0.0), max(high, 0.0)
             high = 1.0 if _is_level(low, high) else high
-        return _Ticks.of(low, high, share=self.share, outer=True)
+        return _round_numbers(low, high, share=self.share, outer=True)
 
     @cached_property
     def _left(self) -> float:
-        longest = max(map(text_width, self._ticks.texts))
+        longest = max(map(text_width, self._ticks[1]))
         return min(longest, _NUMBERS * self.width) + _BESIDE
 
     @property
@@ -143,8 +137,8 @@ class LineChart:
         return self._left + inset + room * (np.asarray(places, np.float64) - low) / (high - low)
 
     def _y(self, numbers: ArrayLike) -> NDArray[np.float64]:
-        low, high = self._ticks.values[0], self._ticks.values[-1]
-        return self._floor - _HEIGHT * (np.asarray(numbers, np.float64) - low) / (high - low)
+        low, *_between, high = self._ticks[0]
+        return _FLOOR - _HEIGHT * (np.asarray(numbers, np.float64) - low) / (high - low)
 
     # --- drawing ----------------------------------------------------------------------------------
 
@@ -152,13 +146,13 @@ class LineChart:
         if self.up:
             yield text(self.up, 0.0, 10.0, room=self.width)
         room = self._left - _BESIDE
-        for value, words in zip(self._ticks.values, self._ticks.texts, strict=True):
+        for value, words in zip(*self._ticks, strict=True):
             y = float(self._y(value))
-            if y < self._floor - 0.5:
+            if y < _FLOOR - 0.5:
                 path = f"M{number(self._left)} {number(y)}H{number(self._right)}"
                 yield f'<path d="{path}" fill="none" stroke="{WHOLE}" stroke-opacity=".7"/>'
             yield text(words, room, y + 4.0, anchor="end", room=room)
-        yield axis(f"M{number(self._left)} {number(self._floor)}H{number(self._right)}")
+        yield axis(f"M{number(self._left)} {number(_FLOOR)}H{number(self._right)}")
         yield from self._along()
         # The subject of the chart is in front.
         for line, look in reversed([*zip(self.lines, _LOOKS, strict=False)]):
@@ -173,7 +167,7 @@ class LineChart:
             low, high = self._range(0)
             values, texts = [low], [_written(low)]
             if not _is_level(low, high):
-                values, texts = _Ticks.of(low, high, share=False, outer=False)
+                values, texts = _round_numbers(low, high, share=False, outer=False)
         places = self._x(values).tolist()
         widest = max(text_width(words) for words in texts) + 8.0
         apart = places[1] - places[0] if len(places) > 1 else self.width
@@ -181,15 +175,15 @@ class LineChart:
         # Every label, every second one, ...; or parts of years.
         step = next((k for k in (1, 2, 3, 4, 6) if k >= least), 12 * math.ceil(least / 12))
         for place, words in list(zip(places, texts, strict=True))[::step]:
-            yield axis(f"M{number(place)} {number(self._floor)}v4")
+            yield axis(f"M{number(place)} {number(_FLOOR)}v4")
             near = step * apart / 2.0 - 3.0  # the next one cannot begin before this
             room = min(2.0 * near, place + near, self.width - place + near)
             half = min(text_width(words), room) / 2.0
             x = min(max(place, half), self.width - half)
-            yield text(words, x, self._floor + 16.0, anchor="middle", room=room)
+            yield text(words, x, _FLOOR + 16.0, anchor="middle", room=room)
         if self.across:
             room = self._right - self._left
-            yield text(self.across, self._right, self._floor + 32.0, anchor="end", room=room)
+            yield text(self.across, self._right, _FLOOR + 32.0, anchor="end", room=room)
 
     def _drawn(
         self, line: ChartLine, colour: str, width: float, dashes: str, opacity: str
@@ -239,28 +233,26 @@ def _dot(x: float, y: float, radius: float, colour: str) -> str:
     return f'<circle cx="{number(x)}" cy="{number(y)}" r="{radius:g}" fill="{colour}"{halo}/>'
 
 
-class _Ticks(NamedTuple):
-    """Round numbers of an axis, and their format."""
+def _round_numbers(
+    low: float, high: float, *, share: bool, outer: bool
+) -> tuple[list[float], list[str]]:
+    """Return round numbers of an axis and how these are written.
 
-    values: list[float]
-    texts: list[str]
-
-    @classmethod
-    def of(cls, low: float, high: float, *, share: bool, outer: bool) -> "_Ticks":
-        """Return round numbers that enclose a range or, without ``outer``, are inside it."""
-        # Round numbers inside a range may leave out its ends.
-        least = (high - low) / (_MOST_TICKS - 1 if outer else _MOST_TICKS + 1)
-        power = 10.0 ** math.floor(math.log10(least))
-        rounded = (k * power for k in (1.0, 2.0, 5.0, 10.0, 20.0))
-        step = next(one for one in rounded if one >= least * (1 - 1e-9))
-        first, last = low / step, high / step
-        within = 1e-9 * max(1.0, abs(first), abs(last))
-        if outer:
-            begin, end = math.floor(first + within), math.ceil(last - within)
-        else:
-            begin, end = math.ceil(first - within), math.floor(last + within)
-        values = [step * k + 0.0 for k in range(begin, max(begin, end) + 1)]
-        return cls(values, [_written(value, step, share=share) for value in values])
+    They enclose a range or, without ``outer``, are inside it.
+    """
+    # Round numbers inside a range may leave out its ends.
+    least = (high - low) / (_MOST_TICKS - 1 if outer else _MOST_TICKS + 1)
+    power = 10.0 ** math.floor(math.log10(least))
+    rounded = (k * power for k in (1.0, 2.0, 5.0, 10.0, 20.0))
+    step = next(one for one in rounded if one >= least * (1 - 1e-9))
+    first, last = low / step, high / step
+    within = 1e-9 * max(1.0, abs(first), abs(last))
+    if outer:
+        begin, end = math.floor(first + within), math.ceil(last - within)
+    else:
+        begin, end = math.ceil(first - within), math.floor(last + within)
+    values = [step * k + 0.0 for k in range(begin, max(begin, end) + 1)]
+    return values, [_written(value, step, share=share) for value in values]
 
 
 def _is_level(low: float, high: float) -> bool:
@@ -272,15 +264,11 @@ def _written(value: float, step: float = 0.0, *, share: bool = False) -> str:
     """Write a number of an axis with the digits that distinguish it from the next one."""
     if share:
         value, step = 100.0 * value, 100.0 * step
-    size = max(abs(value), step)
+    size, write = max(abs(value), step), percents if share else numerals
     if size and not 1e-4 <= (step or size) <= size < 1e9:
-        return _with(f"{value:.4g}", share=share)
+        return write(f"{value:.4g}")
     digits = max(0, -math.floor(math.log10(step) + 1e-9)) if step else 6
     written = f"{value:,.{digits}f}"
     if not step and "." in written:
         written = written.rstrip("0").rstrip(".")
-    return _with(written, share=share)
-
-
-def _with(written: str, *, share: bool) -> str:
-    return percents(written) if share else numerals(written)
+    return write(written)

@@ -107,8 +107,8 @@ def home(request: Request) -> Response:
         name = log.name.removesuffix(LOG)
         entry = next((one for one in folder.tables if one.name == name), None)
         if entry is not None:
-            with folder.file(log.name).open("rb") as file:
-                n = max(0, sum(1 for _line in file) - 1)
+            lines = folder.file(log.name).read_bytes().splitlines()[1:]
+            n = len(lines) - 2 * sum(b",undo," in line for line in lines)
             recent.append((entry, n, datetime.fromtimestamp(log.changed, UTC)))
     return desk.page(
         request, "home.html", here="home", tables=folder.tables, models=folder.models,
@@ -119,8 +119,10 @@ def home(request: Request) -> Response:
 def settings(request: Request, said: dict[str, Any]) -> None:
     """Set the name of the person who judges, and the language of the pages."""
     desk = desk_of(request)
-    if "who" in said:
-        desk.who = " ".join(str(said["who"]).split())[:80]
+    who = " ".join(str(said.get("who", desk.who)).split())[:80]
+    if who != desk.who:
+        desk.who = who
+        desk.close()  # the log of another person may be another
     if said.get("language") in LANGUAGES:
         desk.language = said["language"]
 
@@ -129,7 +131,7 @@ async def drop(request: Request) -> Response:
     """Write a file that was dropped on the page into the folder, only for this account."""
     folder = desk_of(request).folder
     name = unquote(request.headers.get("x-file-name", ""))
-    if not name.lower().endswith((*TABLES, MODEL)):
+    if not name.lower().endswith((*TABLES, MODEL)) or name.endswith(LOG):
         raise UsageError(
             f"this is not a table or model: needs a file that ends in {', '.join(TABLES)}"
         )
@@ -201,7 +203,8 @@ def use(request: Request, said: dict[str, Any]) -> dict[str, Any]:
 def job(request: Request) -> Response:
     """Report the progress of the work on a table."""
     work = table_of(request).job
-    return JSONResponse({"done": True, "error": ""} if work is None else work.facts)
+    facts: dict[str, Any] = {"done": True, "error": ""} if work is None else work.facts
+    return JSONResponse(facts | {"error": desk_of(request).without_path(facts["error"])})
 
 
 # --- unusual rows ---------------------------------------------------------------------------------

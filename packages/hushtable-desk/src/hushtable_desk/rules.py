@@ -1,13 +1,19 @@
 """The page of a table's rules: values that are impossible, and rows that are known."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from hushtable.data.columns import texts_column
+from hushtable.data.schema import DATE, Feature, number_of
+from hushtable.data.texts.reading import ColumnReading
 from hushtable.language import N_
+from hushtable_desk.judging import JudgedRows
 from hushtable_desk.pages import desk_of, table_of, write
 
 #: Entries of a rule on values, each with its label in English.
@@ -30,25 +36,30 @@ def rules_page(request: Request) -> Response:
     """Show all rules of the model's file, each with its values to change."""
     table = table_of(request)
     judging = table.judging
-    content = judging.rules
+    features = {feature.name: feature for feature in judging.review.features}
+    typed = {
+        kind: [as_typed(rule, kind, features) for rule in judging.rules.get(kind, ())]
+        for kind in ("column", "known")
+    }
     return desk_of(request).page(
         request, "rules.html", table=table, here="rules", settings=SETTINGS,
-        columns=[as_typed(rule) for rule in content.get("column", ())],
-        known=[as_typed(rule) for rule in content.get("known", ())],
-        names=[feature.name for feature in judging.review.features[:_MOST]],
+        names=list(features)[:_MOST], columns=typed["column"], known=typed["known"],
+        numeric=[name for name, one in features.items() if one.kind == "numeric"],
     )  # fmt: skip
 
 
-def as_typed(rule: Mapping[str, Any]) -> dict[str, str]:
+def as_typed(rule: Mapping[str, Any], kind: str, features: Mapping[str, Feature]) -> dict[str, str]:
     """Return the entries of a rule as a person types them: a list has a value in each line."""
-    return {
-        name: "\n".join(map(_typed, value)) if isinstance(value, list) else _typed(value)
-        for name, value in rule.items()
-    }
 
+    def typed(name: str, value: Any) -> str:
+        if isinstance(value, list):
+            return "\n".join(typed(name, one) for one in value)
+        feature = features.get(str(rule.get("name")) if kind == "column" else name)
+        if feature is None or feature.written is None or not isinstance(value, int | float):
+            return str(value).lower() if isinstance(value, bool) else str(value)
+        return number_of(feature, float(value))
 
-def _typed(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return {name: typed(name, value) for name, value in rule.items()}
 
 
 def change(request: Request, said: dict[str, Any]) -> dict[str, Any]:
@@ -57,34 +68,38 @@ def change(request: Request, said: dict[str, Any]) -> dict[str, Any]:
     ``kind`` and ``number`` are those of `hushtable.scores.rules.write_rule`; without a number, a
     rule is added. The rule's own entries begin with an equals sign; without any, it is removed.
     """
-    table = table_of(request)
+    judging = table_of(request).judging
     kind, number = str(said.get("kind", "")), str(said.get("number", ""))
     place = int(number) if number.isdecimal() else None
-    rules = table.judging.rules.get(kind, [])
+    features = {feature.name: feature for feature in judging.review.features}
+    rules = judging.rules.get(kind, [])
     before = rules[place] if place is not None and place < len(rules) else {}
-    numeric = {one.name for one in table.judging.review.features if one.kind == "numeric"}
+    shown = as_typed(before, kind, features)
     texts = {name[1:]: str(text).strip() for name, text in said.items() if name.startswith("=")}
     rule = dict[str, Any]()
     for name, text in texts.items():
-        is_number = isinstance(before.get(name), int | float) or name in numeric
-        if kind == "column":
-            is_number = name != "name" and texts.get("name") in numeric
-        if name == "impossible":
-            rule[name] = [_entered(line, is_number) for line in text.splitlines() if line.strip()]
+        feature = features.get(texts.get("name", "") if kind == "column" else name)
+        if shown.get(name) == text and isinstance(before[name], int | float):
+            rule[name] = before[name]
+        elif name == "impossible":
+            rule[name] = [
+                _entered(one, feature, judging) for one in text.split("\n") if one.strip()
+            ]
         else:
-            rule[name] = _entered(text, is_number)
+            rule[name] = text if name == "name" else _entered(text, feature, judging)
     rule = {name: value for name, value in rule.items() if value not in ("", [])}
-    table.judging.write_rule(kind, rule or None, place)
-    return {"go": f"/t/{table.key}/rules"}
+    judging.write_rule(kind, rule or None, place)
+    return {"go": request.url.path}
 
 
-def _entered(text: str, is_number: bool) -> float | str:
-    """Return a value as it was typed, also with a decimal comma."""
-    text = text.strip()
-    plain = text.replace(",", ".")
-    try:
-        if is_number:
-            return int(plain) if plain.lstrip("-").isdecimal() else float(plain)
-    except ValueError:  # such as a date, or what the rules refuse in words
-        pass
-    return text
+def _entered(text: str, feature: Feature | None, judging: JudgedRows) -> float | str:
+    """Return a value as it was typed: numbers and dates as their column is written, too."""
+    if feature is None or feature.kind != "numeric":
+        return text.strip()
+    reading = judging.model.reading.columns.get(feature.name, ColumnReading("number", "."))
+    value = float(reading.values(texts_column([text.strip()]))[0])
+    if not math.isfinite(value):  # such as a date of a file without texts: the rules read it
+        return text.strip()
+    if feature.unit == DATE:
+        return str(np.datetime64(round(value), "s")).removesuffix("T00:00:00")
+    return int(value) if value == int(value) else value

@@ -162,10 +162,10 @@ def choice_of(option: Option) -> Choice:
 class Job:
     """Work on a thread, with its progress."""
 
-    def __init__(self, what: str, work: Any) -> None:
-        self.what, self.error = what, ""
+    def __init__(self, work: Any) -> None:
+        self.error = ""
         self.failure: HushTableError | None = None
-        self.done, self.rows, self.passes = False, 0, 0
+        self.done, self.rows = False, 0
         self.total: int | None = None
         # In the language of the page.
         run = partial(copy_context().run, self._run, work)
@@ -192,7 +192,6 @@ class Job:
 
         def read(part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
             if part.sources[0] is first:
-                self.passes += 1
                 self.total, self.rows = part.n_rows or self.rows or None, 0
             for batch in batches:
                 yield batch
@@ -204,8 +203,7 @@ class Job:
     def facts(self) -> dict[str, Any]:
         """The state for the waiting page."""
         return {
-            "what": self.what, "done": self.done, "error": self.error, "rows": self.rows,
-            "passes": self.passes, "total": self.total,
+            "done": self.done, "error": self.error, "rows": self.rows, "total": self.total,
         }  # fmt: skip
 
 
@@ -235,7 +233,7 @@ class Table:
         if self.model and not (folder.path / self.model).is_file():
             self.model = ""
         self.job: Job | None = None
-        self.who, self._apart = "", False
+        self.who, self._apart = "", ""
         self._columns: tuple[ColumnUnderstanding, ...] | None = None
         #: Sentences on the file's layout if it is unusual.
         self.found: tuple[str, ...] = ()
@@ -375,7 +373,7 @@ class Table:
             if doubts := self.in_doubt:
                 names = ", ".join(one.name for one in doubts)
                 raise UsageError(f"columns are in doubt: first decide what these are: {names}")
-            self.job = Job("fit", partial(self._fit, clean=clean))
+            self.job = Job(partial(self._fit, clean=clean))
             return self.job
 
     def _fit(self, job: Job, *, clean: bool) -> None:
@@ -410,7 +408,7 @@ class Table:
             raise UsageError(_("enter your name at the top first"))
         with self.lock:
             self.close()
-            self._apart = True
+            self._apart = self.who
 
     @property
     def judging(self) -> JudgedRows:
@@ -430,7 +428,7 @@ class Table:
         """Score the rows on a thread."""
         with self.lock:
             if self.job is None or self.job.done:
-                self.job = Job("score", self._judge)
+                self.job = Job(self._judge)
             return self.job
 
     def _judge(self, job: Job | None) -> None:
@@ -440,18 +438,14 @@ class Table:
             options = replace(self.said, drop=(), context=()).options()
             self._judging = JudgedRows.of(
                 self.folder, self.name, self.model, options, self._kept(), self.id_,
-                self.who, self._apart, (lambda reader: reader) if job is None else job.watched,
+                self.who, self._apart == self.who != "",
+                (lambda reader: reader) if job is None else job.watched,
             )  # fmt: skip
 
     def _kept(self) -> list[str]:
         """Columns that are kept with the scores: names of rows, and columns that are left out."""
         names = [self.id_, self.said.entity, self.said.time, *self.left_out]
         return list(dict.fromkeys(name for name in names if name))
-
-    @property
-    def has_history(self) -> bool:
-        """Whether rows are readings of an entity that are compared with its earlier ones."""
-        return self._judging is not None and bool(self._judging.model.reading.entity)
 
     def close(self) -> None:
         """Release the log."""

@@ -156,8 +156,8 @@ def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
     head, *lines = content.decode(errors="replace").split("\n")
     if f"{head}\n".removeprefix("\ufeff") != _HEAD:
         raise DataError(
-            f"{path} is not a log of hushtable review: its first line is not {_HEAD.strip()}: give "
-            "another --log"
+            f"{path} is not a log of hushtable review: its first line is not {_HEAD.strip()}: "
+            "rename it, or give another log (--log)"
         )
     answers: list[Answer] = []
     cut = []
@@ -218,5 +218,5 @@ def _lock(file: BinaryIO, path: Path) -> None:
     except OSError:
         raise LogInUseError(
             f"{path}: another hushtable review or desk uses this log: wait until it has ended, or "
-            "give another --log (hushtable learn takes several)"
+            "give another log (--log; hushtable learn takes several)"
         ) from None
