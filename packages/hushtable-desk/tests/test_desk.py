@@ -231,6 +231,13 @@ def test_a_row_is_found_by_its_name(client, at):
     assert client.write(f"{at}/find", text="nobody").json()["rows"] == []
 
 
+def test_a_row_is_found_by_any_of_its_values(client, at):
+    listing, wards = client.desk.table(at[3:]).judging.listing, patients()["ward"]
+    expected = [line.number for line in listing.lines if wards[line.number] == "north"][:20]
+    found = client.write(f"{at}/find", text="NORTH").json()["rows"]
+    assert [row["number"] for row in found] == expected
+
+
 def test_exports_hold_the_verdicts(client, at):
     first, _ = judge(client, at, ["outlier", "fine"])
     client.write(f"{at}/rows/{first}/verdict", verdict="outlier", note="=call")

@@ -264,18 +264,17 @@ class JudgedRows:
                 return self.review.next_number()
             last = self.review.last()
             at = list(chosen).index(after) + 1 if after is not None and after in chosen else 0
-            order = [*chosen[at:], *chosen[:at]]
-            return next((k for k in order if k not in last), None)
+            return next((k for k in [*chosen[at:], *chosen[:at]] if k not in last), None)
 
     def find(self, text: str, most: int = 20) -> list[tuple[int, str]]:
-        """Return numbers and names of rows whose name, reasons or kept values hold a text.
+        """Return numbers and names of rows whose name, reasons or values hold a text.
 
         Names are those of all kept rows; reasons and values are those of the list.
         """
         text = text.strip()
         with self.lock:
             named = [number for number, _name in self.review.named(self.review.id_, text, most)]
-            holds = [line.number for line in self.listing.lines if line.holds(text)]
+            holds = [line.number for line in self.listing.lines if self.listing.holds(line, text)]
             return [(k, self.name_of(k)) for k in list(dict.fromkeys([*named, *holds]))[:most]]
 
     # --- verdicts ---------------------------------------------------------------------------------

@@ -45,8 +45,8 @@ DIRECTIONS = {"up": N_("lowest first"), "down": N_("highest first")}
 NEW = "new"
 #: Share of all rows below which a category is rare in every context.
 _RARE = 0.01
-#: Number of values of a facet in the menu.
-_MOST = 12
+#: Number of values of a facet in the menu, and of columns in which a text is searched.
+_MOST, _SEARCHED = 12, 300
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,6 @@ class Line:
     def verdict(self) -> str:
         """The last verdict on it, or "new"."""
         return NEW if self.answer is None else self.answer.verdict
-
-    def holds(self, text: str) -> bool:
-        """Return whether its reasons, or a value that is kept with it, hold a text."""
-        texts = (self.words, *self.row.kept.values())
-        return any(text.casefold() in one.casefold() for one in texts)
 
     def value(self, facet: str) -> str:
         """Return its value of a facet; empty if it has none."""
@@ -318,6 +313,12 @@ class Listing:
         j = next(k for k, one in enumerate(self.found.features) if one.name == column)
         phrase = describe_cell(self.found.features[j], cell(line.row.evidence[0], j, 0), None)
         return phrase.value, phrase.text
+
+    def holds(self, line: Line, text: str) -> bool:
+        """Return whether a row's reasons, or one of its values, hold a text."""
+        columns = [*self.found.keep, *self.columns][:_SEARCHED]
+        texts = (line.words, *(self.value(line, column)[1] for column in columns))
+        return any(text.casefold() in one.casefold() for one in texts)
 
     def shown(self, query: Query) -> list[str]:
         """Return the columns whose values a query shows in each line."""

@@ -386,7 +386,8 @@ class Table:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the page states the doubts
             model.fit(job.watched(reader))
-        name = self.folder.new_name(f"{self.path.stem}{MODEL}")  # does not replace a model
+        # Does not replace a model; a longer name may be longer than a file system takes.
+        name = self.folder.new_name(f"{self.path.stem[:60]}{MODEL}")
         self.close()
         model.save(self.folder.file(name))
         self.use(name)
