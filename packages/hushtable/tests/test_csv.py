@@ -442,7 +442,7 @@ def test_quotation_marks_that_do_not_close(read):
         (["P77;1;\"2", *more, "P78;1;\"2", *more], "line 32 begins a row that is not valid CSV"),
         (["P77;1;\"2", *more], "line 32 begins a row that is not valid CSV .*may be unclosed"),
         (['"P77;1;2', *more], "line 32 has 1 field.*A quotation mark in it may be unclosed"),
-        (['P77;1;"2', *more * 400_000], "in or below line \\d+ is longer than 4 MB"),
+        (['P77;1;"2', *more * 400_000], "in or below line \\d+ is longer than 3 MB"),
     ]:  # fmt: skip
         with pytest.raises(DataError, match=says):
             list(read(lines(below=below)).select(["Pat"]).read())
