@@ -192,14 +192,19 @@ def like(form: str, value: float, order: Order | None) -> str:
     They are since 1970-01-01 for dates in this ``order``, or since midnight. Numbers are padded
     with zeros to their places. `OverflowError` means that no calendar reaches that far.
     """
-    whole = round(value)
-    left = iter([whole // 3_600, whole // 60 % 60, whole % 60])
+    whole, places = round(value), list[int]()
+    hour = whole // 3_600
     if order is not None:
         then = datetime(1970, 1, 1) + timedelta(seconds=whole)
         year = then.year if "9999" in form else then.year % 100
         day = {"y": year, "m": then.month, "d": then.day}
         places = [day[one] for one in ("ymd" if form.startswith("9999") else order)]
-        left = iter([*places, then.hour, then.minute, then.second])
+        hour = then.hour
+    if half := re.search(r"(?i)\b[ap](?=\.?m\b)", form):
+        sign = "pP" if hour >= 12 else "aA"
+        form = form[: half.start()] + sign[half[0].isupper()] + form[half.end() :]
+        hour = (hour + 11) % 12 + 1
+    left = iter([*places, hour, whole // 60 % 60, whole % 60])
     return re.sub(
         r"9999(?=9999\b)|(?<=9999)99(?=99\b)|9+",  # eight digits are year, month and day
         lambda run: f"{next(left, 0):0{len(run[0])}}",
