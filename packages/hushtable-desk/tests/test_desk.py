@@ -15,6 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from python_calamine import CalamineWorkbook
 
@@ -221,6 +223,25 @@ def test_any_column_orders_the_list_and_is_shown(client, folder, column):
         page = client.get(f"{at}/rows", params={"order": f"{direction}:{column}"}).text
         assert page.count(f'<span class="kept">{column} ') == len(lines)
         assert f'<option value="{direction}:{column}" selected>' in page
+
+
+def test_typed_columns_order_the_list_by_their_values(client, folder):
+    """Durations by their length and not by their text; and points in time beyond all calendars."""
+    rows = patients()[["id", "ward", "pulse"]]
+    seconds = np.arange(400) * 120
+    days = np.arange(400) * 86_400
+    days[7] = 1 << 50
+    table = pa.table({name: pa.array(rows[name]) for name in rows})
+    table = table.append_column("stay", pa.array(seconds, pa.duration("s")))
+    table = table.append_column("day", pa.array(days, pa.timestamp("s")))
+    pq.write_table(table, folder / "typed.parquet")
+    at = client.fit("typed.parquet")
+    listing = client.desk.table(at[3:]).judging.listing
+    for column, values in (("stay", seconds), ("day", days)):
+        lines = listing.chosen(Query(order=f"up:{column}"))
+        found = values[[line.number for line in lines]].tolist()
+        assert found == sorted(found)
+        assert client.get(f"{at}/rows", params={"order": f"down:{column}"}).status_code == 200
 
 
 def test_a_row_is_found_by_its_name(client, at):

@@ -119,7 +119,7 @@ class Desk:
 
     def close(self) -> None:
         """Release all logs."""
-        for table in self._tables.values():
+        for table in list(self._tables.values()):  # another request may open one
             table.close()
 
     def text(self, request: Request, name: str, **context: Any) -> str:

@@ -13,7 +13,7 @@ from hushtable.language import N_, WORDS, numerals
 from hushtable.scores.finding import Finding, as_text
 from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reason
-from hushtable.scores.typical import cell, describe_cell
+from hushtable.scores.typical import cell, describe_cell, read_value
 from hushtable.scores.verdict_log import SKIP, Answer
 
 #: Kinds of reasons, each with its sign and its name in English.
@@ -308,11 +308,12 @@ class Listing:
         """Return a value of a row, None if it is missing, and the value as text."""
         if column in self.found.keep:
             kept = line.row.kept_values[column]
-            return kept[0].as_py(), as_text(kept)
+            value = kept[0].as_py()
+            return None if value != value else value, as_text(kept)  # NaN is a missing value
         assert line.row.evidence is not None  # the review kept it
         j = next(k for k, one in enumerate(self.found.features) if one.name == column)
-        phrase = describe_cell(self.found.features[j], cell(line.row.evidence[0], j, 0), None)
-        return phrase.value, phrase.text
+        feature, one = self.found.features[j], cell(line.row.evidence[0], j, 0)
+        return read_value(feature, one), describe_cell(feature, one, None).text
 
     def holds(self, line: Line, text: str) -> bool:
         """Return whether a row's reasons, or one of its values, hold a text."""
@@ -322,8 +323,10 @@ class Listing:
 
     def shown(self, query: Query) -> list[str]:
         """Return the columns whose values a query shows in each line."""
-        names = dict.fromkeys([query.sorted_by[0], *query.columns])
-        return [name for name in names if name in self.columns]
+        return [
+            name for name in dict.fromkeys([query.sorted_by[0], *query.columns])
+            if name in self.columns
+        ]  # fmt: skip
 
     def facets(self, query: Query) -> dict[str, list[FacetValue]]:
         """Return the values of each facet in the rows that other facets leave, largest first."""
