@@ -25,6 +25,7 @@ LISTED = [
 ]
 #: What no page may contain: options of commands, and calls of Python.
 TYPED = re.compile(r"--(?:read|missing|as|drop|dates|decimal)\b|hushtable\.data|In Python|Add: ")
+ENGLISH = re.compile(r"\b(the|is|are|if|and|or|of|to|add|choose|give|needs|has|holds|line)\b", re.I)
 BUTTON = re.compile(r'data-say="([^"]*)" data-value="([^"]*)"(?: data-column="([^"]*)")?')
 #: Packed in a way that is not read: the owner unpacks them.
 PACKED = ("xz_cp850", "gz_tar")
@@ -123,6 +124,19 @@ def judged_and_exported(client, at):
         judged += 1
     assert client.get(f"{at}/rows.xlsx").content.startswith(b"PK")
     return 4 * CLICK + judged * KEY + HANDS  # the file, the fit, the menu, the workbook
+
+
+def test_refusals_are_in_the_language_of_the_page(client):
+    """No refusal of a file that the corpora hold has an English word on a German page."""
+    n_refused = 0
+    for path in (path for path in FILES.values() if path.name.lower().endswith(TABLES)):
+        at = opened(client, path)
+        page = client.get(at, headers={"accept-language": "de"}).text
+        for words in re.findall(r'class="error">([^<]*)<', page):
+            n_refused += 1
+            own_words = re.sub(r"'[^']*'|\[[^]]*\]", "", html.unescape(words))
+            assert not ENGLISH.search(own_words), words
+    assert n_refused > 20
 
 
 def test_lines_of_the_file_are_buttons_and_each_decision_can_be_taken_back(client):

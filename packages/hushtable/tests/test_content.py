@@ -126,7 +126,7 @@ A_PAGE = "is a web page, which is not read: export its table as CSV or as a work
         (
             "a.xls",
             '<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet">',
-            "Excel 2003 XML spreadsheet: open it in Excel",
+            "an XML file, which is not read: .* or open it in Excel, and save it as .xlsx",
         ),
         (
             "a.txt",

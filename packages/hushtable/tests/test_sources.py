@@ -167,7 +167,7 @@ def test_layout_of_a_sheet(tmp_path):
             [["Report"], ["a", "b", "a"], [1, 2, 3]],
             r"a\.xlsx: sheet 'S1': column 'a' is listed twice in row 2: rename one of the two",
         ),
-        ([], "no sheet holds values"),
+        ([], "no sheet that is not hidden holds values"),
     ],
 )
 def test_sheets_that_are_refused(tmp_path, rows, message):

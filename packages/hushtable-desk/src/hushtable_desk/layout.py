@@ -19,13 +19,14 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from hushtable.data.readers.archives import extracted, members
-from hushtable.data.readers.content import REFUSED, content_of
+from hushtable.data.readers.content import content_of
 from hushtable.data.readers.encoding import find_encoding, opened_lines
 from hushtable.data.readers.reader import as_name
 from hushtable.errors import DataError, UsageError
 from hushtable.files import replacing
 from hushtable.language import numeral
 from hushtable.words.options import Option
+from hushtable.words.refusals import REFUSED
 from hushtable_desk.folder import Folder
 from hushtable_desk.language import _
 

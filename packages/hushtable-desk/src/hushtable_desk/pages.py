@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -167,7 +166,7 @@ def table_page(request: Request) -> Response:
         if picture is not None:
             ways = [way for way in ways if not picture.offers(way)]
             if picture.encodings:  # which the page shows as buttons
-                error = re.sub(r"(?s)(which reading is right\?).*", r"\1", error)
+                error = error.partition("? ")[0] + "?"
         return desk.page(
             request, "table.html", table=table, here="table", error=error, columns=columns,
             quality=quality, choices=choices, button=button_words, kinds=COLUMN_KINDS,

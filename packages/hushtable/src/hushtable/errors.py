@@ -63,15 +63,18 @@ def in_python(text: str) -> str:
     found = OPTION.sub(_in_sentence, sentences)
     if not add:
         return found
+    arguments = ", ".join(argument(name, _values(name, value)) for name, value in added(options))
+    return f"{found}\nIn Python: hushtable.data.read(data, {arguments})"
+
+
+def added(options: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of options as they are typed, the entries of ``--read`` too."""
     words = iter(shlex.split(options))
-    values: dict[str, str] = {}
     for word in words:
-        name, value = word[2:], next(words, "")
+        name, value = word.removeprefix("--"), next(words, "")
         if name == "read":
             name, _, value = value.partition("=")
-        values[name] = value
-    arguments = ", ".join(argument(name, _values(name, value)) for name, value in values.items())
-    return f"{found}\nIn Python: hushtable.data.read(data, {arguments})"
+        yield name, value
 
 
 def as_entries(text: str) -> str:

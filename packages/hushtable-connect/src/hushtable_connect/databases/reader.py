@@ -22,6 +22,7 @@ from hushtable.data.readers.reader import (
 )
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.far import is_url
+from hushtable.words.refusals import refused
 from hushtable_connect.databases import drivers
 from hushtable_connect.databases.drivers import check_types, plain
 
@@ -150,15 +151,12 @@ def _table(path: Path, tables: list[str], wanted: str | None) -> str:
         return str(wanted)
     held = f"{tables[:10]}{f' and {len(tables) - 10:,} more' if len(tables) > 10 else ''}"
     if wanted is not None:
-        raise DataError(f"{path}: the database has no table or view {wanted!r}: it holds {held}")
+        raise refused("no_table", source=path, wanted=wanted, tables=held)
     if not tables:
-        raise DataError(f"{path}: the database holds no tables: check the path")
+        raise refused("no_tables", source=path)
     if len(tables) > 1:
-        raise DataError(
-            f"{path}: the database holds several tables, {held}: choose one with --read "
-            f"member=NAME\n"
-            f"Add: --read {shlex.quote(f'member={tables[0]}')}"
-        )
+        add = f"--read {shlex.quote(f'member={tables[0]}')}"
+        raise refused("several_tables", add, source=path, tables=held)
     return tables[0]
 
 

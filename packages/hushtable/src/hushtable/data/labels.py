@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.data.columns import texts_column
-from hushtable.errors import DataError
 from hushtable.language import N_
+from hushtable.words.refusals import refused
 
 #: Version of the rules of `fold`. A plan notes it: 0 is for plans without a note, whose texts are
 #: compared as they are. To change the rules, raise the version, and keep the rules of earlier
@@ -136,12 +136,10 @@ def fold_names(names: Sequence[str], source: str = "the data") -> tuple[str, ...
         seen: dict[str, str] = {}
         for name, one in zip(names, folded, strict=True):
             if seen.get(one) == name:
-                raise DataError(f"{source}: column {name!r} is listed twice: rename one of the two")
+                raise refused("listed_twice", source=source, name=name)
             if one in seen:
-                raise DataError(
-                    f"{source}: columns {seen[one]!a} and {name!a} have the same name, {one!r}: "
-                    "they differ only in surrounding blanks, in invisible marks, or in how "
-                    "accents are composed: rename one of the two"
+                raise refused(
+                    "same_names", source=source, one=ascii(seen[one]), other=ascii(name), name=one
                 )
             seen[one] = name
     return folded
@@ -198,7 +196,10 @@ def near(labels: Mapping[str, int]) -> list[list[str]]:
     for text in labels:
         groups.setdefault(key(text), []).append(text)
     found = [
-        sorted(group, key=lambda text: (not _is_compatible(text), -labels[text], text))
+        sorted(
+            group,
+            key=lambda text: (not _is_compatible(text), -labels[text], text),
+        )
         for group in groups.values()
         if len(group) > 1
     ]

@@ -20,8 +20,9 @@ from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader, found
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import left_out, open_rows
-from hushtable.errors import DataError, UsageError, explain
+from hushtable.errors import DataError, UsageError, explain, speaks_shell
 from hushtable.language import _, numerals
+from hushtable.words.refusals import refusal, refused
 
 if TYPE_CHECKING:
     from hushtable.data.understanding import Understanding
@@ -194,20 +195,11 @@ class RowOptions:
     @property
     def layout(self) -> FileLayout:
         """How files are laid out, according to options."""
-        header = False if self.no_header else None
-        delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
         return FileLayout(
-            self.encoding,
-            delimiter,
-            header,
-            self.skip_lines,
-            self.skip_below,
-            self.skip_footer,
-            self.sheet,
-            self.query,
-            self.member,
+            self.encoding, self.delimiter, False if self.no_header else None, self.skip_lines,
+            self.skip_below, self.skip_footer, self.sheet, self.query, self.member,
             self.independent or None,
-        )
+        )  # fmt: skip
 
     def opened(
         self,
@@ -256,11 +248,15 @@ class RowOptions:
         if columns is None and self.recipe is not None:
             columns = [name for name in reader.names or () if name not in self.recipe.identifiers]
         if reader.names and not keep and reading.dropped.issuperset(columns or reader.names):
-            raise UsageError(f"{reader.source}: no column is left: leave fewer out")
+            raise UsageError(refusal("none_left", source=reader.source))
         try:
             return chosen(reader, reading, columns, keep)
         except DataError as error:
-            raise DataError(f"{error} (--columns, --drop, --as, --id, --keep, --person)") from None
+            raise DataError(
+                f"{error} (--columns, --drop, --as, --id, --keep, --person)"
+                if speaks_shell()
+                else str(error)
+            ) from None
 
     def open_as(
         self,
@@ -395,13 +391,14 @@ def chosen(
     named = [*(columns or ()), *reading.dropped, *keep]
     if lacking := sorted({name for name in named if name not in names}):
         near = near_names(lacking, names, "write {!a}")
-        raise DataError(f"{reader.source} has no column {lacking}: its columns are {names}{near}")
+        raise refused("no_column", source=reader.source, lacking=lacking, names=names,
+                                near=near)  # fmt: skip
     used = list(columns) if columns is not None else names
     used += [n for n in (reading.time, reading.entity) if n in names and n not in used]
     used = [name for name in used if name not in reading.dropped or name in keep]
     used += [name for name in keep if name not in used]
     if not used and names:
-        raise DataError(f"{reader.source}: no column is left: leave fewer out")
+        raise refused("none_left", source=reader.source)
     if used != names:
         reader = reader.select(used)
     return replace(reader, reading=reading)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias
 
-from hushtable.errors import OPTION, HushTableError, argument, speaks_shell
+from hushtable.errors import OPTION, HushTableError, added, argument, speaks_shell
 from hushtable.language import N_, _, ngettext, numeral
 
 Option: TypeAlias = tuple[str, str]
@@ -97,11 +97,7 @@ def with_buttons(error: HushTableError) -> tuple[str, tuple[Option, ...]]:
     """Return a refusal with the names of buttons in the place of options, and these options."""
     sentence, _add, typed = str(error.args[0]).partition("\nAdd: ")
     options: dict[Option, None] = {}
-    words = iter(shlex.split(typed))
-    for word in words:
-        name, value = word.removeprefix("--"), next(words, "")
-        if name == "read":
-            name, _equals, value = value.partition("=")
+    for name, value in added(typed):
         for one in next(csv.reader([value])) if name in _LISTS else [value]:
             options[name, one] = None
 
@@ -109,16 +105,13 @@ def with_buttons(error: HushTableError) -> tuple[str, tuple[Option, ...]]:
         name = match[1] or match[3] or match[5]
         value = (match[2] or match[4] or match[6] or "").strip("'")
         if value in _NO_VALUES or (not value and name != "delimiter"):
-            return f"“{_(_FIELDS[name])}”" if name in _FIELDS else name
+            return _("“%(text)s”", text=_(_FIELDS[name])) if name in _FIELDS else name
         options[name, value] = None
-        return f"“{button_words((name, value))}”"
+        return _("“%(text)s”", text=button_words((name, value)))
 
     sentence = OPTION.sub(button, sentence)
-    return re.sub(r"\b([Aa])dd (?=“)", _choose, sentence), tuple(options)
-
-
-def _choose(match: re.Match[str]) -> str:
-    return "Choose " if match[1] == "A" else "choose "
+    sentence = sentence.replace("Add “", "Choose “").replace(" add “", " choose “")
+    return sentence, tuple(options)
 
 
 def typed_options(options: Iterable[Option], before: Iterable[Option] = ()) -> str:
@@ -134,7 +127,7 @@ def typed_options(options: Iterable[Option], before: Iterable[Option] = ()) -> s
         if field in fields:
             together[field].append(value)
     if _on_page.get():
-        return ", ".join(f"“{button_words(option)}”" for option in options)
+        return ", ".join(_("“%(text)s”", text=button_words(option)) for option in options)
     for field in together.keys() & {*_SINGLE}:
         together[field] = ["/".join(sorted(together[field], reverse=field == "decimal"))]
     if speaks_shell():

@@ -10,6 +10,7 @@ from typing import IO
 
 from hushtable.data.readers.reader import Copy, unchanged
 from hushtable.errors import DataError, explain
+from hushtable.words.refusals import refusal, refused
 
 #: An unpacked file may exceed this size only if it is less than this many times larger than before.
 LARGE, TIMES = 1 << 30, 200
@@ -37,7 +38,7 @@ def chosen(
     for that of a file that may accompany one, and 0 for others.
     """
     if not files:
-        raise DataError(f"{path}: the archive contains no files: pack it again, with a table in it")
+        raise refused("no_files", source=path)
     best = max(rank(one.filename) for one in files)
     tables = [one for one in files if rank(one.filename) == best]
     if wanted is not None:
@@ -51,24 +52,19 @@ def chosen(
         words = f"left out of the archive: {', '.join(left[:3])}{more}"
         return tables[0], (words,) if left else ()
     names = [one.filename for one in tables]
-    held = f"{names[:10]}{f' and {len(names) - 10:,} more' if len(names) > 10 else ''}"
+    held = f"{names[:10]}{refusal('more', n=len(names) - 10) if len(names) > 10 else ''}"
     if wanted is not None:
-        raise DataError(
-            f"{path}: does not contain {wanted!r}, but {held}: correct --read member=..."
-        )
+        raise refused("no_member", source=path, wanted=wanted, files=held)
     largest = max(tables, key=lambda one: one.file_size).filename
-    raise DataError(
-        f"{path}: contains several files, {held}: choose one with --read member=NAME\nAdd: --read "
-        f"{shlex.quote(f'member={largest}')}"
+    raise refused(
+        "several_files", f"--read {shlex.quote(f'member={largest}')}", source=path, files=held
     )
 
 
 def extracted(path: Path, member: zipfile.ZipInfo) -> Copy:
     """Return a copy of a file in an archive."""
     if member.flag_bits & 1:
-        raise DataError(
-            f"{path}: {member.filename} is encrypted: unpack it with its password first"
-        )
+        raise refused("encrypted", source=path, member=member.filename)
     # Names that a system may refuse get no ending.
     endings = PurePosixPath(member.filename).suffixes[-2:]
     plain = [one for one in endings if one[1:].isalnum() and one.isascii() and len(one) < 12]
@@ -84,10 +80,8 @@ def _pour(source: IO[bytes], copy: Copy, limit: int) -> None:
         while block := source.read(1 << 20):
             left -= len(block)
             if left < 0:
-                raise DataError(
-                    f"{copy.source}: it would unpack to more than {limit / 1e9:.3g} GB, over "
-                    f"{TIMES} times the size of the archive: if this is intended, unpack it "
-                    "yourself, and give the unpacked file"
+                raise refused(
+                    "too_large", source=copy.source, size=f"{limit / 1e9:.3g}", times=TIMES
                 )
             file.write(block)
 
@@ -101,8 +95,5 @@ def _explained(path: Path) -> Iterator[None]:
         raise
     except _DAMAGED as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise DataError(f"{path}: cannot be unpacked: {explain(error)}") from None
-        raise DataError(
-            f"{path}: cannot be unpacked ({error}): it may be damaged, truncated, or packed with "
-            "an unsupported method: get it again, or unpack it yourself"
-        ) from None
+            raise refused("not_unpacked", source=path, error=explain(error)) from None
+        raise refused("damaged", source=path, error=error) from None

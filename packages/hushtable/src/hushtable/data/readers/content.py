@@ -11,7 +11,7 @@ from hushtable.data.readers.encoding import compression, decompressed, find_enco
 from hushtable.errors import DataError
 
 #: How files of a kind begin, and the ending that their names should have.
-_STARTS = (
+_MATCHES = tuple((re.compile(begins), ending) for begins, ending in (
     (rb"PAR1", ".parquet"), (rb"ARROW1|FEA1", ".feather"),
     (rb"\xd0\xcf\x11\xe0", ".xls"), (rb"PK(\x03\x04|\x05\x06)", ".zip"),
     (rb"SQLite format 3\0", ".sqlite"), (rb"(?s).{8}DUCK", ".duckdb"),
@@ -23,8 +23,7 @@ _STARTS = (
     (rb"(?s).{257}ustar", ".tar"), (rb"%PDF-", ".pdf"),
     (rb"\0\x01\0\0Standard (Jet|ACE) DB", ".mdb"), (rb"\x89HDF\r\n", ".h5"),
     (rb"\x80[\x02-\x05][\x8c\x95c}\](]", ".pkl"), (rb"\x93NUMPY", ".npy"),
-)  # fmt: skip
-_MATCHES = tuple((re.compile(begins), ending) for begins, ending in _STARTS)
+))  # fmt: skip
 #: How texts of a kind begin, after blanks; comments and declarations may precede.
 _MATCHES_TEXT = tuple(
     (re.compile(begins, re.IGNORECASE | re.DOTALL), ending)
@@ -40,39 +39,6 @@ _MATCHES_TEXT = tuple(
         (r"(from:[^\n]*\n|subject:[^\n]*\n)*mime-version:", ".mht"),
     )
 )  # fmt: skip
-#: Kinds of files that cannot be read as tables, and what to do instead.
-REFUSED = {
-    ".7z": "a 7-Zip archive: unpack it (7z x), or pack the file as .zip",
-    ".rar": "a RAR archive: unpack it, or pack the file as .zip",
-    ".xz": "compressed with xz, which is not read: unpack it (xz -dk), and give the file",
-    ".gz": "compressed twice: unpack it (gzip -dk), and give the file",
-    **dict.fromkeys(
-        (".tar", ".tgz", ".tbz2", ".txz"),
-        "a tar archive, which is not read: unpack it (tar -xf), and give the table in it",
-    ),
-    ".xml": "an XML file, which is not read: export the table as CSV or JSON, or open it in Excel, "
-    "and save it as .xlsx",
-    ".pdf": "a PDF, which has no columns: export the table as CSV or as a workbook",
-    ".docx": "a document, not a table: save its table as CSV or as a workbook",
-    ".mdb": "an Access database: export the table in Access as CSV or as a workbook",
-    ".h5": "an HDF5 file: read it in Python (pandas.read_hdf, h5py), and save the table as CSV",
-    ".pkl": "a pickle, which could run any code: save the table as CSV or Parquet",
-    ".npy": "a NumPy array: load it in Python (numpy.load), and give the array",
-    ".mt940": "an MT940 bank statement, not a table: export the transactions as CSV",
-    ".mht": "a web page saved as one file (MHTML): open it in Excel, and save it as .xlsx",
-    ".arff": "an ARFF file, which is not read: save it as CSV (in Weka: Save as, CSV)",
-    **dict.fromkeys(
-        (".html", ".htm"),
-        "a web page, which is not read: export its table as CSV or as a workbook where the page "
-        "comes from",
-    ),
-    **dict.fromkeys(
-        (".rds", ".rda", ".rdata"),
-        "an R data file, which is not read: in R, save the data frame as CSV (write.csv) or as "
-        "Parquet (arrow::write_parquet)",
-    ),
-    ".xml-2003": "an Excel 2003 XML spreadsheet: open it in Excel, and save it as .xlsx",
-}
 #: Formats that hushtable-connect reads, by file name ending.
 ELSEWHERE = {
     **dict.fromkeys((".sav", ".zsav", ".por"), "an SPSS file"), ".dta": "a Stata file",
@@ -89,7 +55,6 @@ ARCHIVES = frozenset({".zip", ".tar", ".tgz", ".tbz2", ".txz", ".xz"})
 #: Number of bytes to check.
 _BEGINNING = 1 << 16
 _CONTROL = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
-_EXCEL_2003 = re.compile(r"urn:schemas-microsoft-com:office:spreadsheet")
 
 
 def content_of(path: Path) -> tuple[str | None, str | None]:
@@ -143,6 +108,4 @@ def _of_text(start: bytes) -> str | None:
         return None
     text = text.lstrip("\ufeff \t\r\n")
     ending = next((ending for begins, ending in _MATCHES_TEXT if begins.match(text)), None)
-    if ending == ".xml" and _EXCEL_2003.search(text):
-        return ".xml-2003"
     return ending or (".csv" if re.search(r"[\r\n]+\S", text) else None)

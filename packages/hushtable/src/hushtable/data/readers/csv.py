@@ -28,10 +28,11 @@ from hushtable.data.readers.totals import (
     label_of,
     left_out_words,
     repeated_words,
-    subtotals_words,
+    totals_error,
 )
 from hushtable.errors import DataError
 from hushtable.language import _, ngettext
+from hushtable.words.refusals import refusal, refused
 
 #: Bytes that are parsed at a time: 8,000 rows of 20 long numbers, which are then not cut again.
 _BLOCK = 3 << 20
@@ -210,49 +211,33 @@ class _File:
         return is_rule(text) or (self.dialect.remarks and is_remark(text))
 
     def _explained(self, error: str, done: int) -> DataError:
-        words = f"{self.path}: {error}"
         if self.odd is not None:
             return self._odd_line(self.odd)
         if "invalid UTF8" in error:
             with opened_lines(self.path, "utf-8") as lines:
                 line = next((i for i, text in enumerate(lines, 1) if "\ufffd" in text), 0)
-            words = (
-                f"{self.path}: line {line} is not UTF-8, unlike the lines above it: give the "
-                "encoding, such as --read encoding=cp1252"
-            )
-        elif "straddling" in error:
-            words = (
-                f"{self.path}: a field in or below {self.place(done)} is longer than "
-                f"{_BLOCK >> 20} MB, so a quotation mark may be unclosed: correct the line, or "
-                "export again"
-            )
-        return DataError(words)
+            return refused("not_utf8", source=self.path, line=line)
+        if "straddling" in error:
+            return refused("long_field", source=self.path, place=self.place(done), n=_BLOCK >> 20)
+        return DataError(f"{self.path}: {error}")
 
     def _odd_line(self, row: arrow_csv.InvalidRow) -> DataError:
         want, got, delimiter = row.expected_columns, row.actual_columns, self.dialect.delimiter
         line = self._numbers(row.number - 1, every=True)[0]
-        words = (
-            f"{self.path}: line {line} has {got} field{'s' * (got != 1)}, but needs {want} "
-            f"(delimiter {delimiter!r}): it begins {row.text[:40]!r}. "
-        )
-        above = (
-            f"; if the table begins below it, add --read skip_lines={line}"
-            if row.number < 3
-            else ""
-        )
+        above = refusal("begins_below", line=line) if row.number < 3 else ""
         swallowed = _BREAK.search(row.text) is not None
-        if swallowed and delimiter in row.text:
-            return DataError(f"{words}A quotation mark in it may be unclosed: correct the line")
-        if got > want:
-            words += (
-                f"Export with quotation marks around texts that hold {delimiter!r}, or with "
-                f"another delimiter{above}"
-            )
-        elif swallowed:
-            words += "A quotation mark in it may be unclosed: correct the line"
+        split = swallowed and delimiter in row.text
+        if swallowed and (split or got <= want):
+            way = refusal("unclosed")
+        elif got > want:
+            way = refusal("more_fields", delimiter=delimiter, above=above)
         else:
-            words += f"Correct or delete it; if the file was truncated, export it again{above}"
-        return self._below(line, words)
+            way = refusal("fewer_fields", above=above)
+        words = refusal(
+            "odd_line", source=self.path, line=line, n_names=want, delimiter=delimiter,
+            fields=refusal("field" if got == 1 else "fields", n=got), text=row.text[:40], way=way,
+        )  # fmt: skip
+        return DataError(words) if split else self._below(line, words)
 
     def _below(self, line: int, words: str) -> BelowError:
         """Return an error about lines from one on, with the option to leave them out if it helps.
@@ -286,12 +271,10 @@ class _File:
         for name in self.dialect.header.left_out:
             if batch.column(name).null_count < len(batch):
                 row = pc.index(pc.is_valid(batch.column(name)), True).as_py()
-                raise DataError(
-                    f"{self.path}: {self.place(done + row)} has "
-                    f"{batch.column(name)[row].as_py()!r} in column {self.names.index(name) + 1}, "
-                    "which has no name and was empty so far: correct the line, or give the column "
-                    "a name"
-                )
+                raise refused(
+                    "nameless_value", source=self.path, place=self.place(done + row),
+                    text=batch.column(name)[row].as_py(), column=self.names.index(name) + 1,
+                )  # fmt: skip
 
     def _note_totals(self, batch: pa.RecordBatch, start: int) -> None:
         """Remember rows with a word for a total and a gap, and the last rows."""
@@ -314,13 +297,11 @@ class _File:
         among = sorted(self.totals)
         if among and among[0] < n_rows - n:
             lines = [self._numbers(row)[0] for row in among[:MOST_LISTED]]
-            words = subtotals_words("line", lines, len(among), self.totals[among[0]])
-            raise DataError(f"{self.path}: {words}")
+            raise totals_error(str(self.path), "line", lines, len(among), self.totals[among[0]])
         if n:
             first, last = self._numbers(n_rows - n)[0], self._numbers(n_rows - 1)[1]
             begins = self.dialect.delimiter.join(self.last[-n])
-            words = below_words("line", first, last, "totals or notes", begins)
-            raise self._below(first, f"{self.path}: {words}")
+            raise self._below(first, below_words(str(self.path), "line", first, last, begins))
 
     def _check_gaps(self) -> None:
         first, end = self.dialect.first, self.dialect.lines
@@ -359,10 +340,8 @@ class _File:
                     line = rows.line_num
             except csv.Error as error:
                 if "limit" not in str(error):  # a long text is not an error
-                    raise DataError(
-                        f"{self.path}: line {self.dialect.lines + line + 1} begins a row that is "
-                        f"not valid CSV ({error}), so a quotation mark may be unclosed: close or "
-                        "delete the mark, or export again"
+                    raise refused(
+                        "not_csv", source=self.path, line=self.dialect.lines + line + 1, error=error
                     ) from None
 
     def place(self, row: int) -> str:

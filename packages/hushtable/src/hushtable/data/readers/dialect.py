@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hushtable.data.labels import fold, fold_names
 from hushtable.data.readers.encoding import codec, first_lines
@@ -17,6 +18,7 @@ from hushtable.data.readers.reader import FileLayout, Unasked
 from hushtable.data.readers.totals import FirstRows, has_letters, is_number, shape
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext
+from hushtable.words.refusals import refusal, refused
 
 #: Blanks that fill the fields of columns of fixed width.
 _PADDED = re.compile(r"\S {2,}\S")
@@ -107,15 +109,9 @@ def _find_delimiter(lines: Sequence[str], source: str) -> str:
         return ","
     best = sorted(ranks, key=ranks.__getitem__, reverse=True)
     if len(best) > 1 and ranks[best[0]] == ranks[best[1]]:
-        raise DataError(
-            f"{source}: the delimiter may be {best[0]!r} or {best[1]!r}: add --read "
-            f"'delimiter={best[0]}' or --read 'delimiter={best[1]}'"
-        )
+        raise refused("two_delimiters", source=source, one=best[0], other=best[1])
     if best[0] in _RARE:
-        raise DataError(
-            f"{source}: each line contains {best[0]!r} equally often: if it is the delimiter, add "
-            f"--read 'delimiter={best[0]}'; if not, give the delimiter"
-        )
+        raise refused("rare_delimiter", source=source, one=best[0])
     return best[0]
 
 
@@ -124,26 +120,14 @@ def _check_one_column(lines: Sequence[str], source: str) -> None:
     for delimiter in _DELIMITERS:
         each = {field.count(delimiter) for field in fields}
         if len(fields) > 1 and len(each) == 1 and each != {0} and lines[0].startswith('"'):
-            raise DataError(
-                f"{source}: whole lines are in quotation marks, each with {delimiter!r} "
-                f"{each.pop()} times: export without quotation marks, or add --read "
-                "'delimiter=;' if each line is a single column"
-            )
+            raise refused("quoted_lines", source=source, one=delimiter, n=each.pop())
     if sum(_PADDED.search(line) is not None for line in lines) > len(lines) / 2:
-        raise DataError(
-            f"{source}: has no delimiter, but columns of fixed width, which are not read: "
-            "export with a delimiter, or convert it with the widths of the columns, for "
-            "example in Excel (Text to Columns) or with pandas.read_fwf(widths=[...])"
-        )
+        raise refused("fixed_width", source=source)
     blanks = {len(line.split()) for line in lines if line.strip()}
     if len(lines) > 1 and len(blanks) == 1 and blanks != {1}:
         split = [row.fields for row in _rows(lines, " ", 0)]
         one_each = len({len(fields) for fields in split}) == 1 and all(map(all, split))
-        raise DataError(
-            f"{source}: blanks seem to be the delimiter: export with a different delimiter, or "
-            "add --read 'delimiter= ' if it is always one blank, or --read 'delimiter=,' if "
-            "each line is one field" + "\nAdd: --read 'delimiter= '" * one_each
-        )
+        raise refused("blanks", add="--read 'delimiter= '" if one_each else "", source=source)
 
 
 def _delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
@@ -192,14 +176,11 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     if excel := re.fullmatch(r'"?sep=(.)"?\s*', lines[0] if lines else "", re.IGNORECASE):
         given, start = given or excel[1], max(1, start)
     if _OTHER_FORMAT.match(lines[0] if lines else ""):
-        raise DataError(
-            f"{source}: begins like HTML, XML or JSON, not like CSV: export it as CSV, or rename "
-            "the file to the ending of its format"
-        )
+        raise refused("other_format", source=source)
     if not any(line.strip() for line in lines[start:]):
-        where = f" after line {start}" * bool(start)
-        where += f" above the last {footer:,} (--read skip_footer=N)" * bool(footer)
-        raise DataError(f"{source}: the file holds no lines{where}")
+        raise refused(
+            "no_lines_left" if start or footer else "no_lines", source=source, line=start, n=footer
+        )
     if given:
         delimiter = given
     elif layout.unasked is None:
@@ -208,10 +189,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         delimiter = _delimiter_of_names(lines[start:], layout.unasked)
     rows = _rows(lines[start:], delimiter, start)
     if not rows:
-        raise DataError(
-            f"{source}: no line could be split into fields by {delimiter!r}, or a field is longer "
-            "than 131,072 characters: export it as text with one row per line"
-        )
+        raise refused("no_fields", source=source, delimiter=delimiter)
     header = find_header(rows, layout, start, source, "line", delimiter)
     check_once(header, source, "line")
     body, width = [row for row in rows if row.first >= header.body], len(header.names)
@@ -266,10 +244,7 @@ def find_header(
     `DataError` in case of doubt.
     """
     if (width := _width(rows)[0]) > _MOST_COLUMNS:
-        raise DataError(
-            f"{source}: has {width:,} columns: needs {_MOST_COLUMNS:,} or fewer: export fewer, or "
-            "one row for each of them"
-        )
+        raise refused("too_wide", source=source, n=width, n_most=_MOST_COLUMNS)
     if layout.header is False:
         if layout.unasked is not None:
             raise UsageError(
@@ -317,12 +292,7 @@ class _Head:
         names, width = self._names(at), _width(below)[0] if below else len(head.fields)
         self._check_rows(names, at)
         if self.delimiter and len(names) != width and _width(below)[1] > max(1, len(below) / 2):
-            raise DataError(
-                f"{self.source}: line {head.first + 1} has {len(names)} names, but most lines "
-                f"below it have {width} fields (delimiter {self.delimiter!r}): write a name for "
-                f"each column, or {_by_number(head)}; if the delimiter also occurs within numbers "
-                "or texts, export with a different delimiter, or with quotation marks"
-            )
+            raise self._refused("names_of_fields", head, n=len(names), n_fields=width)
         left_out = self._name_columns(names, at, below, found)
         return Header(tuple(names), tuple(left_out), body, head, found)
 
@@ -370,13 +340,19 @@ class _Head:
         hits, misses = self._numbers(self.rows[at].fields, at)
         if self.layout.header is None and wide is not None and not 0 < misses >= 3 * hits:
             first = self.rows[at].first
-            raise DataError(
-                f"{self.source}: {self.line} {wide.first + 1} has {len(wide.fields)} fields, but "
-                f"most have {width}: which {self.line} holds the names? Add --read "
-                f"skip_lines={wide.first} if it is this one, or --read skip_lines={first} if it is "
-                f"{self.line} {first + 1}"
-            )
+            raise self._refused(
+                "two_headers", wide, n=len(wide.fields), n_fields=width, other=first + 1,
+                other_skipped=first,
+            )  # fmt: skip
         return at
+
+    def _refused(self, kind: str, at: Record, **facts: Any) -> DataError:
+        """Return the error about the names in a line."""
+        return refused(
+            kind, source=self.source, word=self.line, number=at.first + 1, skipped=at.first,
+            delimiter=self.delimiter, by_number=refusal("by_number", end=at.end), end=at.end,
+            **facts,
+        )  # fmt: skip
 
     def _is_wide(self, row: Record, width: int) -> bool:
         if 2 * row.filled <= width:
@@ -434,16 +410,10 @@ class _Head:
         # Names must not become a row, nor a row names: in doubt, a person decides.
         sample = "".join(f"\n  {' | '.join(row.fields)[:70]}" for row in self.rows[at : at + 3])
         ways = f"\nAdd:{'' if sure else ' --read no_header=true'}{skipped}"
-        other = "" if not at or not self.delimiter else (
-            f", or give a different delimiter (--read delimiter=SIGN) if {self.delimiter!r} does "
-            "not separate fields"
-        )  # fmt: skip
-        raise DataError(
-            f"{self.source}: {self.line} {first + 1} looks like a row, not like column names: "
-            "confirm that it is a row (--read no_header=true), or that it holds names (--read "
-            f"skip_lines={first})"
-            f"{other}{ways if sure or again >= misses else sample}"
-        )
+        split = at > 0 and bool(self.delimiter)
+        other = refusal("or_delimiter", delimiter=self.delimiter) if split else ""
+        words = str(self._refused("like_row", self.rows[at], otherwise=other))
+        raise DataError(words + (ways if sure or again >= misses else sample))
 
     def _are_names(self, names: Sequence[str], at: int) -> bool:
         """Return whether a column of texts that repeat does not hold its name."""
@@ -480,15 +450,9 @@ class _Head:
             found.append(_("column 1 has no name: called %(name)s", name=repr(names[0])))
         elif filled:
             label = self.labels[filled[0]] if self.labels else filled[0] + 1
-            raise DataError(
-                f"{self.source}: {self.line} {head.first + 1} has no name for column {label}: "
-                f"write one there, or {_by_number(head)}; if the names are in the next "
-                f"{self.line}, add --read skip_lines={head.end}"
-            )
+            raise self._refused("no_name", head, column=label)
         if len(left_out) == len(names):
-            raise DataError(
-                f"{self.source}: {self.line} {head.first + 1} has no column names: needs at least 1"
-            )
+            raise self._refused("no_names", head)
         if self.delimiter:
             found += [
                 _("%(name)s without name and values left out", name=name) for name in left_out
@@ -500,17 +464,10 @@ def check_once(header: Header, source: str, line: str) -> None:
     """Raise `DataError` if two columns have the same name."""
     twice = [name for name, times in Counter(header.names).items() if times > 1]
     if twice and header.at is not None:
-        raise DataError(
-            f"{source}: column {twice[0]!r} is listed twice in {line} {header.at.first + 1}: "
-            f"rename one of the two, or {_by_number(header.at)}"
-        )
-
-
-def _by_number(header: Record) -> str:
-    return (
-        f"add --read no_header=true and --read skip_lines={header.end} to call them column 1, "
-        "column 2, ..."
-    )
+        raise refused(
+            "twice", source=source, name=twice[0], word=line, number=header.at.first + 1,
+            by_number=refusal("by_number", end=header.at.end),
+        )  # fmt: skip
 
 
 def is_unit(text: str) -> bool:

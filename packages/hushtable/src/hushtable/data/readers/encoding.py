@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.errors import DataError, UsageError
+from hushtable.errors import UsageError
+from hushtable.words.refusals import refused
 
 #: First bytes of compressed files, and their codecs, as Arrow names them.
 _COMPRESSIONS = (
@@ -134,7 +135,8 @@ def find_encoding(sample: bytes, source: str) -> str:
         text = sample.decode(likely, errors="replace")
         if max(first, second) > 0.2 > 4 * min(first, second) and not _CONTROL.search(text):
             return likely
-        raise _nul(source, 1 + sample[: sample.index(b"\0")].count(b"\n"))
+        line = 1 + sample[: sample.index(b"\0")].count(b"\n")
+        raise refused("nul", source=source, line=line)
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)
     except UnicodeDecodeError:
@@ -158,21 +160,10 @@ def _other(sample: bytes, source: str) -> str:
         if reading.isprintable() and "\ufffd" not in reading:
             readings.setdefault(reading, name)
     if not readings:
-        raise DataError(
-            f"{source}: neither UTF-8 nor text in a common encoding: give its encoding with "
-            "--read encoding=NAME, or export it as UTF-8"
-        )
-    words = ", ".join(f"{text!r} in {name}" for text, name in readings.items())
-    raise DataError(
-        f"{source}: not UTF-8, and its encoding is ambiguous: which reading is right? {words}. Add "
-        f"the encoding of the right one, such as --read encoding={next(iter(readings.values()))}"
-    )
-
-
-def _nul(source: str, line: int) -> DataError:
-    return DataError(
-        f"{source}: line {line} holds a NUL byte, which does not occur in text: the file is "
-        "damaged, or in a different encoding (--read encoding=utf-16): export it again"
+        raise refused("no_encoding", source=source)
+    words = [f"{text!r} in {name}" for text, name in readings.items()]
+    raise refused(
+        "encodings", source=source, readings=", ".join(words), first=next(iter(readings.values()))
     )
 
 
@@ -238,17 +229,13 @@ class Text(io.RawIOBase):
             end = end_of_table(block[:end], self._signs, self._footer)
         lines, self.held = block[:end], block[end:]
         if len(self.held) > _MOST_HELD:
-            raise DataError(
-                f"{self._source}: more than {_MOST_HELD >> 20} MB in a line, in lines without "
-                "values, or in lines to leave out at the end: delete these, or lower --read "
-                "skip_footer=..."
-            )
+            raise refused("long_lines", source=self._source, n=_MOST_HELD >> 20)
         if b"\xef" in lines:  # also between concatenated files
             lines = lines.removeprefix(_MARK).replace(b"\n" + _MARK, b"\n")
         if b"\0" in lines:
             if self._asked:
                 line = 1 + self.ends + lines[: lines.index(b"\0")].count(b"\n")
-                raise _nul(self._source, line)
+                raise refused("nul", source=self._source, line=line)
             lines = lines.replace(b"\0", _SUBSTITUTE)
         self._ready += self._without_again(lines) if self._again and self._again in lines else lines
         self.ends += int(np.count_nonzero(np.frombuffer(lines, np.uint8) == ord("\n")))
@@ -271,11 +258,11 @@ class Text(io.RawIOBase):
         try:
             text = self._decoder.decode(raw, final=not raw)
         except UnicodeDecodeError:
-            raise DataError(
-                f"{self._source}: after line {self.ends}, there are bytes that are not "
-                f"{self._encoding}: give a different encoding, such as --read encoding="
-                + ("cp850" if self._encoding == "cp1252" else "cp1252")
-            ) from None
+            raise refused(
+                "other_encoding_below", source=self._source, line=self.ends,
+                encoding=self._encoding,
+                other="cp850" if self._encoding == "cp1252" else "cp1252",
+            ) from None  # fmt: skip
         return text.encode(errors="replace")
 
     def skip(self, text: str, encoding: str = "utf-8") -> None:
@@ -335,10 +322,7 @@ def first_lines(
     try:
         _decoder(encoding, asked=asked).decode(sample)
     except UnicodeDecodeError:
-        raise DataError(
-            f"{path}: its bytes are not {encoding}: give a different encoding, such as "
-            "--read encoding=cp1252"
-        ) from None
+        raise refused("other_encoding", source=path, encoding=encoding) from None
     lines: list[str] = []
     size = 0
     with opened_text(path, encoding, asked=asked, footer=footer, delimiter=delimiter) as (_, text):

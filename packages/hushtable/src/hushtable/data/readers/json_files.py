@@ -33,7 +33,7 @@ from hushtable.data.readers.reader import (
     unchanged,
 )
 from hushtable.errors import DataError, DataTypeError, UsageError
-from hushtable.language import N_, _
+from hushtable.words.refusals import refusal, refused
 
 #: Number of bytes parsed at a time, up to the end of a line.
 _BLOCK = 1 << 22
@@ -48,7 +48,6 @@ _WINDOW, _LONGEST = 1 << 20, 1 << 26
 _FEW = 20
 _BETWEEN = re.compile(r"\s*([,\]])\s*")
 _MISSING = "a comma or the end of the list is missing"
-_CUT = "the file ends in the middle: was it truncated? Export it again"
 # As texts, because numbers may be longer than Python converts.
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 
@@ -57,7 +56,7 @@ _Keys: TypeAlias = tuple[str, ...]
 _Types: TypeAlias = dict[_Keys, pa.DataType]
 
 
-def _lines_file(path: Path, layout: FileLayout, word: str = N_("line")) -> Reader:
+def _lines_file(path: Path, layout: FileLayout, word: str = "line") -> Reader:
     """Read JSON lines, some at a time; messages call a line ``word``."""
     lines = _Lines(path, word)
     return lines.reader() if layout.unasked is None else lines.reader_of_texts(layout.unasked)
@@ -103,7 +102,7 @@ class _Lines:
                     yield at, batch
 
         def place(row: int) -> str:
-            return f"{_(self.word)} {row + 1}"
+            return f"{refusal(self.word)} {row + 1}"
 
         # Not if there are empty lines in between.
         return of_file(self.path, names, batches, n_rows, place if n_rows == line else None)
@@ -147,10 +146,10 @@ class _Lines:
         for keys in types:
             other = of_name.setdefault(_name(keys), keys)
             if other != keys:
-                raise DataError(
-                    f"{self.path}: the keys {' > '.join(keys)} and {' > '.join(other)} would both "
-                    f"be the column {_name(keys)!r}: rename one of them"
-                )
+                raise refused(
+                    "keys_twice", source=self.path, name=_name(keys), one=" > ".join(keys),
+                    other=" > ".join(other),
+                )  # fmt: skip
         return types, torn
 
     def _parsed(self, block: bytes, types: _Types | None, line: int) -> tuple[pa.Table, _Types]:
@@ -192,10 +191,11 @@ class _Lines:
 
         Lines without an object are left out if no person can be asked, and otherwise refused.
         """
+        word = refusal(self.word)
         for number, text in enumerate(block.split(b"\n"), line + 1):
             if not text.strip():
                 continue
-            where = f"{self.path}: {self.word} {number}"
+            where = f"{self.path}: {word} {number}"
             try:
                 row = dict(_flat(_object(text, where), where))
             except DataError:
@@ -213,18 +213,11 @@ class _Lines:
             for keys in nested:
                 value = row.get(keys)
                 if isinstance(value, list) or (value is not None and keys in torn):
-                    held = (
-                        "a list" if isinstance(value, list) else "a value, but an object elsewhere"
-                    )
-                    names = _joined([_name(one) for one in nested])
-                    otherwise = "write one object per row (in pandas, orient='records')"
-                    if len(nested) < len(types):
-                        otherwise = f"leave the column out\nAdd: --drop {shlex.quote(names)}"
-                    raise DataTypeError(
-                        f"{self.path}: {self.word} {number}: {_name(keys)!r} holds {held}: needs a "
-                        "number, a text, true or false: flatten it (for example with "
-                        f"pandas.json_normalize), or {otherwise}"
-                    )
+                    kind = "list" if isinstance(value, list) else "mixed"
+                    where = _place(self.path, self.word, number)
+                    add = f"\nAdd: --drop {shlex.quote(_joined([*map(_name, nested)]))}"
+                    words = refusal(kind, source=where, name=_name(keys))
+                    raise DataTypeError(words + (add if len(nested) < len(types) else ""))
 
 
 def _may_be_deep(block: bytes) -> bool:
@@ -299,7 +292,7 @@ def _flat(row: dict[str, Any], where: str, outer: _Keys = ()) -> Iterator[tuple[
     Lists of a few numbers, such as GeoJSON coordinates, are objects with the keys 0, 1, ...
     """
     if len(outer) > _DEEPEST:
-        raise DataError(f"{where}: objects are nested more than {_DEEPEST} deep: flatten them")
+        raise refused("deep", source=where)
     for key, value in row.items():
         if isinstance(value, dict):
             yield from _flat(value, where, (*outer, key))
@@ -376,24 +369,17 @@ def _object(text: bytes, where: str) -> dict[str, Any]:
             text, parse_int=_Number, parse_float=_Number, parse_constant=_Number,
             object_pairs_hook=partial(_once, where),
         )  # fmt: skip
-    except UnicodeDecodeError:
-        raise DataError(f"{where} is not UTF-8: save the file as UTF-8") from None
     except DataError:
         raise
     except RecursionError:
-        raise DataError(f"{where}: objects and lists are nested too deeply: flatten them") from None
+        raise refused("deep", source=where) from None
     except ValueError as error:
-        if b"\0" in text:
-            raise DataError(f"{where} is not UTF-8: save the file as UTF-8") from None
-        raise DataError(
-            f"{where} is not one JSON object ({error}): needs one complete object per line; was "
-            "the file truncated?"
+        is_text = not isinstance(error, UnicodeDecodeError) and b"\0" not in text
+        raise refused(
+            "no_json" if is_text else "not_utf8_json", source=where, error=error
         ) from None
     if not isinstance(row, dict):
-        raise DataError(
-            f'{where} does not hold an object: needs one per row, such as {{"age": 42, "ward": '
-            "\"a\"} (in pandas, orient='records')"
-        )
+        raise refused("no_object", source=where)
     return row
 
 
@@ -401,7 +387,7 @@ def _once(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise DataError(f"{where} has the key {twice!r} twice: rename one of the two")
+        raise refused("key_twice", source=where, name=twice)
     return row
 
 
@@ -446,7 +432,7 @@ def _opened(path: Path) -> Iterator[TextIO]:
             # The reader of the copy reports which line is not UTF-8.
             yield io.TextIOWrapper(io.BufferedReader(plain), encoding, "surrogateescape")
         except UnicodeDecodeError:
-            raise DataError(f"{path}: not UTF-8: save the file as UTF-8") from None
+            raise refused("not_utf8_json", source=path) from None
 
 
 def json_file(path: Path, layout: FileLayout) -> Reader:
@@ -480,7 +466,7 @@ def _of_list(path: Path, layout: FileLayout, start: str, file: TextIO) -> Reader
             lines.write(text.replace("\n", " ").replace("\r", " ") + "\n")
             n += 1
     if not n and layout.unasked is None:
-        raise DataError(f"{path}: the list contains no objects: needs one per row")
+        raise refused("no_objects", source=path)
     return copy.reader(lambda rows: _lines_file(rows, layout, "object"))
 
 
@@ -493,28 +479,35 @@ def _elements(path: Path, text: str, file: TextIO) -> Iterator[str]:
             if between is None:
                 raise json.JSONDecodeError(_MISSING, text, end)
         except RecursionError:
-            raise DataError(
-                f"{path}: object {n + 1}: objects and lists are nested too deeply: flatten them"
-            ) from None
+            raise refused("deep", source=_place(path, "object", n + 1)) from None
         except json.JSONDecodeError as error:
             if len(text) - at > _LONGEST:
-                raise DataError(
-                    f"{path}: object {n + 1} is larger than {_LONGEST >> 20} MB: write smaller ones"
+                raise refused(
+                    "large_object", source=_place(path, "object", n + 1), n=_LONGEST >> 20
                 ) from None
-            is_cut = not text[error.pos :].strip() or (
-                error.pos > at and error.pos > len(text) - 16 and not error.msg.startswith(_MISSING)
+            is_cut = (
+                error.msg.startswith("Unterminated")
+                or not text[error.pos :].strip()
+                or (
+                    error.pos > at
+                    and error.pos > len(text) - 16
+                    and not error.msg.startswith(_MISSING)
+                )
             )
-            is_cut = is_cut or error.msg.startswith("Unterminated")
             block = file.read(max(_WINDOW, len(text) - at)) if is_cut else ""
             if not block:
-                words = _CUT if is_cut else f"this is not JSON ({error.msg}): export the file again"
-                raise DataError(f"{path}: object {n + 1}: {words}") from None
+                kind, where = "cut" if is_cut else "odd_json", _place(path, "object", n + 1)
+                raise refused(kind, source=where, error=error.msg) from None
             text, at = (text[at:] + block).lstrip(), 0
             continue
         yield text[at:end]
         at, n, sign = between.end(), n + 1, between[1]
     if text[at + (n == 0) :].strip() or file.read(_WINDOW).strip():
-        raise DataError(f"{path}: there is text after the end of the list")
+        raise refused("below_list", source=path)
+
+
+def _place(path: Path, word: str, number: int) -> str:
+    return f"{path}: {refusal(word)} {number}"
 
 
 def _check_lines(path: Path, start: str, file: TextIO) -> None:
@@ -528,43 +521,34 @@ def _check_lines(path: Path, start: str, file: TextIO) -> None:
     if not isinstance(only, dict):
         return
     if _is_frame(only):
-        raise DataError(
-            f"{path}: holds all rows in one object, by column or by their labels: write one object "
-            "per row (in pandas, orient='records')"
-        )
+        raise refused("one_object", source=path)
     lists = list(_lists(only, ()))
     if lists:
         longest, _rows = max(lists, key=lambda one: len(one[1]))
         at = "".join(f"[{key!r}]" for key in longest)
         named = [".".join(keys) for keys, _rows in lists][:10]
         written, whole = str(path.with_suffix("").with_suffix(".rows.json")), str(path)
-        raise DataError(
-            f"{path}: holds one object, with the lists {named}, not rows: write one list to a file "
-            f"of its own, for example in Python: pathlib.Path({written!r}).write_text(json.dumps("
-            f"json.loads(pathlib.Path({whole!r}).read_text('utf-8')){at}))"
+        call = (
+            f"pathlib.Path({written!r}).write_text(json.dumps(json.loads(pathlib.Path({whole!r})"
+            f".read_text('utf-8')){at}))"
         )
+        raise refused("lists", source=path, lists=named, call=call)
     if "\n" in start.strip():
-        raise DataError(
-            f"{path}: holds one object over several lines, and no list of objects: write one "
-            "object per row, in a line of its own (in pandas, orient='records')"
-        )
+        raise refused("lines_of_object", source=path)
 
 
 def _whole(path: Path, text: str, first: str) -> Any:
     try:
         value, end = _DECODER.raw_decode(text)
     except RecursionError:
-        raise DataError(f"{path}: line 1: objects are nested too deeply: flatten them") from None
+        raise refused("deep", source=_place(path, "line", 1)) from None
     except json.JSONDecodeError as error:
         is_cut = error.pos > len(text) - 16 or error.msg.startswith("Unterminated")
         if is_cut and text.lstrip().startswith(("{", "[")):
-            raise DataError(f"{path}: line {error.lineno}: {_CUT}") from None
+            raise refused("cut", source=_place(path, "line", error.lineno)) from None
         return None
     if text[end:].strip() and "\n" in text[:end]:
-        raise DataError(
-            f"{path}: its objects take several lines each: write one object per line (jq -c .), or "
-            "a list of them"
-        )
+        raise refused("objects_of_lines", source=path)
     return None if text[end:].strip() else value
 
 

@@ -23,6 +23,7 @@ from hushtable.data.labels import fold, fold_names, key
 from hushtable.errors import DataError, UsageError
 from hushtable.language import _
 from hushtable.threads import FEW_ROWS
+from hushtable.words.refusals import refused
 
 if TYPE_CHECKING:
     from hushtable.data.schema import Schema
@@ -450,13 +451,14 @@ def of_file(
 def unchanged(path: Path, then: tuple[int, int] | None = None) -> Iterator[None]:
     """Refuse a file that changes while it is read in the body, or since the state ``then``."""
     then = then or _state(path)
-    changed = DataError(f"{path}: changed while it was being read: try again when it is complete")
     try:
         yield
-    except DataError as error:
-        raise (error if _state(path) == then else changed) from None
+    except DataError:
+        if _state(path) == then:
+            raise
+        raise refused("changed", source=path) from None
     if _state(path) != then:
-        raise changed
+        raise refused("changed", source=path)
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -598,9 +600,8 @@ def in_memory(reader: Reader) -> bool:
 
 def no_rows(reader: Reader) -> DataError:
     """Explain that there are no rows."""
-    names = reader.n_bytes is not None and reader.names is not None
-    below = "there is nothing below its column names. It " * names
-    return DataError(f"{reader.source} has no rows: {below}needs at least 1 row (0 samples)")
+    named = reader.n_bytes is not None and reader.names is not None
+    return refused("no_rows_below" if named else "no_rows", source=reader.source)
 
 
 @dataclass(frozen=True, eq=False)

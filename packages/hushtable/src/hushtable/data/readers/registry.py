@@ -24,7 +24,6 @@ from hushtable.data.readers.content import (
     BINARY,
     ELSEWHERE,
     PACKED,
-    REFUSED,
     content_of,
 )
 from hushtable.data.readers.encoding import says_its_encoding
@@ -39,6 +38,7 @@ from hushtable.data.readers.reader import (
 )
 from hushtable.errors import DataError, HushTableError, MissingExtraError, UsageError
 from hushtable.language import _
+from hushtable.words.refusals import REFUSED, refused
 
 
 def copies(url: str, rank: Callable[[PurePosixPath], int]) -> list[Copy]:
@@ -381,22 +381,17 @@ class _Opening:
         unpacked, name = name is not None, name or PurePath(path.name)
         named, asked = _format(_suffix(name)), self.layout.unasked is None
         if path.stat().st_size == 0 and asked:  # JSON lines without rows are an empty file
-            raise DataError(f"{path}: the file is empty")
+            raise refused("no_bytes", source=path)
         if named is not None and named.by_name:
             return self._table(path, named).folded()
         codec, ending = content_of(path)
         if ending == ".zip" and codec is None and not unpacked:
             return self._of_archive(path)
         if ending == ".zip":
-            raise DataError(
-                f"{path}: an archive within another: unpack it, and give the table in it"
-            )
+            raise refused("archive_within", source=path)
         found, words = self._found(path, name, named, ending)
         if codec is not None and (unpacked or not found.streams):
-            raise DataError(
-                f"{path}: a {found.name} file compressed with {codec}: unpack it, and give "
-                "the unpacked file"
-            )
+            raise refused("compressed", source=path, format=found.name, codec=codec)
         rows = self._table(path, found)
         if codec is not None and name.suffix.lower() not in PACKED:
             words = (_("decompressed (%(codec)s), by its content", codec=codec), *words)
@@ -412,7 +407,7 @@ class _Opening:
         plain = ending in (None, ".csv") and _suffix(name) not in BINARY
         kind = _suffix(name) if by_no_row or plain else ending
         if kind in REFUSED:
-            raise DataError(f"{path}: is {REFUSED[kind]}")
+            raise refused("is", source=path, what=_(REFUSED[kind]))
         if by_no_row:
             raise DataError(
                 f"{path}: its name does not state its format, and rows must not decide it when no "
@@ -425,10 +420,7 @@ class _Opening:
         if named is not None and (shown is None or shown.name == named.name or plain):
             return named, ()
         if shown is None:
-            raise DataError(
-                f"{path}: holds nothing that can be read: needs text with columns, or a file whose "
-                f"name ends in {', '.join(FORMATS)} or .zip{why_none()}"
-            )
+            raise refused("unknown", source=path, endings=", ".join(FORMATS), why=why_none())
         return shown, (_("read as %(name)s, by its content", name=shown.name),)
 
     def _of_archive(self, path: Path) -> Reader:

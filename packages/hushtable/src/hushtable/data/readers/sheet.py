@@ -25,11 +25,13 @@ from hushtable.data.readers.totals import (
     label_of,
     left_out_words,
     repeated_words,
-    subtotals_words,
+    totals_error,
 )
 from hushtable.data.sentinels import WORDS
 from hushtable.errors import DataError, UsageError
 from hushtable.language import _
+from hushtable.words.doubts import joined, n_rows
+from hushtable.words.refusals import refusal, refused
 
 Cells: TypeAlias = list[list[Any]]
 
@@ -40,7 +42,6 @@ _DAMAGED = (
     zipfile.BadZipFile, zlib.error, ElementTree.ParseError, EOFError, LookupError, ValueError,
     NotImplementedError,
 )  # fmt: skip
-_SAVE = "open it and save it as .xlsx"
 _ERROR_OR_FORMULA = (b't="e"', b"t='e'", b"<f>", b"<f ", b"<f/", b":f>", b":f ", b":f/")
 #: The attribute in which LibreOffice states that a formula failed.
 _CALC = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}value-type"
@@ -69,20 +70,15 @@ def _cells_of(
             for row, column, text in _errors(path, sheet.name, asked=asked):
                 cells[row][column] = text
         elif asked and sheet.name in failed:
-            raise DataError(
-                f"{path}: sheet {sheet.name!r} holds a formula with an error: correct it, empty "
-                "the cell, or save the workbook as .xlsx"
-            )
+            raise refused("formula_error", source=_where(path, sheet.name))
         elif asked and not files:
             _check_texts(path, sheet.name, cells)
     except (DataError, UsageError):
         raise
     except calamine.PasswordError:
-        raise _password(path) from None
+        raise refused("password", source=path) from None
     except (*_DAMAGED, calamine.CalamineError) as error:
-        raise DataError(
-            f"{path}: not a readable workbook, or a damaged one ({error}): {_SAVE}"
-        ) from None
+        raise refused("damaged_workbook", source=path, error=error) from None
     if columns is not None:
         before = [""] * columns.start
         cells = [before + row[columns] for row in cells]
@@ -100,8 +96,8 @@ def _of_columns(wanted: str | None, names: Sequence[str]) -> tuple[str | None, s
     return found["sheet"], slice(first, last + 1)
 
 
-def _password(path: Path) -> DataError:
-    return DataError(f"{path}: protected by a password: save it without one")
+def _where(path: Path, sheet: str) -> str:
+    return refusal("sheet", path=path, name=sheet)
 
 
 def _check_start(path: Path) -> None:
@@ -111,14 +107,9 @@ def _check_start(path: Path) -> None:
     if start.startswith(b"\xd0\xcf\x11\xe0"):
         # An encrypted .xlsx has the container format of an old .xls.
         if "EncryptedPackage".encode("utf-16-le") in path.read_bytes():
-            raise _password(path)
+            raise refused("password", source=path)
     elif not start.startswith(b"PK"):
-        text = start.lstrip(b"\xef\xbb\xbf \r\n\t")
-        if text.startswith(b"<"):
-            raise DataError(f"{path}: a web page or XML named like a workbook: {_SAVE}")
-        raise DataError(
-            f"{path}: not a workbook: {_SAVE}, or rename it to .csv if it is text with a delimiter"
-        )
+        raise refused("no_workbook", source=path)
 
 
 def _check_texts(path: Path, sheet: str, cells: Cells) -> None:
@@ -126,10 +117,7 @@ def _check_texts(path: Path, sheet: str, cells: Cells) -> None:
     for i, row in enumerate(cells):
         for j, value in enumerate(row):
             if isinstance(value, str) and "\0" in value:
-                raise DataError(
-                    f"{path}: sheet {sheet!r}: {_cell(i, j)} holds a NUL character, which does not "
-                    f"occur in text: {_SAVE}"
-                )
+                raise refused("nul_cell", source=_where(path, sheet), cell=_cell(i, j))
 
 
 def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
@@ -138,7 +126,7 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
     names = book.sheet_names
     if wanted is not None:
         if wanted not in names:
-            raise DataError(f"{path} has no sheet {wanted!r}: its sheets are {names}")
+            raise refused("no_sheet", source=path, wanted=wanted, sheets=names)
         return book.get_sheet_by_name(wanted)
     visible = [
         m.name for m in book.sheets_metadata if m.visible == calamine.SheetVisibleEnum.Visible
@@ -146,14 +134,13 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
     sheets = [book.get_sheet_by_name(name) for name in visible]
     filled = [sheet for sheet in sheets if sheet.height]
     if len(filled) != 1:
-        hidden = [name for name in names if name not in visible]
-        several = [sheet.name for sheet in filled]
-        held = f"several sheets hold values, {several}" if filled else "no sheet holds values"
-        if hidden:
-            held += f" (hidden: {hidden})"
-        largest = max(filled, key=lambda one: one.height * one.width, default=None)
-        add = "" if largest is None else f"\nAdd: --read {shlex.quote(f'sheet={largest.name}')}"
-        raise DataError(f"{path}: {held}: choose one with --read sheet=NAME{add}")
+        if not filled:
+            raise refused("empty_sheets", source=path, sheets=names)
+        largest = max(filled, key=lambda one: one.height * one.width)
+        raise refused(
+            "several_sheets", f"--read {shlex.quote(f'sheet={largest.name}')}", source=path,
+            sheets=[sheet.name for sheet in filled],
+        )  # fmt: skip
     return filled[0]
 
 
@@ -214,24 +201,18 @@ class _Sheet:
     @classmethod
     def of(cls, path: Path, layout: FileLayout) -> "_Sheet":
         name, cells, merged = _cells_of(path, layout.sheet, asked=layout.unasked is None)
-        where, start = f"{path}: sheet {name!r}", layout.skip_lines or 0
+        where, start = _where(path, name), layout.skip_lines or 0
         width = max(map(len, cells), default=0)
         columns = [j for j in range(width) if any(row[j] != "" for row in cells[start:])]
         filled = [i for i in range(start, len(cells)) if any(value != "" for value in cells[i])]
         if not filled or (start and filled[0] > start):
-            raise DataError(
-                f"{where} has no row {start + 1}: lower --read skip_lines=..." if start else
-                f"{where} is empty: needs a row of names, and rows of values below it"
-            )  # fmt: skip
+            raise refused("no_such_row" if start else "empty_sheet", source=where, number=start + 1)
         first = [Record(i, i + 1, [as_name(cells[i][j]) for j in columns]) for i in filled[:_FIRST]]
         header = find_header(first, layout, start, where, "row", labels=[*map(_letters, columns)])
         below = [i for i in filled if i >= header.body]
         places, found = below[: max(0, len(below) - layout.footer)], list(header.found)
         if below and not places and layout.unasked is None:
-            raise DataError(
-                f"{where} has {len(below):,} rows below the names, and --read "
-                f"skip_footer={layout.footer} leaves out all of them: lower it"
-            )
+            raise refused("all_skipped", source=where, n=len(below), footer=layout.footer)
         sheet = cls(path, layout, name, cells, merged, columns, places, header, where, found)
         if below[len(places) :]:
             n, begins = len(below) - len(places), sheet.words(below[len(places)])
@@ -285,7 +266,7 @@ class _Sheet:
             if self.places[k] - self.places[k - 1] > 1:
                 row = self.texts(self.places[k])
                 if first.is_names(row) or first.is_bare(row) or sum(map(bool, row)) == 1:
-                    self._refuse_below(k, "another table or notes")
+                    self._refuse_below(k, "another_table")
         n = max(0, min(first.n_below(last), len(self.places) - 3))
         always = [self.columns[j] for j in first.always]
         gaps = (
@@ -295,29 +276,28 @@ class _Sheet:
         among = [i for i in gaps if first.is_total(label_of(self.texts(i)))]
         if among and among[0] not in self.places[len(self.places) - n :]:
             numbers = [i + 1 for i in among]
-            words = subtotals_words("row", numbers, len(among), self.words(among[0]))
-            raise DataError(f"{self.where}: {words}")
+            raise totals_error(self.where, "row", numbers, len(among), self.words(among[0]))
         if n:
-            self._refuse_below(len(self.places) - n, "totals or notes")
+            self._refuse_below(len(self.places) - n, "notes")
 
     def _refuse_below(self, k: int, what: str) -> NoReturn:
         first, last = self.places[k] + 1, self.places[-1] + 1
-        words = below_words("row", first, last, what, self.words(self.places[k]))
+        begins = self.words(self.places[k])
+        words = below_words(self.where, "row", first, last, begins, what)
 
         def read_without(n: int) -> None:
             _Sheet.of(self.path, replace(self.layout, skip_footer=n))
 
         n = len(self.places) - k + self.layout.footer
-        raise below_error(f"{self.where}: {words}", n, read_without)
+        raise below_error(words, n, read_without)
 
     def _check_merged(self) -> None:
         """Refuse merged cells in the table: except for the first, their values would be missing."""
         first = self.header.body if self.header.at is None else self.header.at.first
         for (top, left), (bottom, right) in self.merged:
             if bottom >= first and top < len(self.cells) and left < len(self.cells[top]):
-                raise DataError(
-                    f"{self.where}: the cells {_cell(top, left)}:{_cell(bottom, right)} are "
-                    "merged, and hold a single value: unmerge them, and fill in each cell"
+                raise refused(
+                    "merged", source=self.where, first=_cell(top, left), last=_cell(bottom, right)
                 )
 
     def _check_side_by_side(self) -> None:
@@ -341,18 +321,14 @@ class _Sheet:
         if not any(short):
             return
         spans = [f"{_letters(block[0])}:{_letters(block[-1])}" for block in blocks]
-        parts = [f"{span} ({n:,} rows)" for span, n in zip(spans, sizes, strict=True)]
+        parts = [f"{span} ({n_rows(n)})" for span, n in zip(spans, sizes, strict=True)]
         largest = spans[max(range(len(spans)), key=lambda k: sizes[k] * len(blocks[k]))]
         sheet = f"{self.name}!{largest}"
-        words = (
-            f"{self.where}: there seem to be several tables side by side, in the columns "
-            f"{', '.join(parts[:-1])} and {parts[-1]}. With the sheet, give the columns of the "
-            "table to read"
-        )
+        add = ""
         with suppress(DataError):
             _Sheet.of(self.path, replace(self.layout, sheet=sheet))
-            words += f"\nAdd: --read {shlex.quote(f'sheet={sheet}')}"
-        raise DataError(words)
+            add = f"--read {shlex.quote(f'sheet={sheet}')}"
+        raise refused("side_by_side", add, source=self.where, parts=joined(parts))
 
     def _n_rows(self, block: Sequence[int]) -> int:
         rows = enumerate(self.places, 1)
@@ -402,9 +378,8 @@ def _errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, 
                         and not value
                         and not element.get("t")
                     ):
-                        raise DataError(
-                            f"{path}: sheet {sheet!r}: {_cell(row, column)} holds a formula whose "
-                            "value was never calculated: open it in Excel or LibreOffice, and save"
+                        raise refused(
+                            "not_calculated", source=_where(path, sheet), cell=_cell(row, column)
                         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hushtable.errors import DataError
 from hushtable.language import _, ngettext
+from hushtable.words.refusals import refusal, refused
 
 #: Words for the sum of the rows above, in small letters, as a whole cell.
 TOTAL_WORDS = (
@@ -175,22 +176,18 @@ def left_out_words(n: int, begins: str) -> str:
     return words + (_(", from %(text)s on", text=repr(begins)) if begins else "")
 
 
-def below_words(line: str, first: int, last: int, what: str, begins: str) -> str:
+def below_words(
+    source: str, line: str, first: int, last: int, begins: str, what: str = "notes"
+) -> str:
     """Return words on the last rows of a table; ``line`` is what a row is called."""
-    where = f"{line}s {first} to {last}" if first < last else f"{line} {first}"
-    return (
-        f"{where}, the last, {'look' if first < last else 'looks'} like {what} below the table: "
-        f"the first begins {begins[:40].rstrip()!r}. Leave this out, or add --read "
-        "skip_footer=0 if each is a row"
-    )
+    return refusal(
+        "below" if first < last else "below_last", source=source, word=line, number=first,
+        last=last, what=refusal(what), text=begins[:40].rstrip(),
+    )  # fmt: skip
 
 
-def subtotals_words(line: str, numbers: Sequence[int], n: int, begins: str) -> str:
-    """Return words on ``n`` rows among the others that are totals of them."""
-    more = f" and {n - MOST_LISTED:,} more" if n > MOST_LISTED else ""
+def totals_error(source: str, line: str, numbers: Sequence[int], n: int, begins: str) -> DataError:
+    """Return an error about ``n`` rows among the others that are totals of them."""
+    more = refusal("more", n=n - MOST_LISTED) if n > MOST_LISTED else ""
     listed = ", ".join(map(str, numbers[:MOST_LISTED]))
-    return (
-        f"{line}{'s' * (n > 1)} {listed}{more} look like totals of rows above: the first begins "
-        f"{begins[:40]!r}. Delete them, or export without subtotals; if they are rows, add "
-        "--read skip_footer=0"
-    )
+    return refused("totals", source=source, word=line, numbers=listed, more=more, text=begins[:40])

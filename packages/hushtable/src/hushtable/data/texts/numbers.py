@@ -139,10 +139,6 @@ def mask(found: Any) -> NDArray[np.bool_]:
     return np.asarray(bits == 1, np.bool_)
 
 
-def _beside(parts: Any) -> Any:
-    return pc.binary_join_element_wise(parts.field("before"), parts.field("after"), scalar(""))
-
-
 def values(
     texts: pa.Array,
     decimal: Decimal,
@@ -186,7 +182,8 @@ def _said(texts: pa.Array, decimal: Decimal, unit: str | None) -> NDArray[np.flo
     if decimal == ",":
         body = pc.replace_substring(body, ",", ".")
     matched = parts.is_valid()
-    beside = pc.utf8_trim_whitespace(_beside(parts))
+    around = [parts.field(name) for name in ("before", "after")]
+    beside = pc.utf8_trim_whitespace(pc.binary_join_element_wise(*around, scalar("")))
     if unit is not None:
         matched = pc.and_(matched, pc.is_in(beside, value_set=texts_column(["", unit])))
     # In Arrow, the fields of a null struct hold empty texts.
