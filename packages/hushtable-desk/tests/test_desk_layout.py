@@ -127,10 +127,10 @@ def judged_and_exported(client, at):
 
 
 def test_refusals_are_in_the_language_of_the_page(client):
-    """No refusal of a file that the corpora hold has an English word on a German page."""
+    """No refusal of a file whose layout is a question has an English word on a German page."""
     n_refused = 0
-    for path in (path for path in FILES.values() if path.name.lower().endswith(TABLES)):
-        at = opened(client, path)
+    for name in (name for name in LISTED if isinstance(name, str)):
+        at = opened(client, FILES[name])
         page = client.get(at, headers={"accept-language": "de"}).text
         for words in re.findall(r'class="error">([^<]*)<', page):
             n_refused += 1
