@@ -153,9 +153,10 @@ def test_megabytes_of_another_encoding(read, tmp_path):
 
 
 def test_another_encoding_far_below(read):
-    content = lines(rows=ROWS * 400).encode() + "Müller;1;2\n".encode("cp1252")
-    assert "line 12002 is not UTF-8" in refused(read, content)
-    assert "--read encoding=cp1252" in refused(read, content)
+    for line in ("Müller;1;2\n", "Müller;1\n"):  # the second has too few fields, too
+        content = lines(rows=ROWS * 400).encode() + line.encode("cp1252")
+        assert "line 12002 is not UTF-8" in refused(read, content)
+        assert "--read encoding=cp1252" in refused(read, content)
 
 
 def test_encodings_that_cannot_be(read, tmp_path):

@@ -62,7 +62,7 @@ class ScoreRule(Stored):
     smoothing: float = always(0.0)
 
     def __post_init__(self) -> None:
-        if self.name not in _SMOOTHED:
+        if self.name not in [*_SMOOTHED]:  # in a damaged file, it may be a list
             raise PlanError(f"score rule {self.name!r} is unknown: needs one of {(*_SMOOTHED,)}")
         smoothed = _SMOOTHED[self.name]
         if not 0.0 <= self.smoothing <= 1.0 or (self.smoothing > 0) != smoothed:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from hushtable.data.readers.dialect import Dialect, find_dialect, is_remark, is_rule, records
-from hushtable.data.readers.encoding import Text, line_ends, opened_lines, opened_text
+from hushtable.data.readers.encoding import RAW, Text, line_ends, opened_lines, opened_text
 from hushtable.data.readers.reader import Batch, FileLayout, Reader, of_file, split
 from hushtable.data.readers.totals import (
     MOST_BELOW,
@@ -108,9 +108,9 @@ class _File:
         shortest = len(self.names)  # any value makes a line longer than its delimiters and end
         quoted, gaps, n, end = False, False, 0, -1
         encoding = self.dialect.encoding
-        plain = encoding if "\n,".encode(encoding) != b"\n," else "utf-8"  # not to decode twice
+        plain = encoding if "\n,".encode(encoding) != b"\n," else RAW  # not to decode twice
         with self._opened(plain) as (_, text):
-            text.skip(self.dialect.above, encoding if plain == "utf-8" else "utf-8")
+            text.skip(self.dialect.above, encoding if plain == RAW else "utf-8")
             while block := text.read():
                 quoted = quoted or b'"' in block
                 ends = np.append(end, line_ends(block))
@@ -138,7 +138,7 @@ class _File:
             asked=self.asked,
             footer=self.layout.footer,
             delimiter=self.dialect.delimiter,
-            again=line.encode(self.dialect.encoding if encoding == "utf-8" else "utf-8"),
+            again=line.encode(self.dialect.encoding if encoding == RAW else "utf-8"),
         )
 
     def _batches(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
@@ -213,10 +213,6 @@ class _File:
     def _explained(self, error: str, done: int) -> DataError:
         if self.odd is not None:
             return self._odd_line(self.odd)
-        if "invalid UTF8" in error:
-            with opened_lines(self.path, "utf-8") as lines:
-                line = next((i for i, text in enumerate(lines, 1) if "\ufffd" in text), 0)
-            return refused("not_utf8", source=self.path, line=line)
         if "straddling" in error:
             return refused("long_field", source=self.path, place=self.place(done), n=_BLOCK >> 20)
         return DataError(f"{self.path}: {error}")

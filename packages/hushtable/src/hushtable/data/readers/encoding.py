@@ -68,6 +68,8 @@ def _western(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("hushtable-western", _western)
 #: Characters that no text holds, and Arrow refuses, become the replacement character.
 _SUBSTITUTE = b"\x1a"
+#: Instead of an encoding, for bytes as they are.
+RAW = "raw"
 
 
 def _decoder(encoding: str, *, asked: bool) -> codecs.IncrementalDecoder:
@@ -190,7 +192,7 @@ class Text(io.RawIOBase):
     ) -> None:
         super().__init__()
         self._raw, self._encoding, self._source, self._asked = raw, encoding, source, asked
-        plain = encoding in ("utf-8", "utf-8-sig") and asked
+        plain = encoding == RAW or (asked and encoding in ("utf-8", "utf-8-sig"))
         self._decoder = None if plain else _decoder(encoding, asked=asked)
         self._signs, self._footer = (delimiter + _BLANKS).encode(), footer
         self._strips = footer > 0 or (asked and bool(delimiter))
@@ -230,6 +232,12 @@ class Text(io.RawIOBase):
         lines, self.held = block[:end], block[end:]
         if len(self.held) > _MOST_HELD:
             raise refused("long_lines", source=self._source, n=_MOST_HELD >> 20)
+        if self._decoder is None and self._encoding != RAW and not lines.isascii():
+            try:
+                lines.decode()  # Arrow passes such lines to no handler of odd ones
+            except UnicodeDecodeError as error:
+                line = 1 + self.ends + lines.count(b"\n", 0, error.start)
+                raise refused("not_utf8", source=self._source, line=line) from None
         if b"\xef" in lines:  # also between concatenated files
             lines = lines.removeprefix(_MARK).replace(b"\n" + _MARK, b"\n")
         if b"\0" in lines:
