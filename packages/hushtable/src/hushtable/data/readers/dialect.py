@@ -413,7 +413,7 @@ class _Head:
         split = at > 0 and bool(self.delimiter)
         other = refusal("or_delimiter", delimiter=self.delimiter) if split else ""
         words = str(self._refused("like_row", self.rows[at], otherwise=other))
-        raise DataError(words + (ways if sure or again >= misses else sample))
+        raise DataError(words + (ways if sure or not misses or again > misses else sample))
 
     def _are_names(self, names: Sequence[str], at: int) -> bool:
         """Return whether a column of texts that repeat does not hold its name."""
