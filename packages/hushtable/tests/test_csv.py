@@ -224,13 +224,13 @@ def test_a_first_line_like_a_row_is_asked_about(read, content):
     assert len(values(without)) == len(rows)
     for layout in ({"skip_lines": 0}, {"header": True}):
         assert read(content, **layout).names == tuple(rows[0])
+        assert len(values(read(content, **layout))) == len(rows) - 1
 
 
 def test_a_name_above_numbers_is_not_made_a_value_by_one_that_rows_repeat(read):
     says = refused(read, "age;yes\n" + "42;yes\n43;no\n" * 20)
     assert "line 1 looks like a row" in says
     assert says.endswith("\n  age | yes\n  42 | yes\n  43 | no")
-        assert len(values(read(content, **layout))) == len(rows) - 1
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,9 @@ class Table:
         self.above, self.below = [], []
 
     def some(self, share=0.1):
-        """Return the numbers of some rows, not the first."""
+        """Return the numbers of some rows."""
         size = max(1, int(share * self.n))
-        return self.rng.choice(np.arange(1, self.n), size, replace=False).tolist()
+        return self.rng.choice(self.n, size, replace=False).tolist()
 
     def put(self, j, rows, text, value=None):
         for i in rows:
@@ -67,6 +67,11 @@ def words(table):
 def marks_everywhere(table):
     words(table)
     table.put(2, table.some(), "?")
+
+
+def marks_in_the_first_row(table):
+    table.put(1, [0, *table.some()], "-")
+    table.put(2, [0, *table.some()], "n.d.")
 
 
 def a_code_of_one_column(table):
@@ -144,8 +149,8 @@ def names_above_codes(table):
     table.truth[0] = table.texts[0][:]
 
 
-SPOILS = (words, marks_everywhere, a_code_of_one_column, a_far_code, decimal_commas, two_scales,
-          brackets, wells, units_row, names_again, a_footer, a_total, a_title, accounting_dashes,
+SPOILS = (words, marks_everywhere, marks_in_the_first_row, a_code_of_one_column, a_far_code,
+          decimal_commas, two_scales, brackets, wells, units_row, names_again, a_footer, a_total, a_title, accounting_dashes,
           quarters, units_in_some, limits, names_above_codes)  # fmt: skip
 
 

@@ -206,14 +206,15 @@ def _with_names_below(
 ) -> Sequence[ColumnUnderstanding]:
     """Return columns, with an option for the first rows if these hold names, or units.
 
-    Each column of numbers or dates then holds another word in the same first rows.
+    Each column of numbers or dates then holds another word in the same first rows, and nowhere else.
     """
     if not scan.columns:
         return columns
     values = [j for j, one in enumerate(columns) if one.kind in ("number", "date")]
     odd = [scan.facts(j).exceptions.get("other", Exceptions()) for j in values if scan.facts(j).n]
     rows = {tuple(sorted(one.first.values())) for one in odd}
-    if len(values) < 2 or len(odd) < len(values) or len(rows) != 1:
+    again = any(times > 1 for one in odd for times in one.rows.values())
+    if len(values) < 2 or len(odd) < len(values) or len(rows) != 1 or again:
         return columns
     [first] = rows
     names = {max(one.first, key=one.first.__getitem__) for one in odd if one.first}

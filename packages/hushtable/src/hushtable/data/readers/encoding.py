@@ -137,8 +137,7 @@ def find_encoding(sample: bytes, source: str) -> str:
         text = sample.decode(likely, errors="replace")
         if max(first, second) > 0.2 > 4 * min(first, second) and not _CONTROL.search(text):
             return likely
-        line = 1 + sample[: sample.index(b"\0")].count(b"\n")
-        raise refused("nul", source=source, line=line)
+        raise refused("nul", source=source, line=1 + sample[: sample.index(b"\0")].count(b"\n"))
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)
     except UnicodeDecodeError:
