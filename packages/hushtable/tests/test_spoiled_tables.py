@@ -150,8 +150,9 @@ def names_above_codes(table):
 
 
 SPOILS = (words, marks_everywhere, marks_in_the_first_row, a_code_of_one_column, a_far_code,
-          decimal_commas, two_scales, brackets, wells, units_row, names_again, a_footer, a_total, a_title, accounting_dashes,
-          quarters, units_in_some, limits, names_above_codes)  # fmt: skip
+          decimal_commas, two_scales, brackets, wells, units_row, names_again, a_footer, a_total,
+          a_title, accounting_dashes, quarters, units_in_some, limits,
+          names_above_codes)  # fmt: skip
 
 
 def proposed(message):

@@ -206,7 +206,8 @@ def _with_names_below(
 ) -> Sequence[ColumnUnderstanding]:
     """Return columns, with an option for the first rows if these hold names, or units.
 
-    Each column of numbers or dates then holds another word in the same first rows, and nowhere else.
+    Each column of numbers or dates then holds another word in the same first rows, and no word
+    again.
     """
     if not scan.columns:
         return columns
