@@ -1,17 +1,13 @@
-"""``hushtable round ranges``: plausible ranges from a result, and a dry run on own rows."""
+"""``hushtable round ranges``: plausible ranges from a result."""
 
 import csv
 import io
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.cli.options import READS, Language, Output, Reads, option
@@ -25,11 +21,9 @@ from hushtable.cli.result import (
     shown,
 )
 from hushtable.counts.base import Noised
-from hushtable.data.options import RowOptions
 from hushtable.data.spreadsheets import harmless
 from hushtable.errors import UsageError
 from hushtable.language import ENGLISH, N_, numerals, percents, speaking
-from hushtable.plans.draws import Purpose
 from hushtable.report.page import Figures, Page, PageBlock, Section, check_extra, html
 from hushtable_federation.cli.model import ResultFile, check_one_period
 from hushtable_federation.language import _, ngettext
@@ -37,18 +31,15 @@ from hushtable_federation.ranges import (
     QUANTILES,
     SURE,
     TOLERATED,
-    OwnValues,
     PlausibleRange,
     RangeLimit,
     ValueHistogram,
     category_counts,
     check_quantiles,
     histograms,
-    own_values,
     schema_text,
 )
 from hushtable_federation.result import open_result
-from hushtable_federation.site import Site
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -56,44 +47,25 @@ if TYPE_CHECKING:
 _Quantiles = Annotated[
     str, option("LOW,HIGH", "Shares of all values that lie below each of the two limits.")
 ]
-_Data = Annotated[
-    str | None, option("DATA", "Dry run: your own rows, to compare with the ranges.", "--data")
-]
-_Site = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "Dry run: this site's file, such as north.toml. Its rows are also compared with the "
-        "ranges of the other sites alone.",
-    ),
-]
 _Tolerated = Annotated[
     float,
     typer.Option(
         metavar="PERCENT",
-        help="Percentage of own values that may lie beyond a limit.",
+        help="For the DataQualityDashboard: percentage of values that may lie beyond a limit.",
         min=0,
         max=100,
     ),
 ]
 
 _USUAL = ",".join(map(str, QUANTILES))
-#: On findings about own rows, on the screen and for machines.
-_EXACT = "This output describes this site's rows exactly: do not send it to anyone."
 
 
 @dataclass(frozen=True)
 class _RangesFound:
     result: Noised
     quantiles: tuple[float, float]
-    tolerated: float
     histograms: list[ValueHistogram]
     ranges: list[PlausibleRange]
-    #: The site's own values next to the ranges; empty without own rows.
-    own: list[OwnValues]
-
-    def failing(self, whose: str = "all") -> list[str]:
-        return [one.feature.name for one in self.own if one.fails(self.tolerated, whose)]
 
     @property
     def lacking(self) -> list[PlausibleRange]:
@@ -109,8 +81,6 @@ def ranges(
     result: ResultFile,
     output: Output,
     quantiles: _Quantiles = _USUAL,
-    data: _Data = None,
-    site: _Site = None,
     tolerated: _Tolerated = TOLERATED,
     language: Language = ENGLISH,
     reads: Reads = READS,
@@ -121,20 +91,17 @@ def ranges(
 
     The file suffix of the output selects its form: .csv for data quality checks (with --read
     omop=person and the round's concept set, in the format of OHDSI's DataQualityDashboard), .toml
-    for a schema for a later round, .html for a page with histograms. With --data or --site, your
-    own rows are compared with the ranges, to see which checks would fail. These findings appear
-    only on the screen and on the page. Nothing is sent.
+    for a schema for a later round, .html for a page with histograms.
 
     Example:
       hushtable round ranges result.hush --read omop=person -o thresholds.csv
-      hushtable round ranges result.hush --site north.toml -o ranges.html
+      hushtable round ranges result.hush -o ranges.html
     """
-    target = Target(output, [result, data, site])
+    target = Target(output, [result])
     if target.path.suffix not in (".csv", ".toml", ".html"):
         raise UsageError(f"{output}: ranges go to .csv, .toml or .html")
     if target.path.suffix == ".html":
         check_extra()
-    place = None if site is None else Site.open(site)
     read = check_one_period(result, open_result(result))
     try:
         given = [float(one) for one in quantiles.split(",")]
@@ -143,20 +110,8 @@ def ranges(
             f"--quantiles {quantiles}: needs two numbers, such as 0.005,0.995"
         ) from None
     limits = check_quantiles(given)
-    reads, data = _rows(place, data, reads)
     drawn = histograms(read)
-    found_ranges = [one.range(limits) for one in drawn]
-    by: dict[str, Sequence[PlausibleRange]] = {"all": found_ranges}
-    own: list[OwnValues] = []
-    if data is not None:
-        if place is not None:
-            from hushtable_federation.comparison import others_in  # SciPy takes a while to import
-
-            with place.book() as book:
-                others = others_in(read, book, Purpose.MARGINALS)
-            by["others"] = [one.range(limits) for one in histograms(others)]
-        own = own_values(reads.open_as(data, read.plan.schema), read.plan, by)
-    found = _RangesFound(read, limits, tolerated, drawn, found_ranges, own)
+    found = _RangesFound(read, limits, drawn, [one.range(limits) for one in drawn])
     if target.path.suffix == ".html":
         with speaking(language):
             text = html(_page(found))
@@ -167,36 +122,17 @@ def ranges(
     else:
         made = reads.recipe.thresholds
         text = made.text(made.ranges(drawn, limits), tolerated, found.about)
-    private = bool(own) and target.path.suffix == ".html"
     with target.writing():
-        files.write_bytes(target.path, text.encode(), private=private)
-    keep = " Keep this file where the rows are: it describes them exactly." if private else ""
+        files.write_bytes(target.path, text.encode(), private=False)
     facts = {
         "command": "round ranges", "output": str(output),
         "quantiles": list(limits), "sites": len(read.ledger.shares),
         "epsilon": read.ledger.epsilon, "noise_sd": read.noise_sd,
-        "ranges": [one.to_dict() for one in found_ranges],
+        "ranges": [one.to_dict() for one in found.ranges],
         "statistics": [_statistics(one) for one in drawn],
         "categories": category_counts(read),
-        **({"own_is": _EXACT} if own else {}),
-        "own": [
-            one.to_dict()
-            | {"fails": one.fails(tolerated), "fails_by_others": one.fails(tolerated, "others")}
-            for one in own
-        ],
     }  # fmt: skip
-    return CommandResult(facts, [*_blocks(found), Paragraph([f"Wrote {target}.{keep}"])])
-
-
-def _rows(place: Site | None, data: str | None, reads: RowOptions) -> tuple[RowOptions, str | None]:
-    if place is None:
-        return reads, data
-    if reads != READS:
-        raise UsageError("--site names how rows are read: leave out the other reading options")
-    rows = place.settings.rows if data is None else data
-    if rows is None:
-        raise UsageError("the site's file names no rows (rows = ...): give them with --data")
-    return RowOptions(**place.settings.reads), rows
+    return CommandResult(facts, [*_blocks(found), Paragraph([f"Wrote {target}."])])
 
 
 def _plain(found: _RangesFound) -> str:
@@ -246,9 +182,6 @@ def _blocks(found: _RangesFound) -> list[Block]:
     for name, counts in category_counts(found.result).items():
         words = ", ".join(f"{category} {n:,}" for category, n in counts.items())
         blocks.append(Paragraph([f"{shown(name)}: {shown(words)} (each +/- {noise})."]))
-    if found.own:
-        blocks += ["\nDry run: own values beyond the limits.\n", *_dry_run_blocks(found)]
-        blocks.append(Paragraph([_EXACT]))
     return blocks
 
 
@@ -266,39 +199,11 @@ def _limit_words(limit: RangeLimit) -> str:
     return f"{limit.value:.10g} ({low:.10g} to {high:.10g})"
 
 
-def _dry_run(found: _RangesFound) -> tuple[list[str], list[list[str]]]:
-    headers = [_("column"), _("verdict"), _("% below"), _("% above"), _("values")]
-    with_others = any("others" in one.beyond for one in found.own)
-    if with_others:
-        headers += [_("by others'"), _("% below others'"), _("% above others'")]
-
-    def fails(one: OwnValues) -> bool:
-        return any(one.fails(found.tolerated, whose) for whose in one.beyond)
-
-    lines = []
-    for one in sorted(found.own, key=fails, reverse=True):
-        if one.beyond:
-            line = [shown(one.feature.name), *_verdict(one, "all", found.tolerated)]
-            line.append(numerals(f"{one.n:,}"))
-            lines.append(line + (_verdict(one, "others", found.tolerated) if with_others else []))
-    return headers, lines
-
-
-def _verdict(one: OwnValues, whose: str, tolerated: float) -> list[str]:
-    if whose not in one.beyond:
-        return [_("too few"), "-", "-"]
-    if not one.n:
-        return [_("no values"), "-", "-"]
-    word = _("fails") if one.fails(tolerated, whose) else _("passes")
-    return [word, *(numerals(f"{percent:.2f}") for percent in one.percent(whose))]
-
-
 # --- the page -------------------------------------------------------------------------------------
 
 
 def _page(found: _RangesFound) -> Page:
-    # It has to stay at the site if it has the site's own values.
-    result, own, (low, high) = found.result, found.own, found.quantiles
+    result, (low, high) = found.result, found.quantiles
     share = percents(f"{round(100.0 * (high - low), 9):g}")
     intro = ngettext(
         "%(share)s of the values of %(n)s site lie between these limits.",
@@ -315,12 +220,7 @@ def _page(found: _RangesFound) -> Page:
         )
     ]
     notice = _("These limits are for checking data. They are not reference intervals for patients.")
-    sections = []
-    if own:
-        notice = " ".join([_("Keep this page where the rows are."), notice])
-        reasons.insert(0, _("It describes this site's own values exactly."))
-        sections.append(Section("own", _("This site's own values"), _dry_run_blocks(found)))
-    sections.append(Section("ranges", _("Ranges"), _range_blocks(found)))
+    sections = [Section("ranges", _("Ranges"), _range_blocks(found))]
     if lacking := found.lacking:
         words = _("These columns have too few values for the noise that protects people.")
         blocks: list[PageBlock] = [words, _lacking_table(lacking)]
@@ -352,7 +252,7 @@ def _page(found: _RangesFound) -> Page:
         intro=intro,
         notice=notice,
         reasons=reasons,
-        may_leave=not own,
+        may_leave=True,
         sections=sections,
     )
 
@@ -366,44 +266,6 @@ def _lacking_table(lacking: list[PlausibleRange]) -> TextTable:
     return TextTable(headers, rows, 1, _("Columns without a range"))
 
 
-def _dry_run_blocks(found: _RangesFound) -> list[Block]:
-    headers, rows = _dry_run(found)
-    failing, others = found.failing(), found.failing("others")
-    words = [_("No measurement has too many values beyond a limit.")]
-    if failing:
-        words = [
-            _(
-                "%(k)s of %(n)s measurements have too many values beyond a limit: %(names)s.",
-                k=len(failing),
-                n=len(rows),
-                names=shown(", ".join(failing)),
-            )
-        ]
-    if others:
-        words.append(
-            _(
-                "By the limits of the other sites alone, the following measurements do: %(names)s.",
-                names=shown(", ".join(others)),
-            )
-        )
-    checks = [
-        _(
-            "A check fails if more than %(share)s%% of the values lie below the low limit, or "
-            "above the high limit.",
-            share=numerals(f"{found.tolerated:g}"),
-        )
-    ]
-    if len(headers) > 5:
-        checks.append(
-            _(
-                "The last three columns compare with the limits of the other sites alone: they "
-                "reveal an error of this site that has shifted the common limits."
-            )
-        )
-    table = TextTable(headers, rows, 2, _("This site's own values"))
-    return [Paragraph(words, look="strong"), Paragraph(checks), table]
-
-
 def _range_blocks(found: _RangesFound) -> list[PageBlock]:
     words = [
         _(
@@ -411,13 +273,8 @@ def _range_blocks(found: _RangesFound) -> list[PageBlock]:
             "between the limits."
         )
     ]
-    if found.own:
-        words.append(
-            _("Bars in colour: this site's own values; all sites together are grey behind them.")
-        )
-    cells = {one.feature.name: one.cells for one in found.own}
     figures = [
-        _figure(one, merged, cells.get(one.feature.name))
+        _figure(one, merged)
         for one, merged in zip(found.ranges, found.histograms, strict=True)
         if one.limits
     ]
@@ -428,9 +285,7 @@ def _range_blocks(found: _RangesFound) -> list[PageBlock]:
 _BESIDE, _CELLS_BESIDE = 0.35, 2
 
 
-def _figure(
-    one: PlausibleRange, merged: ValueHistogram, own: NDArray[np.int64] | None
-) -> tuple["Markup", str]:
+def _figure(one: PlausibleRange, merged: ValueHistogram) -> tuple["Markup", str]:
     """Return the values around a range as a picture, and its caption."""
     from hushtable.charts.values import ValueChart
 
@@ -466,7 +321,6 @@ def _figure(
         (numerals(f"{start:.4g}"), numerals(f"{start + span:.4g}")),
         usual=((low - start) / span, (high - start) / span),
         usual_name=_("limits"),
-        within=None if own is None else own[first:last],
         words=words[0],
     )
     return chart.svg, " ".join(words)
