@@ -82,8 +82,8 @@ def period_words(round_: Round) -> str:
     return _("%(period)s; until %(end)s, a total of %(epsilon)s for one person", **values)
 
 
-def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
-    """Return the terms of a round and, if known, how many sites have answered."""
+def round_lines(round_: Round) -> dict[str, str]:
+    """Return the terms of a round."""
     terms = round_.terms
     over = _(" (over)") if now() > round_.deadline else ""
     period = period_words(round_).removeprefix(_("Period "))
@@ -107,8 +107,6 @@ def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
         share = percents(f"{100 * terms.share:g}")
         cost = _("%(cost)s; this round takes %(share)s of it", cost=cost, share=share)
     needs = _("%(n)s of %(k)s sites", n=round_.needed, k=len(round_.sites))
-    if n_accepted is not None:
-        needs = _("%(needs)s; %(n)s have answered", needs=needs, n=n_accepted)
     return {
         _("Round"): f"{round_.round_id[:12]} {round_.title}".rstrip(),
         **({_("Period"): period} if period else {}),

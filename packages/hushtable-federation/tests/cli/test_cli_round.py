@@ -48,6 +48,11 @@ def test_json_of_every_command(here, run):
     model = run("round", "model", result, "--book", here / "south.book",
                 "-o", here / "m.hush", "--json").json  # fmt: skip
     assert model["local"] is True
+    page = here / "m.html"
+    report = run("report", here / "m.hush", here / "north.csv", "-o", page, "--json").json
+    assert report["sections"] == ["scores", "features", "privacy"]
+    assert any("must not leave" in reason for reason in report["reasons_to_stay"])
+    assert "a local model mixes exact counts with noisy ones" in page.read_text()
     book = run("round", "book", here / "south.book", "--json").json
     assert book["spent"] == {"all rows": pytest.approx(1.0, rel=1e-4)}
     assert [one["round_id"] for one in book["rounds"]] == [opened["round_id"]]
