@@ -431,7 +431,7 @@ def next_lines(asked: Round, result: Path | str) -> list[str]:
             f"  hushtable decode {before}{result} -o model.hush",
         ]
     if is_for_ranges(asked):
-        return [_("To read the ranges:"), f"  hushtable round ranges {result} -o ranges.html"]
+        return [_("To read the ranges:"), f"  hushtable round ranges {result} -o ranges.csv"]
     if asked.plan.purpose.refines:
         return [_("Continue with: hushtable round next")]
     if asked.plan.purpose is Purpose.GATE:

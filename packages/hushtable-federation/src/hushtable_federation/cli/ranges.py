@@ -2,19 +2,16 @@
 
 import csv
 import io
-import math
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hushtable import files
-from hushtable.cli.options import READS, Language, Output, Reads, option
+from hushtable.cli.options import READS, Output, Reads, option
 from hushtable.cli.result import (
     Block,
     CommandResult,
-    LabelledValues,
     Paragraph,
     Target,
     TextTable,
@@ -23,10 +20,7 @@ from hushtable.cli.result import (
 from hushtable.counts.base import Noised
 from hushtable.data.spreadsheets import harmless
 from hushtable.errors import UsageError
-from hushtable.language import ENGLISH, N_, numerals, percents, speaking
-from hushtable.report.page import Figures, Page, PageBlock, Section, check_extra, html
 from hushtable_federation.cli.model import ResultFile, check_one_period
-from hushtable_federation.language import _, ngettext
 from hushtable_federation.ranges import (
     QUANTILES,
     SURE,
@@ -42,7 +36,7 @@ from hushtable_federation.ranges import (
 from hushtable_federation.result import open_result
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
+    pass
 
 _Quantiles = Annotated[
     str, option("LOW,HIGH", "Shares of all values that lie below each of the two limits.")
@@ -68,10 +62,6 @@ class _RangesFound:
     ranges: list[PlausibleRange]
 
     @property
-    def lacking(self) -> list[PlausibleRange]:
-        return [one for one in self.ranges if not one.limits]
-
-    @property
     def about(self) -> str:
         ledger, n = self.result.ledger, len(self.result.ledger.shares)
         return f"{n} {'site' if n == 1 else 'sites'}, epsilon {ledger.epsilon:.3g} (hushtable)"
@@ -82,7 +72,6 @@ def ranges(
     output: Output,
     quantiles: _Quantiles = _USUAL,
     tolerated: _Tolerated = TOLERATED,
-    language: Language = ENGLISH,
     reads: Reads = READS,
 ) -> CommandResult:
     """Read plausible ranges from a result, with their uncertainty.
@@ -91,17 +80,18 @@ def ranges(
 
     The file suffix of the output selects its form: .csv for data quality checks (with --read
     omop=person and the round's concept set, in the format of OHDSI's DataQualityDashboard), .toml
-    for a schema for a later round, .html for a page with histograms.
+    for a schema for a later round. "hushtable report" draws the histogram of each column.
 
     Example:
       hushtable round ranges result.hush --read omop=person -o thresholds.csv
-      hushtable round ranges result.hush -o ranges.html
+      hushtable round ranges result.hush -o ranges.csv
     """
     target = Target(output, [result])
-    if target.path.suffix not in (".csv", ".toml", ".html"):
-        raise UsageError(f"{output}: ranges go to .csv, .toml or .html")
-    if target.path.suffix == ".html":
-        check_extra()
+    if target.path.suffix not in (".csv", ".toml"):
+        raise UsageError(
+            f"{output}: ranges go to .csv or .toml; hushtable report {result} -o REPORT.html draws "
+            "the histogram of each column"
+        )
     read = check_one_period(result, open_result(result))
     try:
         given = [float(one) for one in quantiles.split(",")]
@@ -112,10 +102,7 @@ def ranges(
     limits = check_quantiles(given)
     drawn = histograms(read)
     found = _RangesFound(read, limits, drawn, [one.range(limits) for one in drawn])
-    if target.path.suffix == ".html":
-        with speaking(language):
-            text = html(_page(found))
-    elif target.path.suffix == ".toml":
+    if target.path.suffix == ".toml":
         text = schema_text(read, found.ranges)
     elif reads.recipe is None:
         text = _plain(found)
@@ -164,10 +151,15 @@ def _blocks(found: _RangesFound) -> list[Block]:
             TextTable(["column", "unit", "low", "high", "values"], lines, left=2),
             "\nIn parentheses: the 95% interval of the quantile, given the noise.",
         ]
-    if lacking := found.lacking:
+    lacking = [
+        [shown(one.feature.name), f"{one.values:,}", f"{one.needed:,}"]
+        for one in found.ranges
+        if not one.limits
+    ]
+    if lacking:
         blocks += [
             "\nLeft out, because these columns have too few values for a range:\n",
-            _lacking_table(lacking),
+            TextTable(["column", "values, about", "needed"], lacking, left=1),
             "\nQuantiles nearer to the middle need fewer values (--quantiles 0.025,0.975).",
         ]
     lines = []
@@ -197,130 +189,3 @@ def _statistics(one: ValueHistogram) -> dict[str, Any]:
 def _limit_words(limit: RangeLimit) -> str:
     low, high = limit.interval
     return f"{limit.value:.10g} ({low:.10g} to {high:.10g})"
-
-
-# --- the page -------------------------------------------------------------------------------------
-
-
-def _page(found: _RangesFound) -> Page:
-    result, (low, high) = found.result, found.quantiles
-    share = percents(f"{round(100.0 * (high - low), 9):g}")
-    intro = ngettext(
-        "%(share)s of the values of %(n)s site lie between these limits.",
-        "%(share)s of the values of all %(n)s sites lie between these limits.",
-        len(result.ledger.shares),
-        share=share,
-    )
-    if result.ledger.sensitivity.rows_per_person == 1:
-        intro += " " + _("Each person contributes one value of each measurement.")
-    reasons = [
-        _(
-            "The values are those of everyone who was measured, ill or well. A value beyond a "
-            "limit is rare: look first for a wrong unit, a wrong sample, or a typing error."
-        )
-    ]
-    notice = _("These limits are for checking data. They are not reference intervals for patients.")
-    sections = [Section("ranges", _("Ranges"), _range_blocks(found))]
-    if lacking := found.lacking:
-        words = _("These columns have too few values for the noise that protects people.")
-        blocks: list[PageBlock] = [words, _lacking_table(lacking)]
-        sections.append(Section("lacking", _("Columns without a range"), blocks))
-    below, above = (percents(f"{round(100.0 * x, 9):g}") for x in (low, 1.0 - high))
-    meanings = {
-        _("limits"): _(
-            "%(low)s of the values lie below the low limit, and %(high)s above the high limit.",
-            low=below,
-            high=above,
-        ),
-        _("noise"): _(
-            "Random noise of %(sd)s (standard deviation) was added to each count. It limits what "
-            "the ranges can reveal about any one person: epsilon %(epsilon)s per person. “Lies "
-            "between” holds in 19 of 20 cases.",
-            sd=numerals(f"{result.noise_sd:.1f}"),
-            epsilon=numerals(f"{result.ledger.epsilon:.3g}"),
-        ),
-        _("bars"): _(
-            "Equal parts of the public range of a measurement, which is fixed in advance. Values "
-            "beyond that range count in its first or last part. Their heights are the square roots "
-            "of the counts."
-        ),
-    }
-    sections.append(Section("about", _("How to read this page"), [LabelledValues(meanings)]))
-    return Page(
-        title=_("Plausible ranges"),
-        made_by=f"hushtable, {datetime.now(UTC):%Y-%m-%d}",
-        intro=intro,
-        notice=notice,
-        reasons=reasons,
-        may_leave=True,
-        sections=sections,
-    )
-
-
-def _lacking_table(lacking: list[PlausibleRange]) -> TextTable:
-    rows = [
-        [shown(one.feature.name), numerals(f"{one.values:,}"), numerals(f"{one.needed:,}")]
-        for one in lacking
-    ]
-    headers = [_("column"), _("values, about"), _("needed")]
-    return TextTable(headers, rows, 1, _("Columns without a range"))
-
-
-def _range_blocks(found: _RangesFound) -> list[PageBlock]:
-    words = [
-        _(
-            "Bars: values of all sites together, with noise. The line under them: the values "
-            "between the limits."
-        )
-    ]
-    figures = [
-        _figure(one, merged)
-        for one, merged in zip(found.ranges, found.histograms, strict=True)
-        if one.limits
-    ]
-    return [Paragraph(words), Figures(figures)]
-
-
-#: Room beside the limits of a range, in widths of it; never less than so many cells.
-_BESIDE, _CELLS_BESIDE = 0.35, 2
-
-
-def _figure(one: PlausibleRange, merged: ValueHistogram) -> tuple["Markup", str]:
-    """Return the values around a range as a picture, and its caption."""
-    from hushtable.charts.values import ValueChart
-
-    feature, width = merged.feature, merged.width
-    low, high = (limit.value for limit in one.limits)
-    room = max(_BESIDE * (high - low), _CELLS_BESIDE * width)
-    first = max(0, math.floor((low - room - feature.low) / width))
-    last = min(len(merged.counts), math.ceil((high + room - feature.low) / width))
-    start, span = feature.low + first * width, (last - first) * width
-    values = {
-        "name": feature.name, "unit": feature.unit,
-        "low": numerals(f"{low:.10g}"), "high": numerals(f"{high:.10g}"),
-    }  # fmt: skip
-    words = [
-        _("%(name)s: %(low)s to %(high)s %(unit)s", **values) + ".",
-        _("About %(n)s values.", n=numerals(f"{one.values:,}")),
-    ]
-    between = (
-        N_("The low limit lies between %(low)s and %(high)s."),
-        N_("The high limit lies between %(low)s and %(high)s."),
-    )
-    for limit, sentence in zip(one.limits, between, strict=True):
-        least, most = (numerals(f"{end:.10g}") for end in limit.interval)
-        words.append(_(sentence, low=least, high=most))
-        if limit.at_end:
-            words.append(
-                _("It is set to the end of the public range, because many values lie close to it.")
-            )
-    chart = ValueChart(
-        merged.counts[first:last],
-        None,
-        "",
-        (numerals(f"{start:.4g}"), numerals(f"{start + span:.4g}")),
-        usual=((low - start) / span, (high - start) / span),
-        usual_name=_("limits"),
-        words=words[0],
-    )
-    return chart.svg, " ".join(words)
