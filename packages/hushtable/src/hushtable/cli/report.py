@@ -21,7 +21,6 @@ from hushtable.cli.options import (
 from hushtable.cli.result import Block, CommandResult, Target, listed, size
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
-from hushtable.data.texts.reading import Reading
 from hushtable.detectors.load import OpenedModel, scoring
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
@@ -112,13 +111,6 @@ def report(
     if len(set(names)) < len(names):
         raise UsageError("--id and --keep name a column twice: name each once")
     shown = RowsToShow(rows, values, tuple(names))
-    if data is not None and (report_kind := files.command_of(model, "report")) is not None:
-        with speaking(language):
-            page_of_kind: CommandResult = report_kind(
-                model, Rows(data, reads, Reading(), -1), shown, output,
-                ranks or parts or contamination,
-            )  # fmt: skip
-        return page_of_kind
     others = [path for path in (model, ranks) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
     subject, opened = _open(model, data is not None)
