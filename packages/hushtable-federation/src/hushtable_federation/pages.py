@@ -1,15 +1,12 @@
 """The page about rounds in a folder."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from shlex import quote
 from typing import Any
 
 from hushtable.report.page import check_extra, template
 from hushtable_federation.clock import shown_time
 from hushtable_federation.describe import (
-    ANSWERED,
-    HELPED,
     RESULT,
     amendment_words,
     next_lines,
@@ -21,7 +18,7 @@ from hushtable_federation.describe import (
     task_words,
     who_words,
 )
-from hushtable_federation.language import WORDS, _, ngettext
+from hushtable_federation.language import WORDS, _
 from hushtable_federation.state import RoundState
 
 #: By state of a site, the class of its cell.
@@ -53,7 +50,6 @@ def _round(state: RoundState, folder: str) -> dict[str, Any]:
         "id": round_.round_id[:12],
         "title": round_.title or _("Round %(id)s", id=round_.round_id[:12]),
         "standing": standing(state),
-        "glance": _glance(state),
         "todo": [
             (who_words(state, t.who), task_words(state, t), task_command(t, quote(folder), "KEY"))
             for t in state.tasks
@@ -64,25 +60,3 @@ def _round(state: RoundState, folder: str) -> dict[str, Any]:
         "words": officer_words(round_),
         "aside": state.odd,
     }
-
-
-def _glance(state: RoundState) -> dict[str, str]:
-    round_ = state.round
-    n_in = len(state.those("in", "asked", "helped", "summed"))
-    found = {_("of %(k)s sites are in", k=len(round_.names)): n_in, _("are needed"): round_.needed}
-    if state.phase == "unmasking":
-        helped = _("have %(what)s", what=_(HELPED.get(state.asked, ANSWERED)))
-        found |= {helped: len(state.those("helped"))}
-    if state.phase in ("counting", "short"):
-        found |= {_("have counted their rows"): len(state.those("ready"))}
-        found |= {_("have not answered"): len(state.those("awaited"))}
-        found |= {_("have refused"): len(state.refused)}
-    shown = {label: str(n) for label, n in found.items()}
-    if state.phase == "counting":
-        until = shown_time(round_.deadline)
-        hours = max(0, (round_.deadline - state.at) // timedelta(hours=1))
-        left = ngettext("%(n)s hour", "%(n)s hours", hours)
-        if hours >= 48:
-            left = ngettext("%(n)s day", "%(n)s days", hours // 24)
-        shown[_("left until %(until)s", until=until)] = left
-    return shown

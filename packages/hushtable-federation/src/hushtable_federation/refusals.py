@@ -30,32 +30,32 @@ class Refusal(StrEnum):
     that cannot be read, a full disk, a missing library.
     """
 
+    #: The request is malformed, or not signed by the round's coordinator.
     REQUEST = "request"
-    """The request is malformed, or not signed by the round's coordinator."""
+    #: The round is not for this site: other keys, another plan, or another kind.
     ROUND = "round"
-    """The round is not for this site: other keys, another plan, or another kind."""
+    #: By the site's clock, the round is not open.
     TIME = "time"
-    """By the site's clock, the round is not open."""
+    #: The site's policy does not allow it.
     POLICY = "policy"
-    """The site's policy does not allow it."""
+    #: The coordinator, or too many of the sites, are not known to this one.
     UNKNOWN = "unknown"
-    """The coordinator, or too many of the sites, are not known to this one."""
+    #: The site's budget is not sufficient.
     BUDGET = "budget"
-    """The site's budget is not sufficient."""
+    #: The site has already answered a different request.
     ANSWERED = "answered"
-    """The site has already answered a different request."""
+    #: An earlier step is missing.
     ORDER = "order"
-    """An earlier step is missing."""
+    #: The list names sites that did not take part so far, or too few sites.
     SITES = "sites"
-    """The list names sites that did not take part so far, or too few sites."""
+    #: The request presents something invalid as sent by another site.
     SHARES = "shares"
-    """The request presents something invalid as sent by another site."""
+    #: The site cannot answer, for a reason of its own.
     UNAVAILABLE = "unavailable"
-    """The site cannot answer, for a reason of its own."""
+    #: Recorded by the coordinator: no answer arrived.
     SILENT = "silent"
-    """Recorded by the coordinator: no answer arrived."""
+    #: Recorded by the coordinator: what arrived is not an answer of this site to this step.
     GARBLED = "garbled"
-    """Recorded by the coordinator: what arrived is not an answer of this site to this step."""
 
 
 class Refused(RoundError):
