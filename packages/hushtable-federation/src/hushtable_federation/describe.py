@@ -9,8 +9,6 @@ from typing import Any
 
 from hushtable.describe.ledger import describe_ledger, suspicion_words
 from hushtable.describe.plan import n_tables
-from hushtable.describe.views import release_view
-from hushtable.display import View
 from hushtable.language import N_, numerals, percents
 from hushtable.plans.draws import Purpose
 from hushtable.privacy.accounting import rounded_up
@@ -19,7 +17,6 @@ from hushtable_federation.clock import CLOCKS, goes_on, keys_until, now, shown_t
 from hushtable_federation.language import _, ngettext
 from hushtable_federation.ranges import is_for_ranges, range_words
 from hushtable_federation.refusals import Refusal
-from hushtable_federation.result import Result
 from hushtable_federation.round import Round
 from hushtable_federation.state import Deed, RoundState, RoundTask
 
@@ -117,24 +114,6 @@ def round_lines(round_: Round) -> dict[str, str]:
         _("Noise"): f"{words}, {masks}",
         _("Needs"): needs,
     }
-
-
-def round_view(asked: Round) -> View:
-    """Return the view of a round in a notebook."""
-    sites = [[card.name, card.fingerprint] for card in asked.sites]
-    says, figures = officer_words(asked), round_lines(asked)
-    return View("Round", says, figures, ("site", "fingerprint of its keys"), sites)
-
-
-def result_view(result: Result) -> View:
-    """Return the view of a result in a notebook."""
-    made, signer = release_view(result.counts), result.coordinator
-    signed = {
-        "Round": result.seal.round_id[:12],
-        "Signed by": f"{signer.name}, {signer.fingerprint}",
-        "Sites": f"{len(result.sites):,} ({_first(result.sites)})",
-    }
-    return View("Result", made.sentences, signed | dict(made.figures), made.headers, made.rows)
 
 
 def _first(names: Sequence[str], most: int = 8) -> str:

@@ -13,7 +13,6 @@ from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.counts.periods import Increment
 from hushtable.counts.release import Release
-from hushtable.display import Displayed
 from hushtable.errors import FileError, HushTableError, RoundError, UsageError
 from hushtable.language import numerals
 from hushtable.plans.draws import Purpose
@@ -85,7 +84,7 @@ _STATED = ("mechanism", "sensitivity", "delta", "behind_plan", "pool", "period",
 
 
 @dataclass(frozen=True, eq=False)
-class Result(Displayed):
+class Result:
     """The signed result of a round, as read from a file.
 
     Created by `load`, which refuses a damaged, edited or forged file. Each other check returns
