@@ -139,7 +139,6 @@ STATES = {
     "out": N_("not in the sum"),
 }
 #: By step, what the sites that answered it have done.
-ANSWERED = N_("answered")
 HELPED: dict[str, str] = {
     "survivors": N_("signed the list of sites in it"),
     "unmask": N_("helped to remove the masks"),
@@ -181,7 +180,7 @@ def standing(state: RoundState) -> str:
         "names": listed(state.waits_for),
         "ready": len(state.those("ready")),
         "half": shown_time(keys_until(round_.opened, round_.deadline)),
-        "helped": len(state.those("helped")), "what": _(HELPED.get(state.asked, ANSWERED)),
+        "helped": len(state.those("helped")), "what": _(HELPED.get(state.asked, N_("answered"))),
     }  # fmt: skip
     return " ".join(_(sentence, **values) for sentence in _sentences(state))
 
@@ -389,13 +388,10 @@ _DONE = {
 
 def done_words(posted: Sequence[str]) -> list[str]:
     """Return what a visit put into the folder, in sentences; ``posted`` as in `Visit`."""
-    steps = dict.fromkeys(posted)
-    if "masked" in steps:
-        for one in ("keys", "shares"):  # a single step for the reader
-            steps.pop(one, None)
-    n = Counter(posted)
-    counted = {step: "1 site" if n[step] == 1 else f"{n[step]} sites" for step in steps}
-    return [_DONE.get(step, f"Sent: {step}.").format(n=counted[step]) for step in steps]
+    part = ("keys", "shares") if "masked" in posted else ()  # of a single step for the reader
+    sent = Counter(step for step in posted if step not in part)
+    sites = {step: "1 site" if n == 1 else f"{n} sites" for step, n in sent.items()}
+    return [_DONE.get(step, f"Sent: {step}.").format(n=n) for step, n in sites.items()]
 
 
 # --- after the result -----------------------------------------------------------------------------

@@ -144,9 +144,9 @@ def _expected(notes: Book, head: str) -> int:
 
 def _round(entry: Entry) -> dict[str, Any]:
     record = entry.content
-    facts = {key: record[key] for key in ("round_id", "title", "data_set", "made")}
-    facts |= {key: record["spent"][key] for key in ("what", "rho")}
-    return facts | {key: record[key] for key in ("stream", "period") if key in record}
+    names = "round_id", "title", "data_set", "made", "stream", "period"
+    facts = {name: record[name] for name in names if name in record}
+    return facts | {key: record["spent"][key] for key in ("what", "rho")}
 
 
 def _what(entry: Entry) -> str:

@@ -30,7 +30,6 @@ from hushtable.data.readers import Reader
 from hushtable.errors import HushTableError, UsageError
 from hushtable.language import ENGLISH, speaking
 from hushtable.progress import watched
-from hushtable.report.page import check_extra
 from hushtable_federation import describe
 from hushtable_federation.book.digests import Period
 from hushtable_federation.cli import _common as common
@@ -412,9 +411,9 @@ def status(
     common.check_folder(folder, settings)
     store = Store.open(folder, address=BY_DEFAULT if settings is None else settings.address)
     if html is not None:  # before anything is read
-        if html.suffix != ".html":
-            raise UsageError(f"--html {html}: needs a name that ends in .html")
-        check_extra()
+        from hushtable.cli.report import check_page  # it imports reports
+
+        check_page(html)
     me = None if settings is None else Keys.load(settings.key).card
     found = [
         RoundState.of(RoundFolder(one, store))
