@@ -284,3 +284,35 @@ def test_single_submissions_look_uniform(consortium):
     # What is under the masks does not: the test can fail.
     plain = those.sites["s00"].sent(round_)
     assert stats.chisquare(np.bincount(plain.view(np.uint8), minlength=256)).pvalue < 1e-12
+
+
+@pytest.mark.slow
+def test_swapping_two_sites_rows_changes_nothing_that_the_coordinator_sees(consortium):
+    """The bytes of single submissions are the same in distribution; only the sum is not its own."""
+    seen = {False: [], True: []}
+    sizes = {False: set(), True: set()}
+    for swapped in seen:
+        those = consortium(3, rows=40)
+        a, b = those.sites["s00"], those.sites["s01"]
+        a.X, b.X = np.full((40, 3), 4.0), np.full((400, 3), -4.0)
+        if swapped:
+            a.X, b.X = b.X, a.X
+        for i in range(40):
+            round_ = those.open(title=str(i), epsilon=0.5)
+            for name, site in those.sites.items():
+                content = site.submit(round_, data_set=str(i))
+                sizes[swapped].add((name, len(content)))
+                read = files.unpack(content, "s").manifest
+                assert set(read) - {"arrays", "digest", "signature", "writer"} == {
+                    "protocol", "kind", "round_id", "plan_id", "site", "made", "share",
+                }  # fmt: skip
+                assert read["share"]["earlier"] == []
+                if name == "s00":
+                    seen[swapped].append(words_of(content))
+    assert sizes[False] == sizes[True]
+    low, high = (np.concatenate(seen[swapped]).astype(np.float64) for swapped in seen)
+    assert stats.ks_2samp(low, high).pvalue > 1e-5
+    by_cell = (np.stack(seen[swapped]) >> np.uint64(63) for swapped in seen)
+    ones = [bits.sum(axis=0) for bits in by_cell]  # top bit of each cell: a coin
+    table = np.array([[one.sum(), one.size * 40 - one.sum()] for one in ones])
+    assert stats.chi2_contingency(table).pvalue > 1e-5
