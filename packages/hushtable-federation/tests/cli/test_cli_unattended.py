@@ -176,11 +176,16 @@ def test_between_the_deadline_and_the_allowance_for_clocks(visit, here, at, run)
     assert visit("south") == ("over", 1)
 
 
-def test_enough_are_in_after_the_deadline(visit, here, at):
+def test_enough_are_in_after_the_deadline(visit, here, at, run):
     for name in ("west", "north", "south", "north"):
         visit(name)
     at(asked(here).deadline + timedelta(minutes=5))
     assert visit("lead") == ("waiting", 0)
+    said = " ".join(run("round", "status", "--key", here / "lead.key").out.split())
+    goes_on = clock.shown_time(clock.goes_on(asked(here).deadline))
+    assert f"Nothing until {goes_on}; then run" in said
+    said = " ".join(run("round", "status", "--site", here / "west.toml").out.split())
+    assert "ask lead for more" in said
     at(asked(here).deadline + timedelta(minutes=16))
     assert visit("north") == ("waiting", 0)  # the coordinator goes on at its next visit
     finish(visit, "north", "south")
