@@ -181,6 +181,7 @@ def test_enough_are_in_after_the_deadline(visit, here, at, run):
         visit(name)
     at(asked(here).deadline + timedelta(minutes=5))
     assert visit("lead") == ("waiting", 0)
+    assert visit.last["rounds"][0]["posted"] == []
     said = " ".join(run("round", "status", "--key", here / "lead.key").out.split())
     goes_on = clock.shown_time(clock.goes_on(asked(here).deadline))
     assert f"Nothing until {goes_on}; then run" in said
