@@ -55,7 +55,6 @@ USES = {
     "assert command.main(['demo']) == 0",
     "files": "import duckdb, pyreadstat, hushtable_connect.statistics",
     "keyring": "import keyring, hushtable_federation.credentials",
-    "metrics": "import prometheus_client, hushtable_federation.reports",
     "nvflare": "import hushtable_federation.nvflare",
     "onnx": EXPORT % "onnx",
     "private": RELEASE,

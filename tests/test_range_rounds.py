@@ -1,4 +1,4 @@
-"""Rounds for plausible ranges: thresholds of several hospitals, and a dry run at home."""
+"""Rounds for plausible ranges: thresholds of several hospitals."""
 
 import contextlib
 import json
@@ -13,7 +13,6 @@ from cli_helpers import do
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.cli import main
 from hushtable_connect.omop import ConceptSet, Recipe
-from hushtable_federation.ranges import OwnValues
 from range_rounds import (
     GLUCOSE,
     MMOL,
@@ -60,7 +59,7 @@ def values_of(here, sites, concepts="set.toml"):
 
 @pytest.mark.serial
 @pytest.mark.slow
-def test_three_hospitals_find_thresholds_and_a_wrong_unit_at_home(here, capsys):
+def test_three_hospitals_find_thresholds_and_a_wrong_unit(here, capsys):
     persons, rng = 100_000, np.random.default_rng(9)
     hospitals = three_hospitals(persons)
     # Values in mg/dL under mmol/L, beyond the public range; and in umol/L under mg/dL, within it.
@@ -82,14 +81,6 @@ def test_three_hospitals_find_thresholds_and_a_wrong_unit_at_home(here, capsys):
         )
     assert worst < 0.01
     _check_by_dqd(here)
-    own = asked(capsys, "round", "ranges", result, "--site", "south.toml", "-o", "south.html")
-    fails = {one["name"] for one in own["own"] if one["fails"]}
-    assert fails == {"glucose_mmol"}
-    assert next(one for one in own["own"] if one["name"] == "bilirubin")["fails_by_others"]
-    percent = {one["name"]: one["percent_beyond"] for one in own["own"]}
-    assert percent["bilirubin"]["all"][1] < 5.0 < percent["bilirubin"]["others"][1]
-    honest = asked(capsys, "round", "ranges", result, "--site", "west.toml", "-o", "west.html")
-    assert not any(one["fails"] for one in honest["own"])
 
 
 def _positions(facts, pooled):
@@ -179,25 +170,13 @@ def test_units_of_a_concept_are_columns_and_lacking_persons_are_named(small, cap
     assert [spent.what for spent in plan.behind] == ["marginals"]
 
 
-def test_a_page_has_own_values_only_where_they_were_given(small, capsys):
-    result = "result.hush"
-    quantiles = ("--quantiles", "0.05,0.95")
-    do("round", "ranges", result, *quantiles, "-o", "all.html")
-    do("round", "ranges", result, *quantiles, "--site", "north.toml", "-o", "own.html")
-    everybody, own = ((small / name).read_text() for name in ("all.html", "own.html"))
-    assert "Keep this page" not in everybody
-    assert "Keep this page" in own
-    assert "not reference intervals" in everybody
-    assert (small / "own.html").stat().st_mode & 0o077 == 0
-    assert own.count("<svg") == everybody.count("<svg") >= 3
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "do not send it to anyone" in shown
-    # For machines, too.
-    read = ("round", "ranges", result, *quantiles, "-o", "all.csv")
-    everybody, own = asked(capsys, *read), asked(capsys, *read, "--site", "north.toml")
-    assert (everybody["own"], "own_is" in everybody) == ([], False)
-    assert own["own"]
-    assert "do not send it to anyone" in own["own_is"]
+def test_a_report_draws_the_histograms_and_there_is_no_dry_run(small, capsys):
+    read = ("round", "ranges", "result.hush")
+    assert "hushtable report result.hush" in refused(capsys, *read, "-o", "all.html", code=2)
+    do("report", "result.hush", "-o", "all.html")
+    assert (small / "all.html").read_text().count("<svg") >= 3
+    dry = (*read, "--site", "north.toml", "-o", "x.csv")
+    assert "was removed: draw a plan" in refused(capsys, *dry, code=2)
 
 
 @pytest.mark.parametrize("cut", [False, True])
@@ -223,19 +202,6 @@ def test_a_history_that_was_cut_stands_beside_the_cost(small, capsys, cut):
         assert words == ""
         assert total not in beside
     assert asked(capsys, "round", "show", "later.hush")["beside_cost"] == ""
-
-
-def test_a_site_without_a_concept_is_no_hindrance(small, capsys):
-    # The north measures no glucose in mmol/L, the south none in mg/dL: nothing is said of that.
-    result = "result.hush"
-    own = asked(
-        capsys, "round", "ranges", result, "--quantiles", "0.05,0.95", "--site", "north.toml",
-        "-o", "north.html",
-    )  # fmt: skip
-    by = {one["name"]: one for one in own["own"]}
-    assert by["glucose_mmol"]["values"] == 0
-    assert not by["glucose_mmol"]["fails"]
-    assert by["glucose"]["values"] > 0
 
 
 def test_too_few_persons_are_said_before_anything_is_spent(small, capsys):
@@ -265,13 +231,11 @@ def test_what_is_no_result_for_ranges_is_refused(here, capsys):
     sketch.release(1.0, share=1.0).save("release.hush")
     do("round", "ranges", "release.hush", "-o", "x.csv")
     for options, words, code in (
-        (("-o", "x.txt"), ".csv, .toml or .html", 2),
+        (("-o", "x.txt"), ".csv or .toml", 2),
         (("-o", "x.csv", "--quantiles", "0.9,0.1"), "0.005,0.995", 2),
         (("-o", "x.csv", "--quantiles", "low"), "two numbers", 2),
         (("-o", "x.csv", "--read", "omop=person"), "50 to 225", 2),
-        (("-o", "x.csv", "--data", "other.csv"), "sodium", 1),
     ):
-        (here / "other.csv").write_text("potassium\n4.1\n4.2\n")
         if "omop=person" in options:  # the set has the same range: another one is refused
             other = Schema([Feature.numeric("sodium", low=100, high=200, unit="mmol/L")])
             plan = Plan.marginals(other, epsilon=1.0, expected_rows=4_000)
@@ -303,12 +267,3 @@ def test_a_plan_of_other_columns_is_no_round_for_ranges(here, capsys):
         do("round", "keygen", name, *(() if name == "lead" else ("--cap", 3, "--persons", 1)))
     command = open_for_ranges(9_000, sites=("north", "south"), schema="plan.hush")
     assert "--ranges goes with a schema" in refused(capsys, *command, code=2)
-
-
-def test_the_rule_of_a_check():
-    feature = Feature.numeric("x", low=0, high=1)
-    one = OwnValues(feature, np.zeros(4, np.int64), 1_000, {"all": (50, 0)})
-    assert not one.fails(5.0)  # not more than 5%
-    assert one.fails(4.9)
-    assert OwnValues(feature, np.zeros(4, np.int64), 1_000, {"all": (1, 0)}).fails(0.0)
-    assert not OwnValues(feature, np.zeros(4, np.int64)).fails(5.0)

@@ -85,19 +85,13 @@ THREE = ("north", "south", "west")
 
 
 def three_hospitals_with_databases():
-    """Put there databases of OMOP tables, all keys, and a table of a laboratory."""
-    import duckdb
-
+    """Put there databases of OMOP tables, and all keys."""
     from range_rounds import three_hospitals
 
     for name, cdm in three_hospitals(20_000).items():
         cdm.into_duckdb(f"{name}.duckdb")
         do(f"round keygen {name} --cap 2 --persons 1")
     do("round keygen lead")
-    with duckdb.connect("labs.duckdb") as connection:
-        connection.execute(
-            "CREATE TABLE latest AS SELECT 4.4 AS potassium, 99 AS glucose, NULL AS glucose_mmol"
-        )
 
 
 def the_others_know_their_rows():

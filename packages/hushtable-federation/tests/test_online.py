@@ -316,6 +316,3 @@ def test_swapping_two_sites_rows_changes_nothing_that_the_coordinator_sees(conso
     ones = [bits.sum(axis=0) for bits in by_cell]  # top bit of each cell: a coin
     table = np.array([[one.sum(), one.size * 40 - one.sum()] for one in ones])
     assert stats.chi2_contingency(table).pvalue > 1e-5
-
-
-# --- transports -----------------------------------------------------------------------------------

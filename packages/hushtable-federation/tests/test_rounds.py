@@ -521,8 +521,7 @@ def test_duplicates_and_contradictions(consortium):
     round_ = those.open(masked=False)
     good = submissions(those, round_)
     collection = those.collect(round_, good | {"copy": good["s00"]})
-    assert collection.repeated == [("copy", "s00")]
-    assert collection.missing == []
+    assert (collection.missing, collection.refused) == ([], [])
 
     def another(entries, arrays):
         arrays["words"] = arrays["words"] + np.arange(len(arrays["words"]), dtype=np.uint64) % 2

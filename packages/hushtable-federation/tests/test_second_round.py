@@ -58,20 +58,6 @@ def second(first, X):
 # --- three sites are one --------------------------------------------------------------------------
 
 
-def test_exact_rounds_at_three_sites_are_those_at_one(X):
-    first = exact(X)
-    plan = second(first, X)
-    parts = np.array_split(X, 3)
-    firsts = [exact(part) for part in parts]
-    merged = firsts[0] + firsts[1] + firsts[2]
-    gates = [Sketch.from_data(rounds.gate(merged), part) for part in parts]
-    theirs = rounds.second_pass(merged, gates[2] + gates[0] + gates[1])
-    assert theirs.plan_id == plan.plan_id
-    counts = [Sketch.from_data(theirs, part) for part in parts]
-    assert counts[1] + counts[2] + counts[0] == Sketch.from_data(plan, X)
-    assert 0 < Sketch.from_data(plan, X).n_rows < len(X)
-
-
 def test_sites_count_the_same_rows_under_a_private_gate(private, X, tmp_path):
     plan = private["second"].plan
     whole = Sketch.from_data(plan, X)
@@ -220,37 +206,10 @@ def test_otsu_under_noise():
 # --- refusals -------------------------------------------------------------------------------------
 
 
-def test_where_all_rows_score_alike_all_are_counted():
-    rows = np.full((50, 3), 0.5)
-    first = exact(rows)
-    plan = second(first, rows)
-    assert plan.gate_cell == 0
-    assert (Sketch.from_data(plan, rows).counts == first.counts).all()
-
-
-def test_gates_of_other_counts_are_refused(X, private):
-    first = exact(X)
-    gate = Sketch.from_data(rounds.gate(exact(X[:100])), X)
-    with pytest.raises(PlanError, match=r"another plan than the gate.s of these first counts"):
-        rounds.second_pass(first, gate)
-    with pytest.raises(UsageError, match="no rows were counted for the gate"):
-        rounds.second_pass(first, Sketch.zero(rounds.gate(first)))
+def test_an_exact_gate_of_private_counts_is_refused(X, private):
     one = private["first"]
     with pytest.raises(PrivacyError, match=r"the gate's are exact.*release them too"):
         rounds.second_pass(one, Sketch.from_data(rounds.gate(one), X))
-
-
-def test_plans_of_different_gates_do_not_add(X):
-    first = exact(X)
-    plan = second(first, X)
-    other = rounds.gated(first.plan, first.counts, plan.gate_cell + 1)
-    with pytest.raises(PlanError, match="different plans") as error:
-        Sketch.from_data(plan, X) + Sketch.from_data(other, X)
-    words = str(error.value)
-    assert "another gate of the second pass" in words
-    assert str(plan.gate_cell) not in words.replace(plan.plan_id, "")
-    with pytest.raises(PlanError, match="different plans"):
-        Sketch.from_data(plan, X) + first
 
 
 def test_no_second_pass_follows_what_is_none(X, private):

@@ -5,7 +5,6 @@ import os
 
 import pytest
 
-from hushtable.errors import FileError
 from hushtable_federation.refusals import SiteLog
 
 
@@ -22,38 +21,23 @@ def test_a_refusal_is_one_line_of_json(tmp_path, odd):
     assert (first["step"], first["why"], second["round"]) == (odd, f"step {odd}", odd[:12])
 
 
-def test_a_line_is_there_as_a_whole_or_not_at_all(tmp_path):
+def test_a_line_is_there_as_a_whole_or_not_at_all(tmp_path, caplog):
     """Where a disk takes a part of it alone."""
     resource = pytest.importorskip("resource")
-    log, shared = SiteLog(tmp_path / "north.log", str(tmp_path / "shared")), tmp_path / "shared"
-    log.visit({"state": "waiting"})
-    before, (soft, hard) = shared.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    log = SiteLog(tmp_path / "north.log")
+    log.write("2027-01-01T00:00:00Z", "ab" * 32, "keys", "budget", "first")
+    before, (soft, hard) = log.path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 5, hard))
     try:
-        with pytest.raises(FileError, match=r"cannot be written: .*free some space"):
-            log.visit({"state": "done"})
+        log.write("2027-01-01T00:00:01Z", "ab" * 32, "keys", "budget", "second")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert shared.read_bytes() == before
-    log.visit({"state": "done"})
-    assert [json.loads(line)["state"] for line in shared.read_text().splitlines()] == [
-        "waiting", "done",
+    assert log.path.read_bytes() == before
+    assert "cannot be written" in caplog.text
+    log.write("2027-01-01T00:00:02Z", "ab" * 32, "keys", "budget", "third")
+    assert [json.loads(line)["why"] for line in log.path.read_text().splitlines()] == [
+        "first", "third",
     ]  # fmt: skip
-
-
-def test_what_is_shared_has_no_reason(tmp_path):
-    log = SiteLog(tmp_path / "north.log", str(tmp_path / "shared"))
-    log.write("2027-01-01T00:00:00Z", "ab" * 32, "begin", "unavailable", "row 3: 'Ann'")
-    assert "Ann" in log.path.read_text()
-    assert "Ann" not in (tmp_path / "shared").read_text()
-    assert json.loads((tmp_path / "shared").read_text())["word"] == "unavailable"
-
-
-def test_what_depends_on_a_row_is_in_no_shared_log(tmp_path):
-    log = SiteLog(tmp_path / "north.log", str(tmp_path / "shared"))
-    log.note("2027-01-01T00:00:00Z", "ab" * 32, "keys", "unread", "age is no number in row 3")
-    assert json.loads(log.path.read_text())["why"] == "age is no number in row 3"
-    assert not (tmp_path / "shared").exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="this system has no such flag")

@@ -290,51 +290,6 @@ def test_one_site_killed_over_sftp(terminals, machine):
 # --- bad input ------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def folder_of(terminals):
-    """The folder of rounds; what a test does to it is mended as the message states."""
-    yield SERVED / "round"
-    (SERVED / "round").chmod(0o3770)
-    assert as_party("north", "round sync --site north.toml --unattended").code == 0
-
-
-@pytest.mark.parametrize("mode", [0o777, 0o2770, 0o770])
-def test_modes_too_wide_are_refused_with_the_command_that_mends_them(folder_of, mode):
-    folder_of.chmod(mode)
-    done = as_party("north", "round sync --site north.toml --unattended")
-    assert done.code == 1, done
-    assert "chmod 3770" in done.words
-
-
-@pytest.mark.parametrize("mode", [0o700, 0o000])
-def test_modes_too_narrow_are_refused_with_the_command_that_mends_them(folder_of, mode):
-    folder_of.chmod(mode)
-    done = as_party("north", "round sync --site north.toml --unattended")
-    assert done.code == 1, done
-    assert "chmod 3770" in done.words
-
-
-def test_a_folder_renamed_on_the_server(folder_of):
-    before = as_party("north", "round sync --site north.toml --unattended")
-    folder_of.rename(SERVED / "other")
-    done = as_party("north", "round sync --site north.toml --unattended")
-    (SERVED / "other").rename(folder_of)
-    assert done.code == 1
-    assert "No such file" in done.words
-    after = as_party("north", "round sync --site north.toml --unattended")
-    assert (after.code, after.words) == (before.code, before.words)
-
-
-@pytest.mark.parametrize("file", ["north.key", ".ssh/id_ed25519"])
-def test_keys_that_others_may_read_are_refused(terminals, file):
-    path = PLACE / "north" / file
-    path.chmod(0o644)
-    done = as_party("north", "round sync --site north.toml --unattended")
-    path.chmod(0o600)
-    assert done.code == 1, done
-    assert "chmod 600" in done.words
-
-
 def test_a_key_that_its_own_user_may_not_read(terminals):
     path = PLACE / "north" / "north.key"
     path.chmod(0o000)

@@ -104,7 +104,7 @@ class World:
 
     def __init__(self, folder):
         self.folder, self.n, self.plans = folder, 0, {}
-        self.path, self.shared = folder / "rows.csv", folder / "visits.log"
+        self.path = folder / "rows.csv"
         self.books = [self._book(), self._book()]
 
     def _book(self):
@@ -137,7 +137,7 @@ class World:
             return Sketch.from_data(round_.plan, str(self.path), attended=False, **person)
 
         policy = Policy(unattended=True, persons=1, features=allowed, epsilon=5.0)
-        log = SiteLog(self.folder / "north.log", str(self.shared))
+        log = SiteLog(self.folder / "north.log")
         return OnlineSite(NORTH, book, count, policy=policy, log=log)
 
     def open(self, schema, terms):
@@ -219,15 +219,13 @@ def as_csv(rows):
 
 
 def transcript(world, book, rows, round_, steps, person):
-    """Words and sizes of all that a site sends, its masked counts among it, and its shared log."""
-    world.shared.unlink(missing_ok=True)
+    """Words and sizes of all that a site sends, its masked counts among it."""
     site = world.site(as_csv(rows), tuple(COLUMNS.values()), book, **person)
     sent = []
     for step, how in steps:
         answer = site.answer(request(round_, step, how))
         sent.append((step, how, said(answer), len(answer)))
-    lines = world.shared.read_text().splitlines() if world.shared.exists() else []
-    return sent, [json.loads(line) | {"time": ""} for line in lines]
+    return sent
 
 
 def neighbours_look_alike(world, rows, more, at, schema, terms, steps, persons):

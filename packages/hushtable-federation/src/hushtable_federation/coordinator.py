@@ -274,7 +274,7 @@ def visit_rounds(
         except HushTableError as error:
             if len(found) == 1:
                 raise
-            visited.append((round_folder, Visit(is_private=True).end("failed", str(error))))
+            visited.append((round_folder, Visit().end("failed", str(error))))
     return visited
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from hushtable.describe.ledger import describe_ledger, suspicion_words
 from hushtable.describe.plan import n_tables
-from hushtable.describe.views import release_view
-from hushtable.display import View
 from hushtable.language import N_, numerals, percents
 from hushtable.plans.draws import Purpose
 from hushtable.privacy.accounting import rounded_up
@@ -19,7 +17,6 @@ from hushtable_federation.clock import CLOCKS, goes_on, keys_until, now, shown_t
 from hushtable_federation.language import _, ngettext
 from hushtable_federation.ranges import is_for_ranges, range_words
 from hushtable_federation.refusals import Refusal
-from hushtable_federation.result import Result
 from hushtable_federation.round import Round
 from hushtable_federation.state import Deed, RoundState, RoundTask
 
@@ -82,8 +79,8 @@ def period_words(round_: Round) -> str:
     return _("%(period)s; until %(end)s, a total of %(epsilon)s for one person", **values)
 
 
-def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
-    """Return the terms of a round and, if known, how many sites have answered."""
+def round_lines(round_: Round) -> dict[str, str]:
+    """Return the terms of a round."""
     terms = round_.terms
     over = _(" (over)") if now() > round_.deadline else ""
     period = period_words(round_).removeprefix(_("Period "))
@@ -107,8 +104,6 @@ def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
         share = percents(f"{100 * terms.share:g}")
         cost = _("%(cost)s; this round takes %(share)s of it", cost=cost, share=share)
     needs = _("%(n)s of %(k)s sites", n=round_.needed, k=len(round_.sites))
-    if n_accepted is not None:
-        needs = _("%(needs)s; %(n)s have answered", needs=needs, n=n_accepted)
     return {
         _("Round"): f"{round_.round_id[:12]} {round_.title}".rstrip(),
         **({_("Period"): period} if period else {}),
@@ -119,24 +114,6 @@ def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
         _("Noise"): f"{words}, {masks}",
         _("Needs"): needs,
     }
-
-
-def round_view(asked: Round) -> View:
-    """Return the view of a round in a notebook."""
-    sites = [[card.name, card.fingerprint] for card in asked.sites]
-    says, figures = officer_words(asked), round_lines(asked)
-    return View("Round", says, figures, ("site", "fingerprint of its keys"), sites)
-
-
-def result_view(result: Result) -> View:
-    """Return the view of a result in a notebook."""
-    made, signer = release_view(result.counts), result.coordinator
-    signed = {
-        "Round": result.seal.round_id[:12],
-        "Signed by": f"{signer.name}, {signer.fingerprint}",
-        "Sites": f"{len(result.sites):,} ({_first(result.sites)})",
-    }
-    return View("Result", made.sentences, signed | dict(made.figures), made.headers, made.rows)
 
 
 def _first(names: Sequence[str], most: int = 8) -> str:
@@ -162,7 +139,6 @@ STATES = {
     "out": N_("not in the sum"),
 }
 #: By step, what the sites that answered it have done.
-ANSWERED = N_("answered")
 HELPED: dict[str, str] = {
     "survivors": N_("signed the list of sites in it"),
     "unmask": N_("helped to remove the masks"),
@@ -204,7 +180,7 @@ def standing(state: RoundState) -> str:
         "names": listed(state.waits_for),
         "ready": len(state.those("ready")),
         "half": shown_time(keys_until(round_.opened, round_.deadline)),
-        "helped": len(state.those("helped")), "what": _(HELPED.get(state.asked, ANSWERED)),
+        "helped": len(state.those("helped")), "what": _(HELPED.get(state.asked, N_("answered"))),
     }  # fmt: skip
     return " ".join(_(sentence, **values) for sentence in _sentences(state))
 
@@ -412,13 +388,10 @@ _DONE = {
 
 def done_words(posted: Sequence[str]) -> list[str]:
     """Return what a visit put into the folder, in sentences; ``posted`` as in `Visit`."""
-    steps = dict.fromkeys(posted)
-    if "masked" in steps:
-        for one in ("keys", "shares"):  # a single step for the reader
-            steps.pop(one, None)
-    n = Counter(posted)
-    counted = {step: "1 site" if n[step] == 1 else f"{n[step]} sites" for step in steps}
-    return [_DONE.get(step, f"Sent: {step}.").format(n=counted[step]) for step in steps]
+    part = ("keys", "shares") if "masked" in posted else ()  # of a single step for the reader
+    sent = Counter(step for step in posted if step not in part)
+    sites = {step: "1 site" if n == 1 else f"{n} sites" for step, n in sent.items()}
+    return [_DONE.get(step, f"Sent: {step}.").format(n=n) for step, n in sites.items()]
 
 
 # --- after the result -----------------------------------------------------------------------------
@@ -433,7 +406,7 @@ def next_lines(asked: Round, result: Path | str) -> list[str]:
             f"  hushtable decode {before}{result} -o model.hush",
         ]
     if is_for_ranges(asked):
-        return [_("To read the ranges:"), f"  hushtable round ranges {result} -o ranges.html"]
+        return [_("To read the ranges:"), f"  hushtable round ranges {result} -o ranges.csv"]
     if asked.plan.purpose.refines:
         return [_("Continue with: hushtable round next")]
     if asked.plan.purpose is Purpose.GATE:

@@ -20,12 +20,10 @@ from hushtable import files
 from hushtable.arguments import whole
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
-from hushtable.counts.release import LocalModel
 from hushtable.data.columns import texts_column
 from hushtable.data.readers import Reader
 from hushtable.data.typed import open_rows
 from hushtable.detectors.hushtable import HushTable
-from hushtable.display import Displayed, View
 from hushtable.errors import DataError, PlanError
 from hushtable.language import N_
 from hushtable.plans.draws import Purpose
@@ -194,7 +192,7 @@ class OwnRows:
         return -(np.maximum(rare, _SLOPE * self.weight * beyond) if self.weight > 0.0 else rare)
 
 
-class HomeModel(Displayed):
+class HomeModel:
     """A site's own model together with the counts of all other sites; it never leaves the site.
 
     Make one with `HomeModel.fit`.
@@ -295,12 +293,6 @@ class HomeModel(Displayed):
         """The data kept about the site's own rows."""
         assert self._own is not None
         return self._own
-
-    @property
-    def one_other(self) -> bool:
-        """Whether all others are in fact one other site."""
-        ledger, own = self.elsewhere.ledger, isinstance(self.elsewhere, LocalModel)
-        return ledger is not None and len(ledger.shares) - own == 1
 
     @property
     def weight(self) -> float:
@@ -446,17 +438,6 @@ class HomeModel(Displayed):
         assert elsewhere is not None
         _check_marginals(elsewhere.plan, marginals)
         return cls(here, elsewhere, marginals, own)
-
-
-def home_view(home: HomeModel) -> View:
-    """Return how a home model is displayed."""
-    figures = {
-        "Rows here": f"{home.n_rows:,}",
-        "Rows elsewhere": f"about {home.elsewhere.n_rows:,}",
-        "Weight of elsewhere": f"{home.weight:.2f}",
-    }
-    says = ["This home model holds exact counts and values of this site's rows: it never leaves."]
-    return View("Home model", says, figures)
 
 
 def _own_rows(content: files.Content) -> OwnRows:

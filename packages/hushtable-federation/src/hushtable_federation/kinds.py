@@ -24,7 +24,7 @@ HOME = Kind(
     "a home model of hushtable round model --site",
     reader=_later("home", "HomeModel.from_file"),
     inspect=_later("cli.home", "inspect_home"),
-    commands={name: _later("cli.home", f"{name}_home") for name in ("score", "report")},
+    commands={"score": _later("cli.home", "score_home")},
 )
 ROUND = Kind("a round of hushtable round open", True, OF_ROUND, inspect=_inspect)
 SUBMISSION = Kind("a site's counts in a round", True, SMALL, inspect=_inspect)

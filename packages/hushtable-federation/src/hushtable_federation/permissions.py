@@ -30,9 +30,10 @@ def fault_of(path: str | os.PathLike[str], forbidden: int) -> str:
         return ""
     file = Path(os.path.realpath(path))
     found = os.stat(file)
-    if mode := _mode(found) & forbidden:
-        may = "read" if mode & 0o044 else "write to"
-        return f"others may {may} this file (mode {_mode(found):03o}): run chmod 600 on it"
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & forbidden:
+        may = "read" if mode & forbidden & 0o044 else "write to"
+        return f"others may {may} this file (mode {mode:03o}): run chmod 600 on it"
     return _owned(found, "this file", file) or fault_of_folder(file.parent)
 
 
@@ -47,8 +48,8 @@ def fault_of_folder(folder: Path) -> str:
         command = f"run chmod go-w {shlex.quote(str(folder))}, or "
         mend = "" if found.st_mode & stat.S_ISVTX else command
         return (
-            f"others may write to the folder (mode {_mode(found):o}) and replace files in it: "
-            f"{mend}use a folder of its own"
+            f"others may write to the folder (mode {stat.S_IMODE(found.st_mode):o}) and replace "
+            f"files in it: {mend}use a folder of its own"
         )
     return ""
 
@@ -70,10 +71,6 @@ def _is_alone(user: int, group: int) -> bool:
     except KeyError:  # unknown
         return False
     return found.gr_name == owner and set(found.gr_mem) <= {owner}
-
-
-def _mode(found: os.stat_result) -> int:
-    return stat.S_IMODE(found.st_mode)
 
 
 def _owned(found: os.stat_result, what: str, path: Path) -> str:

@@ -8,14 +8,12 @@ regression, each weighted by its variance, and between the edges of cells by a m
 that cell are unknown, and its outer edge is used: the position is then off by at most that share,
 plus the noise.
 
-A round for ranges is about the marginals like others, but gets the whole budget. `own_values`
-compares a site's rows with the ranges by the rule of OHDSI's DataQualityDashboard: a check fails if
-more than a percentage of the values lies beyond a threshold.
+A round for ranges is about the marginals like others, but gets the whole budget.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -23,15 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts, Noised
-from hushtable.data.columns import as_numbers
 from hushtable.data.layout_file import in_toml
-from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.language import numerals
 from hushtable.plans.draws import Purpose
 from hushtable.plans.families import EquiWidth
-from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.layout import Design
 from hushtable_federation.language import _
@@ -428,86 +423,3 @@ def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
     return in_toml(value)
-
-
-@dataclass
-class OwnValues:
-    """A site's own values of a numeric column, compared with a range: exact, so keep them there.
-
-    Attributes
-    ----------
-    feature : Feature
-        The feature, with its public range.
-    n : int
-        Values.
-    beyond : dict of str to (int, int)
-        By source of the range (``"all"``, ``"others"``): numbers of values below its low limit, and
-        above its high limit.
-    cells : ndarray of shape (n_cells,), int64
-        Numbers of values in equal parts of the public range.
-    """
-
-    feature: Feature
-    cells: NDArray[np.int64]
-    n: int = 0
-    beyond: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-    def percent(self, whose: str = "all") -> tuple[float, float]:
-        """Return the percentages of values below and above a range."""
-        below, above = self.beyond[whose]
-        return 100.0 * below / max(1, self.n), 100.0 * above / max(1, self.n)
-
-    def fails(self, tolerated: float = TOLERATED, whose: str = "all") -> bool:
-        """Return whether more than a percentage of the values lies beyond either limit."""
-        return whose in self.beyond and max(self.percent(whose)) > tolerated
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures for JSON."""
-        percent = {whose: list(self.percent(whose)) for whose in self.beyond}
-        return {"name": self.feature.name, "values": self.n, "percent_beyond": percent}
-
-
-def own_values(
-    rows: Reader, plan: Plan, ranges: dict[str, Sequence[PlausibleRange]]
-) -> list[OwnValues]:
-    """Compare a site's rows with ranges; nothing is sent.
-
-    Parameters
-    ----------
-    rows : Reader
-        Rows under the plan's schema.
-    plan : Plan
-        Of the round.
-    ranges : dict of str to sequence of PlausibleRange
-        Ranges by source: ``"all"`` and, without the site's own part, ``"others"``.
-
-    Returns
-    -------
-    list of OwnValues
-        One for each of ``ranges["all"]``, in order.
-    """
-    assert isinstance(plan.family, EquiWidth)
-    names = plan.schema.names
-    found = [OwnValues(one.feature, np.zeros(plan.family.bins, np.int64)) for one in ranges["all"]]
-    limits = {
-        whose: {one.feature.name: one.limits for one in some if one.limits}
-        for whose, some in ranges.items()
-    }
-    for batch in rows.read():
-        for one in found:
-            j = names.index(one.feature.name)
-            column: Any = batch[:, j] if isinstance(batch, np.ndarray) else batch.column(names[j])
-            x = np.asarray(
-                column if isinstance(batch, np.ndarray) else as_numbers(column, names[j]),
-                np.float64,
-            )
-            x = x[~np.isnan(x)]
-            one.n += len(x)
-            low, high = one.feature.low, one.feature.high
-            one.cells += np.histogram(np.clip(x, low, high), len(one.cells), (low, high))[0]
-            for whose, some in limits.items():
-                if pair := some.get(names[j]):
-                    before = one.beyond.get(whose, (0, 0))
-                    below, above = int((x < pair[0].value).sum()), int((x > pair[1].value).sum())
-                    one.beyond[whose] = before[0] + below, before[1] + above
-    return found

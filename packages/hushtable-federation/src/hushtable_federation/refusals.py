@@ -9,19 +9,14 @@ import contextlib
 import errno
 import json
 import logging
-import logging.handlers
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
-from hushtable.errors import FileError, HushTableError, RoundError, explain
+from hushtable.errors import HushTableError, RoundError
 
 _LOG = logging.getLogger(__name__)
-#: Where the system's log listens.
-SYSLOG = "/var/run/syslog" if sys.platform == "darwin" else "/dev/log"
 
 #: Increased when a word is added, removed, or changes its meaning.
 VERSION = 1
@@ -35,32 +30,32 @@ class Refusal(StrEnum):
     that cannot be read, a full disk, a missing library.
     """
 
+    #: The request is malformed, or not signed by the round's coordinator.
     REQUEST = "request"
-    """The request is malformed, or not signed by the round's coordinator."""
+    #: The round is not for this site: other keys, another plan, or another kind.
     ROUND = "round"
-    """The round is not for this site: other keys, another plan, or another kind."""
+    #: By the site's clock, the round is not open.
     TIME = "time"
-    """By the site's clock, the round is not open."""
+    #: The site's policy does not allow it.
     POLICY = "policy"
-    """The site's policy does not allow it."""
+    #: The coordinator, or too many of the sites, are not known to this one.
     UNKNOWN = "unknown"
-    """The coordinator, or too many of the sites, are not known to this one."""
+    #: The site's budget is not sufficient.
     BUDGET = "budget"
-    """The site's budget is not sufficient."""
+    #: The site has already answered a different request.
     ANSWERED = "answered"
-    """The site has already answered a different request."""
+    #: An earlier step is missing.
     ORDER = "order"
-    """An earlier step is missing."""
+    #: The list names sites that did not take part so far, or too few sites.
     SITES = "sites"
-    """The list names sites that did not take part so far, or too few sites."""
+    #: The request presents something invalid as sent by another site.
     SHARES = "shares"
-    """The request presents something invalid as sent by another site."""
+    #: The site cannot answer, for a reason of its own.
     UNAVAILABLE = "unavailable"
-    """The site cannot answer, for a reason of its own."""
+    #: Recorded by the coordinator: no answer arrived.
     SILENT = "silent"
-    """Recorded by the coordinator: no answer arrived."""
+    #: Recorded by the coordinator: what arrived is not an answer of this site to this step.
     GARBLED = "garbled"
-    """Recorded by the coordinator: what arrived is not an answer of this site to this step."""
 
 
 class Refused(RoundError):
@@ -91,70 +86,32 @@ def raise_first(error: Callable[[str], Exception], faults: Mapping[str, object])
 class SiteLog:
     """The log of a site's own messages: JSON lines in a file beside its book, for its owner only.
 
-    Reasons can contain a row or a path. The second log, which the site's file names (``log``), gets
-    the refusals without reasons, and the lines of `visit`, but none of those of `note`.
-
-    Parameters
-    ----------
-    path : path-like
-        The file beside the book.
-    shared : str
-        ``"syslog"`` or a path; empty for none.
+    Reasons can contain a row or a path, and whether there is a line may depend on the rows.
     """
 
-    def __init__(self, path: str | os.PathLike[str], shared: str = "") -> None:
-        self.path, self._shared = Path(path), shared
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
 
     def write(self, time: str, round_id: str, step: str, word: str, message: str) -> None:
-        """Add a refusal to both logs.
+        """Add a line; round, step and message may contain anything, including line breaks.
 
         If it cannot be written, it goes to the program's own log: the party that asked gets the
         word anyway, and learns nothing about this.
         """
+        record = {"time": time, "round": round_id[:12], "step": step, "word": word, "why": message}
+        line = json.dumps(record)
         try:
-            self.visit(self.note(time, round_id, step, word, message))
-        except FileError as error:
-            _LOG.error("%s", error)
-
-    def note(
-        self, time: str, round_id: str, step: str, word: str, message: str
-    ) -> Mapping[str, Any]:
-        """Add a line to the owner's file alone, and return it without its message.
-
-        Round, step and message may contain anything, including line breaks. Whether there is a line
-        may depend on the rows.
-        """
-        record = {"time": time, "round": round_id[:12], "step": step, "word": word}
-        line = json.dumps(record | {"why": message})
-        try:
-            _append(self.path, line, private=True)
+            _append(self.path, line)
         except OSError as error:
             _LOG.error("%s cannot be written (%s): %s", self.path, error.strerror, line)
-        return record
-
-    def visit(self, record: Mapping[str, Any]) -> None:
-        """Add a line to the log in the site's file; raise `FileError` if it cannot be written."""
-        if not self._shared:
-            return
-        try:
-            if self._shared == "syslog":
-                _to_system(json.dumps(record))
-            else:
-                _append(Path(self._shared), json.dumps(record))
-        except OSError as error:
-            raise FileError(
-                f"log: {self._shared} cannot be written: {explain(error)} (it lacks this visit)"
-            ) from None
 
 
-def _append(path: Path, line: str, *, private: bool = False) -> None:
+def _append(path: Path, line: str) -> None:
     # The line is written completely or not at all.
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-    if private:
-        flags |= getattr(os, "O_NOFOLLOW", 0)
-    number = os.open(path, flags, 0o600 if private else 0o640)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    number = os.open(path, flags, 0o600)
     try:
-        if private and os.name == "posix":  # an existing file may be open to others
+        if os.name == "posix":  # an existing file may be open to others
             os.fchmod(number, 0o600)
         content, before = (line + "\n").encode("ascii"), os.fstat(number).st_size
         if os.write(number, content) < len(content):  # a full disk stores a part
@@ -162,16 +119,3 @@ def _append(path: Path, line: str, *, private: bool = False) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(number)
-
-
-def _to_system(line: str) -> None:
-    class Raising(logging.handlers.SysLogHandler):
-        def handleError(self, record: logging.LogRecord) -> None:
-            raise
-
-    handler = Raising(SYSLOG)
-    try:
-        handler.ident = "hushtable: "
-        handler.emit(logging.LogRecord("hushtable", logging.INFO, "", 0, line, None, None))
-    finally:
-        handler.close()

@@ -13,7 +13,6 @@ from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.counts.periods import Increment
 from hushtable.counts.release import Release
-from hushtable.display import Displayed
 from hushtable.errors import FileError, HushTableError, RoundError, UsageError
 from hushtable.language import numerals
 from hushtable.plans.draws import Purpose
@@ -85,7 +84,7 @@ _STATED = ("mechanism", "sensitivity", "delta", "behind_plan", "pool", "period",
 
 
 @dataclass(frozen=True, eq=False)
-class Result(Displayed):
+class Result:
     """The signed result of a round, as read from a file.
 
     Created by `load`, which refuses a damaged, edited or forged file. Each other check returns
@@ -316,8 +315,6 @@ class Collection:
         By site.
     refused : list of (str, str)
         File and reason.
-    repeated : list of (str, str)
-        File and site of submissions that arrived again unchanged, and count once.
     contradicted : set of str
         Sites that sent two different submissions: neither is valid.
 
@@ -336,19 +333,12 @@ class Collection:
     round: Round
     accepted: dict[str, Submission] = field(default_factory=dict)
     refused: list[tuple[str, str]] = field(default_factory=list)
-    repeated: list[tuple[str, str]] = field(default_factory=list)
     contradicted: set[str] = field(default_factory=set)
 
     @property
     def missing(self) -> list[str]:
         """Return the sites whose submission is missing or not valid."""
         return [name for name in self.round.names if name not in self.accepted]
-
-    def standing(self, site: str) -> str:
-        """Return the state of a site's submission: in, missing, or two different ones."""
-        if site in self.accepted:
-            return "in"
-        return "two different submissions" if site in self.contradicted else "missing"
 
     def add(self, name: str, content: bytes | Path, at: datetime | None = None) -> None:
         """Accept a submission, or record why it is refused; the others are not affected.
@@ -372,8 +362,7 @@ class Collection:
         site = submission.site
         other = self.accepted.get(site)
         if other is not None and other.digest == submission.digest:
-            self.repeated.append((name, site))
-            return
+            return  # the same once more
         if other is not None or site in self.contradicted:
             self.accepted.pop(site, None)
             self.contradicted.add(site)
@@ -382,15 +371,12 @@ class Collection:
                 "never does: neither is valid. Ask it which one is its own, and what happened to "
                 "its keys and book"
             )
-        rows = None
         if not self.round.terms.masked:
-            counts, plan = submission.words.view(np.int64), self.round.plan
-            reason = implausible(plan, counts, submission.ledger.noise_sd)
+            counts = submission.words.view(np.int64)
+            reason = implausible(self.round.plan, counts, submission.ledger.noise_sd)
             if reason is not None:
                 raise RoundError(f"{site!r} sent impossible counts: {reason}")
-            if self.round.period is None:  # otherwise weighted, with those of earlier periods
-                rows = round(float(counts.sum()) / plan.family.n_histograms)
-        self.accepted[site] = submission.accepted(content, rows)
+        self.accepted[site] = submission.accepted(content)
 
     def result(self, keys: Keys | None = None) -> Noised:
         """Return the sum of the accepted submissions.

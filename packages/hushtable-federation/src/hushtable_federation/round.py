@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
 from os import PathLike
@@ -14,7 +14,6 @@ import rfc8785
 from hushtable import files
 from hushtable.arguments import entries, is_text, translate_errors
 from hushtable.counts.release import check_adjacency, check_plan
-from hushtable.display import Displayed
 from hushtable.errors import PlanError, RoundError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import check_public_delta, part_scale
@@ -41,7 +40,7 @@ _ENTRIES = {
 
 
 @dataclass(frozen=True)
-class Round(Displayed):
+class Round:
     """One collaboration: plan, terms, roster, deadline, signed by the coordinator.
 
     Attributes
@@ -90,7 +89,7 @@ class Round(Displayed):
     terms: Terms
     plan: Plan
     previous: tuple[str, ...]
-    content: bytes
+    content: bytes = field(repr=False)
     place: StreamPosition | None = None
 
     @classmethod

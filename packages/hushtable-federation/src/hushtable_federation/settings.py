@@ -33,7 +33,7 @@ _OTHERS: dict[str, Kind] = {
     **dict.fromkeys(
         (
             "key", "book", "policy", "rows", "approvals", "results", "folder", "host_key", "login",
-            "log", "metrics", "data_set", "person",
+            "data_set", "person",
         ),
         TEXT,
     ),
@@ -46,6 +46,11 @@ _OTHERS: dict[str, Kind] = {
 _REMOVED = {
     "plan": f"the entry plan cannot be used: {NO_HIDDEN}; then remove this entry",
     "database": "the entry database was removed: name the rows (rows = ...)",
+    **{
+        name: f"the entry {name} was removed: remove it, and record what hushtable round sync "
+        "--unattended --json prints"
+        for name in ("log", "metrics")
+    },
 }
 #: Entries that exclude each other, and what to do.
 _APART = {
@@ -82,10 +87,6 @@ class SiteSettings:
     address : FolderAddress
         The folder of rounds, and how to reach it: the entries ``folder``, ``host_key`` and
         ``login``.
-    log : str
-        Where visits are logged: ``"syslog"`` or a path; empty for no log.
-    metrics : Path or None
-        Text file of metrics for Prometheus.
     data_set : str
         Name of the rows; each name has its own budget.
     person : str or None
@@ -111,8 +112,6 @@ class SiteSettings:
     approvals: str = ""
     results: Path = Path()
     address: FolderAddress = field(default=BY_DEFAULT, metadata=_NO_PATH)
-    log: str = ""
-    metrics: Path | None = None
     data_set: str = field(default=ALL_ROWS, metadata=_NO_PATH)
     person: str | None = field(default=None, metadata=_NO_PATH)
     threads: int = field(default=-1, metadata=_NO_PATH)
@@ -173,8 +172,6 @@ class SiteSettings:
         named |= {name: one for name, one in self.reads.items() if name not in no_paths}
         if not str(named.get("query", "")).endswith(".sql"):  # it is the text of the query
             named.pop("query", None)
-        if self.log == "syslog":
-            del named["log"]
         named["log of reasons"] = self.book.with_suffix(".log")
         return {name: str(one) for name, one in named.items() if one}
 
@@ -248,11 +245,9 @@ def _value(file: TomlFile, name: str) -> Any:
         return Path(found) if name == "concepts" else found
     if name == "login":
         return resolved(value, folder)
-    if name in ("key", "book", "policy", "results", "metrics"):
+    if name in ("key", "book", "policy", "results"):
         return Path(value) if "://" in value else folder / value
-    is_word = (name == "log" and value == "syslog") or (
-        name == "host_key" and value.startswith("SHA256:")
-    )
-    if name in ("rows", "approvals", "folder", "log", "host_key"):
+    is_word = name == "host_key" and value.startswith("SHA256:")
+    if name in ("rows", "approvals", "folder", "host_key"):
         return value if is_word or "://" in value else str(folder / value)
     return value

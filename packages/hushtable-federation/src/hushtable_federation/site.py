@@ -335,9 +335,7 @@ class Site:
         self._log(book).write(stamp(now()), round_id, "begin", word, why)
         round_folder.add(REFUSED, self.card.name, Message.refuse(round_id, self.keys, word))
         state: State = "failed" if word is Refusal.UNAVAILABLE else "refused"
-        visit = Visit().end(state, f"Refused ({word}): {why}")
-        visit.is_private = True
-        return visit
+        return Visit().end(state, f"Refused ({word}): {why}")
 
     def model(self, result: Noised, marginals: Noised | None = None) -> "HomeModel":
         """Return the site's home model: its own rows next to the counts of all others in a result.
@@ -435,7 +433,7 @@ class Site:
         )
 
     def _log(self, book: Book) -> SiteLog:
-        return SiteLog(Path(book.path).with_suffix(".log"), self.settings.log)
+        return SiteLog(Path(book.path).with_suffix(".log"))
 
 
 # --- before it answers ----------------------------------------------------------------------------

@@ -40,8 +40,6 @@ class Submission:
         Of the file.
     content : bytes or Path
         After acceptance, the content of the file, or its path.
-    rows : int or None
-        After acceptance, the estimated number of rows counted; None under masks, and in a stream.
 
     Examples
     --------
@@ -60,7 +58,6 @@ class Submission:
     digest: str
     name: str = ""
     content: bytes | Path = b""
-    rows: int | None = None
 
     @staticmethod
     def pack(
@@ -173,9 +170,9 @@ class Submission:
         ledger = round_.ledger(Share.from_dict(entries.get("share")))
         return cls(site, words, ledger, read.digest, str(read.path))
 
-    def accepted(self, content: bytes | Path, rows: int | None) -> "Submission":
+    def accepted(self, content: bytes | Path) -> "Submission":
         """Return it without its counts, after they are in the sum."""
-        return replace(self, words=np.empty(0, np.uint64), content=content, rows=rows)
+        return replace(self, words=np.empty(0, np.uint64), content=content)
 
 
 def signed_digest(content: bytes, round_: Round, card: Card) -> str:

@@ -67,15 +67,12 @@ class Visit:
     waits_for : list of str
         Names of the parties whose files are awaited.
     words : list of str
-        Messages for people, in sentences.
+        Messages for people of this party alone, in sentences, which may contain a value of a row.
     found_out : dict of str to str
         By site that cheated, what it did.
     needs_person : bool
         Whether a person has to do something that no further call does by itself. Always true in the
         state ``"act"``; in ``"left-out"``, until the site has seen the result.
-    is_private : bool
-        Whether the words are only for people of this site, because they may contain a value of a
-        row.
     """
 
     posted: list[str] = field(default_factory=list)
@@ -84,7 +81,6 @@ class Visit:
     words: list[str] = field(default_factory=list)
     found_out: dict[str, str] = field(default_factory=dict)
     needs_person: bool = False
-    is_private: bool = False
     _standing: list[str] = field(default_factory=list)
 
     def say(self, *words: str) -> "Visit":
@@ -117,7 +113,6 @@ class Visit:
         self.posted = other.posted + self.posted
         # How the round stands is stated once, as it is now.
         self.words = [one for one in other.words if one not in other._standing] + self.words
-        self.is_private |= other.is_private
         if self.state in ("waiting", "done") and other.state not in ("waiting", "done"):
             self.state = "left-out" if other.state == "left-out" else "act"
             self.needs_person = other.needs_person or other.state in STUCK

@@ -33,7 +33,7 @@ def here(tmp_path, server):
         do("round", "keygen", name, *cap, "--folder", here)
         rows = {} if name == "lead" else {"rows": write_rows(here / f"{name}.csv", 200, seed).name}
         say(here, name, folder=url, host_key=server.fingerprint.split()[-1], login="env:LOGIN",
-            results=name, log=f"{name}.visits.log", **rows)  # fmt: skip
+            results=name, **rows)  # fmt: skip
         (here / name).mkdir()
     do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
        here / "lead.key", "--epsilon", 1, "--least", 2, "-o", here / "May.hush")  # fmt: skip

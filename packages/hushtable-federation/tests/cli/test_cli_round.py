@@ -6,7 +6,6 @@ import pytest
 
 from cli_helpers import allow_no_masks, answer, do, hold, make_parties, post, say, trust, visit
 from hushtable import load
-from hushtable_federation.book import chain
 from hushtable_federation.book.book import Book
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.keys import Keys
@@ -48,6 +47,11 @@ def test_json_of_every_command(here, run):
     model = run("round", "model", result, "--book", here / "south.book",
                 "-o", here / "m.hush", "--json").json  # fmt: skip
     assert model["local"] is True
+    page = here / "m.html"
+    report = run("report", here / "m.hush", here / "north.csv", "-o", page, "--json").json
+    assert report["sections"] == ["scores", "features", "privacy"]
+    assert any("must not leave" in reason for reason in report["reasons_to_stay"])
+    assert "a local model mixes exact counts with noisy ones" in page.read_text()
     book = run("round", "book", here / "south.book", "--json").json
     assert book["spent"] == {"all rows": pytest.approx(1.0, rel=1e-4)}
     assert [one["round_id"] for one in book["rounds"]] == [opened["round_id"]]
@@ -141,7 +145,8 @@ def test_the_history_and_the_head_of_a_book(here, run, refused):
     do(*answer(here, "north", "round.hush", *trust(here, *ALL)))
     shown = run("round", "book", book, "--history", "--expect", head.upper())
     assert "the link of entry 1; " in shown.out
-    for words in ("cap: epsilon 3", "lead as coordinator", "south as site", "about all rows"):
+    for words in ("cap: epsilon 3", "lead as coordinator", "south as site", "about all rows",
+                  "that its owner gave"):  # fmt: skip
         assert words in shown.out
     found = run("round", "book", book, "--expect", head, "--json").json
     assert found["expected"] == {"entry": 1, "entries_since": found["entries"] - 1}
@@ -273,7 +278,6 @@ def test_a_book_of_a_site_without_part(here, run, refused):
 
 def test_a_keygen_leaves_alone_what_another_is_about_to_use(here, run, refused, monkeypatch):
     """Between book and keys, a call at the same time took the book for one that was left."""
-    monkeypatch.setattr(chain, "_PATIENCE", 0.05)
     save = Keys.save
 
     def saved(keys, path, passphrase):

@@ -152,7 +152,7 @@ def test_what_is_refused(refused, here):
     refused("round", "status", "empty", code=2, says="holds no round: check the folder")
     refused("round", "status", "box", "--which", "0000", code=2, says="whose id begins with 0000")
     refused("round", "status", "r.hush", says="give a folder")
-    refused("round", "status", "box", "--html", "s.txt", code=2, says="ends in .html")
+    refused("round", "status", "box", "--html", "s.txt", code=2, says="must end in .html")
     refused("round", "status", "nowhere", says="nowhere")
     do("round", "keygen", "stranger")
     refused("round", "status", "box", "--key", "stranger.key", code=2, says="for 'stranger'")

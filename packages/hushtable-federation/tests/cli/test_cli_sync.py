@@ -181,23 +181,6 @@ def test_a_round_of_somebody_else_hinders_no_other(here, run):
             assert len(answers(here, name)) == (times or name == SITES[-1])
 
 
-def test_foreign_and_forged_files(visit, here):
-    round_, stranger = asked(here), Keys.generate("lead")
-    (here / "box" / "minutes.docx").write_bytes(b"foreign")
-    (here / "box" / "folder.hush").mkdir()
-    put(here, "ask-unmask", "north", Message.make(round_, "unmask", stranger, {}).content)
-    put(here, "amend", "lead", Message.make(round_, "amend", stranger, {}).content)
-    put(here, "masked", "south", b"cut off")
-    put(here, "result", "lead", b"no result")
-    put(here, "nonsense", "nobody", b"?")
-    (here / "box" / name_of(round_.round_id, "shares", "west", b"whole")).write_bytes(b"who")
-    done = finish(visit)
-    assert any(".masked.south." in name for name in done["set_aside"]) or done["state"] == "done"
-    said = visit("north")
-    assert said["state"] == "done"
-    assert not [word for word in said["words"] if "Refused" in word]
-
-
 def test_messages_of_the_wrong_party_step_round_and_size(visit, here, run):
     for name in (*SITES[::-1], "south"):
         visit(name)
@@ -254,64 +237,6 @@ def code_of_status(run, here, name=None):
     return done.code, " ".join(done.out.split())
 
 
-def test_a_round_with_a_site_away_says_when_it_goes_on_and_who_has_to_act(here, run, monkeypatch):
-    until = asked(here).deadline
-    goes_on = until + clock.CLOCKS
-    at = f"without missing sites at {clock.shown_time(goes_on)}: it allows 15 minutes"
-    without_rows = [one for one in sync(here, "west") if one != here / "west.csv"]
-    (here / "west").mkdir()
-    assert run(*without_rows).code == 3  # rows are asked for
-    assert code_of_status(run, here, "west")[0] == 3
-    for name in ("west", "north", "south", "north"):
-        assert code_of(run, here, name)[0] == 0
-    for moment in (until - clock.CLOCKS, goes_on - timedelta(seconds=1)):
-        monkeypatch.setattr(clock, "read", lambda moment=moment: moment)
-        for code, said in (
-            code_of(run, here, "lead"), code_of(run, here, "north"),
-            code_of_status(run, here, "lead"), code_of_status(run, here),
-        ):  # fmt: skip
-            assert code == 0
-            assert at in said
-            assert (f"ended on {clock.shown_time(until)}" in said) is (moment > until)
-        facts = run(*sync(here, "lead"), "--json").json["rounds"][0]
-        assert facts["goes_on"] == clock.stamp(goes_on)
-        assert run("round", "status", here / "box", "--json").json["rounds"][0]["goes_on"]
-    assert "Remind west" not in said  # too late for that
-    assert f"Nothing until {clock.shown_time(goes_on)}; then run" in said
-    assert "ask lead for more" in code_of_status(run, here, "west")[1]
-    monkeypatch.setattr(clock, "read", lambda: goes_on + timedelta(seconds=1))
-    for _ in range(2):
-        assert code_of(run, here, "lead")[0] == 0
-        for name in ("north", "south"):
-            assert code_of(run, here, name)[0] == 0
-    code, said = code_of(run, here, "lead")
-    assert (code, "Without west" in said) == (0, True)
-    code, said = code_of(run, here, "west")
-    assert code == 3
-    assert "without this one" in said
-    assert code_of(run, here, "west")[0] == 0  # it has been said
-    assert code_of(run, here, "north")[0] == 0
-
-
-def test_from_half_of_the_time_on_the_coordinator_goes_on_without_a_site(here, run, monkeypatch):
-    for name in ("north", "south"):
-        assert code_of(run, here, name)[0] == 0
-    half = clock.keys_until(asked(here).opened, asked(here).deadline)
-    for name in ("lead", "north"):
-        code, said = code_of(run, here, name)
-        assert (code, f"From {clock.shown_time(half)} on" in said) == (0, True)
-    assert "it decides which sites are in" not in code_of_status(run, here, "lead")[1]
-    monkeypatch.setattr(clock, "read", lambda: half + timedelta(seconds=1))
-    assert "it decides which sites are in" in code_of_status(run, here, "lead")[1]
-    assert "Asked 2 sites to send their counts" in code_of(run, here, "lead")[1]
-    assert run(*sync(here, "west")).code == 3
-    for name in ("north", "south", "lead", "north", "south", "lead"):
-        assert code_of(run, here, name)[0] == 0
-    assert answers(here, "west") == []
-    code, said = code_of(run, here, "west")
-    assert (code, "west: not in the sum." in said) == (3, True)
-
-
 def test_a_refusal_calls_a_person_at_the_site_and_at_the_coordinator(here, run):
     policy = here / "north.policy.toml"
     policy.write_text(policy.read_text().replace("epsilon = ", "epsilon = 0.01 #", 1))
@@ -352,18 +277,6 @@ def test_a_flood_does_not_fill_the_screen(here, run):
     assert "Ignored: 55 more (--json lists them)." in done.out
     status = run("round", "status", here / "box")
     assert status.out.count("Ignored: ") == 6
-
-
-def test_what_only_claims_to_be_the_result_or_a_request_says_nothing(here, run, visit):
-    """Anyone can write a file with such a name: it neither ends a round nor shows as its state."""
-    put(here, "result", "lead", b"nothing")
-    put(here, "ask-unmask", "north", b"nothing")
-    amended = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
-    assert amended.code == 0, amended.err
-    (here / "north").mkdir()
-    told = " ".join(run(*sync(here, "north")).out.split())
-    assert "south and west" in told
-    finish(visit)
 
 
 def test_a_party_writes_into_its_subfolder(here, run, visit):

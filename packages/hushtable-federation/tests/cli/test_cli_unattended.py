@@ -1,23 +1,19 @@
-"""``hushtable round sync`` where no one looks: states, exit codes, logs and figures, by command."""
+"""``hushtable round sync`` where no one looks: states and exit codes, by command."""
 
 import json
 import re
 import shutil
-import socket
 from datetime import timedelta
 
 import pytest
 
 from cli_helpers import do, make_parties, say, trust
-from hushtable_federation import clock, refusals
+from hushtable_federation import clock
 from hushtable_federation.book.book import Book
-from hushtable_federation.cli.sync import STATES
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import rounds
 from hushtable_federation.keys import Keys
 from hushtable_federation.round import Round
-
-pytest.importorskip("prometheus_client")
 
 SITES = "north", "south", "west"
 DAY = timedelta(days=1)
@@ -34,7 +30,7 @@ def made(tmp_path_factory):
     plan = Round.from_bytes((here / "May.hush").read_bytes(), "May").plan.plan_id
     (here / "box").mkdir()
     for name in ("lead", *SITES):
-        entries = {"folder": "box", "log": f"{name}.visits.log", "metrics": f"{name}.prom"}
+        entries = {"folder": "box"}
         if name != "lead":
             entries |= {"rows": f"{name}.csv", "results": name}
             (here / name).mkdir()
@@ -61,35 +57,23 @@ def here(made, tmp_path):
 
 @pytest.fixture
 def visit(run, here):
-    """Have a party visit; return what it says, once log, figures and exit code say the same."""
+    """Have a party visit; return its state, which a scheduler reads, and its exit code."""
 
     def visit(name, *options):
         done = run("round", "sync", "--site", here / f"{name}.toml", "--unattended", "--json",
                    *options)  # fmt: skip
-        log = last(here, name)
-        assert log["exit_code"] == done.code == figures(here, name)["last_visit_exit_code"]
-        assert figures(here, name)[f'visit_state,state="{log["state"]}"'] == 1
-        assert sum(figures(here, name)[f'visit_state,state="{one}"'] for one in STATES) == 1
-        if "rounds" in done.json:
-            assert done.json["state"] == done.json["rounds"][0]["state"] == log["state"]
-        return log["state"], done.code
+        visit.last = done.json
+        if "rounds" not in done.json:
+            return "failed", done.code
+        assert done.json["exit_code"] == done.code
+        assert done.json["state"] == done.json["rounds"][0]["state"]
+        return done.json["state"], done.code
 
     return visit
 
 
-def last(here, name):
-    return json.loads((here / f"{name}.visits.log").read_text().splitlines()[-1])
-
-
-def figures(here, name):
-    """Return the figures of a party by name and further label, without its own."""
-    found = {}
-    for line in (here / f"{name}.prom").read_text().splitlines():
-        if not line.startswith("#"):
-            what, _, value = line.rpartition(" ")
-            what = what.replace(f'name="{name}"', "").translate(str.maketrans("{", ",", "}"))
-            found[what.removeprefix("hushtable_").replace(",,", ",").rstrip(",")] = float(value)
-    return found
+def words(visit):
+    return " ".join(visit.last["rounds"][0]["words"])
 
 
 def asked(here):
@@ -121,42 +105,31 @@ def finish(visit, *names):
 def test_waiting_and_done(visit, here, run):
     for name in (*SITES, "lead"):
         assert visit(name) == ("waiting", 0)
-        assert figures(here, name)["rounds_open"] == 1
-        until = figures(here, name)["next_deadline_timestamp_seconds"]
-        assert until == asked(here).deadline.timestamp()
+        assert visit.last["rounds"][0]["deadline"] == clock.stamp(asked(here).deadline)
     finish(visit, *SITES)
     for name in (*SITES, "lead"):
         assert visit(name) == ("done", 0)
-        assert figures(here, name)["rounds_open"] == 0
-        assert "next_deadline_timestamp_seconds" not in figures(here, name)
-    assert figures(here, "north")["left_out"] == 0
-    assert figures(here, "north")['epsilon_cap,data_set="all rows"'] == 3
-    left = figures(here, "north")['epsilon_left,data_set="all rows"']
-    with Book.open(here / "north.book") as book:
-        assert left == pytest.approx(3 - book.total("all rows"))
-    assert not [one for one in figures(here, "lead") if "epsilon" in one]
+    done = run("round", "sync", "--site", here / "north.toml", "--unattended")
+    assert done.out.splitlines()[-1] == "State: done; exit code 0."
     assert run("round", "status", "--site", here / "north.toml").code == 0
     assert run("round", "status", "--key", here / "lead.key").code == 0
 
 
 @pytest.mark.parametrize("row", ["n/k,7,north", "7,inf,nobody", "7,7,north,8"])
 def test_nothing_that_others_read_distinguishes_neighbours(visit, made, here, row, tmp_path):
-    """Shared log, figures, states, exit codes, names and sizes in the folder: with a row, without.
+    """States, exit codes, names and sizes in the folder: with a row, without.
 
     Another visit sends the counts, masked with the sites that have answered.
     """
 
     def seen(folder):
         told = [visit(name) for name in (*SITES, "north")]
-        lines = [json.loads(one) for one in (folder / "north.visits.log").read_text().splitlines()]
-        times = {"time": "", "deadline": "", "goes_on": ""}
-        kept = {name: n for name, n in figures(folder, "north").items() if "timestamp" not in name}
         box = (folder / "box").rglob("*.hush")
         sizes = sorted((one.name.split(".")[1:3], one.stat().st_size) for one in box)
-        return told, [one | times for one in lines], kept, sizes
+        return told, sizes
 
     before = seen(here)
-    assert ["masked", "north"] in [name for name, _ in before[3]]
+    assert ["masked", "north"] in [name for name, _ in before[1]]
     shutil.rmtree(here)
     shutil.copytree(made, here)
     with open(here / "north.csv", "a") as rows:
@@ -173,7 +146,6 @@ def test_a_column_that_is_missing_throughout_is_a_note_in_the_site_s_own_log(vis
     assert [(one["word"], one["why"]) for one in notes] == [
         ("empty", "no row has a value in ward")
     ]  # fmt: skip
-    assert "ward" not in (here / "north.visits.log").read_text()
 
 
 def test_a_person_has_to_act(visit, here, at):
@@ -185,9 +157,8 @@ def test_a_person_has_to_act(visit, here, at):
     policy = here / "south.policy.toml"
     policy.write_text(policy.read_text().replace("epsilon = ", "epsilon = 0.01 #", 1))
     assert visit("south") == ("refused", 1)
-    assert last(here, "south")["words"] == []  # the reason stays
     assert visit("lead") == ("act", 3)
-    assert "south: refused: its policy does not allow it" in " ".join(last(here, "lead")["words"])
+    assert "south: refused: its policy does not allow it" in words(visit)
 
 
 def test_between_the_deadline_and_the_allowance_for_clocks(visit, here, at, run):
@@ -196,9 +167,7 @@ def test_between_the_deadline_and_the_allowance_for_clocks(visit, here, at, run)
         visit(name)
     at(asked(here).deadline + timedelta(minutes=5))
     assert visit("lead") == ("act", 3)
-    assert "extend this one (hushtable round amend --days 3)" in " ".join(
-        last(here, "lead")["words"]
-    )
+    assert "extend this one (hushtable round amend --days 3)" in words(visit)
     assert visit("north") == ("waiting", 0)
     done = run("round", "sync", "--site", here / "north.toml", "--unattended")
     goes_on = clock.shown_time(clock.goes_on(asked(here).deadline))
@@ -207,19 +176,22 @@ def test_between_the_deadline_and_the_allowance_for_clocks(visit, here, at, run)
     assert visit("south") == ("over", 1)
 
 
-def test_enough_are_in_after_the_deadline(visit, here, at):
+def test_enough_are_in_after_the_deadline(visit, here, at, run):
     for name in ("west", "north", "south", "north"):
         visit(name)
     at(asked(here).deadline + timedelta(minutes=5))
     assert visit("lead") == ("waiting", 0)
+    assert visit.last["rounds"][0]["posted"] == []
+    said = " ".join(run("round", "status", "--key", here / "lead.key").out.split())
+    goes_on = clock.shown_time(clock.goes_on(asked(here).deadline))
+    assert f"Nothing until {goes_on}; then run" in said
+    said = " ".join(run("round", "status", "--site", here / "west.toml").out.split())
+    assert "ask lead for more" in said
     at(asked(here).deadline + timedelta(minutes=16))
     assert visit("north") == ("waiting", 0)  # the coordinator goes on at its next visit
     finish(visit, "north", "south")
     assert visit("west") == ("left-out", 3)
-    assert figures(here, "west")["left_out"] == 1
-    assert figures(here, "west")["rounds_open"] == 0
     assert visit("west") == ("left-out", 0)  # it has been said
-    assert figures(here, "west")["left_out"] == 1
 
 
 def test_dropped_before_and_after_it_answered(visit, here):
@@ -241,14 +213,12 @@ def test_over_for_all_roles(visit, here, at):
     finish(visit, *SITES)
 
 
-def test_rows_that_cannot_be_read_are_in_no_log(visit, here):
+def test_rows_that_cannot_be_read_are_in_the_site_s_own_log_alone(visit, here):
     secret = "SECRETWARD"
     rows = here / "north.csv"
     rows.write_text(rows.read_text().replace("age,income,ward", f"age,{secret},ward", 1))
     assert visit("north") == ("failed", 1)
-    shared = (here / "north.visits.log").read_text() + (here / "north.prom").read_text()
-    assert secret not in shared
-    assert '"word": "unavailable"' in shared
+    assert not any(secret.encode() in one.read_bytes() for one in (here / "box").rglob("*.hush"))
     own = here / "north.log"
     assert "income" in own.read_text()
     assert own.stat().st_mode & 0o077 == 0
@@ -262,7 +232,6 @@ def test_a_folder_that_was_renamed(visit, here):
     (here / "box").rename(here / "moved")
     for name in ("north", "lead"):
         assert visit(name) == ("failed", 1)
-        assert "rounds_open" not in figures(here, name)  # no one knows
         assert not (here / "box").exists()
     (here / "moved").rename(here / "box")
     finish(visit, *SITES)
@@ -274,50 +243,6 @@ def test_keys_that_others_may_read(visit, here):
         assert visit(name) == ("failed", 1)
         (here / f"{name}.key").chmod(0o600)
         assert visit(name) == ("waiting", 0)
-
-
-@pytest.mark.parametrize("entry", ["log", "metrics"])
-@pytest.mark.parametrize("where", ["/dev/full", "nowhere/file"])
-def test_what_cannot_be_written_does_not_stop_a_visit(here, run, entry, where):
-    if where == "/dev/full" and entry == "metrics":
-        where = "/proc/north.prom"
-    say(here, "north", **{entry: where})
-    done = run("round", "sync", "--site", here / "north.toml", "--unattended")
-    assert done.code == 1
-    assert f"hushtable: warning: {entry}: " in done.err
-    assert "cannot be written" in done.err
-    assert done.out.splitlines()[-1].startswith("State: waiting; exit code 1")
-    with Book.open(here / "north.book") as book:
-        before = book.total("all rows")
-    say(here, "north", **{entry: f"north.{entry}"})
-    assert run("round", "sync", "--site", here / "north.toml", "--unattended").code == 0
-    with Book.open(here / "north.book") as book:
-        assert book.total("all rows") == before
-    assert (here / f"north.{entry}").exists()
-
-
-def test_the_log_of_the_system(here, run, tmp_path, monkeypatch):
-    address = str(tmp_path / "log")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listens:
-        listens.bind(address)
-        listens.settimeout(5)
-        monkeypatch.setattr(refusals, "SYSLOG", address)
-        say(here, "north", log="syslog")
-        assert run("round", "sync", "--site", here / "north.toml", "--unattended").code == 0
-        line = listens.recv(1 << 16).decode().rstrip("\0")
-    assert "hushtable: {" in line
-    assert json.loads(line.partition("hushtable: ")[2])["state"] == "waiting"
-    done = run("round", "sync", "--site", here / "north.toml", "--unattended")
-    assert done.code == 1  # no one listens any more
-    assert "log: syslog cannot be written" in done.err
-
-
-def test_figures_without_their_library_are_refused_before_anything_is_done(here, run, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "prometheus_client", None)
-    done = run("round", "sync", "--site", here / "north.toml", "--unattended")
-    assert done.code == 1
-    assert "pip install 'hushtable[metrics]'" in done.err
-    assert not list((here / "box").glob("*.north.*"))
 
 
 # --- the folder of the file ----------------------------------------------------------------------

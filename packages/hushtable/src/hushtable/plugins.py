@@ -105,8 +105,8 @@ def unknown(what: str, name: Any, known: Iterable[str]) -> str:
 def extension(name: str, what: str, package: str) -> Any:
     """Return an extension of another package of this repository.
 
-    ``name`` is one of `EXTENSIONS`: ``inspect_card``, ``omop``, ``registry_draft``,
-    ``round_sites`` or ``seal``. Raises `PluginError` if the package, which messages name, is not
+    ``name`` is one of `EXTENSIONS`: ``inspect_card``, ``omop``, ``registry_draft`` or
+    ``seal``. Raises `PluginError` if the package, which messages name, is not
     installed.
     """
     found = find(EXTENSIONS, name)

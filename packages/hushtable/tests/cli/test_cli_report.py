@@ -132,7 +132,7 @@ def test_refused(refused, site, tmp_path, old):
     refused("report", model, "-o", page, "--rows", 3, code=2, says="give DATA after MODEL")
     refused("report", model, "-o", page, "--ranks", model, code=2, says="give DATA after MODEL")
     refused("report", model, rows, "-o", page, "--contamination", 2, code=2, says="at most 0.5")
-    refused("report", model, "-o", page, "--round", model, code=2, says="give --parts")
+    refused("report", model, "-o", page, "--round", model, code=2, says="round verify")
     refused("report", model, "-o", page, "--parts", tmp_path / "x*", says="no such file")
     refused("report", old, "-o", page, says="not a .hush file")
     refused("report", site / "plan.hush", "-o", page, says="holds a plan")

@@ -356,10 +356,6 @@ class Book:
             if role is None or _role(role) in contents.roles[name]
         }
 
-    def ways(self, name: str, role: str) -> dict[str, str]:
-        """Return how a party's card was verified in a role, each way with the first time."""
-        return dict(self._now().ways.get(name, {}).get(_role(role), {}))
-
     def trust(self, cards: Sequence[Card], role: str = "site", how: str | None = None) -> None:
         """Trust these cards under their names from now on.
 
@@ -370,17 +366,16 @@ class Book:
         role : {"site", "coordinator"}
             The role of the cards.
         how : {"code", "card", "asked"}, optional
-            How the cards were verified: see `hushtable_federation.book.chain.WAYS`.
+            How the cards were verified, for `history`: see `hushtable_federation.book.chain.WAYS`.
         """
         if how is not None and how not in WAYS:
             raise UsageError(f"how={how!r}: needs one of {', '.join(WAYS)}")
-        more = {} if how is None else {"how": how}
         if not cards:
             return
+        more = {} if how is None else {"how": how}
         with self.writing():
             for card in dict.fromkeys(cards):
-                known = self.known(_role(role)).get(card.name) == card
-                if not known or (more and how not in self.ways(card.name, role)):
+                if self.known(_role(role)).get(card.name) != card:
                     self._note("trust", {"card": card.to_dict(), "role": role, **more})
 
     # --- answers ----------------------------------------------------------------------------

@@ -259,8 +259,6 @@ class BookLedger:
     #: By name: the current card, and its known roles.
     cards: dict[str, Card] = field(default_factory=dict)
     roles: dict[str, set[str]] = field(default_factory=dict)
-    #: By name and role: how the card was verified, and the first time of each way.
-    ways: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     #: By id of the round, in the order of answers; and by data set, their costs.
     answers: dict[str, Entry] = field(default_factory=dict)
     spent: dict[str, list[Spent]] = field(default_factory=dict)
@@ -322,11 +320,8 @@ class BookLedger:
         # Different keys under a name are a different party, regardless of the name's earlier roles.
         if self.cards.get(card.name) != card:
             self.cards[card.name], self.roles[card.name] = card, set()
-            self.ways[card.name] = {}
         self.roles[card.name].add(role)
-        if "how" in content:
-            ways = self.ways[card.name].setdefault(role, {})
-            ways.setdefault(_text(content["how"]), content["at"])
+        _text(content.get("how", ""))
 
     def _answer(self, entry: Entry) -> None:
         content = entry.content

@@ -1,10 +1,9 @@
 """``hushtable round keygen`` and ``book``: a party's files, and what a site answered and spent."""
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
+from hushtable import files
 from hushtable.arguments import is_digest
 from hushtable.cli.options import Delta, argument, flag, option
 from hushtable.cli.result import Block, CommandResult, Target, TextTable, shown
@@ -92,9 +91,6 @@ def book(
             "rounds": [_round(entry) for entry in notes.history() if entry.kind == "answer"],
             "known": {name: card.fingerprint for name, card in notes.known().items()},
             "roles": {role: sorted(notes.known(role)) for role in ROLES},
-            "verified": {
-                role: {name: notes.ways(name, role) for name in notes.known(role)} for role in ROLES
-            },
             "head": notes.head,
         }
         entries = notes.history()
@@ -113,8 +109,6 @@ def book(
             for e in facts["history"]
         ]
         blocks += [
-            "",
-            TextTable(["known", "as", "fingerprint", "verified"], _known(facts), left=4),
             "",
             TextTable(["entry", "when", "kind", "what", "link"], lines, left=5),
         ]
@@ -150,9 +144,9 @@ def _expected(notes: Book, head: str) -> int:
 
 def _round(entry: Entry) -> dict[str, Any]:
     record = entry.content
-    facts = {key: record[key] for key in ("round_id", "title", "data_set", "made")}
-    facts |= {key: record["spent"][key] for key in ("what", "rho")}
-    return facts | {key: record[key] for key in ("stream", "period") if key in record}
+    names = "round_id", "title", "data_set", "made", "stream", "period"
+    facts = {name: record[name] for name in names if name in record}
+    return facts | {key: record["spent"][key] for key in ("what", "rho")}
 
 
 def _what(entry: Entry) -> str:
@@ -175,17 +169,6 @@ def _what(entry: Entry) -> str:
     if entry.kind == "verified":
         return f"result {record['digest'][:12]} of round {record['round_id'][:12]}"
     return f"policy {record['digest'][:12]}"
-
-
-def _known(facts: dict[str, Any]) -> list[list[str]]:
-    rows = []
-    for role, those in facts["verified"].items():
-        for name, ways in those.items():
-            words = [f"{WORDS.get(how, shown(how))}, {at}" for how, at in ways.items()]
-            rows.append(
-                [name, role, facts["known"][name], "; ".join(words) or "how is not recorded"]
-            )
-    return rows
 
 
 def _blocks(facts: dict[str, Any]) -> list[Block]:
@@ -263,100 +246,86 @@ def keygen(
       hushtable round keygen north --cap 2
     """
     check_name(name)
-    files = {kind: folder / f"{name}.{kind}" for kind in ("key", "card")}
+    paths = {kind: folder / f"{name}.{kind}" for kind in ("key", "card")}
     if cap is not None:
-        files["policy"] = policy_beside(files["key"])
-        files["book"] = folder / f"{name}.book"
-    files["site"] = folder / f"{name}.toml"
-    keys = _made(name, files, cap, delta, common.stated_persons(persons), passphrase)
+        paths["policy"] = policy_beside(paths["key"])
+        paths["book"] = folder / f"{name}.book"
+    paths["site"] = folder / f"{name}.toml"
+    keys = _made(name, paths, cap, delta, common.stated_persons(persons), passphrase)
     facts = {
         "command": "round keygen",
         "name": name,
         "fingerprint": keys.card.fingerprint,
-        "files": {kind: str(path) for kind, path in files.items()},
+        "files": {kind: str(path) for kind, path in paths.items()},
     }
     what = "where the rounds are" + (", where the rows are" if cap is not None else "")
     lines = [
         f"Keys of {name}. Fingerprint: {keys.card.fingerprint}\n",
-        f"  {files['key']}   secret: back it up, and never share it",
+        f"  {paths['key']}   secret: back it up, and never share it",
     ]
     if cap is not None:
         lines += [
-            f"  {files['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}",
-            f"  {files['policy']}  whom this site answers, and about what: review it",
+            f"  {paths['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}",
+            f"  {paths['policy']}  whom this site answers, and about what: review it",
         ]
     lines += [
-        f"  {files['site']}  {what}: fill it in",
-        f"  {files['card']}  give it to the coordinator",
+        f"  {paths['site']}  {what}: fill it in",
+        f"  {paths['card']}  give it to the coordinator",
     ]
     return CommandResult(facts, lines)
 
 
 def _made(
     name: str,
-    files: dict[str, Path],
+    paths: dict[str, Path],
     cap: float | None,
     delta: float,
     persons: Persons,
     passphrase: str,
 ) -> Keys:
-    folder = files["key"].parent
+    folder = paths["key"].parent
     if folder.is_dir() and (fault := fault_of_folder(folder.resolve())):
         raise PrivacyError(f"{folder}: keys are not safe here: {fault}")
-    keys = _begun(files, cap, delta)
-    for kind, path in files.items():
-        if path.exists() and kind not in ("policy", "site") and (keys is None or kind == "card"):
-            raise UsageError(
-                f"{path} exists, and keys are never overwritten: use these keys, or give another "
-                "name"
-            )
-    targets = {kind: Target(path) for kind, path in files.items()}
-    if keys is None:
-        keys = Keys.generate(name)
-        if passphrase:
-            read_passphrase(passphrase, folder.absolute())  # before anything is written
-        if cap is not None:
-            with targets["book"].writing():
-                Book.create(files["book"], keys.card, epsilon=cap, delta=delta).close()
-        with _held(files, keys, cap), targets["key"].writing():
-            keys.save(files["key"], passphrase)
-    if cap is not None:
-        Book.open(files["book"], keys.card).close()  # not a file of a concurrent call
-        if not files["policy"].exists():
+    targets = {kind: Target(path) for kind, path in paths.items()}
+    with files.locked(paths["key"]):
+        keys = _begun(paths, cap, delta)
+        for kind, path in paths.items():
+            taken = path.exists() and kind not in ("policy", "site")
+            if taken and (keys is None or kind == "card"):
+                raise UsageError(
+                    f"{path} exists, and keys are never overwritten: use these keys, or give "
+                    "another name"
+                )
+        if keys is None:
+            keys = Keys.generate(name)
+            if passphrase:
+                read_passphrase(passphrase, folder.absolute())  # before anything is written
+            if cap is not None:
+                with targets["book"].writing():
+                    Book.create(paths["book"], keys.card, epsilon=cap, delta=delta).close()
+            with targets["key"].writing():
+                keys.save(paths["key"], passphrase)
+        if cap is not None and not paths["policy"].exists():
             with targets["policy"].writing():
-                write_policy(files["policy"], name, cap, delta, persons)
-    if not files["site"].exists():
-        with targets["site"].writing():
-            write_settings(files["site"], name, site=cap is not None)
-    targets["card"].save(keys.card)
+                write_policy(paths["policy"], name, cap, delta, persons)
+        if not paths["site"].exists():
+            with targets["site"].writing():
+                write_settings(paths["site"], name, site=cap is not None)
+        targets["card"].save(keys.card)
     return keys
 
 
-def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | None:
+def _begun(paths: dict[str, Path], cap: float | None, delta: float) -> Keys | None:
     # A call may have been interrupted before it wrote its last file, the card.
     # The first file is the book. A book without keys beside it and without entries is useless, so
     # it is deleted.
-    if files["card"].exists() or (cap is not None and not files["book"].exists()):
+    if paths["card"].exists() or (cap is not None and not paths["book"].exists()):
         return None
-    keys = Keys.load(files["key"]) if files["key"].exists() else None
+    keys = Keys.load(paths["key"]) if paths["key"].exists() else None
     if cap is None:
         return keys
-    with Book.open(files["book"], None if keys is None else keys.card) as book:
+    with Book.open(paths["book"], None if keys is None else keys.card) as book:
         unused, terms = book.unused, (book.epsilon, book.delta)
-        if keys is None and unused:
-            # Under its lock, because a concurrent call may be about to write the keys of this book.
-            with book.writing(), Book.open(files["book"]) as now:
-                if now.head == book.head and not files["key"].exists():
-                    files["book"].unlink()
+    if keys is None and unused:
+        paths["book"].unlink()
     return keys if unused and terms == (cap, delta) else None
-
-
-@contextlib.contextmanager
-def _held(files: dict[str, Path], keys: Keys, cap: float | None) -> Iterator[None]:
-    # No other call may delete the new book as abandoned.
-    if cap is None:
-        yield
-        return
-    with Book.open(files["book"], keys.card) as book, book.writing():
-        Book.open(files["book"], keys.card).close()  # still there, now that we hold the lock
-        yield

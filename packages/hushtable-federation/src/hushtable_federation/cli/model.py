@@ -155,8 +155,7 @@ _OwnSite = Annotated[
     Path | None,
     option(
         "FILE",
-        "Instead of its book, this site's file, such as north.toml: also plant rows among its "
-        "own, and show how well a model of this site, the result, and both together find them.",
+        "Instead of its book, this site's file, such as north.toml, which names the book.",
     ),
 ]
 _MostRows = Annotated[

@@ -1,6 +1,5 @@
 """``hushtable plan``: the plans of rounds before, between and after those of a model's tables."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -104,7 +103,7 @@ def gate(first: _First, output: options.Output) -> CommandResult:
     """
     target = Target(output, [first])
     plan = rounds.gate(read_counts(first))
-    return save_plan(plan, target, "plan gate", _exact_counts(plan))
+    return save_plan(plan, target, "plan gate", _notes(plan))
 
 
 def second(first: _First, gate: _Gate, output: options.Output) -> CommandResult:
@@ -118,17 +117,15 @@ def second(first: _First, gate: _Gate, output: options.Output) -> CommandResult:
     """
     target = Target(output, [first, gate])
     plan = rounds.second_pass(read_counts(first), read_counts(gate))
-    return save_plan(plan, target, "plan second", _exact_counts(plan))
+    return save_plan(plan, target, "plan second", _notes(plan))
 
 
-def _exact_counts(plan: Plan) -> Sequence[str]:
-    if not plan.data_dependent:
-        return ()
-    return (
-        "It contains exact counts of all rows: keep it where the rows may be. No sketch under it "
-        "can be",
-        "released privately.",
+def _notes(plan: Plan) -> list[str]:
+    words = (
+        "It depends on rows without noise: keep it where the rows may be. No sketch under it can\n"
+        "be released privately."
     )
+    return [words] if plan.data_dependent else []
 
 
 def ranks(model: _Model, output: options.Output) -> CommandResult:
@@ -146,13 +143,7 @@ def ranks(model: _Model, output: options.Output) -> CommandResult:
     if not counts.adds:
         raise FileError(f"{model} is {counts.noun}: give the release that all sites hold")
     plan = rounds.ranks(counts)
-    notes = []
-    if counts.ledger is None:
-        notes = [
-            "It contains the model's exact scores: keep it where the model may be. No sketch",
-            "under it can be released privately.",
-        ]
-    return save_plan(plan, target, "plan ranks", notes)
+    return save_plan(plan, target, "plan ranks", _notes(plan))
 
 
 def verdicts(
@@ -178,5 +169,4 @@ def verdicts(
     target = Target(output, [model])
     content = files.read(model).expect("detector", "sketch", "release")
     plan = rounds.verdicts(content.build(counts_from_file), expected)
-    kept = "It depends on rows: no sketch under it can be released privately."
-    return save_plan(plan, target, "plan verdicts", [kept] if plan.data_dependent else [])
+    return save_plan(plan, target, "plan verdicts", _notes(plan))

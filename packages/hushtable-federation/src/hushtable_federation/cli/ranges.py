@@ -1,103 +1,65 @@
-"""``hushtable round ranges``: plausible ranges from a result, and a dry run on own rows."""
+"""``hushtable round ranges``: plausible ranges from a result."""
 
 import csv
 import io
-import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.cli.options import READS, Language, Output, Reads, option
+from hushtable.cli.options import READS, Output, Reads, option
 from hushtable.cli.result import (
     Block,
     CommandResult,
-    LabelledValues,
     Paragraph,
     Target,
     TextTable,
     shown,
 )
 from hushtable.counts.base import Noised
-from hushtable.data.options import RowOptions
 from hushtable.data.spreadsheets import harmless
 from hushtable.errors import UsageError
-from hushtable.language import ENGLISH, N_, numerals, percents, speaking
-from hushtable.plans.draws import Purpose
-from hushtable.report.page import Figures, Page, PageBlock, Section, check_extra, html
 from hushtable_federation.cli.model import ResultFile, check_one_period
-from hushtable_federation.language import _, ngettext
 from hushtable_federation.ranges import (
     QUANTILES,
     SURE,
     TOLERATED,
-    OwnValues,
     PlausibleRange,
     RangeLimit,
     ValueHistogram,
     category_counts,
     check_quantiles,
     histograms,
-    own_values,
     schema_text,
 )
 from hushtable_federation.result import open_result
-from hushtable_federation.site import Site
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
+    pass
 
 _Quantiles = Annotated[
     str, option("LOW,HIGH", "Shares of all values that lie below each of the two limits.")
-]
-_Data = Annotated[
-    str | None, option("DATA", "Dry run: your own rows, to compare with the ranges.", "--data")
-]
-_Site = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "Dry run: this site's file, such as north.toml. Its rows are also compared with the "
-        "ranges of the other sites alone.",
-    ),
 ]
 _Tolerated = Annotated[
     float,
     typer.Option(
         metavar="PERCENT",
-        help="Percentage of own values that may lie beyond a limit.",
+        help="For the DataQualityDashboard: percentage of values that may lie beyond a limit.",
         min=0,
         max=100,
     ),
 ]
 
 _USUAL = ",".join(map(str, QUANTILES))
-#: On findings about own rows, on the screen and for machines.
-_EXACT = "This output describes this site's rows exactly: do not send it to anyone."
 
 
 @dataclass(frozen=True)
 class _RangesFound:
     result: Noised
     quantiles: tuple[float, float]
-    tolerated: float
     histograms: list[ValueHistogram]
     ranges: list[PlausibleRange]
-    #: The site's own values next to the ranges; empty without own rows.
-    own: list[OwnValues]
-
-    def failing(self, whose: str = "all") -> list[str]:
-        return [one.feature.name for one in self.own if one.fails(self.tolerated, whose)]
-
-    @property
-    def lacking(self) -> list[PlausibleRange]:
-        return [one for one in self.ranges if not one.limits]
 
     @property
     def about(self) -> str:
@@ -109,10 +71,7 @@ def ranges(
     result: ResultFile,
     output: Output,
     quantiles: _Quantiles = _USUAL,
-    data: _Data = None,
-    site: _Site = None,
     tolerated: _Tolerated = TOLERATED,
-    language: Language = ENGLISH,
     reads: Reads = READS,
 ) -> CommandResult:
     """Read plausible ranges from a result, with their uncertainty.
@@ -121,20 +80,18 @@ def ranges(
 
     The file suffix of the output selects its form: .csv for data quality checks (with --read
     omop=person and the round's concept set, in the format of OHDSI's DataQualityDashboard), .toml
-    for a schema for a later round, .html for a page with histograms. With --data or --site, your
-    own rows are compared with the ranges, to see which checks would fail. These findings appear
-    only on the screen and on the page. Nothing is sent.
+    for a schema for a later round. "hushtable report" draws the histogram of each column.
 
     Example:
       hushtable round ranges result.hush --read omop=person -o thresholds.csv
-      hushtable round ranges result.hush --site north.toml -o ranges.html
+      hushtable round ranges result.hush -o ranges.csv
     """
-    target = Target(output, [result, data, site])
-    if target.path.suffix not in (".csv", ".toml", ".html"):
-        raise UsageError(f"{output}: ranges go to .csv, .toml or .html")
-    if target.path.suffix == ".html":
-        check_extra()
-    place = None if site is None else Site.open(site)
+    target = Target(output, [result])
+    if target.path.suffix not in (".csv", ".toml"):
+        raise UsageError(
+            f"{output}: ranges go to .csv or .toml; hushtable report {result} -o REPORT.html draws "
+            "the histogram of each column"
+        )
     read = check_one_period(result, open_result(result))
     try:
         given = [float(one) for one in quantiles.split(",")]
@@ -143,60 +100,26 @@ def ranges(
             f"--quantiles {quantiles}: needs two numbers, such as 0.005,0.995"
         ) from None
     limits = check_quantiles(given)
-    reads, data = _rows(place, data, reads)
     drawn = histograms(read)
-    found_ranges = [one.range(limits) for one in drawn]
-    by: dict[str, Sequence[PlausibleRange]] = {"all": found_ranges}
-    own: list[OwnValues] = []
-    if data is not None:
-        if place is not None:
-            from hushtable_federation.comparison import others_in  # SciPy takes a while to import
-
-            with place.book() as book:
-                others = others_in(read, book, Purpose.MARGINALS)
-            by["others"] = [one.range(limits) for one in histograms(others)]
-        own = own_values(reads.open_as(data, read.plan.schema), read.plan, by)
-    found = _RangesFound(read, limits, tolerated, drawn, found_ranges, own)
-    if target.path.suffix == ".html":
-        with speaking(language):
-            text = html(_page(found))
-    elif target.path.suffix == ".toml":
+    found = _RangesFound(read, limits, drawn, [one.range(limits) for one in drawn])
+    if target.path.suffix == ".toml":
         text = schema_text(read, found.ranges)
     elif reads.recipe is None:
         text = _plain(found)
     else:
         made = reads.recipe.thresholds
         text = made.text(made.ranges(drawn, limits), tolerated, found.about)
-    private = bool(own) and target.path.suffix == ".html"
     with target.writing():
-        files.write_bytes(target.path, text.encode(), private=private)
-    keep = " Keep this file where the rows are: it describes them exactly." if private else ""
+        files.write_bytes(target.path, text.encode(), private=False)
     facts = {
         "command": "round ranges", "output": str(output),
         "quantiles": list(limits), "sites": len(read.ledger.shares),
         "epsilon": read.ledger.epsilon, "noise_sd": read.noise_sd,
-        "ranges": [one.to_dict() for one in found_ranges],
+        "ranges": [one.to_dict() for one in found.ranges],
         "statistics": [_statistics(one) for one in drawn],
         "categories": category_counts(read),
-        **({"own_is": _EXACT} if own else {}),
-        "own": [
-            one.to_dict()
-            | {"fails": one.fails(tolerated), "fails_by_others": one.fails(tolerated, "others")}
-            for one in own
-        ],
     }  # fmt: skip
-    return CommandResult(facts, [*_blocks(found), Paragraph([f"Wrote {target}.{keep}"])])
-
-
-def _rows(place: Site | None, data: str | None, reads: RowOptions) -> tuple[RowOptions, str | None]:
-    if place is None:
-        return reads, data
-    if reads != READS:
-        raise UsageError("--site names how rows are read: leave out the other reading options")
-    rows = place.settings.rows if data is None else data
-    if rows is None:
-        raise UsageError("the site's file names no rows (rows = ...): give them with --data")
-    return RowOptions(**place.settings.reads), rows
+    return CommandResult(facts, [*_blocks(found), Paragraph([f"Wrote {target}."])])
 
 
 def _plain(found: _RangesFound) -> str:
@@ -228,10 +151,15 @@ def _blocks(found: _RangesFound) -> list[Block]:
             TextTable(["column", "unit", "low", "high", "values"], lines, left=2),
             "\nIn parentheses: the 95% interval of the quantile, given the noise.",
         ]
-    if lacking := found.lacking:
+    lacking = [
+        [shown(one.feature.name), f"{one.values:,}", f"{one.needed:,}"]
+        for one in found.ranges
+        if not one.limits
+    ]
+    if lacking:
         blocks += [
             "\nLeft out, because these columns have too few values for a range:\n",
-            _lacking_table(lacking),
+            TextTable(["column", "values, about", "needed"], lacking, left=1),
             "\nQuantiles nearer to the middle need fewer values (--quantiles 0.025,0.975).",
         ]
     lines = []
@@ -246,9 +174,6 @@ def _blocks(found: _RangesFound) -> list[Block]:
     for name, counts in category_counts(found.result).items():
         words = ", ".join(f"{category} {n:,}" for category, n in counts.items())
         blocks.append(Paragraph([f"{shown(name)}: {shown(words)} (each +/- {noise})."]))
-    if found.own:
-        blocks += ["\nDry run: own values beyond the limits.\n", *_dry_run_blocks(found)]
-        blocks.append(Paragraph([_EXACT]))
     return blocks
 
 
@@ -264,209 +189,3 @@ def _statistics(one: ValueHistogram) -> dict[str, Any]:
 def _limit_words(limit: RangeLimit) -> str:
     low, high = limit.interval
     return f"{limit.value:.10g} ({low:.10g} to {high:.10g})"
-
-
-def _dry_run(found: _RangesFound) -> tuple[list[str], list[list[str]]]:
-    headers = [_("column"), _("verdict"), _("% below"), _("% above"), _("values")]
-    with_others = any("others" in one.beyond for one in found.own)
-    if with_others:
-        headers += [_("by others'"), _("% below others'"), _("% above others'")]
-
-    def fails(one: OwnValues) -> bool:
-        return any(one.fails(found.tolerated, whose) for whose in one.beyond)
-
-    lines = []
-    for one in sorted(found.own, key=fails, reverse=True):
-        if one.beyond:
-            line = [shown(one.feature.name), *_verdict(one, "all", found.tolerated)]
-            line.append(numerals(f"{one.n:,}"))
-            lines.append(line + (_verdict(one, "others", found.tolerated) if with_others else []))
-    return headers, lines
-
-
-def _verdict(one: OwnValues, whose: str, tolerated: float) -> list[str]:
-    if whose not in one.beyond:
-        return [_("too few"), "-", "-"]
-    if not one.n:
-        return [_("no values"), "-", "-"]
-    word = _("fails") if one.fails(tolerated, whose) else _("passes")
-    return [word, *(numerals(f"{percent:.2f}") for percent in one.percent(whose))]
-
-
-# --- the page -------------------------------------------------------------------------------------
-
-
-def _page(found: _RangesFound) -> Page:
-    # It has to stay at the site if it has the site's own values.
-    result, own, (low, high) = found.result, found.own, found.quantiles
-    share = percents(f"{round(100.0 * (high - low), 9):g}")
-    intro = ngettext(
-        "%(share)s of the values of %(n)s site lie between these limits.",
-        "%(share)s of the values of all %(n)s sites lie between these limits.",
-        len(result.ledger.shares),
-        share=share,
-    )
-    if result.ledger.sensitivity.rows_per_person == 1:
-        intro += " " + _("Each person contributes one value of each measurement.")
-    reasons = [
-        _(
-            "The values are those of everyone who was measured, ill or well. A value beyond a "
-            "limit is rare: look first for a wrong unit, a wrong sample, or a typing error."
-        )
-    ]
-    notice = _("These limits are for checking data. They are not reference intervals for patients.")
-    sections = []
-    if own:
-        notice = " ".join([_("Keep this page where the rows are."), notice])
-        reasons.insert(0, _("It describes this site's own values exactly."))
-        sections.append(Section("own", _("This site's own values"), _dry_run_blocks(found)))
-    sections.append(Section("ranges", _("Ranges"), _range_blocks(found)))
-    if lacking := found.lacking:
-        words = _("These columns have too few values for the noise that protects people.")
-        blocks: list[PageBlock] = [words, _lacking_table(lacking)]
-        sections.append(Section("lacking", _("Columns without a range"), blocks))
-    below, above = (percents(f"{round(100.0 * x, 9):g}") for x in (low, 1.0 - high))
-    meanings = {
-        _("limits"): _(
-            "%(low)s of the values lie below the low limit, and %(high)s above the high limit.",
-            low=below,
-            high=above,
-        ),
-        _("noise"): _(
-            "Random noise of %(sd)s (standard deviation) was added to each count. It limits what "
-            "the ranges can reveal about any one person: epsilon %(epsilon)s per person. “Lies "
-            "between” holds in 19 of 20 cases.",
-            sd=numerals(f"{result.noise_sd:.1f}"),
-            epsilon=numerals(f"{result.ledger.epsilon:.3g}"),
-        ),
-        _("bars"): _(
-            "Equal parts of the public range of a measurement, which is fixed in advance. Values "
-            "beyond that range count in its first or last part. Their heights are the square roots "
-            "of the counts."
-        ),
-    }
-    sections.append(Section("about", _("How to read this page"), [LabelledValues(meanings)]))
-    return Page(
-        title=_("Plausible ranges"),
-        made_by=f"hushtable, {datetime.now(UTC):%Y-%m-%d}",
-        intro=intro,
-        notice=notice,
-        reasons=reasons,
-        may_leave=not own,
-        sections=sections,
-    )
-
-
-def _lacking_table(lacking: list[PlausibleRange]) -> TextTable:
-    rows = [
-        [shown(one.feature.name), numerals(f"{one.values:,}"), numerals(f"{one.needed:,}")]
-        for one in lacking
-    ]
-    headers = [_("column"), _("values, about"), _("needed")]
-    return TextTable(headers, rows, 1, _("Columns without a range"))
-
-
-def _dry_run_blocks(found: _RangesFound) -> list[Block]:
-    headers, rows = _dry_run(found)
-    failing, others = found.failing(), found.failing("others")
-    words = [_("No measurement has too many values beyond a limit.")]
-    if failing:
-        words = [
-            _(
-                "%(k)s of %(n)s measurements have too many values beyond a limit: %(names)s.",
-                k=len(failing),
-                n=len(rows),
-                names=shown(", ".join(failing)),
-            )
-        ]
-    if others:
-        words.append(
-            _(
-                "By the limits of the other sites alone, the following measurements do: %(names)s.",
-                names=shown(", ".join(others)),
-            )
-        )
-    checks = [
-        _(
-            "A check fails if more than %(share)s%% of the values lie below the low limit, or "
-            "above the high limit.",
-            share=numerals(f"{found.tolerated:g}"),
-        )
-    ]
-    if len(headers) > 5:
-        checks.append(
-            _(
-                "The last three columns compare with the limits of the other sites alone: they "
-                "reveal an error of this site that has shifted the common limits."
-            )
-        )
-    table = TextTable(headers, rows, 2, _("This site's own values"))
-    return [Paragraph(words, look="strong"), Paragraph(checks), table]
-
-
-def _range_blocks(found: _RangesFound) -> list[PageBlock]:
-    words = [
-        _(
-            "Bars: values of all sites together, with noise. The line under them: the values "
-            "between the limits."
-        )
-    ]
-    if found.own:
-        words.append(
-            _("Bars in colour: this site's own values; all sites together are grey behind them.")
-        )
-    cells = {one.feature.name: one.cells for one in found.own}
-    figures = [
-        _figure(one, merged, cells.get(one.feature.name))
-        for one, merged in zip(found.ranges, found.histograms, strict=True)
-        if one.limits
-    ]
-    return [Paragraph(words), Figures(figures)]
-
-
-#: Room beside the limits of a range, in widths of it; never less than so many cells.
-_BESIDE, _CELLS_BESIDE = 0.35, 2
-
-
-def _figure(
-    one: PlausibleRange, merged: ValueHistogram, own: NDArray[np.int64] | None
-) -> tuple["Markup", str]:
-    """Return the values around a range as a picture, and its caption."""
-    from hushtable.charts.values import ValueChart
-
-    feature, width = merged.feature, merged.width
-    low, high = (limit.value for limit in one.limits)
-    room = max(_BESIDE * (high - low), _CELLS_BESIDE * width)
-    first = max(0, math.floor((low - room - feature.low) / width))
-    last = min(len(merged.counts), math.ceil((high + room - feature.low) / width))
-    start, span = feature.low + first * width, (last - first) * width
-    values = {
-        "name": feature.name, "unit": feature.unit,
-        "low": numerals(f"{low:.10g}"), "high": numerals(f"{high:.10g}"),
-    }  # fmt: skip
-    words = [
-        _("%(name)s: %(low)s to %(high)s %(unit)s", **values) + ".",
-        _("About %(n)s values.", n=numerals(f"{one.values:,}")),
-    ]
-    between = (
-        N_("The low limit lies between %(low)s and %(high)s."),
-        N_("The high limit lies between %(low)s and %(high)s."),
-    )
-    for limit, sentence in zip(one.limits, between, strict=True):
-        least, most = (numerals(f"{end:.10g}") for end in limit.interval)
-        words.append(_(sentence, low=least, high=most))
-        if limit.at_end:
-            words.append(
-                _("It is set to the end of the public range, because many values lie close to it.")
-            )
-    chart = ValueChart(
-        merged.counts[first:last],
-        None,
-        "",
-        (numerals(f"{start:.4g}"), numerals(f"{start + span:.4g}")),
-        usual=((low - start) / span, (high - start) / span),
-        usual_name=_("limits"),
-        within=None if own is None else own[first:last],
-        words=words[0],
-    )
-    return chart.svg, " ".join(words)

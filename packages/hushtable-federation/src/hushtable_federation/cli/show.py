@@ -198,19 +198,11 @@ def _policy(file: Path) -> CommandResult:
     return CommandResult(facts, blocks)
 
 
-#: By kind of file, the next command that uses it.
-_NEXT = {
-    "round": "hushtable round status {file}",
-    "submission": "hushtable round status ROUND {file}",
-}
-
-
 def inspect_card(file: Path) -> CommandResult:
     """Show whose a card is, and the fingerprint that two people compare."""
     card = Card.load(file)
-    facts = {"command": "inspect", "file": str(file), "kind": "card", "name": card.name}
-    facts["fingerprint"] = card.fingerprint
     lines = {"File": str(file), "Kind": "card", "Name": card.name, "Fingerprint": card.fingerprint}
+    facts = {"command": "inspect", **{label.lower(): value for label, value in lines.items()}}
     return CommandResult(facts, [LabelledValues(lines)])
 
 
@@ -229,10 +221,7 @@ def inspect_round(file: Path, content: Content) -> CommandResult:
         "Plan": entries.get("plan_id"),
     }
     known = {label: shown(str(value)) for label, value in lines.items() if value is not None}
-    blocks: list[Block] = [LabelledValues(known)]
-    if content.kind in _NEXT:
-        blocks.append(f"\nMore: {_NEXT[content.kind].format(file=file)}")
-    return CommandResult(facts, blocks)
+    return CommandResult(facts, [LabelledValues(known)])
 
 
 # --- round verify ---------------------------------------------------------------------------------

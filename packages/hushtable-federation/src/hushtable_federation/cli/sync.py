@@ -1,12 +1,10 @@
 """``hushtable round sync`` and ``status``: the next step of rounds in a folder, and their state."""
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from glob import escape
-from importlib import import_module
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -29,10 +27,9 @@ from hushtable.cli.result import (
     tally_blocks,
 )
 from hushtable.data.readers import Reader
-from hushtable.errors import FileError, HushTableError, MissingExtraError, UsageError, explain
+from hushtable.errors import HushTableError, UsageError
 from hushtable.language import ENGLISH, speaking
 from hushtable.progress import watched
-from hushtable.report.page import check_extra
 from hushtable_federation import describe
 from hushtable_federation.book.digests import Period
 from hushtable_federation.cli import _common as common
@@ -45,7 +42,6 @@ from hushtable_federation.folder.mailbox import Store, is_private
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.site import Statement
-from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.reply import Reply
 from hushtable_federation.settings import SiteSettings, site_files
 from hushtable_federation.site import Attendant, Site, SiteRows, known_words
@@ -199,7 +195,7 @@ class Screen(Attendant):
             )
 
 
-# --- the report of a visit for machines -----------------------------------------------------------
+# --- the state after a visit ----------------------------------------------------------------------
 
 #: All states, the one first that stands for a visit to several rounds.
 STATES: tuple[State, ...] = (
@@ -210,175 +206,21 @@ _OPEN: tuple[State, ...] = "act", "waiting", "over", "refused", "failed"
 Visited = Sequence[tuple[RoundFolder, Visit]]
 
 
-@dataclass
-class VisitReport:
-    """How a visit went, as a scheduler, a log and a monitor learn it.
+def _outcome(visited: Visited) -> tuple[State, int]:
+    """Return the most urgent state of a visit to several rounds, and its exit code."""
+    states, codes = ({getattr(one, name) for _, one in visited} for name in ("state", "exit_code"))
+    code = next((one for one in (1, 3) if one in codes), 0)
+    return next(state for state in STATES if state in states), code
 
-    Parameters
-    ----------
-    site : Site
-        Who makes the visit; its file says where log and figures go.
 
-    Attributes
-    ----------
-    state : str
-        One of `STATES`: of several rounds, the most urgent.
-    exit_code : int
-        1 where a round cannot go on, or a log or figures could not be written; 2 for wrong usage;
-        3 where a person has to act; else 0.
-    not_written : list of str
-        Why a log or figures could not be written.
-
-    Raises
-    ------
-    MissingExtraError
-        If figures are to be written, and the library is missing: before anything is done.
-    """
-
-    site: Site
-    state: State = "failed"
-    exit_code: int = 1
-    not_written: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if self.site.settings.metrics is not None:
-            try:
-                import_module("prometheus_client")
-            except ImportError:
-                raise MissingExtraError("metrics", "prometheus-client", "metrics") from None
-
-    def of(self, visited: Visited) -> "VisitReport":
-        """Note how the rounds stand; write what the site's file asks for."""
-        visits = [visit for _, visit in visited]
-        codes = {visit.exit_code for visit in visits}
-        self.exit_code = next((code for code in (1, 3) if code in codes), 0)
-        urgent = {visit.state for visit in visits if visit.exit_code == self.exit_code}
-        self.state = next((state for state in STATES if state in urgent), "waiting")
-        return self._write([self._record(*one) for one in visited], visited)
-
-    def failed(self, error: HushTableError | OSError) -> "VisitReport":
-        """Note that the visit as a whole failed, by an error that is reported elsewhere."""
-        word = str(getattr(error, "word", None) or "")
-        self.exit_code = 2 if isinstance(error, UsageError) else 1
-        self.state = "failed" if word in ("", Refusal.UNAVAILABLE) else "refused"
-        record = self._base() | {
-            "round": "", "title": "", "role": "", "state": self.state, "exit_code": self.exit_code,
-            "words": [type(error).__name__, *([word] if word else [])],
-        }  # fmt: skip
-        return self._write([record], [])
-
-    def line(self, visited: Visited = ()) -> str:
-        """Return the status in one line, for people."""
-        open_ = [one.round.deadline for one, visit in visited if visit.state in _OPEN]
-        ahead = [deadline for deadline in open_ if now() <= goes_on(deadline)]
-        until = ""
-        if ahead:
-            first = min(ahead)
-            until = f"; deadline {shown_time(first)}, continues at {shown_time(goes_on(first))}"
-        return f"State: {self.state}; exit code {self.exit_code}{until}."
-
-    # --- the log --------------------------------------------------------------------------------
-
-    def _base(self) -> dict[str, Any]:
-        return {"time": stamp(now()), "name": self.site.settings.key.stem}
-
-    def _record(self, round_folder: RoundFolder, visit: Visit) -> dict[str, Any]:
-        asked, me = round_folder.round, self.site.card
-        found = [f"Found out: {name} {why}." for name, why in visit.found_out.items()]
-        return self._base() | {
-            "round": asked.round_id[:12],
-            "title": asked.title,
-            "role": "coordinator" if me == asked.coordinator else "site",
-            "name": me.name,
-            "state": visit.state,
-            "exit_code": visit.exit_code,
-            "deadline": stamp(asked.deadline),
-            "goes_on": stamp(goes_on(asked.deadline)),
-            "posted": visit.posted,
-            "waits_for": visit.waits_for,
-            "words": [] if visit.is_private else [*visit.words, *found],
-        }
-
-    def _write(self, records: list[dict[str, Any]], visited: Visited) -> "VisitReport":
-        settings = self.site.settings
-        log = SiteLog(settings.book.with_suffix(".log"), settings.log)
-        try:
-            for record in records:
-                log.visit(record)
-        except FileError as error:
-            self._lacks(str(error))
-        if settings.metrics is not None:
-            try:
-                self._write_metrics(settings.metrics, visited)
-            except OSError as error:
-                self._lacks(f"metrics: {settings.metrics} cannot be written: {explain(error)}")
-        return self
-
-    def _lacks(self, words: str) -> None:
-        # The visit itself succeeded.
-        self.not_written.append(words)
-        self.exit_code = self.exit_code if self.exit_code == 2 else 1
-        print(f"hushtable: warning: {words}", file=sys.stderr)
-
-    # --- figures --------------------------------------------------------------------------------
-
-    def _write_metrics(self, path: Path, visited: Visited) -> None:
-        from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
-
-        registry, name = CollectorRegistry(), self.site.settings.key.stem
-        states = [visit.state for _, visit in visited]
-        ends = [one.round.deadline for one, visit in visited if visit.state in _OPEN]
-        cap, left = self._budget()
-        #: By name: the meaning, the further label, and the figures by its values.
-        gauges: dict[str, tuple[str, str, dict[str, float]]] = {
-            "last_visit_timestamp_seconds": (
-                "When the last visit ended.", "", {"": now().timestamp()},
-            ),
-            "last_visit_exit_code": ("Exit code of the last visit.", "", {"": self.exit_code}),
-            "visit_state": (
-                "1 for the state of the last visit.", "state",
-                {state: state == self.state for state in STATES},
-            ),
-            "rounds": (
-                "Rounds in the folder by state, at the last visit.", "state",
-                {state: states.count(state) for state in STATES} if visited else {},
-            ),
-            "rounds_open": (
-                "Rounds that are not at their end for this party.", "",
-                {"": sum(state in _OPEN for state in states)} if visited else {},
-            ),
-            "left_out": (
-                "Rounds whose result is, or will be, without this site.", "",
-                {"": states.count("left-out")} if visited else {},
-            ),
-            "next_deadline_timestamp_seconds": (
-                "The first deadline of the open rounds.", "",
-                {"": min(ends).timestamp()} if ends else {},
-            ),
-            "epsilon_cap": (
-                "Epsilon that all rounds about a set of rows may cost.", "data_set", cap,
-            ),
-            "epsilon_left": ("Epsilon of the cap that is not spent.", "data_set", left),
-        }  # fmt: skip
-        for what, (words, label, values) in gauges.items():
-            labels = ["name", label] if label else ["name"]
-            made = Gauge(f"hushtable_{what}", words, labels, registry=registry)
-            for value, figure in values.items():
-                made.labels(*([name, value] if label else [name])).set(figure)
-        write_to_textfile(str(path), registry)
-        os.chmod(path, 0o644)  # node_exporter is another user
-
-    def _budget(self) -> tuple[dict[str, float], dict[str, float]]:
-        if not self.site.settings.book.exists():
-            return {}, {}
-        try:
-            with self.site.book() as book:
-                names = [*dict.fromkeys([self.site.settings.data_set, *book.data_sets()])]
-                left = {name: book.epsilon - book.total(name) for name in names}
-                return dict.fromkeys(names, book.epsilon), left
-        except HushTableError as error:
-            self._lacks(f"metrics: no budget: {error}")
-            return {}, {}
+def _state_line(state: State, code: int, visited: Visited = ()) -> str:
+    open_ = [one.round.deadline for one, visit in visited if visit.state in _OPEN]
+    ahead = [deadline for deadline in open_ if now() <= goes_on(deadline)]
+    until = ""
+    if ahead:
+        first = min(ahead)
+        until = f"; deadline {shown_time(first)}, continues at {shown_time(goes_on(first))}"
+    return f"State: {state}; exit code {code}{until}."
 
 
 #: No option given.
@@ -415,31 +257,25 @@ def sync(
     common.check_folder(folder, site.settings)
     if data is not None and not unattended:
         answers.check_asked(for_machines())
-    screen, report = Screen(answers, quiet=for_machines(), unattended=unattended), VisitReport(site)
+    screen = Screen(answers, quiet=for_machines(), unattended=unattended)
     facts: dict[str, Any] = {"command": "round sync"}
     try:
         new = site.lead.post(folder, *common.present(post)) if post else []
         visited = site.sync(folder, which=which, attendant=screen)
     except (HushTableError, OSError) as error:
         if unattended and isinstance(error, NoRoundError):  # before the first round is there
-            facts |= {
-                "name": site.card.name,
-                "state": report.of([]).state,
-                "not_written": report.not_written,
-                "rounds": [],
-            }
-            return CommandResult(facts, [Paragraph([str(error)]), report.line()], report.exit_code)
-        report.failed(error)
+            facts |= {"name": site.card.name, "state": "waiting", "exit_code": 0, "rounds": []}
+            return CommandResult(facts, [Paragraph([str(error)]), _state_line("waiting", 0)])
         if unattended and not for_machines():
-            print(report.line())
+            print(_state_line("failed", 2 if isinstance(error, UsageError) else 1))
         raise
-    store = visited[0][0].store
+    store, (state, code) = visited[0][0].store, _outcome(visited)
     new += store.written
     facts |= {
         "folder": store.where,
         "name": site.card.name,
-        "state": report.of(visited).state,
-        "not_written": report.not_written,
+        "state": state,
+        "exit_code": code,
         "aside": store.aside,
         "new_files": new,
         "rounds": [_facts(round_folder, visit, screen) for round_folder, visit in visited],
@@ -453,7 +289,7 @@ def sync(
         words = "New in this folder (send these files to all others if they do not share it):"
         blocks += [words, *(f"  {name}" for name in new)]
     blocks += _to_do(site, visited, answers, output)
-    return CommandResult(facts, [*blocks, report.line(visited)], report.exit_code)
+    return CommandResult(facts, [*blocks, _state_line(state, code, visited)], code)
 
 
 def _facts(round_folder: RoundFolder, visit: Visit, screen: Screen) -> dict[str, Any]:
@@ -575,9 +411,9 @@ def status(
     common.check_folder(folder, settings)
     store = Store.open(folder, address=BY_DEFAULT if settings is None else settings.address)
     if html is not None:  # before anything is read
-        if html.suffix != ".html":
-            raise UsageError(f"--html {html}: needs a name that ends in .html")
-        check_extra()
+        from hushtable.cli.report import check_page  # it imports reports
+
+        check_page(html)
     me = None if settings is None else Keys.load(settings.key).card
     found = [
         RoundState.of(RoundFolder(one, store))

@@ -23,8 +23,8 @@ from hushtable_federation.round import Round
 class Transport(Protocol):
     """Carries bytes to sites, and returns their answers; knows no step and no key.
 
-    `SecureSum` handles time-outs, repeated requests, refusals and sites that drop out, and closes
-    the transport at the end of the round. See `Memory` for one in this process.
+    `SecureSum` handles time-outs, refusals and sites that drop out, and closes the transport
+    at the end of the round. See `Memory` for one in this process.
     """
 
     def send(self, site: str, request: bytes) -> None:

@@ -51,24 +51,6 @@ class Journal:
         self.path, self._round = path, round_
         self._folder = path.with_suffix("")
 
-    @contextlib.contextmanager
-    def alone(self, seconds: float) -> Iterator[None]:
-        """Let one process at a time continue the round; raise `FileError` if another does not end.
-
-        A process whose SuperLink was killed ends within seconds.
-        """
-        end = time.monotonic() + seconds
-        with contextlib.ExitStack() as lock:
-            while True:
-                try:
-                    lock.enter_context(files.locked(self.path))
-                    break
-                except FileError:
-                    if time.monotonic() >= end:
-                        raise
-                    time.sleep(0.2)
-            yield
-
     def decided(self) -> Decisions:
         """Return the decisions so far; raise `HushTableError` if they are not of this round."""
         if not self.path.exists():
@@ -139,9 +121,7 @@ class SecureSum:
     transport : Transport
         Carries requests and answers; closed at the end of the round.
     timeout : float, default=600
-        Seconds after which the request to a silent site is repeated, or the site is lost.
-    tries : int, default=1
-        How often a request is sent in a step; a site answers the same request with the same bytes.
+        Seconds after which a silent site is lost.
     journal : Path, optional
         File to record decisions in; the answers are in a folder beside it. After a crash, or if too
         few sites stayed, running the same round with it again continues from there; without it,
@@ -173,7 +153,6 @@ class SecureSum:
         transport: Transport,
         *,
         timeout: float = 600.0,
-        tries: int = 1,
         journal: Path | None = None,
     ) -> None:
         if not round_.terms.masked:
@@ -181,7 +160,7 @@ class SecureSum:
         check_protocol(round_)
         check_coordinator(round_, keys)
         self._transport, self._journal = transport, journal
-        self._timeout, self._tries = timeout, tries
+        self._timeout = timeout
         #: A transport may deliver an answer twice, even some steps later.
         self._heard: set[bytes] = set()
         self._there: set[tuple[Step, str]] = set()
@@ -204,7 +183,7 @@ class SecureSum:
             learned anything except who took part. The message, and `found_out`, name a site that is
             proved to have cheated; if it is one of two sites, the message names both.
         FileError
-            If another process keeps using the same journal.
+            If another process is using the same journal.
         """
         with contextlib.ExitStack() as stack:
             stack.enter_context(contextlib.closing(self._transport))
@@ -213,7 +192,7 @@ class SecureSum:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hushtable-"))
                 path = Path(folder) / "round.json"
             journal = Journal(path, self.tally.round)
-            stack.enter_context(journal.alone(self._timeout))
+            stack.enter_context(files.locked(path))
             return self._run(journal)
 
     def _run(self, journal: Journal) -> Noised:
@@ -279,29 +258,25 @@ class SecureSum:
     def _answers(
         self, requests: Mapping[str, bytes], seconds: float
     ) -> Iterator[tuple[str, bytes]]:
-        silent = set(requests)
-        for _ in range(self._tries):
-            waiting = set(silent)
-            for name in sorted(silent):
-                try:
-                    self._transport.send(name, requests[name])
-                except OSError:  # cannot be reached
-                    waiting.remove(name)
-            end = time.monotonic() + seconds
-            while waiting:
-                left = end - time.monotonic()
-                came = self._transport.receive(max(left, 0.0))
-                if came is None:
-                    break
-                name, answer = came
-                if name in waiting and _digest(answer) not in self._heard:
-                    waiting.remove(name)
-                    if answer:  # empty: there will be no answer
-                        silent.remove(name)
-                        self._heard.add(_digest(answer))
-                        yield name, answer
-                elif left < 0.0:  # a site that keeps sending does not keep the round open
-                    break
+        waiting = set[str]()
+        for name in sorted(requests):
+            with contextlib.suppress(OSError):  # cannot be reached
+                self._transport.send(name, requests[name])
+                waiting.add(name)
+        end = time.monotonic() + seconds
+        while waiting:
+            left = end - time.monotonic()
+            came = self._transport.receive(max(left, 0.0))
+            if came is None:
+                break
+            name, answer = came
+            if name in waiting and _digest(answer) not in self._heard:
+                waiting.remove(name)
+                if answer:  # empty: there will be no answer
+                    self._heard.add(_digest(answer))
+                    yield name, answer
+            elif left < 0.0:  # a site that keeps sending does not keep the round open
+                break
 
 
 def _digest(answer: bytes) -> bytes:

@@ -235,7 +235,7 @@ class OnlineSite:
         if empty and not self._attended:
             notes.append(("empty", f"no row has a value in {', '.join(empty)}"))
         for word, words in notes:
-            self._log.note(stamp(now()), round_.round_id, step, word, words)
+            self._log.write(stamp(now()), round_.round_id, step, word, words)
         counts = reply.counted(sketch, outside_too=self._statement.outside_too)
         people = Recognised.of(self._recognise(), sketch.persons)
         return counts, people, sketch.rows_per_person is not None

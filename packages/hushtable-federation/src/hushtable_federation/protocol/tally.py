@@ -210,7 +210,7 @@ class Tally:
         submission = _submission(self.round, site, content, at)
         listed = self.listed.sites.get(site, {}).get("masked")
         if self._is_first("masked", site, submission.digest, listed):
-            self.submitted[site] = submission.accepted(b"", None)
+            self.submitted[site] = submission.accepted(b"")
 
     def _is_first(self, step: Step, site: str, digest: str, decided: str | None) -> bool:
         """Return whether an answer counts; raise `RoundError` if a site gave two different ones.

@@ -116,6 +116,12 @@ _REMOVED = {
         "hushtable round show ROUND --key SITE.key lists what further rounds would cost",
     ),
     "round open --max-rows": NO_MAX_ROWS,
+    "report --round": "hushtable round verify RESULT SUBMISSION... --round ROUND checks them",
+    **dict.fromkeys(
+        ("round ranges --site", "round ranges --data"),
+        "draw a plan from the ranges (-o ranges.toml, hushtable plan draw); under it, hushtable "
+        "sketch counts the rows outside",
+    ),
     "fit --keep-text": "--as COLUMN=category keeps the texts of a column",
     **dict.fromkeys(
         ("fit --table", "plan draft --table", "plan check --table"),

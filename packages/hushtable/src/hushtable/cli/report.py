@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable import files, plugins
+from hushtable import files
 from hushtable.cli.options import (
     READS,
     Language,
@@ -21,7 +21,6 @@ from hushtable.cli.options import (
 from hushtable.cli.result import Block, CommandResult, Target, listed, size
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
-from hushtable.data.texts.reading import Reading
 from hushtable.detectors.load import OpenedModel, scoring
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
@@ -71,7 +70,6 @@ _Parts = Annotated[
         "Files from the sites that MODEL is the sum of: file, folder, or pattern in quotes.",
     ),
 ]
-_Round = Annotated[Path | None, option("ROUND", "The round that produced MODEL.", "--round")]
 _Contamination = Annotated[
     float | None,
     option("SHARE", "Flag this share of the rows, instead of those below the threshold."),
@@ -87,7 +85,6 @@ def report(
     keep: _Keep = None,
     ranks: _Ranks = None,
     parts: _Parts = None,
-    round_: _Round = None,
     contamination: _Contamination = None,
     values: _Values = False,
     language: Language = ENGLISH,
@@ -113,23 +110,14 @@ def report(
         raise UsageError("--id and --keep describe single rows: give --rows with them")
     if len(set(names)) < len(names):
         raise UsageError("--id and --keep name a column twice: name each once")
-    if round_ is not None and parts is None:
-        raise UsageError("--round needs the files that the sites sent: give --parts")
     shown = RowsToShow(rows, values, tuple(names))
-    if data is not None and (report_kind := files.command_of(model, "report")) is not None:
-        with speaking(language):
-            page_of_kind: CommandResult = report_kind(
-                model, Rows(data, reads, Reading(), -1), shown, output,
-                ranks or parts or contamination,
-            )  # fmt: skip
-        return page_of_kind
-    others = [path for path in (model, ranks, round_) if path is not None]
+    others = [path for path in (model, ranks) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
     subject, opened = _open(model, data is not None)
     about: dict[str, Any] = {"threshold": None if opened is None else opened.threshold}
     scores = None
     with speaking(language):
-        about["sites"] = None if parts is None else _sites(subject, sent, round_)
+        about["sites"] = None if parts is None else _sites(subject, sent)
         if data is not None and opened is not None:
             given = Rows(data, reads, opened.reading, -1)
             scores = about["scores"] = _scores(opened, given, contamination, shown, ranks)
@@ -232,13 +220,9 @@ def _parts(pattern: str, others: list[Path]) -> list[Path]:
     return found
 
 
-def _sites(subject: Subject, parts: list[Path], round_: Path | None) -> Sites:
+def _sites(subject: Subject, parts: list[Path]) -> Sites:
     counts = subject.counts
     if not counts.adds and not counts.may_leave:
         raise UsageError(f"{subject.name} is {counts.noun}, not a sum: give the round's result")
-    if round_ is None:
-        sent = {path.name: read_counts(path) for path in parts}
-        return sites_of_parts(sent, counts, subject.name)
-    of_files = plugins.extension("round_sites", "--round", "federation")
-    made: Sites = of_files(round_, parts, counts, subject.name)
-    return made
+    sent = {path.name: read_counts(path) for path in parts}
+    return sites_of_parts(sent, counts, subject.name)

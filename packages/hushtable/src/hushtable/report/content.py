@@ -840,7 +840,7 @@ def _left_out(
             )
         )
     if sites is None:
-        left_out.append(_("Sites: no parts were given (--parts; after a round, --round as well)."))
+        left_out.append(_("Sites: no parts were given (--parts)."))
     return left_out
 
 
