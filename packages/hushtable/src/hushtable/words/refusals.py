@@ -56,9 +56,9 @@ _SENTENCES = {
     "several_tables": N_("%(source)s: the database holds several tables, %(tables)s: choose one "
         "with --read member=NAME"),
     # Delimiters and lines.
-    "two_delimiters": N_("%(source)s: the delimiter may be %(one)r or %(other)r: add --read "
+    "two_delimiters": N_("%(source)s: the delimiter may be '%(one)s' or '%(other)s': add --read "
         "'delimiter=%(one)s' or --read 'delimiter=%(other)s'"),
-    "rare_delimiter": N_("%(source)s: each line contains %(one)r equally often: if it is the "
+    "rare_delimiter": N_("%(source)s: each line contains '%(one)s' equally often: if it is the "
         "delimiter, add --read 'delimiter=%(one)s'; if not, give the delimiter"),
     "quoted_lines": N_("%(source)s: whole lines are in quotation marks, each with %(one)r %(n)s "
         "times: export without quotation marks, or add --read 'delimiter=;' if each line is a "
