@@ -22,7 +22,7 @@ from hushtable.errors import PlanError
 from hushtable.kernels import LEVELS
 from hushtable.plans.families import family_from_content
 from hushtable.scores import Explainer, Ranks, Scorer
-from hushtable.scores.finding import RowDetails, outside_column, outside_words
+from hushtable.scores.finding import RowDetails
 
 STEPS = np.array([0.0, 1e-6, 0.1, 1.0, 2.0, 99.0, 1e6])
 SCHEMA = Schema((
@@ -99,29 +99,6 @@ def test_arrays_and_tables_have_the_same_values_outside(X):
     assert len(one) > 0
     for name in ("rows", "features", "beyond"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-
-
-def test_rows_that_are_taken_keep_what_is_outside(X):
-    codes = Encoder(public(X[100:])).encode(X)
-    some = np.array([400, 0, 17])
-    np.testing.assert_array_equal(
-        codes.take(some).outside.totals(3), codes.outside.totals(500)[some]
-    )
-    assert codes.outside.totals(500)[0] > 0.0
-
-
-def test_rows_inside_have_nothing_outside(X):
-    assert len(Encoder(public(X)).encode(X).outside) == 0
-
-
-def test_columns_outside_are_named_by_row():
-    table = pa.table({"age": [30.0, 130.0], "ward": ["x", "x"], "dose": [5, 5], "none": [0, 0]})
-    [batch] = table.to_batches()
-    codes = Encoder(SCHEMA).encode(batch)
-    assert outside_words(codes, 1, SCHEMA.names) == ("age", "ward")
-    assert outside_column(codes, SCHEMA.names).to_pylist() == ["ward", "age, ward"]
-    inside = codes.take(np.array([], np.int64))
-    assert outside_column(inside, SCHEMA.names).to_pylist() == []
 
 
 # --- scores ---------------------------------------------------------------------------------------

@@ -19,10 +19,6 @@ def X(rng):
     return X
 
 
-def gathered(plan, sites):
-    return sum((Sketch.from_data(plan, x) for x in sites), start=Sketch.zero(plan))
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_otsu_splits_where_the_classes_lie_furthest_apart(seed):
     counts = np.random.default_rng(seed).integers(0, 50, GATE_BINS)

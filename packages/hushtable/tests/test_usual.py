@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable
-from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
+from hushtable import HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import UsualValues
-from hushtable.scores.usual import BARS, FARTHEST, MOST, PassingSample, Usual, _Outermost
+from hushtable.scores.usual import BARS, FARTHEST, MOST, PassingSample, Usual
 
 
 def test_bars_are_a_histogram(rng):
@@ -61,20 +61,6 @@ def test_limits_of_far_values_are_as_defined(rng):
     flat[:] = 0.0
     flat[:3] = 7.0
     assert UsualValues.of(feature, 0, [flat], np.ones(500, np.int64)).far is None
-
-
-def test_far_values_come_first_and_the_furthest_of_them(rng):
-    """A gross value never loses to a sum of mild oddities."""
-    X = rng.normal(size=(4000, 6))
-    X[:15] += rng.choice([-1, 1], size=(15, 6)) * 3.0  # odd in each column
-    X[100, 2], X[101, 4] = 25.0, -60.0
-    for seed in range(3):
-        detector = HushTable(random_state=seed).fit(X)
-        found = detector.outliers(X, n=20)
-        assert found["row"].to_pylist()[:2] == [101, 100]
-        assert found["words"].to_pylist()[0].endswith("far below")
-        assert found["words"].to_pylist()[1].endswith("far above")
-        assert found["score"].to_pylist()[2:] == sorted(found["score"].to_pylist()[2:])
 
 
 def test_a_heavy_tail_is_no_crowd_of_far_values(rng):
@@ -131,34 +117,3 @@ def test_a_model_without_usual_values_compares_with_the_rows_that_it_scores(rng)
         f"pulse 240, usually {low} to {high}: far above"
     )
     assert Scorer(merged.sketch_).rules is None
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_outermost_numbers_are_those_of_sorting_whatever_the_passes(
-    rng, dtype, order, weighted
-):
-    for n, d in ((3, 2), (4, 1), (65, 3), (700, 20)):
-        X = (9.0 * rng.normal(size=(n, d))).round(0)  # with equal numbers
-        X[:, 0] = np.sort(X[:, 0])
-        X[:, -1] = -np.sort(X[:, -1])
-        X = X.astype(dtype, order=order)
-        if dtype != np.int16:
-            X[rng.random(X.shape) < 0.2] = np.nan
-        weights = rng.integers(0, 4, n) if weighted else None
-        features = [Feature.numeric(f"x{j}", low=-99, high=99) for j in range(d)]
-        by_rows, by_columns = (_Outermost(features, weights) for _ in range(2))
-        table = pa.table({f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(d)})
-        for step in (n, 7, 64):  # passes with other batches
-            for start in range(0, n, step):
-                by_rows.add(X[start : start + step], start)
-                [batch] = table.slice(start, step).combine_chunks().to_batches()
-                by_columns.add(batch, start)
-        for j in range(d):
-            rising = np.sort(
-                np.repeat(X[:, j].astype(np.float64), 1 if weights is None else weights)
-            )
-            rising = rising[~np.isnan(rising)]
-            ends = (rising[3], rising[-4]) if len(rising) > 3 else (np.inf, -np.inf)
-            assert by_rows.ends(j) == by_columns.ends(j) == ends
