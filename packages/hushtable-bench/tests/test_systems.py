@@ -66,16 +66,6 @@ def test_scikit_learns_checks_of_other_settings(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("make", SAMPLED)
-def test_the_outlier_is_lowest_and_flagged(make, X):
-    detector = make(random_state=0).fit(X)
-    scores = detector.score_samples(X)
-    assert scores.argmin() == 0
-    assert detector.predict(X)[0] == -1
-    np.testing.assert_array_equal(detector.decision_function(X), scores - detector.offset_)
-    np.testing.assert_array_equal(detector.fit_predict(X), detector.predict(X))
-
-
 def test_ace_sees_angles_not_lengths(rng):
     X = rng.normal(loc=5.0, size=(500, 4))
     X[0], X[1] = -5.0, 500.0

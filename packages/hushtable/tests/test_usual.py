@@ -7,12 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable
-from hushtable import HushTable, LSHiTables, Plan, Schema, Sketch
+from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import UsualValues
-from hushtable.scores.usual import BARS, FARTHEST, MOST, PassingSample, Usual
+from hushtable.scores.usual import BARS, FARTHEST, MOST, PassingSample, Usual, _Outermost
 
 
 def test_bars_are_a_histogram(rng):
@@ -42,25 +41,6 @@ def test_a_far_value_does_not_squeeze_the_bars_of_the_others(rng, tmp_path):
     content.manifest["usual_bar_ends"] = {"0": [2.0, 1.0]}
     with pytest.raises(PlanError, match="two rising numbers"):
         Usual.from_file(content, Schema(feature))
-
-
-def test_limits_of_far_values_are_as_defined(rng):
-    X = np.append(rng.normal(size=500), [30.0, -40.0])[:, np.newaxis]
-    feature = HushTable(n_tables=2).fit(X).plan_.schema.features[0]
-    usual = UsualValues.of(feature, 0, [X], np.ones(len(X), np.int64))
-    low, median, high = usual.middle
-    ordered = np.sort(X[:, 0])
-    assert usual.far == (
-        pytest.approx(median - max(4.0 * (median - low), 2.0 * (median - ordered[3]))),
-        pytest.approx(median + max(4.0 * (high - median), 2.0 * (ordered[-4] - median))),
-    )
-    assert usual.is_far(30.0)
-    assert not usual.is_far(float(ordered[-2]))
-    flat = np.append(np.zeros(480), np.arange(20.0))[:, np.newaxis]
-    assert UsualValues.of(feature, 0, [flat], np.ones(500, np.int64)).far == (-32.0, 32.0)
-    flat[:] = 0.0
-    flat[:3] = 7.0
-    assert UsualValues.of(feature, 0, [flat], np.ones(500, np.int64)).far is None
 
 
 def test_a_heavy_tail_is_no_crowd_of_far_values(rng):
@@ -117,3 +97,34 @@ def test_a_model_without_usual_values_compares_with_the_rows_that_it_scores(rng)
         f"pulse 240, usually {low} to {high}: far above"
     )
     assert Scorer(merged.sketch_).rules is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_outermost_numbers_are_those_of_sorting_whatever_the_passes(
+    rng, dtype, order, weighted
+):
+    for n, d in ((3, 2), (4, 1), (65, 3), (700, 20)):
+        X = (9.0 * rng.normal(size=(n, d))).round(0)  # with equal numbers
+        X[:, 0] = np.sort(X[:, 0])
+        X[:, -1] = -np.sort(X[:, -1])
+        X = X.astype(dtype, order=order)
+        if dtype != np.int16:
+            X[rng.random(X.shape) < 0.2] = np.nan
+        weights = rng.integers(0, 4, n) if weighted else None
+        features = [Feature.numeric(f"x{j}", low=-99, high=99) for j in range(d)]
+        by_rows, by_columns = (_Outermost(features, weights) for _ in range(2))
+        table = pa.table({f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(d)})
+        for step in (n, 7, 64):  # passes with other batches
+            for start in range(0, n, step):
+                by_rows.add(X[start : start + step], start)
+                [batch] = table.slice(start, step).combine_chunks().to_batches()
+                by_columns.add(batch, start)
+        for j in range(d):
+            rising = np.sort(
+                np.repeat(X[:, j].astype(np.float64), 1 if weights is None else weights)
+            )
+            rising = rising[~np.isnan(rising)]
+            ends = (rising[3], rising[-4]) if len(rising) > 3 else (np.inf, -np.inf)
+            assert by_rows.ends(j) == by_columns.ends(j) == ends

@@ -131,20 +131,6 @@ def test_score_writes_row_score_outlier(run, site, tmp_path, suffix):
     assert "\n  7 " in result.out, "the outlier is not among the lowest"
 
 
-def test_score_counts_missing_and_outside(run, site, tmp_path):
-    data = tmp_path / "new.csv"
-    data.write_text("age,income,ward\n,1000,north\n130,1000,west\n50,900000,south\n")
-    options = ["score", data, "--model", site / "a.sketch.hush", "-o", tmp_path / "s.csv"]
-    assert run(*options, "--json").json["tally"] == {
-        "age": {"missing": 1, "outside": 1},
-        "income": {"missing": 0, "outside": 1},
-        "ward": {"missing": 0, "outside": 1},
-    }
-    lines = [line.split() for line in run(*options).out.splitlines()]
-    assert ["age", "1", "1"] in lines
-    assert ["ward", "0", "1"] in lines
-
-
 # --- plan -------------------------------------------------------------------------------------
 
 
