@@ -15,8 +15,6 @@ from python_calamine import CalamineWorkbook
 
 import hushtable
 from cli_helpers import do, write_rows
-from hushtable.cli.options import read_counts
-from hushtable.counts import rounds
 from hushtable.data import spreadsheets
 from hushtable.report import lists
 
@@ -194,18 +192,6 @@ def test_what_is_printed(top, here):
     assert facts["severity_among"] == "the rows that the model counted"
     assert [row["rank"] for row in facts["top"]] == [1, 2, 3, 4, 5, 6]
     assert facts["top"][0]["Patient ID"] == "=1+1"
-
-
-def test_counts_without_a_sample_rank_among_the_rows_scored(top, here, site, tmp_path):
-    result, out = top("--top", 2, data="plain.csv", model=site / "a.sketch.hush")
-    assert [row["severity"] for row in table_of(out)] == [99.75, 99.5]
-    assert "among the rows that were scored here" in " ".join(result.out.split())
-    counts = read_counts(here / "model.hush", "detector")
-    rounds.ranks(counts).save(tmp_path / "ranks.plan.hush")
-    ranks = tmp_path / "ranks.hush"
-    do("sketch", here / "plain.csv", "--plan", tmp_path / "ranks.plan.hush", "-o", ranks)
-    result, _ = top("--top", 2, "--ranks", ranks, data="plain.csv")
-    assert "among the rows that the ranks count" in " ".join(result.out.split())
 
 
 def test_every_row_keeps_its_columns_too(run, here, tmp_path):
