@@ -29,14 +29,6 @@ def folder(labelled, tmp_path):
     return tmp_path
 
 
-def test_load_reads_what_was_saved(folder, labelled):
-    (path,) = find_sets(folder)
-    loaded = load(path)
-    assert loaded.name == "made-up"
-    np.testing.assert_array_equal(loaded.X, labelled.X)
-    np.testing.assert_array_equal(loaded.y, labelled.y)
-
-
 def test_a_folder_that_is_not_there_is_named(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"nowhere is not a folder.*HUSHTABLE_DATA"):
         data_folder(tmp_path / "nowhere")

@@ -48,16 +48,6 @@ def test_the_whole_way(folder, tmp_path, capsys):
         assert len(content) > 10_000
 
 
-def test_a_missing_folder_is_refused(tmp_path, capsys, monkeypatch):
-    monkeypatch.delenv("HUSHTABLE_DATA", raising=False)
-    assert main(["bench", "privacy"]) == 1
-    assert "name a folder of .npz files" in capsys.readouterr().err
-    assert main(["bench", "privacy", "--data", str(tmp_path / "gone")]) == 1
-    assert "gone is not a folder" in capsys.readouterr().err
-    assert main(["bench", "privacy", "--data", str(tmp_path)]) == 1
-    assert "holds no .npz file" in capsys.readouterr().err
-
-
 def test_a_missing_matplotlib_names_the_extra(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     arguments = ["bench", "privacy", "--data", str(folder), "-o", str(tmp_path / "o")]

@@ -198,22 +198,6 @@ def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
     assert "scikit-learn" in text
 
 
-@pytest.mark.slow
-def test_bad_sets_are_named_and_the_others_run(folder, tmp_path, capsys, monkeypatch):
-    (folder / "broken.npz").write_bytes(b"PK\x03\x04")
-    few = [named(OURS), named(NONE)]
-    monkeypatch.setattr(verdicts, "systems", lambda: few)
-    arguments = ("--seeds", "1", "--budget", "2")
-    assert bench(folder, tmp_path / "out", *arguments) == 1
-    out = capsys.readouterr().out
-    assert "Left out: broken." in out
-    assert "Means over 2 sets" in out
-    for file in folder.glob("set*.npz"):
-        file.unlink()
-    assert bench(folder, tmp_path / "none", *arguments) == 1
-    assert "no set could be read" in capsys.readouterr().err
-
-
 def test_a_peer_may_raise_anything_and_ours_only_our_own_errors(tmp_path):
     def fails(data, seed):
         raise error

@@ -16,8 +16,6 @@ from hushtable.plans.families import FAMILIES, family_from_content
 from hushtable.scores.scorer import Scorer
 from strategies import plans_of_every_kind, tampered
 
-PAPERS = ("ace", "rotated_rs_hash", "rs_hash")
-
 
 def unit_schema(d):
     return Schema(tuple(Feature.numeric(f"x{j}", low=0, high=1) for j in range(d)))
@@ -54,13 +52,6 @@ def test_grids_are_sections_3_1s():
     assert stats.kstest(f, stats.uniform(0.0316, 0.9368).cdf).pvalue > 1e-4
     assert (family.shift < family.width).all()
     assert stats.kstest(family.shift / family.width, "uniform").pvalue > 1e-4
-
-
-def test_constant_features_are_left_out_of_grids():
-    constant = Feature.numeric("c", low=2, high=2)
-    schema = Schema((*unit_schema(2).features, constant))
-    assert set(draw(schema, "rs_hash").family.feature) == {0, 1}
-    assert set(draw(Schema((constant,)), "rs_hash").family.feature) == {0}
 
 
 @pytest.mark.slow
@@ -156,58 +147,6 @@ def test_collision_rate_of_signs_is_that_of_the_angle(rng):
         expected = 1 - angle / math.pi
         error = math.sqrt(expected * (1 - expected) / 9000)
         assert abs((signs[0] == signs[1]).mean() - expected) < 4.5 * error + 1e-3
-
-
-def test_counts_of_cells_are_aces_score(rng):
-    X = rng.normal(size=(200, 3))
-    schema = Schema(tuple(Feature.numeric(f"x{j}", low=-5, high=5) for j in range(3)))
-    plan = draw(schema, "ace", n_tables=7, n_bits=3)
-    sketch = Sketch.from_data(plan, X)
-    own = [[sketch.counts[cell] for cell in naive.cells(plan, row)] for row in X.tolist()]
-    np.testing.assert_array_equal(Scorer(sketch).score(X), np.mean(own, axis=1))
-
-
-@pytest.mark.parametrize(
-    "feature",
-    [
-        Feature.numeric("x", low=-1e308, high=0.7e308),
-        Feature.numeric("x", low=1e-300, high=1.5e-300),
-        Feature.numeric("x", low=1e9, high=1e9 + 1e-6),
-        Feature.numeric("x", low=5, high=5),
-        Feature.numeric("x", low=0, high=0),
-    ],
-    ids=["huge", "tiny", "far", "constant", "zero"],
-)
-@pytest.mark.parametrize("detector", PAPERS)
-def test_ranges_of_any_size(feature, detector):
-    for features in ((feature,), (feature, Feature.numeric("y", low=0, high=1))):
-        plan = draw(Schema(features), detector, n_tables=5)
-        row = [feature.low, 0.5][: len(features)]
-        sketch = Sketch.from_data(plan, np.array([row, row]))
-        assert sketch.counts.sum() == 2 * plan.family.n_histograms
-
-
-# --- categories and missing values -----------------------------------------------------------
-
-
-@pytest.mark.parametrize("detector", ["ace", "rotated_rs_hash"])
-def test_categories_are_a_range_apart_and_missing_values_in_the_middle(detector):
-    names = [f"c{j}" for j in range(60)]
-    plan = draw(Schema((Feature.categorical("c", names),)), detector, n_tables=2)
-    corners = np.array([naive.vector(plan, [name]) for name in [*names, "unseen"]], float)
-    distances = [math.dist(a, b) / (2 * LEVELS) for i, a in enumerate(corners) for b in corners[:i]]
-    # Half of 16 edges differ in the mean: the mean square is 1.
-    assert np.mean(np.square(distances)) == pytest.approx(1, abs=0.05)
-    assert naive.vector(plan, [None]) == [0] * 16
-
-
-def test_every_category_has_a_place_of_its_own_grid():
-    plan = draw(Schema((Feature.categorical("c", ["a", "b"]),)), "rs_hash", n_tables=400)
-    sketch = Sketch.from_data(plan, [["a"], ["b"]])
-    apart = np.array([(c == 1).sum() / 2 == 4 for c in sketch.counts.reshape(400, -1)])
-    # Apart but for tables whose places are few: f is uniform, 1 + floor(1 / f) places.
-    places = LEVELS // plan.family.width + 1
-    assert apart.mean() == pytest.approx((1 - 1 / places).mean(), abs=0.08)
 
 
 # --- refusals ---------------------------------------------------------------------------------

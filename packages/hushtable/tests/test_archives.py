@@ -43,16 +43,9 @@ def temporary(tmp_path, monkeypatch):
     return folder
 
 
-@pytest.mark.parametrize(
-    ("name", "make"),
-    [
-        ("a.zip", zipped),
-        ("a.csv", zipped),
-        ("a", zipped),
-    ],
-)
-def test_one_table_of_an_archive(tmp_path, temporary, name, make):
-    make(tmp_path / name)
+@pytest.mark.parametrize("name", ["a.zip", "a.csv", "a"])
+def test_one_table_of_an_archive(tmp_path, temporary, name):
+    zipped(tmp_path / name)
     reader = as_reader(tmp_path / name)
     (copy,) = temporary.iterdir()
     assert copy.stat().st_mode & 0o777 == 0o600
@@ -175,8 +168,7 @@ def test_archives_that_were_cut_off(tmp_path, name, make):
     path = tmp_path / name
     make(path)
     content = path.read_bytes()
-    # A plain tar archive is blocks of 512 bytes, and what follows the last file is nothing.
-    for length in (540 if name == "a.tar" else len(content) // 2, 40, 12):
+    for length in (len(content) // 2, 40, 12):
         path.write_bytes(content[:length])
         with pytest.raises(DataError, match=rf"^{path}") as caught:
             list(as_reader(path).read())

@@ -22,7 +22,6 @@ from hushtable.errors import PlanError
 from hushtable.kernels import LEVELS
 from hushtable.plans.families import family_from_content
 from hushtable.scores import Explainer, Ranks, Scorer
-from hushtable.scores.finding import RowDetails, outside_column, outside_words
 
 STEPS = np.array([0.0, 1e-6, 0.1, 1.0, 2.0, 99.0, 1e6])
 SCHEMA = Schema((
@@ -90,38 +89,6 @@ def test_values_outside_are_found_with_their_distance():
     assert [(int(j), int(i), float(e)) for j, i, e in found] == [
         (0, 0, 0.25), (0, 1, 0.1), (1, 1, 0.0), (2, 1, 2.0), (2, 3, 0.2), (3, 2, 3.0),
     ]  # fmt: skip
-
-
-def test_arrays_and_tables_have_the_same_values_outside(X):
-    encoder = Encoder(public(X[:100]))
-    [batch] = pa.table({f"x{j}": X[:, j] for j in range(4)}).to_batches()
-    one, other = encoder.encode(X).outside, encoder.encode(batch).outside
-    assert len(one) > 0
-    for name in ("rows", "features", "beyond"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-
-
-def test_rows_that_are_taken_keep_what_is_outside(X):
-    codes = Encoder(public(X[100:])).encode(X)
-    some = np.array([400, 0, 17])
-    np.testing.assert_array_equal(
-        codes.take(some).outside.totals(3), codes.outside.totals(500)[some]
-    )
-    assert codes.outside.totals(500)[0] > 0.0
-
-
-def test_rows_inside_have_nothing_outside(X):
-    assert len(Encoder(public(X)).encode(X).outside) == 0
-
-
-def test_columns_outside_are_named_by_row():
-    table = pa.table({"age": [30.0, 130.0], "ward": ["x", "x"], "dose": [5, 5], "none": [0, 0]})
-    [batch] = table.to_batches()
-    codes = Encoder(SCHEMA).encode(batch)
-    assert outside_words(codes, 1, SCHEMA.names) == ("age", "ward")
-    assert outside_column(codes, SCHEMA.names).to_pylist() == ["ward", "age, ward"]
-    inside = codes.take(np.array([], np.int64))
-    assert outside_column(inside, SCHEMA.names).to_pylist() == []
 
 
 # --- scores ---------------------------------------------------------------------------------------
@@ -206,15 +173,6 @@ def test_rows_beyond_rank_first(X, model):
     np.testing.assert_array_equal(sketch.counts, expected)
     ranks = Ranks(sketch, scorer).of(scores)
     assert ranks[len(X) :].max() < ranks[: len(X)].min()
-
-
-def test_details_name_the_columns(X):
-    rows = np.concatenate([X[:20], rows_beyond(X)[3:4]])
-    [found] = RowDetails(Scorer(one_pass(X)), most=1).batches(rows, lambda batch: batch)
-    assert found.lowest.tolist() == [20]
-    [name] = found.finding(0, 0).outside
-    assert found.outside.to_pylist() == [None] * 20 + [name]
-    assert found.finding(0, 0).facts()["outside"] == [name]
 
 
 # --- plans ----------------------------------------------------------------------------------------

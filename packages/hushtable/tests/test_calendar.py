@@ -89,15 +89,6 @@ def test_a_model_keeps_its_time(tmp_path):
         again.score_samples(rows.drop(columns="at"))
 
 
-def test_sites_add_up_to_the_bit():
-    rows, _ = visits(n=600)
-    features = [Feature.numeric("amount", low=0, high=500), *calendar_features()]
-    plan = Plan.draw(Schema(features), random_state=0)
-    parts = [Sketch.from_data(plan, read(part, time="at")) for part in (rows[:250], rows[250:])]
-    whole = Sketch.from_data(plan, read(rows, time="at"))
-    np.testing.assert_array_equal(sum(parts[1:], parts[0]).counts, whole.counts)
-
-
 def test_a_circle_is_cut_in_halves():
     """Equation 1 on a circle: hours d apart share a side with probability 1 - 2 d / 24."""
     schema = Schema([feature for feature in calendar_features() if feature.name == "hour"])

@@ -11,7 +11,6 @@ import pytest
 from hushtable import Feature, Schema
 from hushtable.data.check import check_rows
 from hushtable.data.readers import as_reader
-from hushtable.errors import DataError, DataTypeError, UsageError
 
 SCHEMA = Schema((
     Feature.numeric("age", low=0, high=120),
@@ -135,29 +134,6 @@ def test_categories():
 
 def test_a_feature_of_one_value_is_not_narrow():
     assert column([5.0, 5.0], low=5.0, high=5.0).finding is None
-
-
-@pytest.mark.parametrize(
-    ("frame", "error", "message"),
-    [
-        ({"age": [], "temp": [], "ward": []}, DataError, "no rows"),
-        ({"age": [1.0], "temp": [1.0]}, DataError, r"no column \['ward'\]"),
-        ({"age": [1.0], "temp": [1.0], "Ward": ["n"]}, DataError, r"other columns are \['Ward'\]"),
-        ({"age": ["old"], "temp": [1.0], "ward": ["n"]}, DataError, "'age': 'old' in row 0 is no"),
-        ({"age": [1.0], "temp": [math.inf], "ward": ["n"]}, DataError, "infinity: feature 'temp'"),
-        ({"age": [[1]], "temp": [1.0], "ward": ["n"]}, DataTypeError, "'age' has type list"),
-    ],
-)
-def test_rows_that_cannot_be_checked(frame, error, message):
-    with pytest.raises(error, match=message):
-        check_rows(SCHEMA, pa.table(frame))
-
-
-def test_other_wrong_calls(tmp_path, rows):
-    with pytest.raises(DataError, match="no such file"):
-        check_rows(SCHEMA, tmp_path / "none.csv")
-    with pytest.raises(UsageError, match="n_jobs=0"):
-        check_rows(SCHEMA, rows, n_jobs=0)
 
 
 def test_memory_stays_flat():

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
@@ -111,23 +110,6 @@ def test_limits_are_twice_as_far_as_all_fitted_values_but_three(rng):
     median = float(np.median(values[::2]))
     assert high == pytest.approx(median + 2.0 * (40.0 - median), abs=0.1)
     assert low == pytest.approx(median + 4.0 * (np.quantile(ordered, 0.05) - median), abs=0.3)
-
-
-@pytest.mark.parametrize("size", [700, 4096, 10**6])
-def test_limits_are_the_same_for_any_batches(size, rng):
-    values = rng.standard_cauchy(3 * MOST)
-    table = pa.table({"a": values})
-    batches = table.to_batches(max_chunksize=size)
-    stream = pa.RecordBatchReader.from_batches(table.schema, batches)
-    assert limits(stream) == limits(values[:, np.newaxis]) == limits(table)
-
-
-def test_limits_of_weighted_rows_are_those_of_repeated_ones(rng):
-    values = rng.standard_cauchy(3000)
-    weights = rng.integers(0, 4, 3000)
-    weights[np.argmax(np.abs(values))] = 0
-    repeated = np.repeat(values, weights)[:, np.newaxis]
-    assert limits(values[:, np.newaxis], sample_weight=weights) == limits(repeated)
 
 
 def test_four_equal_errors_hide_each_other(rng):

@@ -35,7 +35,7 @@ from hushtable import (
 from hushtable.counts import rounds
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data import read
-from hushtable.errors import FileError, HushTableError, PlanError
+from hushtable.errors import FileError, PlanError
 from hushtable.plans.draws import ESTIMATORS, Purpose
 from hushtable.privacy import Horizon
 from places import DOCS
@@ -614,12 +614,6 @@ def test_places_that_cannot_be_written_or_read(tmp_path):
         with pytest.raises(OSError, match=r"."):
             load(place)
     assert sorted(os.listdir(tmp_path)) == ["file"]
-
-
-def test_errors_name_the_file_and_are_of_the_family(tmp_path):
-    (tmp_path / "b.hush").write_text("no")
-    with pytest.raises(HushTableError, match=r"b\.hush.*get it again"):
-        load(tmp_path / "b.hush")
 
 
 def test_a_kind_of_file_is_added_by_registering_it(tmp_path, monkeypatch):

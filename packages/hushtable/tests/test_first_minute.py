@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import clone
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, load
-from hushtable.errors import FileError
 
 
 @pytest.fixture(scope="module")
@@ -90,14 +89,6 @@ def test_an_unknown_parameter_proposes_the_right_one(make, given, proposed):
 
 
 # --- files, and equality --------------------------------------------------------------------------
-
-
-def test_saving_into_a_folder_that_does_not_exist_says_what_to_do(fitted, tmp_path):
-    for one in (fitted, fitted.plan_, fitted.sketch_):
-        with pytest.raises(FileError, match=r"no folder .*nowhere: create it, or save to another"):
-            one.save(tmp_path / "nowhere" / "x.hush")
-        with pytest.raises(FileError, match="it is a folder: save to a file in it, such as"):
-            one.save(tmp_path)
 
 
 def _schemas():

@@ -102,33 +102,6 @@ def test_a_gap_has_the_median_s_side_in_seven_of_ten_tables():
     assert all_alike(table[~as_usual], alike[~as_usual]) < 0.7
 
 
-def test_without_marginals_the_middle_is_usual_and_categories_take_turns():
-    plan = Plan.draw(SCHEMA, random_state=0)
-    table, alike = like(plan, 0, 1 + 65280 // 2)
-    as_usual = OWN_SIDES * table % 10 >= OWN_SIDES
-    assert alike[as_usual].all()
-    assert not alike[~as_usual].all()
-    family = plan.family
-    for h in np.flatnonzero(family.feature == 2):
-        t = int(np.repeat(np.arange(family.n_tables), family.depth)[h])
-        sides = family.subsets[family.subset_at[h] : family.subset_at[h] + 5]
-        if OWN_SIDES * (t + 2) % 10 >= OWN_SIDES:
-            assert sides[0] == sides[1 + t // 10 % 3]
-
-
-def test_a_category_that_is_missing_counts_as_the_most_frequent_one():
-    marginals = Sketch.from_data(Plan.marginals(SCHEMA), rows_of({"ward": 0.1}))
-    family = Plan.draw(SCHEMA, marginals=marginals, random_state=0).family
-    table = np.repeat(np.arange(family.n_tables), family.depth)
-    alike, own = [], []
-    for h in np.flatnonzero(family.feature == 2):
-        sides = family.subsets[family.subset_at[h] : family.subset_at[h] + 5]
-        found = alike if OWN_SIDES * (table[h] + 2) % 10 >= OWN_SIDES else own
-        found.append(sides[0] == sides[3])
-    assert all(alike)
-    assert not all(own)
-
-
 @pytest.mark.parametrize("missing", [0.0, 0.05, 0.3, 1.0])
 def test_a_column_that_a_fifth_of_the_rows_lack_has_sides_of_its_own_in_all_tables(missing):
     marginals = Sketch.from_data(Plan.marginals(SCHEMA), rows_of({"ward": missing}))

@@ -11,7 +11,7 @@ from hushtable.data.encoding import Encoder
 from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import RandomFeature, family_from_content
-from hushtable.plans.families.layouts import JOINED_ROWS, JoinedTables
+from hushtable.plans.families.layouts import JOINED_ROWS
 from hushtable.scores.scorer import Scorer
 
 
@@ -39,13 +39,6 @@ def test_collision_rate_is_that_of_equation_1(rng, detector):
         expected = 1 - np.abs(x - q).mean()
         error = np.sqrt(expected * (1 - expected) / n)
         assert abs(same.mean() - expected) < 4.5 * error + 1e-4
-
-
-def test_the_ends_of_a_range_never_collide():
-    schema = unit_schema(1)
-    feature, cut = functions(schema, 9000)
-    codes = Encoder(schema).encode(np.array([[0.0], [1.0]])).codes
-    assert ((codes[feature, 0] < cut) & (codes[feature, 1] >= cut)).all()
 
 
 @pytest.mark.slow
@@ -166,58 +159,6 @@ def test_cuts_follow_the_tails_of_a_full_cell(rng):
     assert len(np.unique(placed(np.r_[np.zeros(999), 1.0]))) > 1000
 
 
-def test_half_of_the_functions_on_categories_tell_rare_from_frequent():
-    names = ["a", "b", "c", "d"]
-    schema = Schema((Feature.categorical("ward", names),))
-    X = pa.table({"ward": np.repeat(names, [800, 150, 40, 10])})
-    marginals = Sketch.from_data(Plan.marginals(schema), X)
-    drawn = {"marginals": marginals, "n_tables": 300, "random_state": 0}
-    sides = Plan.draw(schema, **drawn).family.subsets.reshape(-1, 6)
-    known, unseen = sides[:, 1:5], sides[:, 5]
-    rising = (np.diff(known.astype(int), axis=1) >= 0).all(axis=1) & (unseen == 1)
-    # Of random sets of four, 3 of the 14 rise, and half of these have unseen ones above.
-    assert rising.mean() == pytest.approx(0.5 + 0.5 * 3 / 14 / 2, abs=0.02)
-    # A cut falls between two categories as often as their information lies apart.
-    information = -np.log2(np.array([800, 150, 40, 10]) / 1000)
-    apart = np.diff(information) / np.ptp(information)
-    at = (known[rising].argmax(axis=1) - 1)[known[rising].any(axis=1)]
-    share = np.bincount(at[at >= 0], minlength=3) / (at >= 0).sum()
-    np.testing.assert_allclose(share, apart, atol=0.08)  # random sets rise, too
-    even = Schema((Feature.categorical("ward", ["a", "b"]),))
-    X = pa.table({"ward": ["a", "b"] * 50})
-    marginals = Sketch.from_data(Plan.marginals(even), X)
-    assert Plan.draw(even, marginals=marginals, random_state=0).family.n_sides
-
-
-def test_missing_values_fall_on_a_side_drawn_for_each_function():
-    schema = unit_schema(2)
-    family = Plan.draw(schema, n_tables=400, random_state=0).family
-    assert family.missing.mean() == pytest.approx(0.5, abs=0.03)
-    codes = Encoder(schema).encode(np.array([[np.nan, 0.5], [0.2, 0.5]]))
-    assert codes.codes.shape == (4, 2)
-    assert codes.codes[0, 0] == 0
-    assert codes.codes[2, 0] == 65_535
-
-
-def test_sets_of_categories_have_two_sides():
-    schema = Schema((
-        Feature.categorical("two", ["a", "b"]),
-        Feature.categorical("many", [f"c{i}" for i in range(9)]),
-        Feature.categorical("one", ["a"]),
-        Feature.categorical("none", []),
-    ))  # fmt: skip
-    family = Plan.draw(schema, detector="lsh_itables", n_tables=300, random_state=0).family
-    at = 0
-    for h, j in enumerate(family.feature):
-        size = len(schema.features[j].categories) + 2
-        sides = family.subsets[at : at + size]
-        assert sides[0] == family.missing[h]
-        if size > 3:
-            assert set(sides[1:-1]) == {0, 1}
-        at += size
-    assert at == len(family.subsets)
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -311,17 +252,6 @@ def test_a_pickle_holds_nothing_that_follows_from_the_rest(rng):
     Sketch.from_data(plan, X)
     assert len(pickle.dumps(scorer)) < before + 1000  # the joined values alone are 600 kB
     assert (pickle.loads(pickle.dumps(scorer)).score(X) == scores).all()
-
-
-def test_tables_are_packed_into_few():
-    depth = np.array([10, 1, 3, 11, 2, 5, 5, 16, 8], np.uint8)
-    offsets = np.concatenate([[0], np.cumsum(1 << depth.astype(int))])
-    packed = JoinedTables.packed(depth, offsets)
-    bits = np.diff(packed.first)
-    assert sorted(bits)[-2:] == [11, 16]  # only a table that is deeper by itself exceeds 11
-    assert len(bits) == 1 + -(-(int(depth.sum()) - 16) // 11)  # none could be saved
-    assert sorted(packed.tables) == list(range(len(depth)))
-    assert np.diff(packed.offsets).tolist() == (1 << bits).tolist()
 
 
 def test_a_part_of_a_family_counts_as_its_first_tables():

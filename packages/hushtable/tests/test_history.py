@@ -3,7 +3,6 @@
 import datetime as dt
 import math
 import pickle
-import statistics
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import naive
 from hushtable.errors import DataError, UsageError
 from hushtable.history import History, history_columns
 
@@ -18,97 +18,34 @@ NAMES = {"entity": "patient", "time": "at"}
 COLUMNS = ["place", "change", "spread"]
 
 
-# --- from the definitions, one row at a time ------------------------------------------------------
+# --- from the definitions ------------------------------------------------------------------------
 
 
 def normal(t, n):
     """Wallace's approximation: Student's t with n degrees of freedom as standard normal."""
+    if n < 1:
+        return math.nan
     z = (8 * n + 1) / (8 * n + 3) * math.sqrt(n * math.log1p(t * t / n))
     return math.copysign(z, t)
 
 
-def ratio(deviation, usual, behind):
-    if usual > 0:
-        return max(-1e6, min(1e6, deviation / usual))
-    if deviation == 0:
-        return 0.0
-    return math.copysign(1e6, deviation) if behind >= 5 else math.nan
-
-
-def usual_size(sizes):
-    return math.sqrt(math.pi / 2) * statistics.fmean(sizes)
-
-
-class Plain:
-    """The history of one value of one entity: lists of all that came before."""
-
-    def __init__(self):
-        self.all, self.taken, self.deviations, self.changes = [], [], [], []
-        self.hours = {hour: [] for hour in range(24)}
-
-    def add(self, x, hour):
-        if math.isnan(x):
-            return [math.nan] * 3
-        place, change = self.place(x, hour), self.change(x)
-        self.all.append(x)
-        return [place, change, self.spread()]
-
-    def place(self, x, hour):
-        here, taken, place = self.hours[hour], x, math.nan
-        if len(self.taken) >= 2:  # exact means: of one value again and again it is the value
-            n = len(self.taken)
-            deviation = (x - statistics.mean(self.taken)) / math.sqrt(1 + 1 / n)
-            place = normal(ratio(deviation, statistics.stdev(self.taken), n - 1), n - 1)
-        if len(here) >= 2:
-            mean, wider = statistics.mean(here), math.sqrt(1 + 1 / len(here))
-            deviation = (x - mean) / wider
-            known = len(self.deviations)
-            if known >= 5 or any(self.deviations):
-                usual = usual_size(self.deviations)
-                place = normal(ratio(deviation, usual, known), known)
-                if known >= 5 and usual > 0 and abs(deviation) > 3 * usual:
-                    deviation = math.copysign(3 * usual, deviation)
-                    taken = mean + deviation * wider
-            self.deviations.append(abs(deviation))
-        self.taken.append(taken)
-        here.append(taken)
-        return place
-
-    def change(self, x):
-        if not self.all:
-            return math.nan
-        change, found = x - self.all[-1], math.nan
-        size = abs(change)
-        if self.changes:
-            usual = usual_size(self.changes)
-            found = normal(ratio(change, usual, len(self.changes)), len(self.changes))
-            if len(self.changes) >= 5 and usual > 0:
-                size = min(size, 3 * usual)
-        self.changes.append(size)
-        return found
-
-    def spread(self):
-        if len(self.all) < 3:
-            return math.nan
-        usual = statistics.stdev(self.taken)
-        return math.log(statistics.stdev(self.all[-6:]) / usual + 0.01) if usual > 0 else 0.0
+def in_columns(place, known, change, changes, spread, usual):
+    """Return the three columns of one reading from what the oracle says of it."""
+    if not math.isnan(spread):
+        spread = math.log(spread / usual + 0.01) if usual > 0 else 0.0
+    return normal(place, known), normal(change, changes), spread
 
 
 def plain(frame, values):
     """Return the columns (n, 3 d + 1) of a frame."""
     columns = np.full((len(frame), 3 * len(values) + 1), np.nan)
-    kept, last = {}, {}
-    for i in np.argsort(frame["at"].to_numpy(), kind="stable"):
-        who, at = frame["patient"].iloc[i], frame["at"].iloc[i]
-        if who is None or who != who or math.isnan(at):
-            continue
-        hour = int(at // 3600 % 24)
+    timed = frame.dropna(subset=["patient", "at"]).sort_values("at", kind="stable")
+    for _, rows in timed.groupby("patient"):
+        hours = (rows["at"] // 3600 % 24).astype(int).tolist()
         for j, name in enumerate(values):
-            history = kept.setdefault((who, name), Plain())
-            columns[i, 3 * j : 3 * j + 3] = history.add(float(frame[name].iloc[i]), hour)
-        if who in last:
-            columns[i, -1] = math.log2(1 + at - last[who])
-        last[who] = at
+            found = naive.compared(rows[name].tolist(), hours)
+            columns[rows.index, 3 * j : 3 * j + 3] = [in_columns(*one) for one in found]
+        columns[rows.index[1:], -1] = np.log2(1 + np.diff(rows["at"]))
     return columns
 
 

@@ -173,26 +173,6 @@ def test_csv_types_may_change_after_the_first_block(tmp_path):
     assert ranges == [(7.0, 7.5), (3.0, 3.0)]
 
 
-def test_unseen_categories_and_missing_values_score(table):
-    for make in (HushTable, LSHiTables):
-        detector = make(n_tables=20, random_state=0).fit(table)
-        odd = pa.table({
-            "age": pa.array([None], pa.float64()),
-            "visits": pa.array([None], pa.int64()),
-            "smoker": [None],
-            "ward": ["moon"],
-        })  # fmt: skip
-        assert np.isfinite(detector.score_samples(odd)).all()
-
-
-def test_only_text_columns_are_enough(rng):
-    common = rng.choice(["a", "b", "c"], size=(400, 3), p=[0.6, 0.3, 0.1])
-    common[0] = ["rare", "odd", "strange"]
-    for make in (HushTable, LSHiTables):
-        detector = make(random_state=0).fit(pd.DataFrame(common, columns=["x", "y", "z"]))
-        assert detector.score_samples(pd.DataFrame(common, columns=["x", "y", "z"])).argmin() == 0
-
-
 def test_constant_columns_are_never_drawn(rng):
     X = np.column_stack([rng.random(100), np.full(100, 3.0), rng.random(100)])
     detector = HushTable(random_state=0).fit(X)
@@ -247,16 +227,3 @@ def test_rows_are_taken_by_number(table, tmp_path, name):
         reader = whole.take(rows)
         assert reader.n_rows == len(rows) == sum(len(batch) for batch in reader.read())
         assert Sketch.from_data(plan, reader) == Sketch.from_data(plan, table.take(rows))
-
-
-def test_columns_of_taken_rows(table, tmp_path):
-    """A file that reads chosen columns only reads the chosen rows of them."""
-    reader = as_reader(CONTAINERS["parquet"](table, tmp_path)).take(np.array([5, 9]))
-    assert [len(batch) for batch in reader.select(["age"]).read()] == [2]
-
-
-def test_select_takes_columns_by_name(table):
-    reader = as_reader(table).select(["visits", "age"])
-    batch = next(reader.read())
-    assert (reader.names, reader.n_columns) == (("visits", "age"), 2)
-    assert batch.column_names == ["visits", "age"]

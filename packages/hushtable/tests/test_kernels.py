@@ -234,27 +234,6 @@ def test_ranks_need_many_functions_of_each_feature():
             assert (layout.arguments(codes)[0].dtype == np.int8) == ranked
 
 
-@pytest.mark.parametrize("columns", [48, 127, 128, 129, 256])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_many_columns_are_encoded_as_few(rng, columns, dtype):
-    for n in (1, 63, 64, 65, 1000):
-        X = rng.normal(size=(n, columns)).astype(dtype)
-        X[rng.random(X.shape) < 0.01] = np.nan
-        low, high = np.full(columns, -2.0), np.linspace(1.0, 3.0, columns)
-        low[3] = high[3] = 0.5
-        scale = np.where(high > low, LEVELS / np.where(high > low, high - low, 1.0), 0.0)
-        found = []
-        for encode in (kernels.encode, kernels.encode_wide):
-            codes, tally = np.empty((columns, n), np.uint16), np.zeros((columns, 2), np.int64)
-            assert encode(X, low, high, scale, codes, tally) == (-1, -1)
-            found.append((codes, tally))
-        for few, many in zip(*found, strict=True):
-            np.testing.assert_array_equal(few, many)
-        X[n // 2, 40] = np.inf
-        row_and_column = kernels.encode_wide(X, low, high, scale, codes, tally)
-        assert row_and_column == (n // 2, 40)
-
-
 def plainly_encoded(X, low, high):
     """The plain reference of `Encoder.encode`: codes, tally, and rows and features outside."""
     x = np.asarray(X, np.float64)
@@ -363,12 +342,6 @@ def test_odd_values_are_encoded_as_by_the_plain_reference(rng, order, dtype, odd
             X[chosen == k] = np.broadcast_to(values, X.shape)[chosen == k]
         assert_encoded_plainly(X, low, high)
         assert_encoded_plainly(np.repeat(X, 2, axis=1)[:, ::2], low, high)  # not contiguous
-
-
-def test_columns_of_two_values_are_ends_everywhere(rng):
-    X = rng.integers(0, 2, (2000, 60)).astype(np.float64)
-    X[rng.integers(0, 2000, 90), rng.integers(0, 60, 90)] = 2.0
-    assert_encoded_plainly(X, np.zeros(60), np.ones(60))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble, np.int8])

@@ -1,6 +1,5 @@
 """An option changes exactly the values that it names, however they are written or typed."""
 
-import csv
 from datetime import date
 from decimal import Decimal
 
@@ -12,8 +11,6 @@ from hushtable import Feature, HushTable, Schema
 from hushtable.data import read
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
-from hushtable.data.understanding import schema_from_data
-from hushtable.errors import DataError
 
 
 def kept(missing, texts, decimal=None):
@@ -109,128 +106,3 @@ def test_it_makes_no_difference_whether_somebody_can_be_asked(tmp_path, attended
     expected = [[np.nan, 1], [9.99, 2], [99.9, 3], [np.nan, 4]]
     np.testing.assert_array_equal(rows(str(tmp_path / "rows.csv")), expected)
     np.testing.assert_array_equal(rows(np.nan_to_num(np.array(expected), nan=999.0)), expected)
-
-
-# --- any table, any options -----------------------------------------------------------------------
-
-POOL = ("999", "99.9", "9.99", "99", "9.9", "-99", "-9.9", "-0.99", "-999", "9990", "0.999", "0")
-
-
-def written(rng, value, sign, mark):
-    """Return a number as someone writes it, with this decimal sign."""
-    text = format(abs(value), ",f").replace(",", "g").replace(".", "d")
-    if "d" in text and rng.random() < 0.3:
-        text += "0" * int(rng.integers(1, 3))
-    elif "d" not in text and rng.random() < 0.2:
-        text += "d" + "0" * int(rng.integers(1, 5))
-    text = text.replace("g", mark).replace("d", sign)
-    minus = str(rng.choice(["-", "-", "\u2212"])) if value < 0 else ""
-    return minus + text
-
-
-def a_column(rng, n, sign, named):
-    """Return texts (n,), and what each says: a Decimal, or a word."""
-    marks = ["", "", " ", "'", "\u202f", "." if sign == "," else ","]
-    mark = str(rng.choice(marks))
-    if rng.random() < 0.2:
-        words = [str(word) for word in rng.choice(["north", "south", "ERR", "n.b."], n)]
-        return words, words
-    values = []
-    for _ in range(n):
-        value = Decimal(str(rng.choice([*POOL, *named])))
-        if rng.random() < 0.6:
-            value = Decimal(int(rng.integers(-(10**6), 10**6))).scaleb(-int(rng.integers(0, 4)))
-        values.append(value)
-    texts = [written(rng, value, sign, mark) for value in values]
-    if rng.random() < 0.4:
-        for at in rng.choice(n, int(rng.integers(1, 3)), replace=False):
-            texts[at] = values[at] = str(rng.choice(["ERR", "n.b.", "?"]))
-    return texts, values
-
-
-def a_case(rng, folder):
-    """Return rows, options to read them, and what each column's cells say."""
-    n, sign = int(rng.integers(8, 40)), str(rng.choice([".", ","]))
-    named = [str(x) for x in rng.choice(POOL, int(rng.integers(0, 3)), replace=False)]
-    columns, truth = {}, {}
-    for j in range(int(rng.integers(1, 5))):
-        columns[f"c{j}"], truth[f"c{j}"] = a_column(rng, n, sign, named)
-    options = {"missing": [*named, *rng.choice(["ERR", "n.b.", "?"], int(rng.integers(0, 4)))]}
-    if rng.random() < 0.7:
-        options["decimal"] = sign
-    if len(columns) > 1 and rng.random() < 0.3:
-        options["drop"] = [str(rng.choice(list(columns)))]
-    if rng.random() < 0.4:
-        kind = str(rng.choice(["number", "category"]))
-        options["kinds"] = {str(rng.choice(list(columns))): kind}
-    if rng.random() < 0.5:
-        return pa.table(columns), options, truth
-    with (folder / "rows.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, delimiter=";" if sign == "," else ",")
-        writer.writerows([list(columns), *zip(*columns.values(), strict=True)])
-    return str(folder / "rows.csv"), options, truth
-
-
-def check_column(name, kind, got, truth, options, one):
-    """Check each value of a column against what its cell says; return how many are lost."""
-    lost = 0
-    numbers = {Decimal(text) for text in options["missing"] if text in POOL}
-    for value, cell in zip(got, truth, strict=True):
-        gone = cell in options["missing"] or (isinstance(cell, Decimal) and cell in numbers)
-        if kind == "categorical":
-            said = isinstance(cell, Decimal) and value is not None
-            assert said or (value is None) == gone, (name, cell, value)
-        elif isinstance(cell, str):  # a word among numbers
-            assert value is None, (name, cell, value)
-            lost += not gone
-        else:
-            assert (value is None) == gone, (name, cell, value)
-            assert gone or value == float(cell), (name, cell, value)
-    if lost:
-        assert options.get("kinds", {}).get(name) == "number"
-        assert f"as requested, {lost:,} value" in one.question, (lost, one)
-    return lost
-
-
-def run_cases(n, folder):
-    """Read n random tables; return how many were read, refused, and how many cells were checked."""
-    done = refused = cells = 0
-    for seed in range(n):
-        rows, options, truth = a_case(np.random.default_rng(seed), folder)
-        try:
-            reader = read(rows, **options)
-            inferred = schema_from_data(reader)
-        except DataError:
-            refused += 1
-            continue
-        batches = list(open_rows(reader, inferred.schema, inferred.reading).read())
-        assert not set(options.get("drop", ())) & {f.name for f in inferred.schema.features}
-        found = {one.name: one for one in inferred.columns}
-        for j, feature in enumerate(inferred.schema.features):
-            one = found[feature.name]
-            if "three digits after each" in one.question:
-                continue  # it is in doubt, and the doubt is said
-            got = [value for batch in batches for value in batch.column(j).to_pylist()]
-            try:
-                check_column(feature.name, feature.kind, got, truth[feature.name], options, one)
-            except AssertionError as error:
-                raise AssertionError(f"seed {seed}, {options}") from error
-            if feature.kind == "numeric":
-                left = [value for value in got if value is not None]
-                assert (feature.low, feature.high) == (min(left), max(left)), f"seed {seed}"
-            cells += len(got)
-        done += 1
-    return done, refused, cells
-
-
-def test_no_option_loses_a_value_that_it_does_not_name(tmp_path):
-    done, refused, _ = run_cases(60, tmp_path)
-    assert done > refused
-
-
-@pytest.mark.slow
-def test_ten_thousand_tables_with_options_lose_no_value_in_silence(tmp_path, capsys):
-    done, refused, cells = run_cases(10_000, tmp_path)
-    with capsys.disabled():
-        print(f"\n{done:,} tables read, {refused:,} refused in words; {cells:,} cells as named")
-    assert done > refused

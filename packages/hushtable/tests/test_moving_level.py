@@ -54,13 +54,6 @@ def test_from_a_fifth_of_a_batch_on(rng):
     assert detector.outside_["y"] == pytest.approx(0.25, abs=0.02)
 
 
-def test_a_new_category_is_a_moved_level(rng):
-    detector = HushTable(n_tables=5, passes=1, random_state=0).fit(_moved(rng, 800))
-    with pytest.warns(UserWarning, match=r"ward since row 800 \(\d\d%\)"):
-        detector.partial_fit(_moved(rng, 300, ward="abc"))
-    assert detector.fit(_moved(rng, 100)).outside_ == {}
-
-
 @pytest.mark.parametrize(
     ("n_first", "m"),
     [

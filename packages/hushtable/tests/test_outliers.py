@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from hushtable import Feature, HushTable, LSHiTables, Schema, Sketch, files, load
 from hushtable.data.readers import as_reader
-from hushtable.errors import DataError, FileError, PlanError, UsageError
+from hushtable.errors import DataError, FileError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.finding import Finding, lowest_rows
 from hushtable.scores.outliers import AMONG, LISTED, Lowest, Search
@@ -409,12 +409,6 @@ def test_set_output_keeps_the_index(fitted, people):
     assert isinstance(framed.predict(people), np.ndarray)
     with pytest.raises(UsageError, match="needs one of"):
         framed.set_output(transform="arrow")
-
-
-def test_a_plan_error_names_the_feature():
-    feature = Feature.numeric("age", low=0, high=1)
-    with pytest.raises(PlanError, match="'age'"):
-        UsualValues.from_dict({"missing": 0.0, "shares": {"x": 0.1}}, feature)
 
 
 def test_a_date_that_is_kept_is_a_date(tmp_path, rng):

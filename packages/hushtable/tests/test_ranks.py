@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from estimator_checks import standard_errors
 from hushtable import (
     Feature,
     HushTable,
@@ -15,7 +16,6 @@ from hushtable import (
     Sketch,
 )
 from hushtable.counts import rounds
-from hushtable.data.encoding import Encoder
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import detectors
 from hushtable.plans.families import ScoreHistogram
@@ -210,26 +210,13 @@ def test_new_counts_forget_old_ranks():
 # --- standard errors ------------------------------------------------------------------------------
 
 
-def oracle(scorer, X):
-    """Standard errors table by table."""
-    family, means = scorer.plan.family, scorer.histogram_means()
-    codes = Encoder(scorer.plan.schema).encode(X, 0)
-    above = []
-    for t in range(family.n_tables):
-        values = np.zeros(family.n_cells)
-        cells = slice(family.offsets[t], family.offsets[t + 1])
-        values[cells] = scorer.values[cells]
-        above.append(family.sum(codes, values) - max(0.0, means[t]))
-    return np.std(above, axis=0, ddof=1) / np.sqrt(family.n_tables)
-
-
 @pytest.mark.parametrize("make", DETECTORS)
 def test_standard_errors_equal_the_oracles(make):
     X = rows(300)
     detector = make(n_tables=7, random_state=0).fit(X)
     scorer = Scorer(detector.sketch_)
     errors = detector.standard_errors(X)
-    np.testing.assert_allclose(errors, oracle(scorer, X), atol=2e-3)
+    np.testing.assert_allclose(errors, standard_errors(scorer, X), atol=2e-3)
     assert errors.min() > 0.0
     scores, same = scorer.score_with_errors(X, n_jobs=3)
     np.testing.assert_array_equal(scores, detector.score_samples(X))

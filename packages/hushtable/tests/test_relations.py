@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from hushtable import Feature, HushTable, Schema, Sketch, load
+from hushtable import Feature, HushTable, Schema, Sketch
 from hushtable.cli import main
 from hushtable.data.residuals import Relations
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
@@ -109,15 +109,6 @@ def test_a_row_has_its_bits_whatever_rows_come_with_it():
     np.testing.assert_array_equal(named.score_samples(frame), whole)
     weighted = HushTable(relations=True, random_state=0).fit(X, sample_weight=np.full(len(X), 1))
     np.testing.assert_array_equal(weighted.score_samples(X), whole)
-
-
-def test_a_file_keeps_them(tmp_path):
-    X, _, _ = bound(n=500, d=6)
-    model = HushTable(relations=True, random_state=0).fit(X)
-    model.save(tmp_path / "model.hush")
-    again = load(tmp_path / "model.hush")
-    assert again.relations
-    np.testing.assert_array_equal(again.score_samples(X), model.score_samples(X))
 
 
 def test_outliers_do_not_bend_them():

@@ -15,10 +15,9 @@ from hushtable import (
     Verdicts,
     load,
 )
-from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.families import FINE, OUTLIER
-from hushtable.scores.review import MOST, Review
+from hushtable.scores.review import Review
 from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.verdict_log import SKIP, Answer
@@ -110,20 +109,6 @@ def test_a_row_is_shown_as_outliers_lists_it(detector, rows):
     facts = shown.to_dict()
     assert facts["id"] == rows["id"][shown.row]
     assert facts["words"] == first["words"]
-
-
-def test_values_of_many_batches_and_types(detector, rows, tmp_path):
-    """Of a file, of a matrix and of batches, the same rows come in the same order."""
-    plain = rows[FEATURES]
-    plain.to_csv(tmp_path / "rows.csv", index=False)
-    table = pa.Table.from_pandas(plain)
-    sources = [
-        plain, plain.to_numpy(), tmp_path / "rows.csv",
-        pa.Table.from_batches(table.to_batches(max_chunksize=7)),
-    ]  # fmt: skip
-    scorer = detector._scorer
-    found = [judge(Review(scorer, scorer.open(as_reader(one)), most=50), 15) for one in sources]
-    assert all(one == found[0] for one in found)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -366,15 +351,6 @@ def test_the_end_of_the_rows(rows):
 def test_what_cannot_learn_is_not_reviewed(rows):
     with pytest.raises(UsageError, match="needs a list of columns"):
         HushTable(random_state=0).fit(rows[FEATURES]).review(rows, keep="id")
-
-
-def test_plans_of_two_passes_are_reviewed_too(rows):
-    detector = HushTable(random_state=0, passes=2).fit(rows[FEATURES])
-    assert isinstance(detector.plan_, Plan)
-    review = detector.review(rows[FEATURES])
-    review.outlier()
-    assert detector.verdicts_.plan_id == detector.plan_.first_pass().plan_id
-    assert MOST >= N
 
 
 def test_released_counts_are_reviewed_too(rows):

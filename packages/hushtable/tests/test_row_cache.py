@@ -157,21 +157,6 @@ def test_texts_that_change_after_the_first_block(tmp_path, bounded, text, plain)
     assert found[0] == found[1] == found[2]
 
 
-def test_a_missing_code_is_read_alike(tmp_path, bounded):
-    from hushtable.data import read
-
-    path = tmp_path / "rows.csv"
-    path.write_text(
-        "value,other\n" + "".join(f"{k % 7}.25,{k % 5}\n-99,00999\n" for k in range(900))
-    )
-    found = []
-    for n_bytes in MEMORIES:
-        bounded(n_bytes)
-        rows = read(path, missing=["-99", "999"])
-        found.append(outcome(lambda: HushTable(random_state=0), rows))
-    assert found[0] == found[1] == found[2] == found[3]
-
-
 def test_a_file_that_changes_between_passes_is_refused(tmp_path, bounded, monkeypatch):
     path = written(tmp_path / "rows.csv", table().select(["dose", "visits"]))
     real = HushTable._drawn_by

@@ -54,28 +54,6 @@ def test_list_and_pictures_say_the_same_of_each_value(seed):
     assert n_drawn >= 10  # in the other rows, no column stands out
 
 
-def test_a_report_without_a_memory_compares_with_the_rows_that_it_scores():
-    """A sketch knows no usual values: the list names none of another kind."""
-    rows = people(5)[["age", "cost"]]
-    schema = Schema([AGE, Feature.numeric("cost", low=0, high=2000)])
-    scorer = Scorer(Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=20), rows))
-    report = score_rows(scorer, np.nan, as_reader(rows), shown=RowsToShow(9, values=True))
-    assert report.lowest.usual.among == "the rows that were scored here"
-    for row in report.lowest.rows:
-        for reason in row.reasons:
-            value = rows[reason.feature].iloc[row.row]
-            found = UsualValues.of(
-                schema.features[reason.feature == "cost"],
-                0,
-                [rows[[reason.feature]].to_numpy(float)],
-                np.ones(len(rows), np.int64),
-            )
-            side = direction(AGE, None if np.isnan(value) else float(value), found)
-            assert side in ("missing", "beyond") or (side in ("high", "low")) == (
-                "within" not in reason.words
-            )
-
-
 @given(st.floats(0.0, 100.0), st.floats(0.0, 100.0), st.floats(0.0, 100.0))
 def test_words_follow_the_limits_that_they_name(x, a, b):
     low, high = sorted((a, b))

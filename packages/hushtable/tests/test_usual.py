@@ -11,7 +11,6 @@ from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import UsualValues
 from hushtable.scores.usual import BARS, FARTHEST, MOST, PassingSample, Usual, _Outermost
 
 
@@ -42,39 +41,6 @@ def test_a_far_value_does_not_squeeze_the_bars_of_the_others(rng, tmp_path):
     content.manifest["usual_bar_ends"] = {"0": [2.0, 1.0]}
     with pytest.raises(PlanError, match="two rising numbers"):
         Usual.from_file(content, Schema(feature))
-
-
-def test_limits_of_far_values_are_as_defined(rng):
-    X = np.append(rng.normal(size=500), [30.0, -40.0])[:, np.newaxis]
-    feature = HushTable(n_tables=2).fit(X).plan_.schema.features[0]
-    usual = UsualValues.of(feature, 0, [X], np.ones(len(X), np.int64))
-    low, median, high = usual.middle
-    ordered = np.sort(X[:, 0])
-    assert usual.far == (
-        pytest.approx(median - max(4.0 * (median - low), 2.0 * (median - ordered[3]))),
-        pytest.approx(median + max(4.0 * (high - median), 2.0 * (ordered[-4] - median))),
-    )
-    assert usual.is_far(30.0)
-    assert not usual.is_far(float(ordered[-2]))
-    flat = np.append(np.zeros(480), np.arange(20.0))[:, np.newaxis]
-    assert UsualValues.of(feature, 0, [flat], np.ones(500, np.int64)).far == (-32.0, 32.0)
-    flat[:] = 0.0
-    flat[:3] = 7.0
-    assert UsualValues.of(feature, 0, [flat], np.ones(500, np.int64)).far is None
-
-
-def test_far_values_come_first_and_the_furthest_of_them(rng):
-    """A gross value never loses to a sum of mild oddities."""
-    X = rng.normal(size=(4000, 6))
-    X[:15] += rng.choice([-1, 1], size=(15, 6)) * 3.0  # odd in each column
-    X[100, 2], X[101, 4] = 25.0, -60.0
-    for seed in range(3):
-        detector = HushTable(random_state=seed).fit(X)
-        found = detector.outliers(X, n=20)
-        assert found["row"].to_pylist()[:2] == [101, 100]
-        assert found["words"].to_pylist()[0].endswith("far below")
-        assert found["words"].to_pylist()[1].endswith("far above")
-        assert found["score"].to_pylist()[2:] == sorted(found["score"].to_pylist()[2:])
 
 
 def test_a_heavy_tail_is_no_crowd_of_far_values(rng):

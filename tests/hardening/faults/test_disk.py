@@ -76,33 +76,6 @@ def elsewhere(shim, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_disk_that_is_really_full(served, elsewhere):
-    _, files = served
-    size = sum(-(-len(content) // 4096) for content in files.values()) * 4096
-    with mounted(elsewhere.root, f"size={size + 64 * 4096}"):
-        for name, content in files.items():
-            path = elsewhere.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-            path.chmod(0o600)
-        filler = elsewhere.root / "filler"
-        with contextlib.suppress(OSError), filler.open("wb") as file:
-            while True:
-                file.write(bytes(4096))
-                file.flush()
-        before = snapshot(elsewhere.root)
-        for name, command in COMMANDS.items():
-            failed = elsewhere.run(*command.line(elsewhere.root))
-            assert failed.code == 1, name
-            assert any(words in failed.said for words in SAYS_FULL), f"{name}: {failed.said}"
-            assert snapshot(elsewhere.root) == before, name
-        filler.unlink()
-        submit = COMMANDS["round sync"]
-        assert elsewhere.run(*submit.line(elsewhere.root)).code == 0
-        submit.right(elsewhere.root)
-
-
-@pytest.mark.slow
 def test_a_read_only_disk(served, elsewhere):
     _, files = served
     with mounted(elsewhere.root, "size=8m"):

@@ -27,7 +27,6 @@ from hushtable import (
     files,
     progress,
 )
-from hushtable.scores.scorer import Scorer
 
 
 def test_help(run):
@@ -113,22 +112,6 @@ def test_columns_by_name(run, site, tmp_path):
 # --- score ------------------------------------------------------------------------------------
 
 
-def test_scores_name_the_columns_outside(run, site, tmp_path):
-    names = hushtable.load(site / "model.hush").plan_.schema.names
-    table = pyarrow.csv.read_csv(site / "rows.csv").slice(0, 3)
-    far = pa.array([1e9 if i == 1 else 0.0 for i in range(3)])
-    numeric = next(n for n in names if pa.types.is_floating(table.schema.field(n).type))
-    table = table.set_column(table.schema.get_field_index(numeric), numeric, far)
-    pyarrow.csv.write_csv(table, tmp_path / "new.csv")
-    out = tmp_path / "scores.parquet"
-    result = run("score", tmp_path / "new.csv", "--model", site / "model.hush", "-o", out, "--json")
-    assert result.code == 0, result.err
-    assert numeric in pq.read_table(out)["outside"][1].as_py()
-    lowest = result.json["lowest"][0]
-    assert lowest["row"] == 1
-    assert numeric in lowest["outside"]
-
-
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_score_writes_row_score_outlier(run, site, tmp_path, suffix):
     out = tmp_path / f"scores{suffix}"
@@ -146,59 +129,6 @@ def test_score_writes_row_score_outlier(run, site, tmp_path, suffix):
     assert "Scored 400 rows." in result.out
     assert f"The column outlier marks {(scores < model.offset_).sum()} rows" in result.out
     assert "\n  7 " in result.out, "the outlier is not among the lowest"
-
-
-def test_score_by_a_merged_sketch(run, site, tmp_path):
-    merged = tmp_path / "all.hush"
-    assert run("merge", site / "a.sketch.hush", site / "b.sketch.hush", "-o", merged).code == 0
-    facts = run(
-        "score", site / "rows.csv", "--model", merged, "-o", tmp_path / "s.parquet", "--json"
-    ).json
-    scorer = Scorer(hushtable.load(merged))
-    scores = scorer.score(site / "rows.csv")
-    np.testing.assert_array_equal(pq.read_table(tmp_path / "s.parquet")["score"], scores)
-    assert facts["offset"] == scorer.auto_offset()
-    assert facts["outliers"] == (scores < scorer.auto_offset()).sum()
-    assert facts["rows"] == 400
-    lowest = np.argsort(scores, kind="stable")[:5]
-    assert [line["row"] for line in facts["lowest"]] == lowest.tolist()
-    assert [line["score"] for line in facts["lowest"]] == scores[lowest].tolist()
-
-
-def test_lowest_scores_over_many_batches_and_ties(run, site, tmp_path):
-    """Equal rows tie; the earlier one comes first, whichever batch it is in."""
-    rows = pyarrow.csv.read_csv(site / "rows.csv")
-    pq.write_table(pa.concat_tables([rows] * 120), tmp_path / "long.parquet")
-    result = run(
-        "score", tmp_path / "long.parquet", "--model", site / "model.hush",
-        "-o", tmp_path / "s.csv", "--json",
-    )  # fmt: skip
-    assert [line["row"] for line in result.json["lowest"]] == [7, 407, 807, 1207, 1607]
-    assert result.json["rows"] == 48_000
-
-
-def test_score_counts_missing_and_outside(run, site, tmp_path):
-    data = tmp_path / "new.csv"
-    data.write_text("age,income,ward\n,1000,north\n130,1000,west\n50,900000,south\n")
-    options = ["score", data, "--model", site / "a.sketch.hush", "-o", tmp_path / "s.csv"]
-    assert run(*options, "--json").json["tally"] == {
-        "age": {"missing": 1, "outside": 1},
-        "income": {"missing": 0, "outside": 1},
-        "ward": {"missing": 0, "outside": 1},
-    }
-    lines = [line.split() for line in run(*options).out.splitlines()]
-    assert ["age", "1", "1"] in lines
-    assert ["ward", "0", "1"] in lines
-
-
-def test_score_of_a_second_pass(run, site, tmp_path):
-    model = tmp_path / "m.hush"
-    assert run("fit", site / "rows.csv", "--passes", 2, "-o", model).code == 0
-    assert run("score", site / "rows.csv", "--model", model, "-o", tmp_path / "s.csv").code == 0
-    scores = hushtable.load(model).score_samples(site / "rows.csv")
-    np.testing.assert_array_equal(pyarrow.csv.read_csv(tmp_path / "s.csv")["score"], scores)
-    shown = run("inspect", model)
-    assert "in the second pass, 400 in the first" in shown.out
 
 
 # --- plan -------------------------------------------------------------------------------------
@@ -232,20 +162,6 @@ def test_draft_holds_names_and_kinds_only(run, tmp_path):
     assert facts["schema"] is None
     with pytest.raises(HushTableError, match="low and high not given"):
         Schema.from_toml(out)
-
-
-def test_draft_becomes_a_schema_once_filled_in(run, site, tmp_path):
-    out = tmp_path / "schema.toml"
-    assert run("plan", "draft", site / "rows.csv", "-o", out, "--drop", "age").code == 0
-    filled = (
-        out.read_text()
-        .replace("# low = \n", "low = 0\n")
-        .replace("# high = \n", "high = 1e6\n")
-        .replace("# categories = []", 'categories = ["north", "south"]')
-    )
-    out.write_text(filled)
-    assert Schema.from_toml(out).names == ["income", "ward"]
-    assert run("plan", "draw", out, "-o", tmp_path / "p.hush").code == 0
 
 
 def test_draw_is_plan_draw(run, site, tmp_path):
@@ -325,11 +241,6 @@ def test_merging_holds_one_file_at_a_time(run, tmp_path):
         tracemalloc.stop()
     assert peaks[1] - peaks[0] < 5 * 8 * plan.family.n_cells
     assert hushtable.load(tmp_path / "all.hush").n_rows == 210
-
-
-def test_merge_of_one_is_itself(run, site, tmp_path):
-    assert run("merge", site / "a.sketch.hush", "-o", tmp_path / "all.hush").code == 0
-    assert (tmp_path / "all.hush").read_bytes() == (site / "a.sketch.hush").read_bytes()
 
 
 def test_merge_points_out_equal_counts(run, site, tmp_path):

@@ -45,25 +45,17 @@ def put(command, path):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_truncated(refused, site, users, tmp_path, name):
+def test_truncated_other_and_missing_files(refused, site, users, tmp_path, name):
     whole = (site / name).read_bytes()
     path = tmp_path / "short.hush"
-    for length in (0, 5, 100, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:length])
+    says = "No such file or directory"
+    lengths = (0, 5, 100, len(whole) // 2, len(whole) - 1)
+    for content in (None, b"a,b\n1,2\n", *(whole[:length] for length in lengths)):
+        if content is not None:
+            path.write_bytes(content)
+            says = "not a .hush file, or a truncated one"
         for command in users[name]:
-            says = ["short.hush: not a .hush file, or a truncated one", "get it again"]
-            refused(*put(command, path), says=says)
-
-
-def test_not_a_hush_file(refused, site, users, tmp_path):
-    for name, text in (("text.hush", b"a,b\n1,2\n"), ("missing.hush", None)):
-        path = tmp_path / name
-        if text is not None:
-            path.write_bytes(text)
-        for commands in users.values():
-            for command in commands:
-                says = "not a .hush file" if text else "missing.hush: No such file or directory"
-                refused(*put(command, path), says=[name, says])
+            refused(*put(command, path), says=["short.hush", says])
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,6 @@ from python_calamine import CalamineWorkbook
 
 import hushtable
 from cli_helpers import do, write_rows
-from hushtable.cli import tables
-from hushtable.cli.options import read_counts
-from hushtable.counts import rounds
 from hushtable.data import spreadsheets
 from hushtable.report import lists
 
@@ -197,30 +194,6 @@ def test_what_is_printed(top, here):
     assert facts["top"][0]["Patient ID"] == "=1+1"
 
 
-def test_a_folder_says_which_file(run, here, site, tmp_path):
-    folder = tmp_path / "days"
-    folder.mkdir()
-    lines = (here / "plain.csv").read_text().splitlines()
-    (folder / "1.csv").write_text("\n".join(lines[:4]) + "\n")
-    (folder / "2.csv").write_text("\n".join([lines[0], *lines[4:]]) + "\n")
-    out = tmp_path / "top.parquet"
-    assert run("score", folder, "--model", here / "model.hush", "--top", 2, "-o", out).code == 0
-    first = pq.read_table(out).to_pylist()[0]
-    assert (first["file"], first["row"]) == (str(folder / "2.csv"), 4)
-
-
-def test_counts_without_a_sample_rank_among_the_rows_scored(top, here, site, tmp_path):
-    result, out = top("--top", 2, data="plain.csv", model=site / "a.sketch.hush")
-    assert [row["severity"] for row in table_of(out)] == [99.75, 99.5]
-    assert "among the rows that were scored here" in " ".join(result.out.split())
-    counts = read_counts(here / "model.hush", "detector")
-    rounds.ranks(counts).save(tmp_path / "ranks.plan.hush")
-    ranks = tmp_path / "ranks.hush"
-    do("sketch", here / "plain.csv", "--plan", tmp_path / "ranks.plan.hush", "-o", ranks)
-    result, _ = top("--top", 2, "--ranks", ranks, data="plain.csv")
-    assert "among the rows that the ranks count" in " ".join(result.out.split())
-
-
 def test_every_row_keeps_its_columns_too(run, here, tmp_path):
     command = ("score", here / "rows.csv", "--model", here / "model.hush", "--id", "Patient ID")
     for suffix in (".csv", ".parquet"):
@@ -354,20 +327,6 @@ def test_the_terminal_has_one_language(top):
     result, _ = top("--top", 5, "--language", "de", suffix=".xlsx")
     assert "The 5 most unusual of" in result.out
     assert "üblich" not in result.out
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (datetime.datetime(2019, 3, 17, 16, 59, 17), "2019-03-17 16:59:17"),
-        (datetime.datetime(2019, 3, 17, 16, 59, 17, 500), "2019-03-17 16:59:17.000500"),
-        (datetime.datetime(2024, 9, 2), "2024-09-02"),
-        (None, ""),
-    ],
-)
-def test_kept_times_have_no_zeros_that_say_nothing(value, text):
-    assert tables._kept_text(pa.array([value], pa.timestamp("us"))) == text
-    assert tables._kept_text(pa.array([7.0])) == "7"
 
 
 def test_a_lone_negative_is_said_by_check_and_with_the_list(run, tmp_path, monkeypatch, rng):

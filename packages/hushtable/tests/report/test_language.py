@@ -1,6 +1,5 @@
 """Pages in another language: no English is left, numbers are as people write them, and the rest."""
 
-import gettext
 import re
 from functools import reduce
 from operator import add
@@ -8,7 +7,6 @@ from operator import add
 import pyarrow as pa
 import pytest
 
-import hushtable.language
 from hushtable import HushTable, Plan, Sketch
 from hushtable.charts.reasons import Pictures
 from hushtable.data.readers import as_reader
@@ -71,13 +69,6 @@ def test_a_german_report_has_no_english(german, which):
     assert english_in(german[which]) == set()
 
 
-def test_headings_of_a_german_report(german):
-    for heading in ("Scores", "Merkmale", "Die auffälligsten Zeilen", "Nicht in diesem"):
-        assert heading in german["rows"]
-    assert "Das Hinzufügen oder Entfernen eines Datensatzes" in german["release"]
-    assert "Was den Standort verlassen hat" in german["release"]
-
-
 def test_reasons_and_numbers_are_german(german):
     text = Parsed(german["rows"]).text
     assert "Eine typische Zeile hat" in text
@@ -131,23 +122,6 @@ def test_a_text_that_is_missing_is_english(tmp_path):
         assert words.say("%(n)s rows", n=3) == "3 rows"
         assert words.count("%(n)s thing", "%(n)s things", 2_000) == "2.000 things"
         assert _("") == ""  # not the head of the catalogue
-
-
-def test_a_report_shows_what_is_missing_in_english(sketch, monkeypatch):
-    known = WORDS.translations("de")
-
-    class Gap(gettext.NullTranslations):
-        def gettext(self, text):
-            return text if text == "Not in this report" else known.gettext(text)
-
-        def ngettext(self, one, many, n):
-            return known.ngettext(one, many, n)
-
-    monkeypatch.setattr(hushtable.language, "_translations", lambda *_: Gap())
-    with speaking("de"):
-        html = page.html(gather(Subject("a.hush", "sketch", sketch)).page)
-    assert "Not in this report" in html
-    assert "Die Datei" in html
 
 
 def test_a_language_holds_for_a_while_only():

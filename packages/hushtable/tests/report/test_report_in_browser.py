@@ -54,44 +54,46 @@ def browser(tmp_path_factory):
         yield browser
 
 
-def written(report, folder):
-    path = folder / "report.html"
-    path.write_text(page.html(report.page), encoding="utf-8")
-    return path
-
-
 @pytest.fixture(scope="module")
-def file(tmp_path_factory, of_everything):
-    return written(of_everything, tmp_path_factory.mktemp("page"))
+def files(tmp_path_factory, of_everything, of_marginals, of_values):
+    folder = tmp_path_factory.mktemp("pages")
+    pages = {"everything": of_everything, "marginals": of_marginals, "values": of_values}
+    for name, report in pages.items():
+        (folder / f"{name}.html").write_text(page.html(report.page), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in pages}
 
 
-@pytest.fixture(scope="module")
-def marginals_file(tmp_path_factory, of_marginals):
-    return written(of_marginals, tmp_path_factory.mktemp("marginals"))
-
-
-@pytest.fixture(scope="module")
-def values_file(tmp_path_factory, of_values):
-    return written(of_values, tmp_path_factory.mktemp("values"))
+@pytest.fixture
+def file(files):
+    return files["everything"]
 
 
 @pytest.fixture(autouse=True)
-def _quiet(browser, file, marginals_file, values_file):
+def _quiet(browser, files):
     """No test may leave a complaint in the console, or make the page ask for anything."""
     browser.complaints.clear()
     browser.asked.clear()
     yield
     assert browser.complaints == []
-    files = (file, marginals_file, values_file)
-    assert set(browser.asked) <= {"data:,", *(one.as_uri() for one in files)}
+    assert set(browser.asked) <= {"data:,", *(one.as_uri() for one in files.values())}
+
+
+@pytest.fixture(params=[False, True], ids=["light", "dark"])
+def shown(browser, files, request):
+    """Show a page, which fits its window and can be read; return whether in the dark."""
+
+    def show(name, width):
+        browser.show(files[name], width, dark=request.param)
+        assert browser.run("document.documentElement.scrollWidth") <= width
+        assert browser.run(CONTRAST) >= 4.5
+        return request.param
+
+    return show
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
-@pytest.mark.parametrize("dark", [False, True])
-def test_looks(browser, file, width, dark):
-    browser.show(file, width, dark=dark)
-    assert browser.run("document.documentElement.scrollWidth") <= width
-    assert browser.run(CONTRAST) >= 4.5
+def test_looks(browser, shown, width):
+    dark = shown("everything", width)
     picture = imread(io.BytesIO(browser.picture()))[..., :3]
     assert picture.shape[1] >= width - 20
     paper = picture[2, 2]
@@ -112,11 +114,8 @@ def test_looks(browser, file, width, dark):
 
 
 @pytest.mark.parametrize(("width", "across"), [(PHONE, 1), (DESK, 4)])
-@pytest.mark.parametrize("dark", [False, True])
-def test_histograms_stand_side_by_side(browser, marginals_file, width, across, dark):
-    browser.show(marginals_file, width, dark=dark)
-    assert browser.run("document.documentElement.scrollWidth") <= width
-    assert browser.run(CONTRAST) >= 4.5
+def test_histograms_stand_side_by_side(browser, shown, width, across):
+    shown("marginals", width)
     lefts = browser.run(
         "[...document.querySelectorAll('#features figure')]"
         ".map((f) => Math.round(f.getBoundingClientRect().left))"
@@ -126,11 +125,8 @@ def test_histograms_stand_side_by_side(browser, marginals_file, width, across, d
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
-@pytest.mark.parametrize("dark", [False, True])
-def test_rows_are_cards(browser, values_file, width, dark):
-    browser.show(values_file, width, dark=dark)
-    assert browser.run("document.documentElement.scrollWidth") <= width
-    assert browser.run(CONTRAST) >= 4.5
+def test_rows_are_cards(browser, shown, width):
+    shown("values", width)
     # Nothing is cut off, and nothing has to be scrolled to.
     edges = browser.run(
         "[...document.querySelectorAll('.rows *')].map((e) => e.getBoundingClientRect().right)"
