@@ -327,6 +327,15 @@ def test_an_amendment_and_a_result_that_got_lost(folder, clock):
 # --- who lies -----------------------------------------------------------------------------------
 
 
+def test_the_result_of_another_round_does_not_end_this_one(folder):
+    other, here = folder(3), folder(3)
+    finish(other)
+    (result,) = other.names("result")
+    here.posts().add("result", "lead", result.read_bytes())
+    assert here.visit().state == "waiting"
+    assert here.site("s00").posted == ["keys"]
+
+
 def test_two_coordinators_with_one_key(folder, clock, tmp_path):
     here = folder(4, least=3)
     here.sites()
