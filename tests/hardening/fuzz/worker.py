@@ -13,7 +13,17 @@ from pathlib import Path
 
 import atheris
 
-import hushtable.kernels  # noqa: F401 (first, as it is: Numba compiles from the same bytecode)
+# First, and as they are: Numba compiles from the same bytecode.
+from hushtable.kernels import (  # noqa: F401
+    _differences,
+    _encode,
+    _equi_width,
+    _gains,
+    _history,
+    _plain,
+    _random_feature,
+    _row_hash,
+)
 
 with atheris.instrument_imports(include=["hushtable"]):
     from targets import TARGETS
