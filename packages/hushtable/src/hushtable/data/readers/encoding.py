@@ -233,7 +233,7 @@ class Text(io.RawIOBase):
             raise refused("long_lines", source=self._source, n=_MOST_HELD >> 20)
         if self._decoder is None and self._encoding != RAW and not lines.isascii():
             try:
-                lines.decode()  # Arrow passes such lines to no handler of odd ones
+                lines.decode()  # Arrow passes such lines to no handler of unusual lines
             except UnicodeDecodeError as error:
                 line = 1 + self.ends + lines.count(b"\n", 0, error.start)
                 raise refused("not_utf8", source=self._source, line=line) from None
