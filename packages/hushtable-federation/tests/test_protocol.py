@@ -21,7 +21,7 @@ from hushtable_federation.protocol.messages import (
     passed_on,
     table,
 )
-from hushtable_federation.protocol.site import undealt
+from hushtable_federation.protocol.site import place_of, undealt
 from hushtable_federation.protocol.tally import Tally, TooFewError
 from hushtable_federation.terms import PROTOCOL
 from round_helpers import draw, signed_anew
@@ -91,6 +91,11 @@ def given_by(parties, name):
     found = {n: {"seed"} for n in listed.sites}
     found |= {n: {"key"} for n in listed.others}
     return found | {n: {"pair"} for n in away}
+
+
+def test_no_site_gets_the_share_at_0_which_is_the_secret():
+    round_ = Parties(4, 3).round
+    assert [place_of(round_, name) for name in round_.names] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("gone", [{}, {"s3": "masked"}, {"s3": "shares"}, {"s3": "keys"}])

@@ -616,6 +616,19 @@ def test_places_that_cannot_be_written_or_read(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["file"]
 
 
+def test_leftovers_of_killed_writers_go_after_a_day(tmp_path):
+    (tmp_path / "in").mkdir()
+    left = [tmp_path / f"{name}.part" for name in (".a.12345678", ".a.87654321", "in/.a.12345678")]
+    for path in left:
+        path.touch()
+    for path in left[1:]:
+        os.utime(path, (0, 0))
+    files.remove_leftovers(tmp_path, "a")
+    assert [path.exists() for path in left] == [True, False, True]
+    files.remove_leftovers(tmp_path, "a", below=True)
+    assert [path.exists() for path in left] == [True, False, False]
+
+
 def test_errors_name_the_file_and_are_of_the_family(tmp_path):
     (tmp_path / "b.hush").write_text("no")
     with pytest.raises(HushTableError, match=r"b\.hush.*get it again"):
