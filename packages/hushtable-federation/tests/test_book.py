@@ -74,3 +74,8 @@ def test_plans_are_as_they_were(consortium):
     answer = site.book.answer(round_.round_id)
     np.testing.assert_array_equal(answer.counts, Sketch.from_data(plan, site.X).counts)
     assert answer.made == T0
+
+
+def test_each_book_hashes_persons_with_a_key_of_its_own(consortium):
+    keys = {site.book.persons_key for site in consortium(3).sites.values()}
+    assert [len(key) for key in keys] == [32] * 3
