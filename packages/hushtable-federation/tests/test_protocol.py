@@ -291,6 +291,20 @@ def test_a_key_that_only_some_sites_know_is_not_masked_with():
         assert "keys" in Message.read(request, parties.lead.card).body
 
 
+def test_a_reader_that_gives_a_share_that_its_dealer_did_not_sign_is_named():
+    parties = Parties(4, 3)
+
+    def change(step, name, answer):
+        if (step, name) != ("unmask", "s0"):
+            return answer
+        seeds = Message.read(answer, parties.keys[name].card).arrays["seeds"].copy()
+        seeds[1, 0] ^= 1
+        return signed_anew(parties.round, parties.keys[name], answer, arrays={"seeds": seeds})
+
+    assert summed(parties, change=change) == ["s0", "s1", "s2", "s3"]
+    assert parties.tally.found_out == {"s0": "gave a share that its dealer, 's1', did not sign"}
+
+
 # --- requests, and answers, of any form -----------------------------------------------------------
 
 
