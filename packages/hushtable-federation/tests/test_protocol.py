@@ -93,14 +93,11 @@ def given_by(parties, name):
     return found | {n: {"pair"} for n in away}
 
 
-def test_no_site_gets_the_share_at_0_which_is_the_secret():
-    round_ = Parties(4, 3).round
-    assert [place_of(round_, name) for name in round_.names] == [1, 2, 3, 4]
-
-
 @pytest.mark.parametrize("gone", [{}, {"s3": "masked"}, {"s3": "shares"}, {"s3": "keys"}])
 def test_of_each_site_one_secret_at_most_is_given(gone):
     parties = Parties(4, 3)
+    # A share at place 0 is the secret itself.
+    assert [place_of(parties.round, name) for name in parties.round.names] == [1, 2, 3, 4]
     assert summed(parties, gone) is not None
     held = {name: rows_of(parties, name) for name in parties.keys if name not in gone}
     for name in held:

@@ -97,8 +97,7 @@ def test_lsh_itables_rank_far_values_first(rng):
 def test_verdicts_go_before_far_values(rng):
     X = rng.normal(size=(900, 4))
     X[3, 1] = 30.0
-    detector = HushTable(random_state=0).fit(X)
-    detector.learn(X[:6], [0, 0, 0, 0, 0, 1])
+    detector = HushTable(random_state=0).fit(X).learn(X[:6], [0, 0, 0, 0, 0, 1])
     scores = detector.outliers(X, n=50)["score"].to_pylist()
     assert scores == sorted(scores)
 
