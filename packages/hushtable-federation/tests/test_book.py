@@ -60,6 +60,7 @@ def test_budgets_of_two_sets_of_rows(consortium):
     for i, data_set in enumerate(["a", "b", "a"]):
         site.submit(those.open(title=str(i), epsilon=0.5), data_set=data_set)
     assert site.book.data_sets() == ["a", "b"]
+    assert len({one.book.persons_key for one in those.sites.values()}) == 2
     assert site.book.total("b") == pytest.approx(0.5, rel=1e-4)
     # Two rounds at .5 compose in zCDP, to less than their sum.
     assert 0.6 < site.book.total("a") < 0.8

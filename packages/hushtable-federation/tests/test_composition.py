@@ -138,7 +138,8 @@ def test_what_nobody_released_is_apart():
 
 
 def test_an_entry_goes_through_json():
-    for entry in (spent("a"), spent("a", pool="r", parts=("x", "y")), spent("a", parts=("a",))):
+    pooled = spent("a", pool="r", parts=("x", "y"), tables=2)
+    for entry in (spent("a"), pooled, spent("a", parts=("a",))):
         assert Spent.from_dict(entry.to_dict()) == entry
     assert set(spent("a").to_dict()) == {
         "release", "what", "rho", "pure_epsilon", "adjacency", "rows_per_person"
@@ -151,6 +152,8 @@ def test_an_entry_goes_through_json():
 def test_a_wrong_entry_is_refused(change):
     with pytest.raises(PlanError, match=r"pool needs an id|each of its kind"):
         Spent.from_dict(spent("a").to_dict() | change)
+    with pytest.raises(PlanError, match="needs costs above 0"):
+        Spent.from_dict(spent("a").to_dict() | {"pure_epsilon": 0.0})
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from hushtable_federation.protocol.messages import (
     passed_on,
     table,
 )
-from hushtable_federation.protocol.site import undealt
+from hushtable_federation.protocol.site import place_of, undealt
 from hushtable_federation.protocol.tally import Tally, TooFewError
 from hushtable_federation.terms import PROTOCOL
 from round_helpers import draw, signed_anew
@@ -96,6 +96,8 @@ def given_by(parties, name):
 @pytest.mark.parametrize("gone", [{}, {"s3": "masked"}, {"s3": "shares"}, {"s3": "keys"}])
 def test_of_each_site_one_secret_at_most_is_given(gone):
     parties = Parties(4, 3)
+    # A share at place 0 is the secret itself.
+    assert [place_of(parties.round, name) for name in parties.round.names] == [1, 2, 3, 4]
     assert summed(parties, gone) is not None
     held = {name: rows_of(parties, name) for name in parties.keys if name not in gone}
     for name in held:
@@ -284,6 +286,20 @@ def test_a_key_that_only_some_sites_know_is_not_masked_with():
     for name, request in parties.tally.advance((), NOW, "survivors").items():
         assert word(parties, name, request) == ""
         assert "keys" in Message.read(request, parties.lead.card).body
+
+
+def test_a_reader_that_gives_a_share_that_its_dealer_did_not_sign_is_named():
+    parties = Parties(4, 3)
+
+    def change(step, name, answer):
+        if (step, name) != ("unmask", "s0"):
+            return answer
+        seeds = Message.read(answer, parties.keys[name].card).arrays["seeds"].copy()
+        seeds[1, 0] ^= 1
+        return signed_anew(parties.round, parties.keys[name], answer, arrays={"seeds": seeds})
+
+    assert summed(parties, change=change) == ["s0", "s1", "s2", "s3"]
+    assert parties.tally.found_out == {"s0": "gave a share that its dealer, 's1', did not sign"}
 
 
 # --- requests, and answers, of any form -----------------------------------------------------------

@@ -19,6 +19,7 @@ def test_a_release_takes_terms_whole_or_one_by_one(sketch):
     whole = sketch.release(terms).ledger
     parts = sketch.release(1.0, adjacency="replace-one", rows_per_person=2).ledger
     assert (whole.sensitivity, whole.epsilon) == (parts.sensitivity, parts.epsilon)
+    assert "get other values" in terms.words()
     with pytest.raises(UsageError, match="terms contain delta, share already"):
         sketch.release(terms, 1e-7, share=0.5)
 

@@ -616,6 +616,18 @@ def test_places_that_cannot_be_written_or_read(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["file"]
 
 
+def test_leftovers_of_killed_writers_go_after_a_day(tmp_path):
+    (tmp_path / "in").mkdir()
+    left = [tmp_path / f"{name}.part" for name in (".a.12345678", ".a.87654321", "in/.a.12345678")]
+    for path, times in zip(left, (None, (0, 0), (0, 0)), strict=True):
+        path.touch()
+        os.utime(path, times)
+    files.remove_leftovers(tmp_path, "a")
+    assert [path.exists() for path in left] == [True, False, True]
+    files.remove_leftovers(tmp_path, "a", below=True)
+    assert [path.exists() for path in left] == [True, False, False]
+
+
 def test_a_kind_of_file_is_added_by_registering_it(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "KINDS", dict(files.KINDS))
     files.KINDS["toy"] = files.Kind(

@@ -125,6 +125,8 @@ def test_a_sample_counts_each_table_alike_and_is_marked(rng):
     schema = Schema(tuple(Feature.numeric(f"x{j}", low=-4, high=4) for j in range(2)))
     plan = Plan.draw(schema, detector="lsh_itables", n_tables=9, random_state=0)
     sketch = Sketch.from_data(plan, X, max_samples=1000, random_state=3)
+    assert not sketch.fresh_samples
+    assert Sketch.from_data(plan, X, max_samples=1000).fresh_samples
     assert sketch.sampled
     assert not Sketch.from_data(plan, X).sampled
     assert (np.add.reduceat(sketch.counts, plan.family.offsets[:-1]) == 1000).all()

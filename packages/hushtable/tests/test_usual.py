@@ -60,6 +60,14 @@ def test_lsh_itables_rank_far_values_first(rng):
     assert sorted(scores) == sorted(detector.score_samples(X))[:50]
 
 
+def test_verdicts_go_before_far_values(rng):
+    X = rng.normal(size=(900, 4))
+    X[3, 1] = 30.0
+    detector = HushTable(random_state=0).fit(X).learn(X[:6], [0, 0, 0, 0, 0, 1])
+    scores = detector.outliers(X, n=50)["score"].to_pylist()
+    assert scores == sorted(scores)
+
+
 @pytest.mark.parametrize("n_rows", [49, 50, 3000, 5 * MOST + 17])
 def test_rows_that_pass_are_evenly_spaced_for_any_batches(n_rows, rng, tmp_path):
     X = np.arange(float(n_rows))
