@@ -45,7 +45,7 @@ def test_a_page_names_its_buttons_in_its_language():
     with on_page():
         assert one.question.endswith("(“day, month, year” or “month, day, year”)")
         with speaking("de"):
-            assert one.question.endswith("(“Tag, Monat, Jahr” oder “Monat, Tag, Jahr”)")
+            assert one.question.endswith("(„Tag, Monat, Jahr“ oder „Monat, Tag, Jahr“)")
     assert one.question.endswith("(dates='dmy' or dates='mdy')")
     assert one.doubt.options == (("dates", "dmy"), ("dates", "mdy"))
     assert (one.doubt.column, one.doubt.kind, one.doubt.example) == (
