@@ -27,7 +27,7 @@ kind = "categorical"
 categories = ["north", "south"]
 """
 #: What a command that was killed may leave beside its output; see docs/reference/file-format.md.
-LITTER = re.compile(r"\.[^/]+\.[0-9a-f]{8}\.part(-journal)?|[^/]+\.book-journal")
+LITTER = re.compile(r"\.[^/]+\.([0-9a-f]{8}\.part(-journal)?|lock)|[^/]+\.book-journal")
 
 
 #: The cards of all, as if their fingerprints had been compared.
