@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.counts import rounds
+from hushtable.errors import PlanError
 from hushtable.plans.score_rule import ScoreRule
 
 RULES = ScoreRule("log2"), ScoreRule("smoothed_log2", 0.2), ScoreRule("pseudocount_log2", 0.05)
@@ -63,3 +64,8 @@ def test_a_release_of_two_passes_says_two_bits(X):
     gate = Sketch.from_data(rounds.gate(first), X).release(20.0, share=0.1)
     second = rounds.second_pass(first, gate)
     assert bits_in(second.score_words(5.0)) == 2
+
+
+def test_a_rule_of_a_damaged_plan_that_is_no_text_is_refused():
+    with pytest.raises(PlanError, match="is unknown: needs one of"):
+        ScoreRule({"name": "log2"})

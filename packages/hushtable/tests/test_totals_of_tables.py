@@ -189,13 +189,13 @@ def test_subtotals_are_refused_by_line(tmp_path, ending):
     else:
         book(path, [NAMES, *rows])
     message = refused(path)
-    kind = "line" if ending == "csv" else "row"
+    kind = "lines" if ending == "csv" else "rows"
     assert f"{kind} 12, 23, 34, 45" in message
     assert "Delete them, or export without subtotals; if they are rows, add --read skip" in message
     assert "Add:" not in message
     assert n_rows(path, skip_footer=0) == 45
     if ending == "csv":  # also where a column is left out
-        with pytest.raises(DataError, match="line 12, 23"):
+        with pytest.raises(DataError, match="lines 12, 23"):
             list(read(path, drop=["site", "day"]).read())
 
 

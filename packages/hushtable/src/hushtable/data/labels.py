@@ -196,10 +196,7 @@ def near(labels: Mapping[str, int]) -> list[list[str]]:
     for text in labels:
         groups.setdefault(key(text), []).append(text)
     found = [
-        sorted(
-            group,
-            key=lambda text: (not _is_compatible(text), -labels[text], text),
-        )
+        sorted(group, key=lambda text: (not _is_compatible(text), -labels[text], text))
         for group in groups.values()
         if len(group) > 1
     ]

@@ -130,9 +130,12 @@ _SENTENCES = {
         "table: it begins %(text)r. Leave it out, or add --read skip_footer=0 if it is a row"),
     "notes": N_("totals or notes"),
     "another_table": N_("another table or notes"),
-    "totals": N_("%(source)s: there seem to be totals of rows above, in %(word)s "
-        "%(numbers)s%(more)s: the first begins %(text)r. Delete them, or export without subtotals; "
-        "if they are rows, add --read skip_footer=0"),
+    "totals": N_("%(source)s: %(word)ss %(numbers)s%(more)s look like totals of rows above: the "
+        "first begins %(text)r. Delete them, or export without subtotals; if they are rows, add "
+        "--read skip_footer=0"),
+    "total": N_("%(source)s: %(word)s %(numbers)s looks like a total of rows above: it begins "
+        "%(text)r. Delete it, or export without subtotals; if it is a row, add --read "
+        "skip_footer=0"),
     "more": N_(" and %(n)s more"),
     # Workbooks.
     "formula_error": N_("%(source)s holds a formula with an error: correct it, empty the cell, or "

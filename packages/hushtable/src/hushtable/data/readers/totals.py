@@ -190,4 +190,7 @@ def totals_error(source: str, line: str, numbers: Sequence[int], n: int, begins:
     """Return an error about ``n`` rows among the others that are totals of them."""
     more = refusal("more", n=n - MOST_LISTED) if n > MOST_LISTED else ""
     listed = ", ".join(map(str, numbers[:MOST_LISTED]))
-    return refused("totals", source=source, word=line, numbers=listed, more=more, text=begins[:40])
+    return refused(
+        "totals" if n > 1 else "total", source=source, word=line, numbers=listed, more=more,
+        text=begins[:40],
+    )  # fmt: skip
