@@ -208,3 +208,11 @@ def test_a_quotation_mark_in_the_header_that_runs_into_blank_lines(tmp_path):
     (tmp_path / "a.csv").write_text('"1,"2,"2\n\n\n')
     with pytest.raises(DataError, match="has no rows"):
         schema_from_data(as_reader(str(tmp_path / "a.csv")))
+
+
+def test_a_line_break_within_quotation_marks_among_the_lines_to_leave_out(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b';"b\nyx1"\n;"b\nyx2\n"\n\nx1\n"\n')
+    with pytest.raises(DataError, match="1 field, but") as caught:
+        schema_from_data(as_reader(str(path)))
+    assert "skip_footer" not in str(caught.value)

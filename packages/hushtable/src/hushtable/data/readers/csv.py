@@ -254,7 +254,8 @@ class _File:
                 first.is_total(label_of(record.fields)) or first.gaps(record.fields)
             ):
                 cut = True
-        if cut or len(lines) == _MOST_BELOW:
+        # A line break within quotation marks can leave the same line odd, whatever is left out.
+        if cut or len(lines) == _MOST_BELOW or n <= (self.layout.skip_footer or 0):
             return BelowError(words, 0)
 
         def read_without(n: int) -> None:
