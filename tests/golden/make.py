@@ -8,7 +8,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages" / "hushtable" / "tests"))
-from test_files import plans, releases, rows_for, score_digest, stream, stream_plan, verdicts
+from test_files import plans, releases, score_digest, stream, stream_plan, table, verdicts
 
 from hushtable import Sketch, files
 from hushtable.counts.verdicts import LearnedModel
@@ -26,7 +26,7 @@ def keep(name, what, **facts):
 
 
 for name, plan in plans().items():
-    sketch = Sketch.from_data(plan, rows_for(plan))
+    sketch = Sketch.from_data(plan, table())
     cells = np.flatnonzero(sketch.counts).tolist()
     keep(f"{name}.plan.hush", plan, plan_id=plan.plan_id)
     keep(f"{name}.sketch.hush", sketch, plan_id=plan.plan_id, cells=cells)

@@ -190,14 +190,6 @@ def a_merged_model():
     do("merge north.hush south.hush -o all.hush")
 
 
-def somebody_looks_at_rows():
-    """Write rows with verdicts."""
-    import pandas as pd  # not for the README, which is followed without it
-
-    rows = pd.read_csv("rows.csv").head(20)
-    rows.assign(verdict=["outlier", "fine"] * 10).to_csv("looked-at.csv", index=False)
-
-
 def patients_come_again():
     """Write visits: one of most patients, three of some."""
     import pandas as pd  # not for the README, which is followed without it
@@ -466,12 +458,6 @@ PAGES = {
                 do, *release_of("north-first-pass"), *release_of("south-first-pass")
             ),
             "hushtable sketch visits.csv": patients_come_again,
-            "hushtable sketch looked-at.csv": somebody_looks_at_rows,
-            "hushtable merge north.verdicts": partial(
-                do,
-                "sketch looked-at.csv --plan verdicts.plan.hush -o there.hush",
-                "release there.hush --epsilon 3 -o south.verdicts.hush",
-            ),
             "hushtable merge north-gate": partial(
                 do,
                 *release_of("north-gate", "gate.plan.hush"),

@@ -19,7 +19,6 @@ import places
 from cli_helpers import do
 from estimator_checks import some_checks, standard_errors
 from hushtable import Feature, Plan, Schema, Sketch, files, load, plugins
-from hushtable.counts import rounds
 from hushtable.data.encoding import Encoder
 from hushtable.data.readers import as_reader
 from hushtable.errors import FileError, PluginError, UsageError
@@ -222,8 +221,6 @@ def test_no_explanations_no_verdicts(make, X):
             method(X)
     with pytest.raises(UsageError, match="use HushTable or LSHiTables"):
         detector.learn(X[:2], [0, 1])
-    with pytest.raises(UsageError, match="use HushTable or LSHiTables"):
-        rounds.verdicts(detector.sketch_, 200)
     with pytest.raises(UsageError, match="use HushTable or LSHiTables"):
         detector.review(X)
 

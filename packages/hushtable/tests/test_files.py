@@ -36,7 +36,7 @@ from hushtable.counts import rounds
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data import read
 from hushtable.errors import FileError, PlanError
-from hushtable.plans.draws import ESTIMATORS, Purpose
+from hushtable.plans.draws import ESTIMATORS
 from hushtable.privacy import Horizon
 from places import DOCS
 
@@ -81,7 +81,6 @@ def plans():
         "tails": tails,
         "gate": gate,
         "gated": rounds.second_pass(first, Sketch.from_data(gate, table())),
-        "verdicts": rounds.verdicts(first, 100),
         "labels": golden("labels"),
         "novelty": golden("novelty"),
         "marginals": marginals,
@@ -89,15 +88,6 @@ def plans():
         "lsh-itables": Plan.draw(SCHEMA, detector="lsh_itables", n_tables=3, random_state=1),
         "ranks": rounds.ranks(Sketch.from_data(refined, table())),
     }
-
-
-def rows_for(plan):
-    """Return the rows that are counted under a plan: with verdicts, if it counts them."""
-    rows = table()
-    if plan.purpose is not Purpose.VERDICTS:
-        return rows
-    told = ["outlier", "fine"] * len(rows)
-    return rows.append_column("verdict", pa.array(told[: len(rows)]))
 
 
 def verdicts():
@@ -192,11 +182,11 @@ def test_plans_and_sketches_come_back(tmp_path, name):
     assert isinstance(again, Plan)
     assert again.plan_id == plan.plan_id
     assert again.schema == plan.schema
-    sketch = Sketch.from_data(plan, rows_for(plan))
+    sketch = Sketch.from_data(plan, table())
     sketch.save(tmp_path / "s.hush")
     assert load(tmp_path / "s.hush") == sketch
     assert load(tmp_path / "s.hush") + sketch == sketch + sketch
-    assert Sketch.from_data(again, rows_for(again)) == sketch
+    assert Sketch.from_data(again, table()) == sketch
 
 
 @pytest.mark.parametrize(
@@ -252,7 +242,7 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
     validator.check_schema(validator.schema)
     for name, plan in plans().items():
         plan.save(tmp_path / f"{name}.hush")
-        Sketch.from_data(plan, rows_for(plan)).save(tmp_path / f"{name}.sketch.hush")
+        Sketch.from_data(plan, table()).save(tmp_path / f"{name}.sketch.hush")
     for name, release in releases().items():
         release.save(tmp_path / f"{name}.release.hush")
         if name in ("hushtable", "merged"):
@@ -307,7 +297,7 @@ def test_golden_files_are_read(file):
     if isinstance(loaded, Sketch):
         assert np.flatnonzero(loaded.counts).tolist() == expected["cells"]
         if plan.first_counts is None or plan.gate_cell is not None:
-            assert loaded == Sketch.from_data(plan, rows_for(plan))
+            assert loaded == Sketch.from_data(plan, table())
     if isinstance(loaded, Verdicts):
         model, judged = verdicts()
         assert loaded == judged
@@ -323,6 +313,13 @@ def test_golden_files_are_read(file):
         assert loaded.release_id == expected["release_id"]
         assert loaded.counts.sum() == expected["sum"]
         assert loaded.ledger.epsilon == pytest.approx(expected["epsilon"], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["verdicts.plan", "verdicts.sketch", "learned"])
+def test_plans_of_private_verdicts_are_refused_with_a_way_on(name):
+    path = GOLDEN / "protocol-1" / "dropped" / f"{name}.hush"
+    with pytest.raises(FileError, match=r"after version 1\.0\.0rc1: learn from the site's own"):
+        load(path)
 
 
 def test_golden_files_are_what_is_written_today(tmp_path):

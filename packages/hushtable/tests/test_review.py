@@ -16,7 +16,7 @@ from hushtable import (
     load,
 )
 from hushtable.errors import DataError, UsageError
-from hushtable.plans.families import FINE, OUTLIER
+from hushtable.plans.verdicts import FINE, OUTLIER
 from hushtable.scores.review import Review
 from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Scorer

@@ -15,11 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import (
-    Feature,
     HushTable,
     LSHiTables,
-    Plan,
-    Schema,
     Sketch,
     Verdicts,
     load,
@@ -297,7 +294,7 @@ def test_verdicts_of_another_model_are_refused(detector):
     other = HushTable(random_state=1).fit(rows())
     with pytest.raises(PlanError, match="another plan"):
         detector.learn_from(Verdicts.from_data(other.plan_, *some()))
-    with pytest.raises(UsageError, match="needs verdicts"):
+    with pytest.raises(UsageError, match="needs exact verdicts"):
         detector.learn_from(other.sketch_)
 
 
@@ -371,37 +368,3 @@ def test_drift_is_of_the_rows_not_of_the_verdicts(files_, capsys):
     model, data = str(files_ / "m.hush"), str(files_ / "rows.csv")
     assert main(["drift", model, data]) == 0
     assert "within what chance explains" in capsys.readouterr().out
-
-
-# --- shared, by commands --------------------------------------------------------------------------
-
-
-def test_commands_share_verdicts_of_several_sites(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    schema = Schema([Feature.numeric(name, low=-9, high=9) for name in "abcd"])
-    plan, X = Plan.draw(schema, random_state=0), pd.DataFrame(rows(), columns=list("abcd"))
-    Sketch.from_data(plan, X).release(3.0).save("all.hush")
-    for site, at in (("north", 0), ("south", 1)):
-        looked = pd.concat([X.iloc[at:30:2], X.iloc[100 + at : 130 : 2]])
-        verdicts = ["outlier"] * 15 + ["fine"] * 15
-        looked.assign(verdict=verdicts).to_csv(f"{site}.csv", index=False)
-
-    def run(line, code=0):
-        assert main(line.split()) == code, line
-        return capsys.readouterr()
-
-    rounds.verdicts(load("all.hush"), 200).save("plan.hush")
-    for site in ("north", "south"):
-        run(f"sketch {site}.csv --plan plan.hush -o {site}.sketch.hush")
-        run(f"release {site}.sketch.hush --epsilon 9 -o {site}.hush")
-    run("merge north.hush south.hush -o verdicts.hush")
-    told = run("learn all.hush verdicts.hush -o learned.hush").out
-    assert re.search(r"Learned about \d+ outliers, \d+ fine of all sites", told)
-    assert "total over all 101 tables and the earlier releases" in " ".join(told.split())
-    facts = json.loads(run("learn all.hush verdicts.hush -o learned.hush --json").out)
-    assert facts["epsilon"] == pytest.approx(9.0, abs=0.01)
-    moved = load("learned.hush").score_samples(X)
-    moved -= HushTable.from_counts(load("all.hush")).score_samples(X)
-    assert moved[:30].mean() < moved[130:].mean() < moved[100:130].mean()
-    assert "give it alone" in run("learn all.hush verdicts.hush north.csv -o x.hush", 2).err
-    assert "hushtable learn" in run("score north.csv --model verdicts.hush -o s.csv", 1).err

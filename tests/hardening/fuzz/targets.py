@@ -140,9 +140,6 @@ def _use(loaded: object) -> None:
         if isinstance(loaded, Sketch):
             Scorer(loaded).score(rows)
         return
-    if plan.purpose is Purpose.VERDICTS:
-        _use_verdicts(plan, rows.slice(0, 2), loaded)
-        return
     if isinstance(loaded, Plan):
         counted = Sketch.from_data(loaded, rows)
         Scorer(counted + counted).score(rows)
@@ -182,16 +179,6 @@ def _use_periods(loaded: Periods | Increment, rows: pa.Table) -> None:
         loaded.release(Sketch.from_data(loaded.plan, rows))
     if loaded.start == 1 and len(loaded):
         decoded([loaded.increment(n) for n in range(1, len(loaded) + 1)])
-
-
-def _use_verdicts(plan: Plan, rows: pa.Table, loaded: object) -> None:
-    """Do with a plan of verdicts, or counts under it, what commands do."""
-    counted = Sketch.from_data(plan, rows)
-    if isinstance(loaded, Sketch):
-        counted = (loaded + counted) - loaded
-    assert counted.n_rows >= 0
-    if isinstance(loaded, Release | LocalModel):
-        describe_ledger(loaded.ledger)
 
 
 def _hush(content: bytes) -> None:

@@ -15,7 +15,6 @@ from hushtable.counts.periods import Increment
 from hushtable.counts.release import Release
 from hushtable.errors import FileError, HushTableError, RoundError, UsageError
 from hushtable.language import numerals
-from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable_federation.clock import now
@@ -32,8 +31,7 @@ def implausible(plan: Plan, counts: NDArray[np.int64], noise_sd: float) -> str |
 
     All tables count the same rows, so their totals agree up to the noise; and no cell contains
     fewer than zero rows, or more than all rows. This also holds for rows of several periods
-    that a horizon weights, because no weight is below 0. For verdicts, the first table counts
-    normal rows and outliers, and all others count outliers minus normal rows. Chance exceeds a
+    that a horizon weights, because no weight is below 0. Chance exceeds a
     bound of 8 standard deviations once in 10^15 cells.
 
     Parameters
@@ -50,10 +48,6 @@ def implausible(plan: Plan, counts: NDArray[np.int64], noise_sd: float) -> str |
     if np.abs(counts, dtype=np.float64).max() > 2.0**52:
         return _("a count exceeds 2^52")
     rows = np.add.reduceat(counts, offsets[:-1]).astype(np.float64)
-    signed = plan.purpose is Purpose.VERDICTS
-    all_verdicts = float(rows[0])
-    if signed:
-        rows[0] = counts[1] - counts[0]
     spread = noise_sd * np.sqrt(np.diff(offsets))
     weights = 1.0 / spread**2
     mean = float(rows @ weights / weights.sum())
@@ -66,10 +60,10 @@ def implausible(plan: Plan, counts: NDArray[np.int64], noise_sd: float) -> str |
             table=worst + 1, n=numerals(f"{rows[worst]:,.0f}"),
             mean=numerals(f"{mean:,.0f}"), times=f"{off[worst]:.0f}",
         )  # fmt: skip
-    total = max(all_verdicts if signed else mean, 0.0)
+    total = max(mean, 0.0)
     most = total + 8.0 * (noise_sd + spread.min())
     cell = int(counts.argmin())
-    if counts[cell] < (-most if signed else -8.0 * noise_sd):
+    if counts[cell] < -8.0 * noise_sd:
         return _("cell %(cell)s holds %(n)s: negative by more than noise explains", cell=cell,
                  n=numerals(f"{counts[cell]:,}"))  # fmt: skip
     cell = int(counts.argmax())

@@ -41,13 +41,3 @@ def test_marginals_ranges_and_relations(made, run, site, tmp_path):
     assert made("relations", tmp_path / "m.hush") == rounds.relations(load(tmp_path / "m.hush"))
     refused = run("plan", "relations", site / "marginals.sketch.hush", "-o", tmp_path / "x.hush")
     assert (refused.code, "is a raw sketch" in refused.err) == (1, True)
-
-
-def test_verdicts(made, run, site, tmp_path):
-    Sketch.from_data(load(site / "plan.hush"), site / "rows.csv").release(3.0).save(
-        tmp_path / "all.hush"
-    )
-    plan = made("verdicts", tmp_path / "all.hush", "--expected", 200)
-    assert plan == rounds.verdicts(load(tmp_path / "all.hush"), 200)
-    few = ("verdicts", tmp_path / "all.hush", "--expected", 60, "-o", tmp_path / "few.hush")
-    assert run("plan", *few).code == 1

@@ -140,6 +140,13 @@ NO_MAX_ROWS = (
 )
 
 
+#: Why verdicts of several sites under noise are refused, and what to do instead.
+NO_SHARED_VERDICTS = (
+    "releases of verdicts were dropped after version 1.0.0rc1: learn from the site's own verdicts "
+    "(hushtable learn, detector.learn), which need no noise there"
+)
+
+
 class HushTableError(Exception):
     """Root of every error that hushtable raises on purpose.
 

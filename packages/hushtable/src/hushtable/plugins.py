@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hushtable.errors import HushTableError, PluginError
+from hushtable.errors import NO_SHARED_VERDICTS, HushTableError, PluginError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint  # which takes a while to import
@@ -92,6 +92,8 @@ def registered(among: Mapping[str, T], name: Any) -> T | None:
 
 def unknown(what: str, name: Any, known: Iterable[str]) -> str:
     """Return the words for an error about a name that `registered` did not find."""
+    if name in ("verdicts", "Labelled"):
+        return NO_SHARED_VERDICTS
     if isinstance(name, str) and name in _OF_BENCH:
         return (
             f"{what} {name!r} needs the package {_OURS}bench, which is not installed: pip install "

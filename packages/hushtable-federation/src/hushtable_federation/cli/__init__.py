@@ -8,7 +8,7 @@ plan relations  plan         Make the plan of a round that finds which columns g
 plan gate       plan         Make the plan between two passes, which finds dense regions.
 plan second     plan         Make the plan that counts rows in dense regions again.
 plan ranks      plan         Make the plan of a last round: one histogram of a model's scores.
-plan verdicts   plan         Make the plan of a round in which sites learn from each other.
+plan verdicts   !            learn at each site (hushtable learn), where verdicts need no noise
 plan hide       !            noise is what protects rows; open the round with the plan itself
 round           -6                 Count with others: each sends files, only the sum is readable.
 round keygen    book:keygen  Make the keys of a site (with --cap) or of a coordinator.

@@ -144,29 +144,3 @@ def ranks(model: _Model, output: options.Output) -> CommandResult:
         raise FileError(f"{model} is {counts.noun}: give the release that all sites hold")
     plan = rounds.ranks(counts)
     return save_plan(plan, target, "plan ranks", _notes(plan))
-
-
-def verdicts(
-    model: _Model,
-    expected: Annotated[
-        int,
-        option(
-            "NUMBER",
-            "Public estimate of the number of verdicts of all sites together: 100 or more.",
-        ),
-    ],
-    output: options.Output,
-) -> CommandResult:
-    """Make the plan of a round in which sites learn from each other.
-
-    Under it, each site sketches its rows with verdicts: a table with the model's columns and a
-    column "verdict" that holds outlier or fine. Release each sketch, merge, and give the sum to
-    "hushtable learn"; or run a round. The cost of the model is part of the epsilon.
-
-    Example:
-      hushtable plan verdicts all.hush --expected 200 -o verdicts.plan.hush
-    """
-    target = Target(output, [model])
-    content = files.read(model).expect("detector", "sketch", "release")
-    plan = rounds.verdicts(content.build(counts_from_file), expected)
-    return save_plan(plan, target, "plan verdicts", _notes(plan))

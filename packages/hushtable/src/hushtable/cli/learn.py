@@ -11,20 +11,16 @@ import pyarrow as pa
 from hushtable import files
 from hushtable.cli.options import READS, ModelReads, Output, Rows, argument, flag, option
 from hushtable.cli.result import Block, CommandResult, Paragraph, Target, count, listed
-from hushtable.counts.base import Counts, coupling_words
-from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.base import coupling_words
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.labels import fold
 from hushtable.data.readers import Reader, as_reader
 from hushtable.data.spreadsheets import original
-from hushtable.describe import describe_ledger
 from hushtable.describe.plan import learned
-from hushtable.describe.plan import verdicts as verdicts_words
 from hushtable.detectors.load import learned_detector, open_model
 from hushtable.errors import DataError, PlanError, UsageError
-from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.plans.plan import Plan
-from hushtable.plans.verdicts import check_takes_verdicts
+from hushtable.plans.verdicts import FINE, OUTLIER, VERDICT, check_takes_verdicts
 from hushtable.scores.review import apart, named_candidates
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.verdict_log import SKIP, answers_in, is_log
@@ -228,11 +224,6 @@ _Only = Annotated[
     ),
 ]
 
-_ALONE = (
-    "a release of verdicts replaces all others: give it alone (it already includes your own "
-    "verdicts; the local model of a round includes them without noise)"
-)
-
 
 def learn(
     model: _Model,
@@ -266,10 +257,6 @@ def learn(
     target = Target(output, [model, rows, *verdicts])
     scorer, _, reading, _ = open_model(model, id_)
     check_takes_verdicts(scorer.plan.detector, scorer.plan.score, scorer.plan.family)
-    if (shared := _released(verdicts)) is not None:
-        if len(verdicts) > 1 or forget or only or rows is not None:
-            raise UsageError(_ALONE)
-        return _learn_shared(model, shared, target, output)
     own = Rows("", reads, reading, 1)
     named = None if rows is None else Rows(rows, reads, reading, 1)
     reader = VerdictReader(scorer, model, named, own, id_)
@@ -300,31 +287,6 @@ def verdicts_by_number(path: Path, keys: list[str | None], y: list[int]) -> dict
         if said.setdefault(int(key), verdict) != verdict:
             raise DataError(f"{path} has contradictory verdicts on row {key}: remove one of them")
     return said
-
-
-def _released(paths: list[Path]) -> Counts | None:
-    for path in paths:
-        if path.suffix == ".hush":
-            content = files.read(path).expect("verdicts", "release", "local")
-            if content.kind != Verdicts.kind:
-                counts: Counts = content.build(counts_from_file)
-                return counts
-    return None
-
-
-def _learn_shared(model: Path, shared: Counts, target: Target, output: Path) -> CommandResult:
-    target.save(learned_detector(model, shared))
-    ledger = shared.ledger
-    assert ledger is not None  # that of a release
-    facts = {"command": "learn", "model": str(output), **learned(shared)}
-    facts |= {"epsilon": ledger.epsilon, "plan_id": shared.plan_id}
-
-    def blocks() -> Iterator[Block]:
-        yield f"Learned {verdicts_words(shared)} of all sites.\n"
-        yield Paragraph(describe_ledger(ledger))
-        yield f"\nWrote {target}. Keep it where the model may be."
-
-    return CommandResult(facts, blocks())
 
 
 def _blocks(

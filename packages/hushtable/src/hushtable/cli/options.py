@@ -349,8 +349,7 @@ def read_counts(path: Path, *more: str) -> Counts:
     if content.kind == Verdicts.kind:
         raise PrivacyError(
             f"{path} holds exact verdicts, from which rows can be read, so keep it where the rows "
-            "are. To add up the verdicts of one site, use hushtable learn; for several sites, "
-            "make releases under hushtable plan verdicts"
+            "are. To add up the verdicts of one site, use hushtable learn"
         )
     return content.expect("sketch", "release", *more).build(counts_from_file)
 

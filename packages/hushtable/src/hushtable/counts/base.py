@@ -14,8 +14,6 @@ from hushtable.data.labels import fold
 from hushtable.data.readers import Reader
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.plans.draws import Purpose, purpose_of
-from hushtable.plans.families import TOTALS
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger, check_parts
@@ -74,8 +72,6 @@ class Counts(Displayed, ABC):
     @property
     def n_rows(self) -> int:
         """Number of rows counted, estimated if the counts are noisy."""
-        if purpose_of(self.detector) is Purpose.VERDICTS:  # after the totals, with signs
-            return int(self.counts[:TOTALS].sum())
         return round(float(self.counts.sum()) / self.n_tables)
 
     @property

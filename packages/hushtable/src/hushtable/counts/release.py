@@ -15,7 +15,7 @@ from hushtable.counts import rounds
 from hushtable.counts.base import Counts, Noised
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.plans.draws import Purpose, purpose_of
+from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.plans.relations import profile_of, relations_of_pairs
 from hushtable.privacy import mechanisms
@@ -274,7 +274,6 @@ def release_counts(
         check_public_delta(terms.delta, plan.expected_rows)
     earlier = earlier_of(after, plan)
     before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
-    check_adjacency(plan.detector, terms.adjacency)
     sensitivity = terms.sensitivity(plan.family.n_histograms, counts.sampled)
     scale = _scale(terms, plan, sensitivity, before)
     # The ledger checks the terms, before any noise is drawn.
@@ -319,15 +318,6 @@ def check_plan(plan: Plan) -> None:
             "the plan depends on exact counts (raw marginals, a first pass, an exact model's "
             "scores), which noise on the tables does not hide: draw it from the schema alone, or "
             "from releases"
-        )
-
-
-def check_adjacency(detector: str, adjacency: str) -> None:
-    """Raise `PrivacyError` if such neighbours may differ by more than the accounting covers."""
-    if purpose_of(detector) is Purpose.VERDICTS and adjacency == "replace-one":
-        raise PrivacyError(
-            "adjacency 'replace-one' for verdicts: another verdict on the same row would change "
-            "its counts by two each, which is not accounted for: use 'add-remove'"
         )
 
 

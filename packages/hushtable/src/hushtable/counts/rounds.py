@@ -10,11 +10,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arguments import whole
 from hushtable.counts.base import Counts
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import DRAWS, NOVELTY
-from hushtable.plans.families import HashFamily, Labelled, labelled
+from hushtable.plans.families import HashFamily
 from hushtable.plans.gate import (
     PRIVATE_RANK_BINS,
     RANK_BINS,
@@ -26,9 +25,8 @@ from hushtable.plans.gate import (
 )
 from hushtable.plans.plan import Plan
 from hushtable.plans.relations import pairs_of_columns, profile_of
-from hushtable.plans.verdicts import check_enough, check_takes_verdicts
 
-__all__ = ["gate", "ranks", "relations", "second_pass", "verdicts"]
+__all__ = ["gate", "ranks", "relations", "second_pass"]
 
 
 def _after(counts: Counts, name: str, family: HashFamily, *, exact: bool = False) -> Plan:
@@ -243,34 +241,3 @@ def ranks(model: Counts) -> Plan:
     bins = RANK_BINS if model.ledger is None else PRIVATE_RANK_BINS
     family = score_histogram(plan.family, model.cell_scores(), bins)
     return _after(model, "ranks", family, exact=not model.may_leave)
-
-
-def verdicts(model: Counts, expected: int) -> Plan:
-    """Make the plan of a round in which sites learn from each other's verdicts.
-
-    Rows with a column ``"verdict"`` count with its sign; `HushTable.learn_from` takes the release.
-
-    Parameters
-    ----------
-    model : Sketch or Release
-        Counts that score rows.
-    expected : int
-        Public guess of the verdicts of all sites together; noise drowns fewer than 100.
-
-    Raises
-    ------
-    UsageError, PrivacyError
-        If verdicts cannot change these scores, or noise would drown so few verdicts.
-
-    Examples
-    --------
-    >>> from hushtable import HushTable
-    >>> from hushtable.counts import rounds
-    >>> model = HushTable(random_state=0).fit([[70, 1], [71, 2], [72, 3]]).sketch_
-    >>> rounds.verdicts(model, expected=200).schema.names[-1]
-    'verdict'
-    """
-    check_enough(whole("expected", expected))
-    tables = model.plan.first_pass()
-    check_takes_verdicts(tables.detector, tables.score, tables.family)
-    return _after(model, "verdicts", Labelled(labelled(tables.schema), tables.family))

@@ -17,7 +17,6 @@ from hushtable.data.readers import Unasked, no_rows
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import count_rows, whole_weights
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
-from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS, Adjacency, named
@@ -168,13 +167,10 @@ class Sketch(Counts):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_array("tally", (len(self.plan.schema), 2))
-        signed = self.plan.purpose is Purpose.VERDICTS
         for name, array in (("counts", self.counts), ("tally", self.tally)):
-            if len(array) and array.min() < 0 and not (signed and name == "counts"):
+            if len(array) and array.min() < 0:
                 raise PlanError(f"sketch: {name} holds a negative number")
         rows = np.add.reduceat(self.counts, self.plan.family.offsets[:-1], dtype=np.float64)
-        if signed:  # the first histogram counts rows, the others have signs
-            rows[0] = self.counts[1] - self.counts[0]
         if abs(rows).max() > 2**52 or (rows != rows[0]).any() or self.n_rows < 0:
             raise PlanError(
                 f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
@@ -409,9 +405,7 @@ class Sketch(Counts):
         """Subtract rows that were added: ``(a + b) - b`` is bit-identical to ``a``."""
         if not self._addable(other, "subtract"):
             return NotImplemented
-        signed = self.plan.purpose is Purpose.VERDICTS
-        below = not signed and (other.counts > self.counts).any()
-        if below or (other.tally > self.tally).any():
+        if (other.counts > self.counts).any() or (other.tally > self.tally).any():
             raise UsageError(
                 "a sketch can only be subtracted from one to which its rows were added: some count "
                 "would be below zero"

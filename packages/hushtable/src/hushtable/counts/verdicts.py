@@ -16,14 +16,12 @@ from hushtable.data.encoding import Codes, Encoder, naming_places
 from hushtable.data.readers import Reader
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import numbered
-from hushtable.errors import DataError, PlanError, UsageError
-from hushtable.plans.families import TOTALS, Labelled
+from hushtable.errors import NO_SHARED_VERDICTS, DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.plans.score_rule import exact
 from hushtable.plans.verdicts import (
     VerdictCounts,
     check_takes_verdicts,
-    noised_verdict_values,
     spread_of,
     verdict_values,
 )
@@ -42,8 +40,7 @@ class Verdicts(Counts):
     subtracted again.
 
     They are exact counts of few rows, from which the rows can be reconstructed: keep them like the
-    rows themselves. Only a release under a plan of `hushtable.counts.rounds.verdicts` may leave a
-    site.
+    rows themselves.
 
     Attributes
     ----------
@@ -153,7 +150,7 @@ class Verdicts(Counts):
 
     @property
     def counts(self) -> Ints:  # type: ignore[override] # a field in the base class
-        """Confirmed outliers minus fine rows in each cell: the content of a release."""
+        """Confirmed outliers minus fine rows in each cell."""
         return self.outliers - self.fine
 
     @property
@@ -176,18 +173,6 @@ class Verdicts(Counts):
         """Largest number of pairs of an outlier and a fine row in the same cells."""
         both = np.add.reduceat(np.minimum(self.outliers, self.fine), self.plan.family.offsets[:-1])
         return int(both.min())
-
-    def signed(self, plan: Plan) -> Sketch:
-        """Return the sketch of these verdicts under a model's plan of verdicts, to release."""
-        family = plan.family
-        if not isinstance(family, Labelled) or not family.model.same(self.plan.family):
-            raise PlanError(
-                f"{self.noun} can be released only under the plan of verdicts of its own model: "
-                "this plan belongs to another"
-            )
-        tally = np.zeros((len(plan.schema), 2), np.int64)
-        totals = np.array([self.n_fine, self.n_outliers])
-        return Sketch(plan, np.append(totals, self.counts), tally, coupled=self.coupled)
 
     # --- the algebra ------------------------------------------------------------------------
 
@@ -270,8 +255,8 @@ class LearnedModel(Counts):
     ----------
     model : Sketch, Release or LocalModel
         The counts.
-    verdicts : Verdicts, Release or LocalModel
-        Exact verdicts under the model's plan, or those of all sites under a plan of verdicts.
+    verdicts : Verdicts
+        Exact verdicts under the model's plan.
 
     Raises
     ------
@@ -285,7 +270,7 @@ class LearnedModel(Counts):
     noun: ClassVar[str] = "a model with verdicts"
 
     model: Counts
-    verdicts: Counts
+    verdicts: Verdicts
     plan: Plan = field(init=False, repr=False)
     counts: NDArray[np.int64] = field(init=False, repr=False)
     ledger: Ledger | None = field(init=False, repr=False)
@@ -294,25 +279,14 @@ class LearnedModel(Counts):
     seal: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.verdicts, Verdicts):
+            raise UsageError(f"learning from {self.verdicts.noun}: needs exact verdicts on rows")
         plan, given = self.model.plan.first_pass(), self.verdicts.plan
-        family = given.family
-        if isinstance(self.verdicts, Verdicts):
-            if given.plan_id != plan.plan_id:
-                raise PlanError(
-                    "these verdicts were counted under another plan than the model's, and do "
-                    f"not apply to its tables: {plan.difference(given)}"
-                )
-        elif not isinstance(family, Labelled) or self.verdicts.ledger is None:
-            raise UsageError(
-                f"{self.verdicts.noun} of a {given.detector!r} plan: needs verdicts, exact ones or "
-                "a release under the plan of verdicts of the model"
-            )
-        elif not family.model.same(plan.family):
+        if given.plan_id != plan.plan_id:
             raise PlanError(
-                "these verdicts were released under other hash functions than the model's: count "
-                "them again under the plan of verdicts of this model"
+                "these verdicts were counted under another plan than the model's, and do not "
+                f"apply to its tables: {plan.difference(given)}"
             )
-
         for name in ("plan", "counts", "ledger", "sampled", "tally", "seal"):
             object.__setattr__(self, name, getattr(self.model, name))
 
@@ -336,15 +310,9 @@ class LearnedModel(Counts):
         """Standard deviation of the noise on a cell of the model, in counts."""
         return self.model.noise_sd
 
-    @property
-    def may_leave(self) -> bool:  # type: ignore[override] # if both parts may
-        """Whether it contains no exact counts."""
-        return self.model.may_leave and self.verdicts.may_leave
-
     def spent(self) -> tuple[Spent, ...]:
-        """Return the releases of the model and of the verdicts."""
-        found = (*self.model.spent(), *self.verdicts.spent())
-        return tuple({one.release: one for one in found}.values())
+        """Return the releases of the model."""
+        return self.model.spent()
 
     def cell_scores(self) -> NDArray[np.float64]:
         """Return the score of every cell, in bits: the model's, plus what verdicts add."""
@@ -354,13 +322,8 @@ class LearnedModel(Counts):
     def _of_verdicts(self, of_model: NDArray[np.float64]) -> NDArray[np.float64]:
         given, family = self.verdicts, self.plan.family
         share, spread = self._share(), self.spread(of_model)
-        if isinstance(given, Verdicts):
-            judged = VerdictCounts(given.outliers, given.n_outliers, given.fine, given.n_fine)
-            return verdict_values(judged, share, family.offsets, spread)
-        difference, n_verdicts = given.counts[TOTALS:], max(0, given.n_rows)
-        return noised_verdict_values(
-            difference, given.noise_sd, n_verdicts, family.n_tables, spread
-        )
+        judged = VerdictCounts(given.outliers, given.n_outliers, given.fine, given.n_fine)
+        return verdict_values(judged, share, family.offsets, spread)
 
     def spread(self, of_model: NDArray[np.float64]) -> float:
         """Return the spread of the model's scores, given those of its cells (n_cells,)."""
@@ -377,19 +340,9 @@ class LearnedModel(Counts):
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
         """Return the part of a file for the model and the verdicts: manifest entries, arrays."""
         of_model, arrays = self.model.entries()
-        given, entry = self.verdicts, dict[str, Any]()
-        if isinstance(given, Verdicts):
-            counts = {"outliers": given.outliers, "fine": given.fine}
-            if given.coupled:
-                entry["coupled"] = given.coupled
-        else:
-            assert given.ledger is not None
-            counts = {"counts": given.counts}
-            # Its hash functions are those of the model.
-            entry = {"plan": given.plan.to_dict(), "ledger": given.ledger.to_dict()}
-            if isinstance(given, LocalModel):
-                entry["own"] = given.own
-        named = {f"{_OF}{name}": array for name, array in counts.items()}
+        given = self.verdicts
+        entry = {"coupled": given.coupled} if given.coupled else {}
+        named = {f"{_OF}outliers": given.outliers, f"{_OF}fine": given.fine}
         return of_model | {"verdicts": entry}, arrays | named
 
     @classmethod
@@ -397,16 +350,11 @@ class LearnedModel(Counts):
         """Build the model in a file, and its verdicts; raise `PlanError` if they do not fit."""
         model = model_from_file(content)
         entry = content.said("verdicts", {"verdicts": dict})["verdicts"]
-        if "plan" not in entry:
-            coupled = entries(entry, "verdicts", {}, {"coupled": str}).get("coupled", "")
-            outliers, fine = (content.array(f"{_OF}{name}") for name in ("outliers", "fine"))
-            return cls(model, Verdicts(model.plan.first_pass(), outliers, fine, coupled))
-        entries(entry, "verdicts", {"plan": dict, "ledger": object}, {"own": str})
-        plan = Plan.from_content(entry["plan"], model.plan.family.arrays())
-        counts, ledger = content.array(f"{_OF}counts"), Ledger.from_dict(entry["ledger"])
-        if "own" in entry:
-            return cls(model, LocalModel(plan, counts, ledger, entry["own"]))
-        return cls(model, Release(plan, counts, ledger))
+        if "plan" in entry:
+            raise PlanError(NO_SHARED_VERDICTS)
+        coupled = entries(entry, "verdicts", {}, {"coupled": str}).get("coupled", "")
+        outliers, fine = (content.array(f"{_OF}{name}") for name in ("outliers", "fine"))
+        return cls(model, Verdicts(model.plan.first_pass(), outliers, fine, coupled))
 
 
 def model_from_file(content: files.Content) -> Counts:

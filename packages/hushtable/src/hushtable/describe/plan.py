@@ -13,7 +13,6 @@ from hushtable.data.schema import Feature, Schema, range_words
 from hushtable.files import Content
 from hushtable.language import N_, _, ngettext, numerals
 from hushtable.plans.draws import NOVELTY, Purpose
-from hushtable.plans.families import TOTALS
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import Horizon
 
@@ -98,13 +97,10 @@ def dependence(plan: Plan) -> str:
 def learned(counts: Counts) -> dict[str, int]:
     """Return how many verdicts a file of counts holds, for machines; empty if it holds none."""
     given = counts.verdicts if isinstance(counts, LearnedModel) else counts
-    if isinstance(given, Verdicts):
-        found = {"outliers": given.n_outliers, "fine": given.n_fine}
-        return found | {"contradictory": given.n_contradictory}
-    if given.plan.purpose is not Purpose.VERDICTS:
+    if not isinstance(given, Verdicts):
         return {}
-    fine, outliers = given.counts[:TOTALS].tolist()
-    return {"outliers": outliers, "fine": fine}
+    found = {"outliers": given.n_outliers, "fine": given.n_fine}
+    return found | {"contradictory": given.n_contradictory}
 
 
 def verdicts(counts: Counts) -> str:
@@ -112,13 +108,9 @@ def verdicts(counts: Counts) -> str:
     found = learned(counts)
     if not found:
         return ""
-    given = counts.verdicts if isinstance(counts, LearnedModel) else counts
     outliers, fine = (numerals(f"{found[name]:,}") for name in ("outliers", "fine"))
-    if given.ledger is None:
-        words = _("%(outliers)s outliers, %(fine)s fine", outliers=outliers, fine=fine)
-    else:
-        words = _("about %(outliers)s outliers, %(fine)s fine", outliers=outliers, fine=fine)
-    if twice := found.get("contradictory", 0):
+    words = _("%(outliers)s outliers, %(fine)s fine", outliers=outliers, fine=fine)
+    if twice := found["contradictory"]:
         words += ngettext(
             "; %(n)s pair of rows in the same cells have both verdicts: check which is right",
             "; %(n)s pairs of rows in the same cells have both verdicts: check which is right",

@@ -202,7 +202,7 @@ class TableDetector(_Base):
     #: Whether `fit` encodes the rows in several passes.
     _reads_again: ClassVar[bool] = False
     #: The verdicts learned so far; the attribute is missing if there are none.
-    verdicts_: Counts
+    verdicts_: Verdicts
     #: Shares of the rows of the last `partial_fit` outside ranges or categories, where many are.
     outside_: dict[str, float]
     #: For each column whose level moved, the counts before; set by `partial_fit`.
@@ -1010,8 +1010,7 @@ class TableDetector(_Base):
         DataError
             If a verdict is not 0 or 1, or there is not one verdict for each row.
         UsageError
-            If the detector learned from a release, which may already include these verdicts, or
-            if its scores do not take verdicts (those of `HushTable` and `LSHiTables` do).
+            If its scores do not take verdicts (those of `HushTable` and `LSHiTables` do).
 
         Examples
         --------
@@ -1026,18 +1025,16 @@ class TableDetector(_Base):
         >>> bool(detector.score_samples(X[10:20]).mean() < before)
         True
         """
-        more = self._judged(X, y)
-        own = self._own_verdicts()
-        return self._learned(more if own is None else own + more)
+        check_fitted(self)
+        return self.learn_from(Verdicts.of_rows(self.plan_, self._open(X), y))
 
-    def learn_from(self, verdicts: Counts) -> Self:
-        """Learn from counts of verdicts: exact ones of another detector, or those of all sites.
+    def learn_from(self, verdicts: Verdicts) -> Self:
+        """Learn from counts of verdicts, such as those of another detector.
 
         Parameters
         ----------
-        verdicts : Verdicts, Release or LocalModel
-            Exact verdicts under the plan of this model, which are added; or a merged release or
-            local model under its plan of verdicts, which replaces all other verdicts.
+        verdicts : Verdicts
+            Exact verdicts under the plan of this model, which are added.
 
         Raises
         ------
@@ -1045,9 +1042,7 @@ class TableDetector(_Base):
             If they belong to another model.
         """
         check_fitted(self)
-        if not isinstance(verdicts, Verdicts):
-            return self._learned(verdicts)
-        own = self._own_verdicts()
+        own = self.verdicts_ if hasattr(self, "verdicts_") else None
         return self._learned(verdicts if own is None else own + verdicts)
 
     def forget(self, X: Any = None, y: ArrayLike | None = None) -> Self:
@@ -1066,33 +1061,19 @@ class TableDetector(_Base):
             If they were not learned.
         """
         check_fitted(self)
-        if (X is None) != (y is None):
+        if X is None and y is None:
+            return self._learned(None)
+        if X is None or y is None:
             raise UsageError(
                 "forget was given one of X and y: it needs both, or neither to forget all verdicts"
             )
-        if X is None:
-            return self._learned(None)
-        gone, own = self._judged(X, y), self._own_verdicts()
-        if own is None:
+        gone = Verdicts.of_rows(self.plan_, self._open(X), y)
+        if not hasattr(self, "verdicts_"):
             raise UsageError("this detector has learned no verdicts: there is nothing to forget")
-        left = own - gone
+        left = self.verdicts_ - gone
         return self._learned(left if left.n_rows else None)
 
-    def _judged(self, X: Any, y: Any) -> Verdicts:
-        check_fitted(self)
-        return Verdicts.of_rows(self.plan_, self._open(X), y)
-
-    def _own_verdicts(self) -> Verdicts | None:
-        """Return the exact verdicts so far; raise `UsageError` if there are noisy ones."""
-        found = getattr(self, "verdicts_", None)
-        if found is None or isinstance(found, Verdicts):
-            return found
-        raise UsageError(
-            "this detector learned from a release of all sites' verdicts, so your own would "
-            "count twice: call forget() first, or learn from the local model of the round"
-        )
-
-    def _learned(self, verdicts: Counts | None) -> Self:
+    def _learned(self, verdicts: Verdicts | None) -> Self:
         model = self.sketch_ if verdicts is None else LearnedModel(self.sketch_, verdicts)
         scorer = Scorer(model)
         follows = self.offset_ == self._scorer.auto_offset()
@@ -1135,7 +1116,7 @@ class TableDetector(_Base):
         DataError
             If there are no rows, or the columns do not fit.
         UsageError
-            If the detector's scores do not take verdicts, or it learned from a release.
+            If the detector's scores do not take verdicts.
 
         Examples
         --------

@@ -8,6 +8,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import READERS, counts_from_file, reader_of
 from hushtable.counts.release import LocalModel, Release
 from hushtable.counts.sketch import Sketch
+from hushtable.counts.verdicts import Verdicts
 from hushtable.errors import FileError, PlanError
 from hushtable.plans.draws import ESTIMATORS, draw_of
 from hushtable.plans.plan import Plan
@@ -99,11 +100,6 @@ def _check_scores(path: str | os.PathLike[str], counts: Counts) -> None:
             f"{path} holds counts for a gate, which do not score rows: make the second plan with "
             f"them (hushtable plan second FIRST --gate {path} -o second.plan.hush) and sketch again"
         )
-    if plan.purpose is Purpose.VERDICTS:
-        raise FileError(
-            f"{path} holds verdicts, which change the scores of a model: run hushtable learn MODEL "
-            f"{path} -o FILE, and score rows with that file"
-        )
     if not plan.purpose.scores_rows:
         raise FileError(
             f"{path} holds ranks, which do not score rows: give the model as --model, and this "
@@ -169,14 +165,14 @@ def opened(detector: "TableDetector") -> OpenedModel:
     return OpenedModel(detector._scorer, detector.offset_, detector.reading_, usual)
 
 
-def learned_detector(model: str | os.PathLike[str], verdicts: Counts) -> Any:
+def learned_detector(model: str | os.PathLike[str], verdicts: Verdicts) -> Any:
     """Return the detector of a model's file, or of merged counts, with only these verdicts.
 
     Parameters
     ----------
     model : path
         A .hush file of a detector, or of counts that score rows.
-    verdicts : Verdicts or VerdictRelease
+    verdicts : Verdicts
         Verdicts under the model's plan. Those that the model learned before are discarded.
 
     Returns
@@ -195,7 +191,7 @@ def learned_detector(model: str | os.PathLike[str], verdicts: Counts) -> Any:
         counts = content.build(counts_from_file)
         detector = draw_of(counts.plan.detector).estimator_class().from_counts(counts)
     detector.forget()
-    if verdicts.ledger is not None or verdicts.n_rows:
+    if verdicts.n_rows:
         detector.learn_from(verdicts)
     return detector
 

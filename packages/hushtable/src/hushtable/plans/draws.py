@@ -61,7 +61,6 @@ class Purpose(Enum):
     RELATIONS = "relations"
     GATE = "gate"
     RANKS = "ranks"
-    VERDICTS = "verdicts"
 
     @property
     def scores_rows(self) -> bool:
@@ -395,6 +394,5 @@ for _draw in (
     Draw("ranges", families.EquiWidth, _LOG2, purpose=Purpose.RANGES),
     Draw("relations", families.RandomFeature, _LOG2, purpose=Purpose.RELATIONS),
     Draw("ranks", families.ScoreHistogram, _LOG2, purpose=Purpose.RANKS),
-    Draw("verdicts", families.Labelled, _LOG2, purpose=Purpose.VERDICTS),
 ):
     register(_draw)

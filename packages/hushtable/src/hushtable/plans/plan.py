@@ -415,11 +415,6 @@ class Plan(Displayed):
         noise_sd : float
             Standard deviation of the noise on each of them; 0 for exact counts.
         """
-        if self.purpose is Purpose.VERDICTS:
-            raise UsageError(
-                "counts of verdicts do not score rows: they change the scores of a model "
-                "(detector.learn_from, hushtable learn)"
-            )
         first = self.first_counts
         if first is not None and self.first_noise_sd is not None:
             before = self.score.noisy_values(first, self.first_noise_sd)

@@ -16,11 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.errors import PrivacyError, UsageError
+from hushtable.errors import UsageError
 from hushtable.plans.draws import purpose_of
 from hushtable.plans.families import HashFamily
 from hushtable.plans.score_rule import ScoreRule, exact
 
+#: The column of verdicts, and its two values.
+VERDICT = "verdict"
+FINE, OUTLIER = "fine", "outlier"
 #: Rows added to the observed and the expected number, so that few verdicts give few bits.
 PRIOR = 0.5
 #: Spreads of the model's scores for each bit of evidence: with one kind of verdicts only, and once
@@ -30,11 +33,6 @@ ALONE, BESIDE, KNOWN = 1.0, 2.0, 3
 _EVEN, _MOST = 5.0, 3.0
 #: Spreads and weights are rounded to multiples of 1 / _UNIT: sums may differ in their last bits.
 _UNIT = 2.0**10
-#: Least number of verdicts of all sites for a release: with fewer, noise drowns the evidence.
-FEWEST = 100
-#: For noisy verdicts: the largest number of spreads of the model's scores for each bit of evidence,
-#: and the number of verdicts, relative to the noise, that gets half of that.
-_NOISED, _HALF = 4.0, 20.0
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -51,15 +49,6 @@ def check_takes_verdicts(detector: str, score: ScoreRule, family: HashFamily) ->
         raise UsageError(
             f"{detector!r} takes the least of several counts, to which verdicts do not add: "
             "use HushTable or LSHiTables"
-        )
-
-
-def check_enough(n_verdicts: int) -> None:
-    """Raise `PrivacyError` if noise would drown this number of verdicts."""
-    if n_verdicts < FEWEST:
-        raise PrivacyError(
-            f"{n_verdicts} verdicts of all sites: noise would drown fewer than {FEWEST}; keep them "
-            "at their sites (detector.learn, hushtable learn), where they need no noise"
         )
 
 
@@ -134,19 +123,3 @@ def _evidence(counts: Ints, n_rows: int, share: Floats) -> Floats:
     """Return log2((observed + a) / (expected + a)) of every cell, or 0 if that is negative."""
     found = np.log2((counts + PRIOR) / (n_rows * share + PRIOR))
     return np.asarray(np.maximum(found, 0.0), np.float64)
-
-
-def noised_verdict_values(
-    difference: Ints, noise_sd: float, n_verdicts: float, n_tables: int, spread: float
-) -> Floats:
-    """Return what noisy verdicts add to the score of every cell, in bits.
-
-    ``difference`` is D = P - Q. For counts far above the noise, asinh(D / 2 sigma) / ln 2 is the
-    log2 of their ratio to it; within the noise it is linear, so that noise averages out over the
-    tables. The weight grows with ``n_verdicts``, estimated from the release, relative to the noise.
-    ``spread`` is as `spread_of` returns it.
-    """
-    standing_out = n_verdicts * np.sqrt(n_tables) / noise_sd
-    weight = _NOISED * standing_out / (standing_out + _HALF)
-    bits = np.arcsinh(difference / (2.0 * max(PRIOR, noise_sd))) / np.log(2.0)
-    return exact(-weight * spread * bits)

@@ -22,8 +22,7 @@ from hushtable.data.schema import Feature
 from hushtable.data.weights import Numbered
 from hushtable.display import html
 from hushtable.errors import DataError, UsageError
-from hushtable.plans.families import FINE, OUTLIER
-from hushtable.plans.verdicts import check_takes_verdicts
+from hushtable.plans.verdicts import FINE, OUTLIER, check_takes_verdicts
 from hushtable.scores.explain import Explainer
 from hushtable.scores.finding import (
     FAR_FIRST,
@@ -692,8 +691,8 @@ class DetectorReview:
     def __init__(
         self,
         review: Review,
-        learned: Callable[[], Counts | None],
-        learn: Callable[[Counts | None], object],
+        learned: Callable[[], Verdicts | None],
+        learn: Callable[[Verdicts | None], object],
     ) -> None:
         #: What the detector has learned, and how it learns all verdicts again.
         self._learned, self._learn = learned, learn
@@ -787,15 +786,7 @@ class DetectorReview:
 
 
 def apart(model: Counts) -> tuple[Counts, Verdicts]:
-    """Return the counts of a model, and the exact verdicts that it has learned.
-
-    Raises `UsageError` if it learned from a release.
-    """
+    """Return the counts of a model, and the exact verdicts that it has learned."""
     if not isinstance(model, LearnedModel):
         return model, Verdicts.zero(model.plan)
-    if not isinstance(model.verdicts, Verdicts):
-        raise UsageError(
-            "the model learned from a release of all sites' verdicts, so your own would "
-            "count twice: give the model from before that"
-        )
     return model.model, model.verdicts

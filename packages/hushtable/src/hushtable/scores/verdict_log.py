@@ -15,7 +15,7 @@ from hushtable.data.options import notes
 from hushtable.data.spreadsheets import harmless, original
 from hushtable.errors import DataError, FileError, explain
 from hushtable.lazy import exports, removed
-from hushtable.plans.families import FINE, OUTLIER
+from hushtable.plans.verdicts import FINE, OUTLIER
 
 #: An answer that is not a verdict, and all answers.
 SKIP = "skip"

@@ -23,20 +23,13 @@ from hushtable.plans.families.family import (
     whole_number,
 )
 from hushtable.plans.families.histograms import (
-    FINE,
-    OUTLIER,
-    TOTALS,
-    VERDICT,
     EquiWidth,
-    Labelled,
     ScoreHistogram,
-    labelled,
 )
 from hushtable.plans.families.random_feature import RandomFeature
 
 __all__ = [
-    "FAMILIES", "FINE", "MAX_CELLS", "OUTLIER", "TOTALS", "VERDICT", "WEIGHT", "Contextual",
-    "EquiWidth", "HashFamily", "Labelled", "RandomFeature", "ScoreHistogram",
-    "context_columns", "drawn", "family_from_content", "labelled", "only_one_value", "own_cells",
-    "register", "whole_number",
+    "FAMILIES", "MAX_CELLS", "WEIGHT", "Contextual", "EquiWidth", "HashFamily", "RandomFeature",
+    "ScoreHistogram", "context_columns", "drawn", "family_from_content", "only_one_value",
+    "own_cells", "register", "whole_number",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Histograms of features, of a model's scores, and of verdicts in a model's tables."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.arguments import entries
 from hushtable.data.encoding import Codes, NumbersLoop, StoredCodes
-from hushtable.data.schema import Feature, Schema
-from hushtable.errors import DataError, PlanError
+from hushtable.data.schema import Schema
+from hushtable.errors import PlanError
 from hushtable.files import Arrays
 from hushtable.kernels import MISSING_LOW
 from hushtable.plans.families.family import (
@@ -102,43 +102,9 @@ _UNIT = 2.0**-20
 _LARGEST = 1 << 52
 
 
-@dataclass(frozen=True, eq=False)
-class OfModel(HashFamily):
-    """A family that counts with the tables of a detector, its ``model``."""
-
-    of_model: ClassVar[bool] = True
-
-    model: HashFamily = field()
-
-    def _check(self) -> None:
-        super()._check()
-        if self.model.of_model:
-            raise PlanError(f"{self.name} needs a detector's tables, not {self.model.name}")
-
-    def parameters(self) -> dict[str, Any]:
-        model = {"name": self.model.name, **self.model.parameters()}
-        return {**super().parameters(), "model": model}
-
-    @classmethod
-    def model_from_content(cls, content: Any, arrays: Arrays, schema: Schema) -> HashFamily:
-        """Build the model; raise `PlanError` if its content or its arrays are wrong."""
-        parameters = dict(content)
-        name = parameters.pop("name", None)
-        if name == cls.name:  # checked before it is read, at any depth of nesting
-            raise PlanError(f"{cls.name} needs a detector's tables, not {name} again")
-        return family_from_content(name, parameters, arrays, schema)
-
-    @classmethod
-    def json_schema(cls) -> dict[str, Any]:
-        described = super().json_schema()
-        described["required"].append("model")
-        described["properties"]["model"] = {"$ref": "#/$defs/tables"}
-        return described
-
-
 @register
 @dataclass(frozen=True, eq=False)
-class ScoreHistogram(OfModel):
+class ScoreHistogram(HashFamily):
     """One histogram of scores: the hash function is a model.
 
     ``model`` is the model's tables, ``value`` the score of each of their cells, in 2**-20 of the
@@ -147,15 +113,30 @@ class ScoreHistogram(OfModel):
     """
 
     name: ClassVar[str] = "ScoreHistogram"
+    of_model: ClassVar[bool] = True
 
+    model: HashFamily = field()
     value: Ints = drawn(np.int64, "n_model_cells")
     bins: int = whole_number(2, MAX_CELLS)
 
     def _check(self) -> None:
         super()._check()
+        if self.model.of_model:
+            raise PlanError(f"{self.name} needs a detector's tables, not {self.model.name}")
         bound = _LARGEST // self.model.n_histograms
         if self.value.max() > bound or self.value.min() < -bound:
             raise PlanError("scores of cells are too large for exact sums")
+
+    def parameters(self) -> dict[str, Any]:
+        model = {"name": self.model.name, **self.model.parameters()}
+        return {**super().parameters(), "model": model}
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        described = super().json_schema()
+        described["required"].append("model")
+        described["properties"]["model"] = {"$ref": "#/$defs/tables"}
+        return described
 
     @property
     def n_model_cells(self) -> int:
@@ -203,7 +184,11 @@ class ScoreHistogram(OfModel):
             raise PlanError(
                 "a histogram of scores needs values, the arrays of its model and no others"
             )
-        tables = cls.model_from_content(content["model"], theirs, schema)
+        of_model = dict(content["model"])
+        name = of_model.pop("name", None)
+        if name == cls.name:  # checked before it is read, at any depth of nesting
+            raise PlanError(f"{cls.name} needs a detector's tables, not {name} again")
+        tables = family_from_content(name, of_model, theirs, schema)
         return cls(schema, tables, arrays["value"], content["bins"])
 
     def cells(self, scores: Floats) -> Ints:
@@ -225,83 +210,3 @@ class ScoreHistogram(OfModel):
 
     def sum(self, codes: Codes, values: Floats) -> Floats:
         return np.asarray(values[self.cells_of(codes)], np.float64)
-
-
-#: The column of verdicts, and its two values.
-VERDICT = "verdict"
-FINE, OUTLIER = "fine", "outlier"
-#: Cells before those of the model's tables: the number of fine rows and of outliers.
-TOTALS = 2
-
-
-@register
-@dataclass(frozen=True, eq=False)
-class Labelled(OfModel):
-    """The tables of a model, in whose cells an outlier counts 1 and a fine row counts -1.
-
-    Values are summed with the same signs. The last feature of the schema is the verdict. Before
-    the tables of ``model`` comes a histogram of two cells in which every row counts 1: the numbers
-    of fine rows and of outliers.
-    """
-
-    name: ClassVar[str] = "Labelled"
-
-    def _check(self) -> None:
-        super()._check()
-        if self.schema.features != labelled(self.model.schema).features:
-            raise PlanError(f"tables of verdicts need the model's features, then {VERDICT!r}")
-
-    @property
-    def offsets(self) -> Ints:
-        return np.append(0, self.model.offsets + TOTALS)
-
-    def arrays(self) -> Arrays:
-        return self.model.arrays()
-
-    @classmethod
-    def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
-        content = entries(parameters, "tables of verdicts", {"model": dict})
-        of_model = replace(schema, features=schema.features[:-1])
-        return cls(schema, cls.model_from_content(content["model"], arrays, of_model))
-
-    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
-        outlier = self._outliers(codes)
-        times = np.ones(len(outlier), np.int64) if weights is None else weights
-        np.add.at(counts[:TOTALS], outlier, times)
-        self.model.count(self._of_model(codes), counts[TOTALS:], (2 * outlier - 1) * times)
-
-    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
-        raise NotImplementedError("verdicts are counted in all tables, without samples")
-
-    def sum(self, codes: Codes, values: Floats) -> Floats:
-        outlier = self._outliers(codes)
-        sums = self.model.sum(self._of_model(codes), values[TOTALS:])
-        return np.asarray(values[outlier] + (2 * outlier - 1) * sums, np.float64)
-
-    def _outliers(self, codes: Codes) -> Ints:
-        """Return 1 for an outlier and 0 for a fine row (n,); raise `DataError` for others."""
-        verdicts = codes.codes[self.n_features - 1]
-        known = (verdicts == 1) | (verdicts == 2)
-        if not known.all():
-            row = int(np.flatnonzero(~known)[0])
-            got = "is missing" if verdicts[row] == MISSING_LOW else "is neither"
-            raise DataError(
-                f"{(~known).sum():,} rows have no verdict (the first {got}): the column "
-                f"{VERDICT!r} needs {OUTLIER!r} or {FINE!r} in each row: leave other rows out"
-            )
-        return np.asarray(verdicts - np.uint16(1), np.int64)
-
-    def _of_model(self, codes: Codes) -> Codes:
-        d = self.n_features - 1
-        rows = [*range(d), *range(d + 1, 2 * d + 1)] if codes.some_missing else slice(0, d)
-        return Codes(codes.codes[rows], codes.tally[:d])
-
-
-def labelled(schema: Schema) -> Schema:
-    """Return a model's schema with the column of verdicts as an additional last feature."""
-    if VERDICT in schema.names:
-        raise PlanError(
-            f"the model has a feature {VERDICT!r}, the name of the column of verdicts: rename it"
-        )
-    verdict = Feature.categorical(VERDICT, (FINE, OUTLIER))
-    return replace(schema, features=(*schema.features, verdict))
