@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hushtable.data import read, table_quality, understand
@@ -204,6 +204,7 @@ def value(row):
     return text if text and text.strip() else None, *others
 
 
+@example([(None, 0, 0.0, False), (None, 0, 1.0, False), (None, 0, 1.2e308, False)])
 @given(hypothesis_rows)
 def test_repeated_rows_are_found_and_no_others(rows):
     finite = [row for row in rows if np.isfinite(row[2])] or [("a", 1, 1.0, True)]

@@ -247,7 +247,8 @@ def _glance(column: ColumnSeen) -> ColumnQuality:
 
 def _bars(column: ColumnSeen) -> tuple[int, ...]:
     values = np.concatenate(column.sample) if column.sample else np.empty(0)
-    values = values[np.isfinite(values)]
+    # Beyond this limit, three times a difference would overflow.
+    values = np.clip(values[np.isfinite(values)], -1e300, 1e300)
     if len(np.unique(values)) < 3:
         return ()
     low, first, third, high = np.quantile(values, (0.01, 0.25, 0.75, 0.99))

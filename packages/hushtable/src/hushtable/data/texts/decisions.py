@@ -352,7 +352,10 @@ def _are_two_scales(column: ColumnFacts) -> bool:
     units = column.keys("unit")
     beside = np.array([any(unit in text for unit in units) for text in texts], np.bool_)
     bare = np.append(values[~beside], [column.low, column.high] if column.n_plain else [])
-    sizes = [np.median(np.abs(some[some == some])) for some in (values[beside], bare)]
+    with_units, without = (np.abs(part[~np.isnan(part)]) for part in (values[beside], bare))
+    if not len(with_units) or not len(without):  # nothing shows that they have one scale
+        return True
+    sizes = np.median(with_units), np.median(without)
     return bool(max(sizes) >= 10 * min(sizes))
 
 
