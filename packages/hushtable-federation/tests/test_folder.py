@@ -12,7 +12,6 @@ import pytest
 
 from folder_helpers import HALF, Clock, Folder
 from hushtable import HushTable, Plan, Sketch, files
-from hushtable.counts import rounds
 from hushtable.errors import FileError, RoundError
 from hushtable.scores import Scorer
 from hushtable_federation.book.book import Book
@@ -472,17 +471,3 @@ def test_a_context(consortium, clock):
     exact = Sketch.from_data(plan, X)
     assert np.abs(model.sketch_.counts - exact.counts).max() < 8.0 * model.sketch_.noise_sd
     assert np.isfinite(Scorer(model.sketch_).score(X)).all()
-
-
-def test_relations_are_found_in_a_round_of_their_own(consortium, clock):
-    """After released marginals: a round of pairs, and one of tables under what they show."""
-    one = consortium(3)
-    X = np.concatenate([site.X for site in one.sites.values()])
-    marginals = Sketch.from_data(Plan.marginals(SCHEMA), X).release(0.5, 1e-6)
-    plan = rounds.relations(marginals)
-    pairs = Folder(one, one.open(plan=plan, epsilon=3.0))
-    finish(pairs)
-    counts = pairs.check().counts
-    assert [spent.what for spent in counts.ledger.behind_plan] == ["marginals"]
-    exact = Sketch.from_data(plan, X)
-    assert np.abs(counts.counts - exact.counts).max() < 8.0 * counts.noise_sd

@@ -317,9 +317,13 @@ def test_golden_files_are_read(file):
 
 @pytest.mark.parametrize("name", ["verdicts.plan", "verdicts.sketch", "learned"])
 def test_plans_of_private_verdicts_are_refused_with_a_way_on(name):
-    path = GOLDEN / "protocol-1" / "dropped" / f"{name}.hush"
     with pytest.raises(FileError, match=r"after version 1\.0\.0rc1: learn from the site's own"):
-        load(path)
+        load(GOLDEN / "protocol-1" / "dropped" / f"{name}.hush")
+
+
+def test_a_plan_for_relations_is_refused_with_a_way_on():
+    with pytest.raises(FileError, match=r"find relations where the rows are"):
+        load(GOLDEN / "protocol-1" / "dropped" / "relations.plan.hush")
 
 
 def test_golden_files_are_what_is_written_today(tmp_path):

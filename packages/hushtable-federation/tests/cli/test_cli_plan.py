@@ -7,7 +7,6 @@ import pytest
 
 from cli_helpers import write_rows
 from hushtable import Plan, Schema, Sketch, load
-from hushtable.counts import rounds
 
 TERMS = {"epsilon": 3.0, "expected_rows": 20_000}
 OPTIONS = ("--epsilon", 3, "--expected-rows", 20_000)
@@ -28,7 +27,7 @@ def made(run, tmp_path):
     return made
 
 
-def test_marginals_ranges_and_relations(made, run, site, tmp_path):
+def test_marginals_and_ranges(made, run, site, tmp_path):
     schema, rows = Schema.from_toml(site / "schema.toml"), write_rows(tmp_path / "rows.csv", 9_000)
     assert made("marginals", site / "schema.toml") == Plan.marginals(schema)
     plan = made("ranges", site / "schema.toml", *OPTIONS)
@@ -37,7 +36,3 @@ def test_marginals_ranges_and_relations(made, run, site, tmp_path):
     ranges = ("--ranges", tmp_path / "r.hush")
     plan = made("marginals", site / "schema.toml", *ranges, *OPTIONS)
     assert plan == Plan.marginals(load(tmp_path / "r.hush").ranges(), **TERMS)
-    Sketch.from_data(plan, rows).release(3.0).save(tmp_path / "m.hush")
-    assert made("relations", tmp_path / "m.hush") == rounds.relations(load(tmp_path / "m.hush"))
-    refused = run("plan", "relations", site / "marginals.sketch.hush", "-o", tmp_path / "x.hush")
-    assert (refused.code, "is a raw sketch" in refused.err) == (1, True)

@@ -147,6 +147,13 @@ NO_SHARED_VERDICTS = (
 )
 
 
+#: Why plans for relations are refused, and what to do instead.
+NO_PRIVATE_RELATIONS = (
+    "rounds for relations were dropped after version 1.0.0rc1: find relations where the rows are "
+    "(hushtable fit --relations); plans that were drawn with released relations still work"
+)
+
+
 class HushTableError(Exception):
     """Root of every error that hushtable raises on purpose.
 

@@ -9,7 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hushtable.errors import NO_SHARED_VERDICTS, HushTableError, PluginError
+from hushtable.errors import (
+    NO_PRIVATE_RELATIONS,
+    NO_SHARED_VERDICTS,
+    HushTableError,
+    PluginError,
+)
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint  # which takes a while to import
@@ -90,10 +95,17 @@ def registered(among: Mapping[str, T], name: Any) -> T | None:
     return among.get(name)
 
 
+#: By the name of a kind of plan or a family that was dropped, why it is refused.
+_DROPPED = {
+    "verdicts": NO_SHARED_VERDICTS, "Labelled": NO_SHARED_VERDICTS,
+    "relations": NO_PRIVATE_RELATIONS,
+}  # fmt: skip
+
+
 def unknown(what: str, name: Any, known: Iterable[str]) -> str:
     """Return the words for an error about a name that `registered` did not find."""
-    if name in ("verdicts", "Labelled"):
-        return NO_SHARED_VERDICTS
+    if isinstance(name, str) and name in _DROPPED:
+        return _DROPPED[name]
     if isinstance(name, str) and name in _OF_BENCH:
         return (
             f"{what} {name!r} needs the package {_OURS}bench, which is not installed: pip install "

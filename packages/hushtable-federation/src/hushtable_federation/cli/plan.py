@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from hushtable import files
 from hushtable.cli import options
-from hushtable.cli.options import argument, option, read_counts, read_release
+from hushtable.cli.options import argument, option, read_counts
 from hushtable.cli.plan import Ranges, SchemaFile, narrowed, save_plan
 from hushtable.cli.result import CommandResult, Target
 from hushtable.cli.schema import read_schema
@@ -75,20 +75,6 @@ def ranges(
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
     plan = Plan.ranges(read_schema(schema), epsilon=epsilon, **terms)
     return save_plan(plan, target, "plan ranges")
-
-
-def relations(marginals: _Merged, output: options.Output) -> CommandResult:
-    """Make the plan of a round that finds which columns go together.
-
-    Sketch, release and merge under it, and give the sum to --relations of "plan draw", with the
-    marginals: numeric columns are then also compared with what the other columns predict. The round
-    takes three tenths of the budget.
-
-    Example:
-      hushtable plan relations marginals.hush -o relations.plan.hush
-    """
-    target = Target(output, [marginals])
-    return save_plan(rounds.relations(read_release(marginals)), target, "plan relations")
 
 
 def gate(first: _First, output: options.Output) -> CommandResult:

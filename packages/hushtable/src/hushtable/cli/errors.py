@@ -135,6 +135,7 @@ _REMOVED = {
         ("plan draw --participations", "plan draw --apart"),
         "they are the second and the third number of --horizon T,K,A",
     ),
+    "plan draw --relations": "hushtable fit --relations finds relations where the rows are",
     "score --count": "--contamination N flags the N rows with the lowest scores",
     "demo --report": "hushtable report writes the page of your own model and rows",
 }

@@ -198,8 +198,7 @@ _Files = Annotated[
     argument(
         "VERDICTS",
         "Files with a column verdict (outlier or fine) that have the model's columns or identify "
-        "rows of --rows; logs of hushtable review; files written by --verdicts-only. Or a merged "
-        "release under hushtable plan verdicts.",
+        "rows of --rows; logs of hushtable review; files written by --verdicts-only.",
     ),
 ]
 _Rows = Annotated[

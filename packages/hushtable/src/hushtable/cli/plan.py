@@ -183,14 +183,6 @@ class EarlierRounds:
         ),
     ] = None
     ranges: Ranges = None
-    relations: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "Merged release under hushtable plan relations of --marginals: also compare numeric "
-            "columns with what the other columns predict.",
-        ),
-    ] = None
 
 
 @dataclass(frozen=True)
@@ -243,11 +235,9 @@ def draw(
     Example:
       hushtable plan draw schema.toml --epsilon 1 --expected-rows 50000 -o plan.hush
     """
-    target = Target(output, [schema, before.marginals, before.ranges, before.relations])
+    target = Target(output, [schema, before.marginals, before.ranges])
     features = narrowed(schema, before.ranges)
     counts = read_counts(before.marginals) if before.marginals else None
-    if before.relations is not None:
-        features, counts = _related(features, before.relations, before.marginals), None
     parameters: dict[str, Any] = {}
     if novelty:
         parameters["novelty"] = True
@@ -299,17 +289,3 @@ def narrowed(path: Path, ranges: Path | None) -> Schema:
             "used for hushtable plan ranges"
         )
     return release.ranges()
-
-
-def _related(schema: Schema, relations: Path, marginals: Path | None) -> Schema:
-    if marginals is None:
-        raise UsageError(
-            "--relations also needs --marginals, the release that its plan was made from"
-        )
-    release = read_release(relations)
-    if release.plan.schema != schema:
-        raise PlanError(
-            f"{relations} holds relations of a different schema: give the schema and the ranges "
-            "that were used for hushtable plan marginals"
-        )
-    return release.relations(read_release(marginals))

@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.counts import rounds
 from hushtable.counts.base import Counts, Noised
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
-from hushtable.plans.relations import profile_of, relations_of_pairs
 from hushtable.privacy import mechanisms
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP
 from hushtable.privacy.budget import (
@@ -122,39 +120,6 @@ class Release(Noised):
             low, high = feature.low + start * width, feature.low + stop * width
             features.append(Feature.numeric(feature.name, low=low, high=high, unit=feature.unit))
         return Schema(tuple(features), named=schema.named, paid=self.spent(), labels=schema.labels)
-
-    def relations(self, marginals: "Release") -> Schema:
-        """Return the schema whose columns are compared with what the others predict.
-
-        For a release under `hushtable.counts.rounds.relations`. The schema records the cost, so
-        that every release under it counts it.
-
-        Parameters
-        ----------
-        marginals : Release
-            The marginals from which the plan was made.
-
-        Raises
-        ------
-        PlanError
-            If these are other marginals.
-        PrivacyError
-            If there are too few rows for the noise.
-        """
-        plan = self.plan
-        if plan.purpose is not Purpose.RELATIONS:
-            raise UsageError(
-                f"a release of a {plan.detector!r} plan has no relations: sketch and release "
-                "under hushtable.counts.rounds.relations(marginals)"
-            )
-        needed = rounds.relations(marginals)
-        if needed.plan_id != plan.plan_id:
-            raise PlanError(
-                "the plan of these counts was made from other marginals: " + needed.difference(plan)
-            )
-        profile = profile_of(marginals)
-        found = relations_of_pairs(plan.schema, self.counts, self.ledger.noise_sd, profile)
-        return replace(plan.schema, paid=self.spent(), relations=found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,9 +24,8 @@ from hushtable.plans.gate import (
     score_histogram,
 )
 from hushtable.plans.plan import Plan
-from hushtable.plans.relations import pairs_of_columns, profile_of
 
-__all__ = ["gate", "ranks", "relations", "second_pass"]
+__all__ = ["gate", "ranks", "second_pass"]
 
 
 def _after(counts: Counts, name: str, family: HashFamily, *, exact: bool = False) -> Plan:
@@ -39,39 +38,6 @@ def _after(counts: Counts, name: str, family: HashFamily, *, exact: bool = False
         data_dependent=counts.plan.data_dependent or exact,
         behind=counts.spent(),
     )
-
-
-def relations(marginals: Counts) -> Plan:
-    """Make the plan of an optional round after the marginals, for relations between columns.
-
-    For each pair of columns of numbers there is a table of four cells: whether each value is
-    at least its column's median, according to the marginals. `Release.relations` of the merged
-    counts returns the schema with columns that are compared with what the others predict. The
-    round takes three tenths of the budget.
-
-    Parameters
-    ----------
-    marginals : Sketch or Release
-        Merged counts under `Plan.marginals`.
-
-    Raises
-    ------
-    PlanError
-        If the counts are not marginals.
-    UsageError
-        If there are fewer than 2 columns of numbers that vary, or more than 100.
-
-    Examples
-    --------
-    >>> from hushtable import Feature, Plan, Schema, Sketch
-    >>> from hushtable.counts import rounds
-    >>> schema = Schema([Feature.numeric(name, low=0, high=1) for name in "abc"])
-    >>> marginals = Sketch.from_data(Plan.marginals(schema), [[0.1, 0.2, 0.3]])
-    >>> rounds.relations(marginals).family.n_tables
-    3
-    """
-    family = pairs_of_columns(marginals.plan.schema, profile_of(marginals))
-    return _after(marginals, "relations", family, exact=not marginals.may_leave)
 
 
 def gate(first: Counts) -> Plan:

@@ -88,8 +88,7 @@ class HushTable(TableDetector):
         the error of a ridge regression on them, fitted without the rows that do not fit. This
         finds rows that break the relations between columns, and explains them: "x 31.8, where by
         y and z it would be 3.2". Only linear relations are found; columns without any are used as
-        they are. Not for releases, because the relations are read off the rows: see
-        `hushtable.counts.rounds.relations`.
+        they are. Not for releases, because the relations are read off the rows.
     max_rows : int, optional
         The largest number of rows that `fit` counts: if there are more, it divides them into that
         many equal parts and counts a random row of each. With 131,072, ROC-AUC is within a point

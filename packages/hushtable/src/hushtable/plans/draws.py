@@ -47,7 +47,6 @@ from hushtable.privacy.layout import (
     GATE_SHARE,
     MARGINAL_SHARE,
     RANGE_SHARE,
-    RELATION_SHARE,
     Design,
 )
 
@@ -58,7 +57,6 @@ class Purpose(Enum):
     SCORES = "scores"
     MARGINALS = "marginals"
     RANGES = "ranges"
-    RELATIONS = "relations"
     GATE = "gate"
     RANKS = "ranks"
 
@@ -87,7 +85,6 @@ class Purpose(Enum):
 
 _SHARES = {
     Purpose.MARGINALS: MARGINAL_SHARE, Purpose.RANGES: RANGE_SHARE,
-    Purpose.RELATIONS: RELATION_SHARE,
 }  # fmt: skip
 
 
@@ -392,7 +389,6 @@ for _draw in (
     Draw("lsh_itables", families.RandomFeature, _LOG2, draw_lsh_itables, _HOME + "LSHiTables"),
     Draw("marginals", families.EquiWidth, _LOG2, purpose=Purpose.MARGINALS),
     Draw("ranges", families.EquiWidth, _LOG2, purpose=Purpose.RANGES),
-    Draw("relations", families.RandomFeature, _LOG2, purpose=Purpose.RELATIONS),
     Draw("ranks", families.ScoreHistogram, _LOG2, purpose=Purpose.RANKS),
 ):
     register(_draw)

@@ -185,9 +185,6 @@ def about(points: float) -> str:
 PRIVATE_MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
 #: The same in the round before it that narrows loose ranges.
 RANGE_BINS, RANGE_SHARE = 128, 0.05
-#: Share of the round after the marginals that finds relations between columns. Measured: see
-#: docs/benchmarks/accuracy.md.
-RELATION_SHARE = 0.30
 #: With two passes, shares of what those rounds leave: the first pass, and the gate between them.
 FIRST_PASS_SHARE, GATE_SHARE = 0.50, 0.05
 
