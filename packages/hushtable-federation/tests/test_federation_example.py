@@ -1,6 +1,7 @@
 """The example federation of the docs: its files fit together, and its commands follow no link."""
 
 import configparser
+import random
 import re
 import shutil
 import subprocess
@@ -11,8 +12,81 @@ from cli_helpers import do
 from hushtable.data.schema import Schema
 from hushtable_federation import SiteSettings
 from hushtable_federation.book.book import Book
+from hushtable_federation.keys import Keys
 from hushtable_federation.policy import load_policy
-from trial_machine import EXAMPLE, PAGE, PARTIES, SITES, at_home, cards_in, commands_of, is_odd
+from places import ROOT
+
+EXAMPLE, PAGE = ROOT / "docs" / "example-federation", ROOT / "docs" / "how-to" / "site.md"
+PARTIES = ("lead", "north", "south", "west")
+SITES = PARTIES[1:]
+#: Rows of each site that are unusual: age, pulse, potassium.
+ODD = ((71, 44, 9.8), (4, 212, 4.1), (96, 188, 1.6))
+
+
+def cards_in(trial):
+    """Return the files of the sites' cards."""
+    return [trial / name / f"{name}.card" for name in SITES]
+
+
+def invented_rows(name, seed):
+    """Return a table of 1,000 made-up patients, three of them unusual."""
+    rng, rows = random.Random(seed), []
+    for _ in range(1_000 - len(ODD)):
+        age = min(max(round(rng.gauss(58, 17)), 18), 95)
+        rows.append((age, round(rng.gauss(76, 9)), round(rng.gauss(4.2, 0.4), 1)))
+    for row in ODD:
+        rows.insert(rng.randrange(len(rows)), row)
+    lines = [
+        f"{name}-{k:04},{age},{pulse},{salt:g}" for k, (age, pulse, salt) in enumerate(rows, 1)
+    ]
+    return "\n".join(["patient,age,pulse,potassium", *lines]) + "\n"
+
+
+def is_odd(line):
+    """Return whether a line of such a table is of an unusual patient."""
+    return line.endswith(tuple(f",{pulse},{salt:g}" for _, pulse, salt in ODD))
+
+
+def example_files(folder):
+    """Write the example's files for each party into a folder of its name, and the others beside."""
+    for seed, name in enumerate(PARTIES):
+        (folder / name).mkdir(parents=True)
+        like = "lead" if name == "lead" else "north"
+        for file in EXAMPLE.glob(f"{like}*.toml"):
+            text = file.read_text().replace(like, name)
+            (folder / name / file.name.replace(like, name)).write_text(text)
+        if name != "lead":
+            (folder / name / "patients.csv").write_text(invented_rows(name, seed))
+    shutil.copy(EXAMPLE / "schema.toml", folder / "lead")
+
+
+def at_home(trial, run):
+    """Set the example's parties up with a folder of rounds on this machine, as after the call.
+
+    Returns the files of the parties, by name.
+    """
+    example_files(trial)
+    box = trial / "round"
+    box.mkdir(mode=0o700)
+    settings = {name: trial / name / f"{name}.toml" for name in PARTIES}
+    for name, path in settings.items():
+        cap = () if name == "lead" else ("--cap", 3)
+        assert run("round", "keygen", name, *cap, "--folder", path.parent).code == 0
+        lines = path.read_text().splitlines()
+        kept = [line for line in lines if not line.startswith(("host_key", "login", "folder"))]
+        path.write_text("\n".join([*kept, f"folder = {str(box)!r}"]) + "\n")
+    cards = {name: Keys.load(trial / name / f"{name}.key").card for name in PARTIES}
+    for name in SITES:
+        with Book.open(trial / name / f"{name}.book") as book:
+            book.trust([cards["lead"]], "coordinator")
+            book.trust([cards[one] for one in SITES])
+    return settings
+
+
+def commands_of(page):
+    """Return the blocks of commands on the page, each a list of lines, without those of output."""
+    found = re.findall(r"```none\n(# .*?)\n```", page.read_text(), re.DOTALL)
+    return [block.splitlines() for block in found]
 
 
 def test_the_page_names_each_file():
