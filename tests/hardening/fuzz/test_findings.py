@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 from hushtable import Feature, LocalModel, Plan, Release, Schema, Sketch, files, load
 from hushtable.cli.score import ScoreFile
+from hushtable.data import understand
 from hushtable.data.readers import as_reader
 from hushtable.data.understanding import schema_from_data
 from hushtable.describe import describe_ledger
@@ -216,3 +217,9 @@ def test_a_line_break_within_quotation_marks_among_the_lines_to_leave_out(tmp_pa
     with pytest.raises(DataError, match="1 field, but") as caught:
         schema_from_data(as_reader(str(path)))
     assert "skip_footer" not in str(caught.value)
+
+
+def test_a_unit_and_a_text_that_is_no_number_beside_it():
+    texts = pa.table({"04": ["04comma", "\u00af", "1"]})
+    (doubt,) = [column.doubt for column in understand(texts).columns]
+    assert "would lose 1 of 3 values, which become missing: '\u00af'" in doubt.words

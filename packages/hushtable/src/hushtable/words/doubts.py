@@ -133,8 +133,9 @@ def doubt_words(kind: str, facts: Mapping[str, Any]) -> str:
     if kind in _COMPOSED:
         words = _COMPOSED[kind](facts)
     else:
-        values = {name: _fact(name, one) for name, one in facts.items() if name != "lines"}
-        words = _(_SENTENCES[kind], **values)
+        names = facts.keys() - {"lines", "loss"}
+        words = _(_SENTENCES[kind], **{name: _fact(name, facts[name]) for name in names})
+        words += _loss(facts)
     if lines:
         words += _("; the rows from there on: %(lines)s", lines=", ".join(map(repr, lines)))
     return words
@@ -167,13 +168,7 @@ def _exceptions(facts: Mapping[str, Any]) -> str:
         )  # fmt: skip
     if "kept" in facts:
         words += _("; %(kept)s keeps them", kept=typed_options([facts["kept"]]))
-    if (loss := facts.get("loss")) is not None:
-        words += _(
-            "; %(asked)s would lose %(n)s of %(all)s values, which become missing",
-            asked=typed_options([loss.option]), n=number(loss.lost), all=number(loss.n),
-        )  # fmt: skip
-        if loss.examples:
-            words += f": {listed(loss.examples, loss.lost)}"
+    words += _loss(facts)
     if "serial" in facts:
         words += _(
             "; %(asked)s reads numbers as days as Excel counts them: %(text)s is %(day)s",
@@ -190,6 +185,17 @@ def _exceptions(facts: Mapping[str, Any]) -> str:
     if facts.get("total"):
         words += _("; delete rows that sum up others")
     return words
+
+
+def _loss(facts: Mapping[str, Any]) -> str:
+    """Return words on the values that the proposed option loses, if it loses any."""
+    if (loss := facts.get("loss")) is None:
+        return ""
+    words = _(
+        "; %(asked)s would lose %(n)s of %(all)s values, which become missing",
+        asked=typed_options([loss.option]), n=number(loss.lost), all=number(loss.n),
+    )  # fmt: skip
+    return f"{words}: {listed(loss.examples, loss.lost)}" if loss.examples else words
 
 
 def _lost(facts: Mapping[str, Any]) -> str:
