@@ -3,12 +3,12 @@
 import csv
 import io
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from hushtable import files
-from hushtable.cli.options import READS, Output, Reads, option
+from hushtable.cli.options import READS, ModelReads, Output, option
 from hushtable.cli.result import (
     Block,
     CommandResult,
@@ -34,9 +34,6 @@ from hushtable_federation.ranges import (
     schema_text,
 )
 from hushtable_federation.result import open_result
-
-if TYPE_CHECKING:
-    pass
 
 _Quantiles = Annotated[
     str, option("LOW,HIGH", "Shares of all values that lie below each of the two limits.")
@@ -72,7 +69,7 @@ def ranges(
     output: Output,
     quantiles: _Quantiles = _USUAL,
     tolerated: _Tolerated = TOLERATED,
-    reads: Reads = READS,
+    reads: ModelReads = READS,
 ) -> CommandResult:
     """Read plausible ranges from a result, with their uncertainty.
 
