@@ -15,7 +15,7 @@ from hushtable.counts.base import Counts
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import DRAWS, NOVELTY
 from hushtable.plans.families import HashFamily, Labelled, labelled
-from hushtable.plans.gate import (
+from hushtable.plans.families.histograms import (
     PRIVATE_RANK_BINS,
     RANK_BINS,
     SECOND_PASS,

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import is_text, whole
 from hushtable.counts.base import Counts
-from hushtable.counts.passes import both_passes
-from hushtable.counts.sketch import Sketch, count_here
+from hushtable.counts.sketch import Sketch, both_passes, count_here
 from hushtable.data.calendar import without_parts
 from hushtable.data.readers import Reader
 from hushtable.data.residuals import (

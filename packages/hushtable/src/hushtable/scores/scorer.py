@@ -351,15 +351,11 @@ class Scorer:
             for at in range(0, len(of_size), step := max(1, _AT_ONCE // size)):
                 some = of_size[at : at + step]
                 shortfalls[some] = _shortfalls(self.values, counts, offsets[some], size, rarer)
-        return float(np.mean(shortfalls)) - self._own_part()
-
-    def _own_part(self) -> float:
-        """Return what a counted row adds to its own score on average, for novelty; else 0."""
-        rule, counts = self.plan.score, self.row_counts
-        if rule.name != "pseudocount_log2":
-            return 0.0
-        added = counts * (rule.values(counts, 0) - rule.values(np.maximum(counts - 1, 0), 0))
-        return float(added.sum() / self._n_rows / self.plan.family.n_histograms)
+        offset, rule = float(np.mean(shortfalls)), self.plan.score
+        if rule.name == "pseudocount_log2":  # for novelty: what a row adds to its own score
+            added = counts * (rule.values(counts, 0) - rule.values(np.maximum(counts - 1, 0), 0))
+            offset -= float(added.sum() / self._n_rows / self.plan.family.n_histograms)
+        return offset
 
     def _noisy_offset(self) -> float:
         """Estimate the threshold from noisy counts.

@@ -142,16 +142,13 @@ class RandomFeature(Concatenated):
         chosen = tables.functions
         cuts, subset_at = self.cut[chosen], self.subset_at[chosen]
         rest = cuts, subset_at, self.subsets, self._folded, tables.offsets
-        complete, missing = ((tables.first, rows[chosen], *rest) for rows in self._rows)
-        return Layout(tables, self.feature[chosen], (complete, missing), {})
-
-    @cached_property
-    def _rows(self) -> tuple[Ints, Ints]:
-        """Row of the codes that each hash function reads: without missing values, and with."""
+        # Row of the codes that each hash function reads: without missing values, and with.
         feature = self.feature.astype(np.int64)
         # A set of categories contains the side of a missing value already.
         high = (self.missing == 1) & (self.subset_sizes == 0)
-        return feature, bounded("feature", feature + high * self.n_features, 2 * self.n_features)
+        lacking = bounded("feature", feature + high * self.n_features, 2 * self.n_features)
+        complete, missing = ((tables.first, rows[chosen], *rest) for rows in (feature, lacking))
+        return Layout(tables, self.feature[chosen], (complete, missing), {})
 
     @cached_property
     def subset_at(self) -> Ints:
