@@ -353,7 +353,10 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
     overall, level = _measured([both], None if rows is None else squared_kernel(plan, rows))
     pairs: dict[str, list[Pair]] = {}
     if isinstance(plan.family, EquiWidth):
-        pairs = _histograms(plan, both)
+        for name, low, high in zip(plan.schema.names, offsets, offsets[1:], strict=False):
+            a, b = (one.histogram(one.counts[low:high]) for one in (both.before, both.after))
+            ends = np.array([0, high - low])
+            pairs[name] = [Pair(a, b, ends, np.array([0]), both.covariance)]
     elif isinstance(plan.family, RandomFeature):
         pairs = _halves(plan, plan.family, both)
     found = {name: _measured(some) for name, some in pairs.items()}
@@ -431,16 +434,6 @@ def _measured(pairs: list[Pair], squared: float | None = None) -> tuple[float, f
 def _relative(found: float, scale: float, level: float) -> tuple[float, float]:
     """Return distance and level by the distance if no cell were shared; NaN if that is none."""
     return (found / scale, level / scale) if scale > 0.0 else (float("nan"), float("nan"))
-
-
-def _histograms(plan: Plan, both: Pair) -> dict[str, list[Pair]]:
-    found, offsets = {}, both.offsets
-    for j, name in enumerate(plan.schema.names):
-        cells = slice(offsets[j], offsets[j + 1])
-        a, b = (side.histogram(side.counts[cells]) for side in (both.before, both.after))
-        ends = np.array([0, offsets[j + 1] - offsets[j]])
-        found[name] = [Pair(a, b, ends, np.array([0]), both.covariance)]
-    return found
 
 
 def _halves(plan: Plan, family: RandomFeature, both: Pair) -> dict[str, list[Pair]]:

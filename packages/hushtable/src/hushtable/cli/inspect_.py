@@ -21,7 +21,6 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.periods import Periods
 from hushtable.counts.release import Release
-from hushtable.data.schema import Schema
 from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
 from hushtable.describe.ledger import ledger_blocks
@@ -131,7 +130,10 @@ def _facts(content: Content, plan: Plan, counts: Counts | None, full: bool) -> d
         "behind": [spent.to_dict() for spent in plan.behind],
         "design": None if plan.design is None else plan.design.to_dict(),
     }
-    features = _features(plan.schema, full)
+    features = [feature.to_dict() for feature in plan.schema.features]
+    for feature in () if full else features:
+        for key in ("low", "high", "categories"):
+            feature.pop(key, None)
     if counts is not None:
         facts |= _facts_of_counts(content, counts)
         if counts.tally is not None:
@@ -168,15 +170,6 @@ def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
             "words": describe_ledger(counts.ledger),
         }
     )
-
-
-def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
-    found = [feature.to_dict() for feature in schema.features]
-    if not full:
-        for feature in found:
-            for key in ("low", "high", "categories"):
-                feature.pop(key, None)
-    return found
 
 
 def _blocks(

@@ -173,22 +173,19 @@ def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, An
     """Return whose rows were counted, for machines; ``nameless`` answers name no persons."""
     if seen is None:
         return {}
+    known = {
+        "persons_known": seen.known,
+        "rows_of_known": seen.known_rows,
+        "answers_without_persons": nameless,
+    }
     return {
         "persons": {
             "persons": seen.n_persons,
             "rows_per_person": seen.most,
             "rows_left_out": seen.left_out,
             "persons_cut": seen.cut,
-            **({} if seen.register is None else _known(seen, nameless)),
+            **(known if seen.register is not None else {}),
         }
-    }
-
-
-def _known(seen: PersonsCounted, nameless: int) -> dict[str, int]:
-    return {
-        "persons_known": seen.known,
-        "rows_of_known": seen.known_rows,
-        "answers_without_persons": nameless,
     }
 
 

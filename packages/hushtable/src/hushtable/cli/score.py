@@ -102,8 +102,12 @@ class ScoreFile:
         if not self.target.exists():
             return False
         stamp = self._found()
-        model = None if stamp is None else _model_of(stamp)
-        if model is None:
+        try:
+            content = json.loads(stamp or b"null")
+        except (ValueError, RecursionError):
+            content = None
+        model = content.get("model") if isinstance(content, dict) else None
+        if not isinstance(model, str):
             raise UsageError(
                 f"{self.target} is not a file of scores that hushtable wrote: give another "
                 "folder, or remove it"
@@ -128,15 +132,6 @@ class ScoreFile:
                 raise
             return None  # Arrow's error for a damaged file
         return stamp
-
-
-def _model_of(stamp: bytes) -> str | None:
-    try:
-        content = json.loads(stamp)
-    except (ValueError, RecursionError):
-        return None
-    model = content.get("model") if isinstance(content, dict) else None
-    return model if isinstance(model, str) else None
 
 
 def score_files_of(

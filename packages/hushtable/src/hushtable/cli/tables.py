@@ -135,7 +135,12 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
         yield Paragraph(f"{k + 1}. {found.sentence(row)}." for k, row in enumerate(rows))
     if found.incidents and words:
         yield "\nAlike:\n"
-        yield Paragraph(f"{one.words}: {_ranks(one.rows)}." for one in found.incidents[:3])
+        some = []
+        for one in found.incidents[:3]:
+            n, first = len(one.rows), ", ".join(f"{k + 1}" for k in one.rows[:_SHOWN])
+            more = f" and {n - _SHOWN} more" if n > _SHOWN else ""
+            some.append(f"{one.words}: {n} rows, rank {first}{more}.")
+        yield Paragraph(some)
     if len(found.rows) > len(rows):
         yield f"\n... and {len(found.rows) - len(rows):,} more in the file."
     yield ""
@@ -148,12 +153,6 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
     yield (
         f"Wrote {target}. It describes rows and contains their values: keep it where the rows are."
     )
-
-
-def _ranks(rows: list[int]) -> str:
-    some = [f"{k + 1}" for k in rows[:_SHOWN]]
-    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
-    return f"{len(rows)} rows, rank {', '.join(some)}{more}"
 
 
 def lowest_blocks(lowest: list[Finding]) -> Iterator[Block]:

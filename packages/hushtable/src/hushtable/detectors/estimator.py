@@ -144,16 +144,14 @@ def suggesting(init: Callable[..., None]) -> Callable[..., None]:
             if name not in known:
                 mine = type(self).__name__
                 words = f"{mine} has no parameter {name!r}: its parameters are {', '.join(known)}"
-                raise TypeError(words + _proposal(name, known))
+                near = [one for one, others in _ELSEWHERE.items() if name in others]
+                near = [one for one in near if one in known]
+                if near := near or difflib.get_close_matches(name, known, n=1):
+                    words += f". Did you mean {near[0]}?"
+                raise TypeError(words)
         init(self, *args, **kwargs)
 
     return checked
-
-
-def _proposal(name: str, known: Sequence[str]) -> str:
-    near = [here for here, others in _ELSEWHERE.items() if name in others and here in known]
-    near = near or difflib.get_close_matches(name, known, n=1)
-    return f". Did you mean {near[0]}?" if near else ""
 
 
 def check_fitted(detector: Any) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from hushtable import files, plugins
 from hushtable.counts.base import Counts
-from hushtable.counts.kinds import READERS, counts_from_file, reader_of
+from hushtable.counts.kinds import counts_from_file, reader_of
 from hushtable.counts.release import LocalModel, Release
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import FileError, PlanError
@@ -154,7 +154,7 @@ def load(
     True
     """
     content = files.read(path)
-    reader = reader_of(content.kind)
+    reader = _detector if content.kind == "detector" else reader_of(content.kind)
     if reader is None:
         raise FileError(
             f"{path} holds {content.held}, which is not a plan, counts or a model: hushtable "
@@ -206,6 +206,3 @@ def _detector(content: files.Content) -> Any:
     if draw is None:
         raise PlanError(plugins.unknown("detector", name, ESTIMATORS))
     return draw.estimator_class().from_file(content)
-
-
-READERS["detector"] = _detector

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import NOTHING_OUTSIDE, Codes, Outside
 from hushtable.data.readers import Batch
-from hushtable.data.schema import Feature
 from hushtable.data.weights import Numbered
 from hushtable.scores.scorer import Scorer
 
@@ -298,17 +297,22 @@ class Repairs:
     ) -> None:
         self._scorer, schema = scorer, scorer.plan.schema
         self._codes = scorer.encode((0, rows, None))
-        known = [[one is not None for one in values] for values in usual]
-        columns = [
-            _usual_column(feature, [values[j] for values in usual])
-            for j, feature in enumerate(schema.features)
-        ]
+        columns = []
+        for j, feature in enumerate(schema.features):
+            values = [known[j] for known in usual]
+            if feature.kind == "numeric":
+                numbers = [np.nan if x is None else float(x) for x in values]
+                columns.append(as_column(np.array(numbers, np.float64)))
+            else:  # any value if it is unknown
+                texts = [feature.categories[0] if x is None else str(x) for x in values]
+                columns.append(texts_column(texts))
         self._usual = scorer.encode((0, pa.RecordBatch.from_arrays(columns, schema.names), None))
         self._derived: dict[int, int] = {}
         if schema.differences is not None:
             d = len(schema.of_rows)
             self._derived = {j: d + k for k, j in enumerate(schema.differences.columns)}
         #: (n, d): which values can be repaired.
+        known = [[one is not None for one in values] for values in usual]
         self.possible = np.array(known).reshape(len(rows), -1)
         self.scores = scorer.scoring(self._codes)
 
@@ -356,14 +360,6 @@ class Repairs:
                 found[j::d, k] = usual[j]
         outside = _left_outside(codes.outside, i, choices)
         return self._scorer.scoring(Codes(found, codes.tally, outside))
-
-
-def _usual_column(feature: Feature, values: Sequence[float | str | None]) -> pa.Array:
-    """Return the usual values of a feature, one for each row; any value if it is unknown."""
-    if feature.kind == "numeric":
-        numbers = [np.nan if x is None else float(x) for x in values]
-        return as_column(np.array(numbers, np.float64))
-    return texts_column([feature.categories[0] if x is None else str(x) for x in values])
 
 
 def _left_outside(outside: Outside, i: int, choices: list[list[int]]) -> Outside:

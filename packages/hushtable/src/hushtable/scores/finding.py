@@ -223,7 +223,11 @@ class Scored:
         evidence = None
         if self.features is not None and self.shares is not None:
             evidence = taken(self.features, at), self.shares[k]
-        contexts = details.contexts
+        contexts, rule = details.contexts, ""
+        if scorer.rules is not None and self.ruled is not None and self.ruled.impossible[i] >= 0:
+            j = int(self.ruled.impossible[i])
+            phrase = describe_cell(scorer.plan.schema.features[j], cell(self.rows, j, i), None)
+            rule = scorer.rules.words(j, phrase.text)
         return Finding(
             row,
             float(score[0]),
@@ -231,7 +235,7 @@ class Scored:
             error=float(scorer.errors(codes, score)[0]) if details.errors else None,
             ranks=details.ranked(codes, score)[0].tolist() if details.ranks else None,
             far=float(self.far[i]),
-            rule=self._rule_words(i),
+            rule=rule,
             outside=outside_words(codes, 0, names),
             crowding="" if details.reasons is None else details.reasons.crowding(codes),
             context="" if contexts is None else contexts.words(self.rows, i, codes),
@@ -239,14 +243,6 @@ class Scored:
             kept_values=kept,
             evidence=evidence,
         )
-
-    def _rule_words(self, i: int) -> str:
-        scorer = self.details.scorer
-        if scorer.rules is None or self.ruled is None or self.ruled.impossible[i] < 0:
-            return ""
-        j = int(self.ruled.impossible[i])
-        phrase = describe_cell(scorer.plan.schema.features[j], cell(self.rows, j, i), None)
-        return scorer.rules.words(j, phrase.text)
 
 
 @dataclass(frozen=True)
@@ -366,6 +362,10 @@ class RowDetails:
         top: Top = []
         if self.every and self.reasons is not None and shares is not None:
             top = self.reasons.top(shares)
+        features = None
+        if shares is not None:
+            own = rows if isinstance(rows, np.ndarray) else rows.select(range(len(names)))
+            features = taken(own, lowest)
         return Scored(
             scores=scores,
             tally=codes.tally,
@@ -381,7 +381,7 @@ class RowDetails:
             far=far,
             codes=codes.take(lowest),
             shares=None if shares is None else shares[lowest],
-            features=None if shares is None else taken(_features(rows, len(names)), lowest),
+            features=features,
             kept_values=kept_values,
         )
 
@@ -391,10 +391,6 @@ def far_outside(scorer: Scorer, usual: Usual | None, rows: Batch) -> Floats:
     if usual is None:
         return np.zeros(len(rows))
     return usual.far(scorer.plan.schema.features, rows)
-
-
-def _features(rows: Batch, n: int) -> Batch:
-    return rows if isinstance(rows, np.ndarray) else rows.select(range(n))
 
 
 def explained(findings: Sequence[Finding], reasons: Reasons, bar: float | None) -> list[Finding]:

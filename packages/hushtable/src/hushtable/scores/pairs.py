@@ -188,9 +188,11 @@ class PairCounts:
             one = Cells.of(usual, numbers[~np.isnan(numbers)])
             cells.append(one)
             places.append(np.concatenate([one.place(feature, batch, j) for batch in batches]))
-        counts = [
-            _counted(places[a], places[b], times) for a, b in zip(*_pairs(len(cells)), strict=True)
-        ]
+        counts = []
+        for first, second in zip(*_pairs(len(cells)), strict=True):
+            a, b = places[first], places[second]
+            both = (a >= 0) & (b >= 0)
+            counts.append(np.bincount(CELLS * a[both] + b[both], times[both], CELLS * CELLS))
         return cls(tuple(cells), np.array(counts, np.uint16).reshape(-1, CELLS, CELLS))
 
     def place(self, features: Sequence[Feature], rows: Batch) -> Ints:
@@ -253,9 +255,3 @@ class PairCounts:
 def _pairs(n: int) -> tuple[Ints, Ints]:
     first, second = np.triu_indices(n, 1)
     return first, second
-
-
-def _counted(a: Ints, b: Ints, times: Ints) -> NDArray[Any]:
-    both = (a >= 0) & (b >= 0)
-    found = np.bincount(CELLS * a[both] + b[both], times[both], CELLS * CELLS)
-    return found.reshape(CELLS, CELLS)
