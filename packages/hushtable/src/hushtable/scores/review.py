@@ -408,8 +408,8 @@ class Review:
     def _at(self, k: int) -> Finding:
         rows, number, score = self._found.row(k), int(self._found.numbers[k]), self.scores[k]
         [finding] = explained(self._findings(rows), self._reasons, None)
-        features, phrases = self.features, RowPhrases(self.scorer.plan, self._usual)
-        values = {feature.name: phrases.of(rows, 0, j) for j, feature in enumerate(features)}
+        features, phrases = self.features, RowPhrases(self.scorer.plan, self._usual, rows, 0)
+        values = {feature.name: phrases.phrase(j) for j, feature in enumerate(features)}
         first = [name for reason in finding.reasons for name in reason.columns]
         share = np.count_nonzero(self.scores <= score) / self.n_rows
         return replace(
