@@ -159,7 +159,7 @@ def _number(text: str) -> int | float:
     return number if abs(number) < 1 << 53 else float(text)
 
 
-def _decoded(value: Any) -> Any:
+def _decoded(value: object) -> Any:
     """Return content that was parsed byte by byte with texts in UTF-8; lists change in place."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("latin-1").decode()

@@ -94,7 +94,7 @@ class ScoreDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, *, bins: int | None = None, ax: Any = None
+        cls, estimator: Any, X: Any, *, bins: int | None = None, ax: object = None
     ) -> Self:
         """Score rows and draw the scores.
 
@@ -122,7 +122,7 @@ class ScoreDisplay(Display):
         threshold: float = float("nan"),
         unit: str = "",
         bins: int | None = None,
-        ax: Any = None,
+        ax: object = None,
     ) -> Self:
         """Draw scores.
 
@@ -226,7 +226,13 @@ class ExplanationDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, *, row: int | None = None, n_features: int = 10, ax: Any = None
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        row: int | None = None,
+        n_features: int = 10,
+        ax: object = None,
     ) -> Self:
         """Explain one row, or the importances over all rows, and draw the result.
 
@@ -261,7 +267,7 @@ class ExplanationDisplay(Display):
         features: Sequence[str] | None = None,
         n_features: int = 10,
         label: str = "share of the shortfall, bits",
-        ax: Any = None,
+        ax: object = None,
     ) -> Self:
         """Draw the largest shares.
 
@@ -348,7 +354,7 @@ class EpsilonDisplay(Display):
         *,
         levels: Mapping[str, float] | None = None,
         metric: str = "ROC-AUC",
-        ax: Any = None,
+        ax: object = None,
     ) -> Self:
         """Draw accuracy against epsilon.
 

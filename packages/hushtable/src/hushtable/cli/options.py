@@ -390,7 +390,7 @@ def refuse_repeated(paths: Sequence[Path]) -> None:
         seen[real] = path
 
 
-def standing(counts: Any, what: str = "The result") -> str:
+def standing(counts: object, what: str = "The result") -> str:
     """Return one sentence on whether counts are signed, and how to check the signature."""
     who = signed_by(counts)
     if who is None:

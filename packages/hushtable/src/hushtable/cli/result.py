@@ -285,7 +285,7 @@ def tally(schema: Schema, counts: Any) -> dict[str, dict[str, int]]:
     }
 
 
-def tally_blocks(schema: Schema, counts: Any, n_rows: int) -> Iterator[Block]:
+def tally_blocks(schema: Schema, counts: object, n_rows: int) -> Iterator[Block]:
     """Report for each feature how many values were missing, or outside the plan."""
     found = [(n, one["missing"], one["outside"]) for n, one in tally(schema, counts).items()]
     if not found:

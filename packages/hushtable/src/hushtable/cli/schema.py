@@ -252,7 +252,7 @@ def _comment(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, 88, initial_indent="# ", subsequent_indent=f"# {indent}")
 
 
-def _quoted(text: Any) -> str:
+def _quoted(text: object) -> str:
     """Return a text, number or list as TOML: JSON, with escapes for unprintable characters.
 
     TOML requires that for one character; others would control a terminal.

@@ -92,7 +92,7 @@ def top_facts(found: Outliers, output: Path) -> dict[str, Any]:
     }
 
 
-def _json(value: Any) -> Any:
+def _json(value: object) -> Any:
     if isinstance(value, float) and value != value:
         return None
     return value if isinstance(value, str | int | float | None) else str(value)

@@ -180,7 +180,7 @@ class WatchPlace:
         self._do("delete from history")
         self._do("insert into history values (?)", [readings])
 
-    def _do(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _do(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         with _said(self.folder):
             return self._db.execute(statement, values).fetchall()
 

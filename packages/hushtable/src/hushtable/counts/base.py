@@ -100,7 +100,7 @@ class Counts(Displayed, ABC):
     def __add__(self, other: Any) -> Any:
         raise PrivacyError(f"{self.noun} cannot be added to other counts")
 
-    def _addable(self, other: Any, verb: str = "add") -> bool:
+    def _addable(self, other: object, verb: str = "add") -> bool:
         """Return whether the other object holds counts of the same kind under the same plan.
 
         Raises

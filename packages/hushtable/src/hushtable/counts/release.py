@@ -83,7 +83,7 @@ class Release(Noised):
         """Return the earlier releases on which a plan drawn from these counts depends."""
         return self.ledger.as_spent(self.plan.detector, self.release_id)
 
-    def release(self, *_: Any, **__: Any) -> "Release":
+    def release(self, *_: object, **__: object) -> "Release":
         """Refuse, because it is a release already."""
         raise PrivacyError(
             f"release {self.release_id[:12]} has its noise already: send it as it is (to release "
@@ -231,7 +231,7 @@ class LocalModel(Counts):
             "a local model holds exact counts of its site and cannot be added to other counts"
         )
 
-    def release(self, *_: Any, **__: Any) -> Release:
+    def release(self, *_: object, **__: object) -> Release:
         """Refuse, because everything that may leave was sent in the round."""
         raise PrivacyError(
             "a local model holds exact counts of its site, and never leaves it: what may leave was "

@@ -27,7 +27,7 @@ from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS, Adjacency, named
 
 def _of_persons(
     plan: Plan,
-    X: Any,
+    X: object,
     rows: PersonRows,
     n_jobs: int | None,
     *,
@@ -68,11 +68,11 @@ def _words(unasked: Unasked | None) -> tuple[str, ...]:
 
 def count_here(
     plan: Plan,
-    X: Any,
+    X: object,
     *,
-    sample_weight: Any = None,
+    sample_weight: object = None,
     max_samples: int | None = None,
-    random_state: Any = None,
+    random_state: object = None,
     n_jobs: int | None = None,
     allow_empty: bool = False,
 ) -> "Sketch":
@@ -215,9 +215,9 @@ class Sketch(Counts):
     def from_data(
         cls,
         plan: Plan,
-        X: Any,
+        X: object,
         *,
-        sample_weight: Any = None,
+        sample_weight: object = None,
         max_samples: int | None = None,
         random_state: "int | np.random.Generator | None" = None,
         n_jobs: int | None = None,

@@ -94,7 +94,7 @@ class Verdicts(Counts):
         return cls(plan.first_pass(), *np.zeros((2, plan.family.n_cells), np.int64))
 
     @classmethod
-    def from_data(cls, plan: Plan, X: Any, y: ArrayLike) -> "Verdicts":
+    def from_data(cls, plan: Plan, X: object, y: ArrayLike) -> "Verdicts":
         """Count rows with verdicts.
 
         Parameters

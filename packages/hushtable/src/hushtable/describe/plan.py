@@ -204,7 +204,7 @@ def plan_lines(plan: Plan) -> dict[str, str]:
     return lines
 
 
-def counts_lines(counts: Counts, kind: str, threshold: Any) -> dict[str, str]:
+def counts_lines(counts: Counts, kind: str, threshold: object) -> dict[str, str]:
     """Return lines about counts: rows, verdicts, the threshold of a detector, and use."""
     plan, lines = counts.plan, {}
     if given := verdicts(counts):
@@ -242,7 +242,7 @@ def _rows_counted(counts: Counts) -> str:
     return line
 
 
-def threshold_words(threshold: Any, unit: str) -> str:
+def threshold_words(threshold: object, unit: str) -> str:
     """Return a threshold with what it means; NaN or None if there is none."""
     if isinstance(threshold, int | float) and math.isfinite(threshold):
         line = f"{numerals(f'{threshold:.4f}')} {_(unit)}"

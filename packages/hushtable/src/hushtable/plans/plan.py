@@ -208,7 +208,7 @@ class Plan(Displayed):
         sites: int = 1,
         passes: int = 1,
         horizon: Horizon | int | None = None,
-        **parameters: Any,
+        **parameters: object,
     ) -> Self:
         """Draw the hash functions of a detector.
 
@@ -463,7 +463,7 @@ class Plan(Displayed):
 
     @classmethod
     def from_content(
-        cls, content: Any, arrays: files.Arrays, columns: Mapping[str, Any] | None = None
+        cls, content: object, arrays: files.Arrays, columns: Mapping[str, object] | None = None
     ) -> Self:
         """Build the plan from `to_dict` and `arrays`; raise `PlanError` if they are wrong.
 

@@ -46,7 +46,7 @@ def rounded_up(number: float, digits: int = 3) -> float:
 GAUSSIAN, ZCDP = "gaussian", "zcdp"
 
 
-def check_accounting(accounting: Any) -> None:
+def check_accounting(accounting: object) -> None:
     """Raise `UsageError` if there is no such way of accounting."""
     if accounting not in (GAUSSIAN, ZCDP):
         raise UsageError(f"accounting={accounting!r}: needs {GAUSSIAN!r} or {ZCDP!r}")

@@ -230,7 +230,7 @@ def register(mechanism: Mechanism) -> None:
     MECHANISMS[mechanism.name] = mechanism
 
 
-def named(name: Any) -> Mechanism:
+def named(name: object) -> Mechanism:
     """Return the mechanism of this name; raise `UsageError` if there is none."""
     if not isinstance(name, str) or name not in MECHANISMS:
         raise UsageError(f"mechanism={name!r} is unknown: needs one of {', '.join(MECHANISMS)}")

@@ -17,7 +17,7 @@ box*, 2018).
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -117,7 +117,7 @@ class Explainer:
         self._ones = np.ones(len(self.equal))
         self.typical = float(scorer.histogram_means().mean())
 
-    def explain(self, X: Any, *, n_jobs: int | None = None) -> Floats:
+    def explain(self, X: object, *, n_jobs: int | None = None) -> Floats:
         """Return how much each feature adds to the gap between a typical and a row's score.
 
         Parameters
@@ -137,7 +137,7 @@ class Explainer:
         shape = (len(self.equal),)
         return self.scorer.filled(X, lambda item: self._explain(item).shares, shape, n_jobs)
 
-    def importances(self, X: Any, *, n_jobs: int | None = None) -> Floats:
+    def importances(self, X: object, *, n_jobs: int | None = None) -> Floats:
         """Return the mean size of each feature's share over these rows; memory stays flat.
 
         Parameters
@@ -154,7 +154,7 @@ class Explainer:
         """
         return self._mean_size(X, lambda item: self._explain(item).shares, n_jobs)
 
-    def moved_from(self, other: "Explainer", X: Any, *, n_jobs: int | None = None) -> Floats:
+    def moved_from(self, other: "Explainer", X: object, *, n_jobs: int | None = None) -> Floats:
         """Return the mean distance of each feature's shares from those by another model's scores.
 
         Parameters
@@ -178,7 +178,7 @@ class Explainer:
         return self._mean_size(X, distance, n_jobs)
 
     def _mean_size(
-        self, X: Any, values: Callable[[Numbered], Floats], n_jobs: int | None
+        self, X: object, values: Callable[[Numbered], Floats], n_jobs: int | None
     ) -> Floats:
         """Return the mean of abs(values) of each feature over all rows; memory stays flat."""
 
@@ -194,7 +194,7 @@ class Explainer:
 
     def batches(
         self,
-        X: Any,
+        X: object,
         reduce: Callable[[Explained], T],
         *,
         n_jobs: int | None = None,

@@ -323,7 +323,7 @@ class RowDetails:
         return list(dict.fromkeys([*self.keep, *rules]))
 
     def batches(
-        self, X: Any, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
+        self, X: object, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
     ) -> Iterator[T]:
         """Yield ``reduce`` of each batch, in order; the threads call it."""
         if (reasons := self.reasons) is None:

@@ -127,7 +127,7 @@ class Cells:
         return {"edges": list(self.edges)} if self.edges else {"names": list(self.names)}
 
     @classmethod
-    def from_dict(cls, content: Any, feature: Feature) -> "Cells":
+    def from_dict(cls, content: object, feature: Feature) -> "Cells":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         what = f"cells of {feature.name!r}"
         found = entries(content, what, {}, {"edges": list, "names": list})

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -554,7 +554,7 @@ class Review:
         self.write_rule("known", rule, None)
         return rule
 
-    def write_rule(self, kind: str, rule: Mapping[str, Any] | None, number: int | None) -> None:
+    def write_rule(self, kind: str, rule: Mapping[str, object] | None, number: int | None) -> None:
         """Add, change or remove a rule of the file, as `hushtable.scores.rules.write_rule` does.
 
         All rows are scored again.

@@ -208,7 +208,7 @@ class UsualValues:
         return {"missing": self.missing, **middle, **shares, **far}
 
     @classmethod
-    def from_dict(cls, content: Any, feature: Feature) -> "UsualValues":
+    def from_dict(cls, content: object, feature: Feature) -> "UsualValues":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         what = f"what is usual of {feature.name!r}"
         optional = {"middle": list, "shares": dict, "far": list}

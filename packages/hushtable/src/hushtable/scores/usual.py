@@ -227,7 +227,7 @@ def _checked(found: NDArray[Any], shape: tuple[int, ...]) -> Ints:
     return found.astype(np.int64)
 
 
-def _of_features(found: Any, schema: Schema) -> tuple[UsualValues, ...]:
+def _of_features(found: object, schema: Schema) -> tuple[UsualValues, ...]:
     if not isinstance(found, list) or len(found) != len(schema):
         raise PlanError(f"what is usual: needs an entry for each of {len(schema)} features")
     return tuple(map(UsualValues.from_dict, found, schema.features))

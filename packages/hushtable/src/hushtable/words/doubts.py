@@ -285,7 +285,7 @@ _EVIDENCE = {
 }  # fmt: skip
 
 
-def evidence_words(kind: str, **facts: Any) -> str:
+def evidence_words(kind: str, **facts: object) -> str:
     """Return the evidence for the kind of a column in words."""
     return _(
         _EVIDENCE[kind],

@@ -284,7 +284,7 @@ class KernelFamily(HashFamily):
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         """Return what the kernels take between the codes of these rows and their own arguments."""
 
-    def _run(self, loop: str, codes: Codes, *rest: Any) -> None:
+    def _run(self, loop: str, codes: Codes, *rest: object) -> None:
         kernel = getattr(self._kernels, f"{loop}_{self._loops}")
         kernel(codes.codes, *self._arguments(codes), *rest)
 
@@ -317,7 +317,9 @@ def register(family: Family) -> Family:
     return family
 
 
-def family_from_content(name: Any, parameters: Any, arrays: Arrays, schema: Schema) -> HashFamily:
+def family_from_content(
+    name: object, parameters: object, arrays: Arrays, schema: Schema
+) -> HashFamily:
     """Build the family described by `HashFamily.parameters` and `HashFamily.arrays`.
 
     Raises `PlanError` if the name is unknown, or if parameters or arrays do not fit that family.

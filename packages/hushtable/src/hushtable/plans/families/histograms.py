@@ -88,7 +88,7 @@ class EquiWidth(KernelFamily):
             return None
         kernel, widths, offsets = kernels.count_numbers_equi_width, self._widths, self.offsets
 
-        def count(X: Any, low: Floats, high: Floats, scale: Floats, *results: Ints) -> Any:
+        def count(X: object, low: Floats, high: Floats, scale: Floats, *results: Ints) -> Any:
             return kernel(X, low, high, scale, widths, offsets, *results)
 
         return count
@@ -197,7 +197,7 @@ class ScoreHistogram(OfModel):
         return {**super().arrays(), **of_model}
 
     @classmethod
-    def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
+    def from_content(cls, schema: Schema, parameters: object, arrays: Arrays) -> Self:
         content = entries(parameters, "a histogram of scores", {"bins": int, "model": dict})
         theirs = {k.removeprefix("model."): a for k, a in arrays.items() if k.startswith("model.")}
         if "value" not in arrays or len(theirs) + 1 != len(arrays):
@@ -318,7 +318,7 @@ class Labelled(OfModel):
         return self.model.arrays()
 
     @classmethod
-    def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
+    def from_content(cls, schema: Schema, parameters: object, arrays: Arrays) -> Self:
         content = entries(parameters, "tables of verdicts", {"model": dict})
         of_model = replace(schema, features=schema.features[:-1])
         return cls(schema, cls.model_from_content(content["model"], arrays, of_model))
