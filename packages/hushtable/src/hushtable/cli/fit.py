@@ -207,7 +207,7 @@ def _fitted(
     return model, model.sketch_.first_pass().n_rows if "person" in given else watch.rows
 
 
-def _facts(model: Any, n_rows: int) -> dict[str, Any]:
+def _facts(model: Any, n_rows: int) -> dict[str, object]:
     plan = model.plan_
     return {
         "detector": type(model).__name__,

@@ -169,7 +169,7 @@ def of_persons(person: str | None, most: int | None) -> dict[str, Any]:
     return {} if person is None else {"person": person, "rows_per_person": most or 1}
 
 
-def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, Any]:
+def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, object]:
     """Return whose rows were counted, for machines; ``nameless`` answers name no persons."""
     if seen is None:
         return {}
@@ -223,7 +223,7 @@ def note_doubts(columns: Sequence[ColumnUnderstanding]) -> None:
         notes.append(f"and {len(doubtful) - MOST_LINES:,} more columns (hushtable check lists all)")
 
 
-def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str, Any]]:
+def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str, object]]:
     """Return the columns for machines."""
     return [
         {

@@ -135,7 +135,7 @@ def report(
     return CommandResult(facts, _blocks(printed, target, subject.name))
 
 
-def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:
+def _facts(made: Report, scores: Scores | None) -> dict[str, object]:
     drift = None if scores is None else scores.drift
     return {
         "sections": made.sections,

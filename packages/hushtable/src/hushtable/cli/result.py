@@ -12,7 +12,7 @@ import os
 import sys
 import textwrap
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ class CommandResult:
         Exit code.
     """
 
-    facts: dict[str, Any]
+    facts: Mapping[str, object]
     blocks: Iterable[Block] = ()
     code: int = 0
 

@@ -225,7 +225,7 @@ def review(
         finally:
             if target is not None:
                 target.save(learned_detector(model, found.verdicts))
-    facts: dict[str, Any] = {"command": "review", "log": str(path)}
+    facts: dict[str, object] = {"command": "review", "log": str(path)}
     facts |= {"model": None if output is None else str(output), "rows": found.n_rows}
     facts |= {**found.found(), "verdicts": found.verdicts.n_rows, "plan_id": found.verdicts.plan_id}
     return CommandResult(facts, _blocks(facts, path, target))

@@ -632,7 +632,7 @@ def _score_file(
     return summary
 
 
-def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, Any]:
+def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, object]:
     unknown = math.isnan(summary.offset)
     return {
         "command": "score",

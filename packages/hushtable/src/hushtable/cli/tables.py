@@ -77,7 +77,7 @@ def write_top(target: Target, found: Outliers, model: Path | None, source: str, 
         LISTS[target.path.suffix](file, found, name, source, unit)
 
 
-def top_facts(found: Outliers, output: Path) -> dict[str, Any]:
+def top_facts(found: Outliers, output: Path) -> dict[str, object]:
     """Return what was written for machines."""
     rows = found.table().to_pylist()
     return {

@@ -880,7 +880,7 @@ class TableDetector(_Base):
         usual = self._usual
         return usual.usual(self._scorer) if isinstance(usual, Sample) else usual
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> object:
         """Return the state to pickle, which contains no rows, and nothing that follows from it."""
         state: Any = super().__getstate__()
         return {**state, "_usual": self._usual_values(), "_kept_explainer": None}

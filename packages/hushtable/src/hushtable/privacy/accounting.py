@@ -331,7 +331,7 @@ class Horizon(Stored):
             )
         return np.cumsum(inverse)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the horizon in the form stored in JSON."""
         if self.participations == 1:
             return {"factor": list(self.factor)}

@@ -151,7 +151,7 @@ class Spent:
             and {one.pool for one in others} <= noises
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the entry in the form stored in JSON."""
         return {
             "release": self.release,

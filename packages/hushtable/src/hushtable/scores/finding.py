@@ -140,7 +140,7 @@ class Finding(Displayed):
         rank, low, high = (percents(f"{100.0 * share:.2f}") for share in self.ranks)
         return [rank, _("%(low)s and %(high)s", low=low, high=high)]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the finding in machine-readable form."""
         ranks = self.ranks
         return {
@@ -155,7 +155,7 @@ class Finding(Displayed):
             **({"moved": self.moved} if self.moved else {}),
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return row, score, severity, words, kept columns, and the values by column."""
         values = {name: phrase.value for name, phrase in self.values.items()}
         facts = {"row": self.row, "score": self.score, "severity": self.severity}

@@ -122,7 +122,7 @@ class Cells:
             names = [number_text(float(name), feature, kind) for name in names]
         return _(" or ").join(names) or _("another")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the entry that a file contains."""
         return {"edges": list(self.edges)} if self.edges else {"names": list(self.names)}
 

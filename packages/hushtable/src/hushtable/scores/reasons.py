@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,7 +198,7 @@ class Reason:
         """The columns that are named."""
         return [self.feature, *([self.partner] if self.partner else [])]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the reason in machine-readable form."""
         partner = {"with": self.partner} if self.partner else {}
         return {"feature": self.feature, **partner, "share": self.share, "words": self.words}
@@ -228,9 +227,9 @@ class RowReasons:
     score: float = 0.0
     enough: bool = False
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the reasons in machine-readable form."""
-        facts: dict[str, Any] = {"reasons": [reason.facts() for reason in self.reasons]}
+        facts: dict[str, object] = {"reasons": [reason.facts() for reason in self.reasons]}
         if self.repaired:
             repaired = {"columns": self.repaired, "score": self.score, "enough": self.enough}
             facts["repaired"] = repaired

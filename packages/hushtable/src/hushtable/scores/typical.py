@@ -200,7 +200,7 @@ class UsualValues:
         listed = {feature.categories[j]: float(shares[j]) for j in most.tolist() if shares[j]}
         return cls(0.0, None, listed)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the entry that a file contains."""
         middle = {} if self.middle is None else {"middle": list(self.middle)}
         shares = {"shares": self.shares} if self.shares else {}

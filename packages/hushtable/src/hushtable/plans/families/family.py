@@ -125,7 +125,7 @@ class HashFamily(ABC):
             if "numbers" in f.metadata and f.default is not MISSING
         }
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave out of a pickle what can be computed again, such as the kernels' layout."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 

@@ -237,7 +237,7 @@ class _JoinedSum:
     family: RandomFeature
     values: Floats
 
-    def __getstate__(self) -> dict[str, Any]:  # the joined values are computed from these
+    def __getstate__(self) -> dict[str, object]:  # the joined values are computed from these
         return {"family": self.family, "values": self.values}
 
     @cached_property
