@@ -5,7 +5,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -190,6 +190,7 @@ def frame_like(table: pa.Table, X: Any) -> Any:
 
 
 Floats = NDArray[np.float64]
+Values = TypeVar("Values")
 
 
 class TableDetector(_Base):
@@ -255,12 +256,11 @@ class TableDetector(_Base):
         """Return the schema with the relations between its columns, if this detector uses them."""
         return schema
 
-    def _sketch(self, plan: Plan, reader: Reader, weights: Weights | None) -> Sketch:
+    def _sketch(
+        self, plan: Plan, reader: Reader, weights: Weights | None, *, all_rows: bool = False
+    ) -> Sketch:
+        """Return the counts of rows; with ``all_rows``, none can be added to them later."""
         return count_here(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
-
-    def _sketch_all(self, plan: Plan, reader: Reader, weights: Weights | None) -> Sketch:
-        """Return the counts of all rows; no rows can be added to them later."""
-        return self._sketch(plan, reader, weights)
 
     def _so_far(self) -> Counts:
         """Return the counts of the rows so far; other rows can be added to them."""
@@ -302,7 +302,7 @@ class TableDetector(_Base):
             some = encoded_rows(some, schema, n_rows, left, self.n_jobs)
         drawn_by = self._drawn_by(schema, some, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
-        sketch = (self._sketch_all if all_rows else self._sketch)(plan, some, weights)
+        sketch = self._sketch(plan, some, weights, all_rows=all_rows)
         if chosen is not None:
             sketch = replace(sketch, sampled=True, fresh_samples=self.random_state is None)
         self._set_columns(schema)
@@ -542,8 +542,7 @@ class TableDetector(_Base):
         ndarray of shape (n,), float64
             Low is abnormal.
         """
-        scores: Floats = self._output(self._scores(X), X, "score")
-        return scores
+        return self._output(self._scores(X), X, "score")
 
     def _scores(self, X: object) -> Floats:
         reader = self._open(X)
@@ -560,8 +559,7 @@ class TableDetector(_Base):
         -------
         ndarray of shape (n,), float64
         """
-        decisions: Floats = self._output(self._decisions(X), X, "decision")
-        return decisions
+        return self._output(self._decisions(X), X, "decision")
 
     def _decisions(self, X: object) -> Floats:
         check_fitted(self)
@@ -583,9 +581,7 @@ class TableDetector(_Base):
         -------
         ndarray of shape (n,), int64
         """
-        labels = np.where(self._decisions(X) < 0, -1, 1)
-        found: NDArray[np.int64] = self._output(labels, X, "label")
-        return found
+        return self._output(np.where(self._decisions(X) < 0, -1, 1), X, "label")
 
     # --- the threshold, and ranks -----------------------------------------------------------------
 
@@ -912,8 +908,9 @@ class TableDetector(_Base):
         return self
 
     def _output(
-        self, values: object, X: Any, name: str, columns: Sequence[str] | None = None
-    ) -> Any:
+        self, values: Values, X: Any, name: str, columns: Sequence[str] | None = None
+    ) -> Values:
+        """Return values in the format of `set_output`, which is then no array."""
         kind = getattr(self, "_sklearn_output_config", {}).get("transform")
         if kind is None and columns is not None:
             kind = library_of(X)  # columns without names say little
@@ -926,9 +923,11 @@ class TableDetector(_Base):
         index = {"index": X.index if is_pandas(X) else None} if kind == "pandas" else {}
         if columns is None:
             series = {"data": values} if kind == "pandas" else {"values": values}
-            return library.Series(name=name, **series, **index)
-        names = {"columns": columns} if kind == "pandas" else {"schema": list(columns)}
-        return library.DataFrame(values, **names, **index)
+            found: Values = library.Series(name=name, **series, **index)
+        else:
+            names = {"columns": columns} if kind == "pandas" else {"schema": list(columns)}
+            found = library.DataFrame(values, **names, **index)
+        return found
 
     # --- columns, as scikit-learn checks them -------------------------------------------------
 

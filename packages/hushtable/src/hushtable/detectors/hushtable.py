@@ -281,9 +281,11 @@ class HushTable(TableDetector):
         ends = np.arange(most + 1) * n_rows // most
         return self._rng.spawn(1)[0].integers(ends[:-1], ends[1:])
 
-    def _sketch_all(self, plan: Plan, reader: Reader, weights: Weights | None) -> Sketch:
-        if self.passes == 1 or self.novelty or self.context is not None:
-            return self._sketch(plan, reader, weights)
+    def _sketch(
+        self, plan: Plan, reader: Reader, weights: Weights | None, *, all_rows: bool = False
+    ) -> Sketch:
+        if not all_rows or self.passes == 1 or self.novelty or self.context is not None:
+            return super()._sketch(plan, reader, weights)
         return both_passes(plan, reader, weights, self.n_jobs)
 
     @classmethod
@@ -398,7 +400,9 @@ class SampledDetector(TableDetector):
     ) -> dict[str, Any]:
         return {"max_samples": min(whole("max_samples", self.max_samples), n_rows)}
 
-    def _sketch(self, plan: Plan, reader: Reader, weights: Weights | None) -> Sketch:
+    def _sketch(
+        self, plan: Plan, reader: Reader, weights: Weights | None, *, all_rows: bool = False
+    ) -> Sketch:
         return count_here(
             plan,
             reader,

@@ -246,25 +246,22 @@ def _totals(scores: Scores) -> dict[str, str]:
         lines[_("Outliers")] = _("%(n)s (%(share)s%%)", n=flagged, share=share)
         lines[_("Threshold")] = threshold_words(scores.threshold, scores.unit)
     if scores.flagged is not None:
-        lines[_("Rows of all sites")] = _flagged_words(scores.flagged)
+        share, low, high = (numerals(f"{100.0 * part:.3g}") for part in scores.flagged)
+        words = _("%(share)s%% are below the threshold", share=share)
+        if low != high:
+            words = _(
+                "%(share)s%% are below the threshold (between %(low)s%% and %(high)s%%)",
+                share=share,
+                low=low,
+                high=high,
+            )
+        lines[_("Rows of all sites")] = words
     lines[_("Median score")] = f"{numerals(f'{np.median(scores.scores):.4g}')} {unit}"
     if scores.moved:
         lines[_("Changed by verdicts")] = "; ".join(
             f"{name} {numerals(f'{bits:.2g}')} {unit}" for name, bits in scores.moved
         )
     return lines
-
-
-def _flagged_words(flagged: NDArray[np.float64]) -> str:
-    share, low, high = (numerals(f"{100.0 * part:.3g}") for part in flagged)
-    if low == high:
-        return _("%(share)s%% are below the threshold", share=share)
-    return _(
-        "%(share)s%% are below the threshold (between %(low)s%% and %(high)s%%)",
-        share=share,
-        low=low,
-        high=high,
-    )
 
 
 def _lowest_blocks(scores: Scores) -> Iterator[PageBlock]:

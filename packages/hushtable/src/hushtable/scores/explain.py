@@ -135,7 +135,7 @@ class Explainer:
             row loses by numbers beyond the ranges is shared by how far they are beyond.
         """
         shape = (len(self.equal),)
-        return self.scorer.filled(X, lambda item: self._explain(item).shares, shape, n_jobs)
+        return self.scorer.filled(X, lambda item: self.explained(item).shares, shape, n_jobs)
 
     def importances(self, X: object, *, n_jobs: int | None = None) -> Floats:
         """Return the mean size of each feature's share over these rows; memory stays flat.
@@ -152,7 +152,7 @@ class Explainer:
         ndarray of shape (d,), float64
             Mean of abs(share), in bits; NaN if there are no rows.
         """
-        return self._mean_size(X, lambda item: self._explain(item).shares, n_jobs)
+        return self._mean_size(X, lambda item: self.explained(item).shares, n_jobs)
 
     def moved_from(self, other: "Explainer", X: object, *, n_jobs: int | None = None) -> Floats:
         """Return the mean distance of each feature's shares from those by another model's scores.
@@ -173,7 +173,7 @@ class Explainer:
         """
 
         def distance(item: Numbered) -> Floats:
-            return self._explain(item).shares - other._explain(item).shares
+            return self.explained(item).shares - other.explained(item).shares
 
         return self._mean_size(X, distance, n_jobs)
 
@@ -204,9 +204,10 @@ class Explainer:
 
         The threads call ``reduce``. Memory stays flat if it keeps little of a batch.
         """
-        return self.scorer.mapped(X, lambda item: reduce(self._explain(item)), n_jobs, keep)
+        return self.scorer.mapped(X, lambda item: reduce(self.explained(item)), n_jobs, keep)
 
-    def _explain(self, item: Numbered) -> Explained:
+    def explained(self, item: Numbered) -> Explained:
+        """Return a numbered batch of rows with the shares of its features."""
         start, rows, _ = item
         codes = self.scorer.encode(item)
         totals, shares = self._family.gains(codes, self.scorer.values, self._limits)

@@ -18,7 +18,6 @@ from hushtable.data.weights import Numbered
 from hushtable.display import Displayed
 from hushtable.errors import DataTypeError, UsageError
 from hushtable.language import _, numerals, percents
-from hushtable.scores.explain import Explained
 from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
 from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Ranks, Scorer
@@ -326,17 +325,14 @@ class RowDetails:
         self, X: object, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
     ) -> Iterator[T]:
         """Yield ``reduce`` of each batch, in order; the threads call it."""
-        if (reasons := self.reasons) is None:
 
-            def scored(item: Numbered) -> T:
+        def scored(item: Numbered) -> T:
+            if self.reasons is None:
                 return reduce(self._scored(item[1], *self.scorer.scored(item)))
+            one = self.reasons.explainer.explained(item)
+            return reduce(self._scored(one.rows, one.codes, one.scores, one.shares))
 
-            return self.scorer.mapped(X, scored, n_jobs, self.columns)
-
-        def explained(batch: Explained) -> T:
-            return reduce(self._scored(batch.rows, batch.codes, batch.scores, batch.shares))
-
-        return reasons.explainer.batches(X, explained, n_jobs=n_jobs, keep=self.columns)
+        return self.scorer.mapped(X, scored, n_jobs, self.columns)
 
     def ranked(self, codes: Codes, scores: Floats) -> Floats:
         """Return the ranks (n, 3) of scores (n,): the rank, and the interval that contains it."""
