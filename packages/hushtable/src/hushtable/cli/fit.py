@@ -148,13 +148,20 @@ def fit_rows(
     detector: Draw,
     settings: dict[str, Any],
     persons: dict[str, Any],
-) -> tuple[Any, int, dict[str, Any]]:
+) -> tuple[Any, int, dict[str, object]]:
     """Return a fitted detector, the number of its rows, and facts about OMOP columns.
 
     Refuses columns in doubt, and notes what a person should check.
     """
-    known, of_omop = _of_omop(reads, reader)
-    model, n_rows = _fitted(detector, settings, reader, persons | known)
+    of_omop: dict[str, object] = {}
+    if reads.recipe is not None:
+        coverage = reads.coverage(reader)
+        if not for_machines():  # before anything is refused
+            show(*coverage_blocks(coverage))
+        chosen = reads.drawn(reader)
+        notes.append(_columns_words(reads.recipe.few(coverage), chosen.schema, chosen is reads))
+        persons, of_omop = persons | {"schema": chosen.schema}, {"coverage": coverage}
+    model, n_rows = _fitted(detector, settings, reader, persons)
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
     notes.extend(f"{data}: {words}" for words in shape_words(n_rows, model.understanding_))
@@ -162,18 +169,6 @@ def fit_rows(
         bound = followers_words(model.followers())
         notes.extend([f"{data}: {bound}"] if bound else [])
     return model, n_rows, of_omop
-
-
-def _of_omop(reads: RowOptions, reader: Reader) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of `fit` for OMOP rows, and a note on them; nothing for other rows."""
-    if reads.recipe is None:
-        return {}, {}
-    coverage = reads.coverage(reader)
-    if not for_machines():  # before anything is refused
-        show(*coverage_blocks(coverage))
-    chosen = reads.drawn(reader)
-    notes.append(_columns_words(reads.recipe.few(coverage), chosen.schema, chosen is reads))
-    return {"schema": chosen.schema}, {"coverage": coverage}
 
 
 def _columns_words(few: list[str], schema: Any, named: bool) -> str:

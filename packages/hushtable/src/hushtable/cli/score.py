@@ -63,7 +63,6 @@ from hushtable.report.lists import LISTS
 from hushtable.scores.finding import RowDetails, Scored
 from hushtable.scores.outliers import (
     Lowest,
-    Outliers,
     Search,
     explained_rows,
     known_words,
@@ -199,7 +198,6 @@ class ScoreColumns:
         if scorer.rules is not None:
             self.fields.append(("rule", pa.string()))
             self.stamp += "ruled"
-        self.keep, self.only_counted = keep, line.only_counted
         self.ranks, self.frequencies, reasons = None, None, None
         #: The object that finds the reasons of the lowest rows.
         self.reasons: Reasons | None = None
@@ -500,8 +498,14 @@ def score(
     details = ScoreColumns(scorer, line, explain, marginals, kept, usual)
     if top is not None and isinstance(target, Target):
         with speaking(language):
-            found, source = _find_top(scorer, details, usual, rows, top)
-            write_top(target, found, model, source, scorer.plan.score.unit)
+            reader = rows.open(scorer.plan.schema, details.columns)
+            search = Search(
+                scorer, top, keep=kept, usual=usual, ranks=details.ranks,
+                frequencies=details.frequencies, only_counted=line.only_counted,
+            )  # fmt: skip
+            with watched(reader) as watch:
+                found = search.find(watch.reader, n_jobs=threads)
+            write_top(target, found, model, reader.source, scorer.plan.score.unit)
         return CommandResult(
             top_facts(found, output) | facts, top_blocks(found, target, words=language == ENGLISH)
         )
@@ -590,23 +594,6 @@ def _target(
             "--threshold"
         )
     return OutputFolder(output)
-
-
-def _find_top(
-    scorer: Scorer, details: ScoreColumns, usual: Usual | None, rows: Rows, top: int
-) -> tuple[Outliers, str]:
-    reader = rows.open(scorer.plan.schema, details.columns)
-    search = Search(
-        scorer,
-        top,
-        keep=details.keep,
-        usual=usual,
-        ranks=details.ranks,
-        frequencies=details.frequencies,
-        only_counted=details.only_counted,
-    )
-    with watched(reader) as watch:
-        return search.find(watch.reader, n_jobs=rows.threads), reader.source
 
 
 def _score_file(

@@ -517,14 +517,6 @@ def check_words(holds: bool, words: str) -> str:
 _PASSED, _FAILED = N_("passed:"), N_("failed:")
 
 
-def same_sum(equal: bool, name: str) -> str:
-    """Return the check whether the parts add up to a file."""
-    if equal:
-        return check_words(True, _("The sum of the parts is exactly %(name)s.", name=name))
-    words = _("The sum of the parts is not %(name)s, which has other parts.", name=name)
-    return check_words(False, words)
-
-
 def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sites:
     """Return the sites whose sketches or releases, by name, were merged, and check their sum.
 
@@ -542,7 +534,10 @@ def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sit
     exact = total.ledger is None
     headers = [_("site"), _("rows") if exact else _("rows, estimated")]
     rows = [[part, _counted(counted.n_rows)] for part, counted in parts.items()]
-    checks = Items([same_sum(bool(equal), name)])
+    words = _("The sum of the parts is not %(name)s, which has other parts.", name=name)
+    if equal:
+        words = _("The sum of the parts is exactly %(name)s.", name=name)
+    checks = Items([check_words(bool(equal), words)])
     return Sites(len(parts), len(parts), exact, [checks, TextTable(headers, rows, 1, _("Sites"))])
 
 

@@ -18,7 +18,7 @@ from hushtable.data.schema import DATE, SINCE, Feature
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext, numerals
 from hushtable.scores.finding import Finding, RowDetails, Scored, explained
-from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons, RowReasons
+from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import (
     DIRECTION_MEANS,
@@ -157,8 +157,33 @@ class Outliers:
         )
 
     def repair(self, row: Finding) -> str:
-        """Return in words which columns to repair so that a row is not listed, and the effect."""
-        return repair_words(row.why, self.usual, row.score)
+        """Return in words which columns to repair so that a row is not listed, and the effect.
+
+        That is its severity then; one that stays the same is left out.
+        """
+        why, usual = row.why, self.usual
+        if why is None or not why.repaired:
+            return ""
+        names, n = and_words(why.repaired), len(why.repaired)
+        if why.enough:
+            words = ngettext(
+                "with a usual value of %(names)s: not listed",
+                "with usual values of %(names)s: not listed",
+                n,
+                names=names,
+            )
+        else:
+            words = ngettext(
+                "with a usual value of %(names)s: still listed",
+                "with usual values of %(names)s: still listed",
+                n,
+                names=names,
+            )
+        if usual is not None and usual.scores is not None:
+            shares = usual.as_rare(np.array([row.score, why.score]))
+            now, then = (numerals(rounded_down(100.0 * (1.0 - x))) for x in shares.tolist())
+            words += "" if now == then else _(", severity %(severity)s", severity=then)
+        return words
 
     @cached_property
     def incidents(self) -> list["Incident"]:
@@ -250,35 +275,6 @@ def _numbers(values: Iterable[float | None], kind: type) -> pa.Array:
     found = list(values)
     there = np.array([one is not None for one in found], np.bool_)
     return as_column(np.array([one or 0 for one in found], kind), there)
-
-
-def repair_words(why: RowReasons | None, usual: Usual | None, score: float) -> str:
-    """Describe which columns to repair so that a row is not listed, and its severity then.
-
-    ``score`` is the row's score; a severity that stays the same is left out.
-    """
-    if why is None or not why.repaired:
-        return ""
-    names, n = and_words(why.repaired), len(why.repaired)
-    if why.enough:
-        words = ngettext(
-            "with a usual value of %(names)s: not listed",
-            "with usual values of %(names)s: not listed",
-            n,
-            names=names,
-        )
-    else:
-        words = ngettext(
-            "with a usual value of %(names)s: still listed",
-            "with usual values of %(names)s: still listed",
-            n,
-            names=names,
-        )
-    if usual is not None and usual.scores is not None:
-        shares = usual.as_rare(np.array([score, why.score]))
-        now, then = (numerals(rounded_down(100.0 * (1.0 - x))) for x in shares.tolist())
-        words += "" if now == then else _(", severity %(severity)s", severity=then)
-    return words
 
 
 def rounded_down(severity: float) -> str:
