@@ -184,6 +184,8 @@ def digest(manifest: dict[str, Any]) -> str:
 PROTOCOL = 1
 
 Arrays = dict[str, NDArray[Any]]
+#: What an object adds to a file: entries of the manifest, and arrays.
+Part = tuple[dict[str, Any], Arrays]
 T = TypeVar("T")
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from markupsafe import Markup
@@ -42,6 +42,9 @@ from hushtable.errors import UsageError
 from hushtable.language import _, numerals, percents
 
 __all__ = ["PairChart", "SharesChart", "ValueChart"]
+
+#: A place or places on an axis.
+Place = TypeVar("Place", float, NDArray[np.float64])
 
 #: Heights of the highest bar, and of the lowest bar with rows.
 _HIGHEST, _LEAST = 56.0, 2.5
@@ -454,11 +457,11 @@ class _Frame:
     def height(self) -> float:
         return self.under + 5.0 + (self.slanted or 16.0 if self.x.names else 0.0)
 
-    def across(self, place: float | NDArray[np.float64]) -> Any:
+    def across(self, place: Place) -> Place:
         """Return how far a place of the x axis is from the left."""
         return self.left + (self.right - self.left) * place
 
-    def down(self, place: float | NDArray[np.float64]) -> Any:
+    def down(self, place: Place) -> Place:
         """Return how far a place of the y axis is from the top; the first category is on top."""
         tall = self.bottom - self.top
         return self.top + tall * place if self.y.names else self.bottom - tall * place

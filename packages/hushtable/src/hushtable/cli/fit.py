@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hushtable.cli import options
 from hushtable.cli.options import (
@@ -41,6 +41,9 @@ from hushtable.errors import UsageError
 from hushtable.plans.draws import Draw
 from hushtable.progress import watched
 from hushtable.words.findings import shape_words
+
+if TYPE_CHECKING:
+    from hushtable.detectors import TableDetector
 
 _Passes = Annotated[
     str,
@@ -148,7 +151,7 @@ def fit_rows(
     detector: Draw,
     settings: dict[str, Any],
     persons: dict[str, Any],
-) -> tuple[Any, int, dict[str, object]]:
+) -> tuple["TableDetector", int, dict[str, object]]:
     """Return a fitted detector, the number of its rows, and facts about OMOP columns.
 
     Refuses columns in doubt, and notes what a person should check.
@@ -193,7 +196,7 @@ def _fitted(
     settings: dict[str, Any],
     reader: Reader,
     given: dict[str, Any],
-) -> tuple[Any, int]:
+) -> tuple["TableDetector", int]:
     """Return a detector fitted to the rows, and their number; ``given`` is what `fit` takes."""
     model = detector.estimator_class()().set_params(**settings)
     with watched(reader) as watch, warnings.catch_warnings():
@@ -202,7 +205,7 @@ def _fitted(
     return model, model.sketch_.first_pass().n_rows if "person" in given else watch.rows
 
 
-def _facts(model: Any, n_rows: int) -> dict[str, object]:
+def _facts(model: "TableDetector", n_rows: int) -> dict[str, object]:
     plan = model.plan_
     return {
         "detector": type(model).__name__,
@@ -219,7 +222,7 @@ def _facts(model: Any, n_rows: int) -> dict[str, object]:
     }
 
 
-def _blocks(model: Any, facts: dict[str, Any], target: Target) -> Iterator[Block]:
+def _blocks(model: "TableDetector", facts: dict[str, Any], target: Target) -> Iterator[Block]:
     schema, differences = model.plan_.schema.of_rows, model.plan_.schema.differences
     of_rows = values_of_rows(model.plan_.schema)
     n_texts = len(schema.categorical_names)

@@ -49,17 +49,17 @@ def check_contamination(share: float | None) -> None:
         raise UsageError(f"--contamination {share}: needs a share above 0, at most 0.5")
 
 
-def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
+def option(metavar: str, help: str, *names: str, **settings: Any) -> object:
     """Return an option that takes a value, for `Annotated`."""
     return typer.Option(*names, metavar=metavar, help=help, **settings)
 
 
-def flag(name: str, help: str) -> Any:
+def flag(name: str, help: str) -> object:
     """Return an option that takes no value, for `Annotated`."""
     return typer.Option(name, help=help)
 
 
-def argument(metavar: str, help: str) -> Any:
+def argument(metavar: str, help: str) -> object:
     """Return an argument, for `Annotated`."""
     return typer.Argument(metavar=metavar, help=help)
 
@@ -390,7 +390,7 @@ def refuse_repeated(paths: Sequence[Path]) -> None:
         seen[real] = path
 
 
-def standing(counts: object, what: str = "The result") -> str:
+def standing(counts: Counts, what: str = "The result") -> str:
     """Return one sentence on whether counts are signed, and how to check the signature."""
     who = signed_by(counts)
     if who is None:

@@ -245,7 +245,7 @@ def _takes_in(source: str | Path, path: Path) -> bool:
         return os.path.samefile(source, path)
     if path.suffix not in (".csv", ".parquet"):
         return False
-    found: Iterable[Any] = glob.iglob(str(source), recursive=True)
+    found: Iterable[str | Path] = glob.iglob(str(source), recursive=True)
     if os.path.isdir(source):
         found = Path(source).rglob("*")
     return any(os.path.samefile(name, path) for name in found if os.path.isfile(name))
@@ -285,7 +285,7 @@ def tally(schema: Schema, counts: Any) -> dict[str, dict[str, int]]:
     }
 
 
-def tally_blocks(schema: Schema, counts: object, n_rows: int) -> Iterator[Block]:
+def tally_blocks(schema: Schema, counts: Any, n_rows: int) -> Iterator[Block]:
     """Report for each feature how many values were missing, or outside the plan."""
     found = [(n, one["missing"], one["outside"]) for n, one in tally(schema, counts).items()]
     if not found:

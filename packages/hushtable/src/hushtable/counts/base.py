@@ -124,7 +124,7 @@ class Counts(Displayed, ABC):
 
     # --- files --------------------------------------------------------------------------------
 
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def entries(self) -> files.Part:
         """Return the counts' part of a file: manifest entries and arrays."""
         entries, arrays = self.plan.entries()
         if self.ledger is not None:

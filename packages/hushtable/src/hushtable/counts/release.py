@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -238,7 +238,7 @@ class LocalModel(Counts):
             "sent in the round; send others its result"
         )
 
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def entries(self) -> files.Part:
         """Return a local model's part of a file: manifest entries and arrays."""
         entries, arrays = super().entries()
         return entries | {"own": self.own}, arrays

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -457,7 +457,7 @@ class Sketch(Counts):
 
     # --- files --------------------------------------------------------------------------------
 
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def entries(self) -> files.Part:
         """Return a sketch's part of a file: manifest entries and arrays."""
         entries, arrays = super().entries()
         entries["sampled"] = self.sampled

@@ -229,7 +229,7 @@ class Verdicts(Counts):
 
     # --- files --------------------------------------------------------------------------------
 
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def entries(self) -> files.Part:
         """Return the verdicts' part of a file: manifest entries and arrays."""
         entries, arrays = self.plan.entries()
         if self.coupled:
@@ -374,7 +374,7 @@ class LearnedModel(Counts):
 
     # --- files --------------------------------------------------------------------------------
 
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def entries(self) -> files.Part:
         """Return the part of a file for the model and the verdicts: manifest entries, arrays."""
         of_model, arrays = self.model.entries()
         given, entry = self.verdicts, dict[str, Any]()

@@ -4,7 +4,6 @@ Labels of lines are marked for translation; what displays them translates them.
 """
 
 import math
-from typing import Any
 
 from hushtable.counts.base import Counts
 from hushtable.counts.periods import Periods
@@ -250,7 +249,7 @@ def threshold_words(threshold: object, unit: str) -> str:
     return _("none: the counts are too noisy to derive one")
 
 
-def signed_by(counts: Any) -> dict[str, str] | None:
+def signed_by(counts: Counts) -> dict[str, str] | None:
     """Return name and fingerprint of the signer of counts; None if they are not signed."""
     if counts.seal is None:
         return None
@@ -260,7 +259,7 @@ def signed_by(counts: Any) -> dict[str, str] | None:
     }
 
 
-def signed_lines(counts: Any) -> dict[str, str]:
+def signed_lines(counts: Counts) -> dict[str, str]:
     """Return lines about the signer of counts, their round, and the submissions in them."""
     who = signed_by(counts)
     if who is None:

@@ -1176,7 +1176,7 @@ class TableDetector(_Base):
         """Write the fitted detector to a .hush file, atomically: the whole file or nothing."""
         files.write(path, "detector", *self._entries())
 
-    def _entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def _entries(self) -> files.Part:
         check_fitted(self)
         parameters = {
             name: value.item() if isinstance(value, np.generic) else value

@@ -486,7 +486,7 @@ class Plan(Displayed):
             first_noise_sd=None if noise is None else float(noise),
         )
 
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def entries(self) -> files.Part:
         """Return the plan's part of a file of any kind: manifest entries and arrays."""
         arrays = {f"plan.{name}": array for name, array in self.arrays().items()}
         return {"plan_id": self.plan_id, "plan": self.to_dict()}, arrays

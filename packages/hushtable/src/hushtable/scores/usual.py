@@ -25,7 +25,7 @@ from hushtable.data.residuals import numbers_of as numbers_of_rows
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.weights import Weights
 from hushtable.errors import FileError, PlanError, UsageError
-from hushtable.files import Content
+from hushtable.files import Arrays, Content, Part
 from hushtable.language import N_
 from hushtable.plans.draws import Purpose
 from hushtable.plans.families.family import EVERY_ROW_ONCE
@@ -150,10 +150,10 @@ class Usual:
         below = np.searchsorted(self.scores, scores, side="right")
         return np.asarray(below / len(self.scores), np.float64)
 
-    def entries(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def entries(self) -> Part:
         """Return the entries and arrays that a file contains."""
         said: dict[str, Any] = {"usual": [one.to_dict() for one in self.values if one]}
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays = Arrays()
         if self.scores is not None:
             arrays["usual.scores"] = self.scores
         if self.within:

@@ -17,6 +17,8 @@ from hushtable.plans.score_rule import Scoring, Summing
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+#: Arguments of a kernel: arrays, numbers, and tuples of them.
+Arguments = tuple[Any, ...]
 #: Cells that one table may have: a cell is numbered in 16 bits.
 MAX_CELLS = 1 << 16
 
@@ -281,7 +283,7 @@ class KernelFamily(HashFamily):
     _kernels: ClassVar[Any] = kernels
 
     @abstractmethod
-    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
+    def _arguments(self, codes: Codes) -> Arguments:
         """Return what the kernels take between the codes of these rows and their own arguments."""
 
     def _run(self, loop: str, codes: Codes, *rest: object) -> None:

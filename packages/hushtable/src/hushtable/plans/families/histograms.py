@@ -16,6 +16,7 @@ from hushtable.files import Arrays
 from hushtable.kernels import MISSING_LOW
 from hushtable.plans.families.family import (
     MAX_CELLS,
+    Arguments,
     Floats,
     HashFamily,
     Ints,
@@ -93,7 +94,7 @@ class EquiWidth(KernelFamily):
 
         return count
 
-    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
+    def _arguments(self, codes: Codes) -> Arguments:
         return self._widths, self.offsets
 
 

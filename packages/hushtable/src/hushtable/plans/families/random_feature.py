@@ -21,6 +21,7 @@ from hushtable.errors import PlanError
 from hushtable.plans.families.family import (
     EVERY_ROW_ONCE,
     MAX_CELLS,
+    Arguments,
     Concatenated,
     Floats,
     Ints,
@@ -158,7 +159,7 @@ class RandomFeature(Concatenated):
         return bounded("subsets", at, len(self.subsets), -1)
 
     @cached_property
-    def reachable(self) -> tuple[Any, ...]:
+    def reachable(self) -> Arguments:
         """Return the possible effects of changing one value; see `layouts.reachable`."""
         starts = np.maximum(0, self.subset_at)
         sizes = np.maximum(0, self.subset_sizes - 2)  # without missing and unseen
@@ -226,7 +227,7 @@ class RandomFeature(Concatenated):
         found = np.array([not feature.constant for feature in self.schema.features])
         return found & np.isin(np.arange(len(found)), self.feature)
 
-    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
+    def _arguments(self, codes: Codes) -> Arguments:
         return (self.functions(codes),)
 
 
