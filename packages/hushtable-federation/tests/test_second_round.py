@@ -11,7 +11,7 @@ from hushtable import Feature, HushTable, LocalModel, Plan, Release, Schema, Ske
 from hushtable.counts import rounds
 from hushtable.counts.release import check_plan
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.plans.gate import noised_otsu_cell
+from hushtable.plans.families.histograms import noised_otsu_cell
 from hushtable.privacy import Design
 from hushtable.scores import Explainer, Scorer
 from places import DOCS

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
-from hushtable.counts import passes, rounds
+from hushtable.counts import counter, rounds
 from hushtable.data.readers import as_reader, reader
 from hushtable.errors import PlanError, UsageError
-from hushtable.plans.gate import GATE_BINS, otsu_cell
+from hushtable.plans.families.histograms import GATE_BINS, otsu_cell
 from hushtable.scores.scorer import Scorer
 
 
@@ -61,14 +61,14 @@ def test_rows_that_come_in_order_mislead_the_guess_not_the_counts(X, first, weig
     """The first batches do not look like the last: rows are taken in, or taken away, at the end."""
     monkeypatch.setattr(reader, "BATCH_ROWS", 64)
     corrected = []
-    wanted = passes._Correcting._add
+    wanted = counter.Correcting._add
 
     def add(self, item):
-        placed = self._placed[item[0]]
-        corrected.append(np.sign(placed.guess - self._gate_cell))
+        _, guess = self._placing.placed[item[0]]
+        corrected.append(np.sign(guess - self._placing.guess))
         wanted(self, item)
 
-    monkeypatch.setattr(passes._Correcting, "_add", add)
+    monkeypatch.setattr(counter.Correcting, "_add", add)
     X = X[np.argsort((X**2).sum(axis=1))]
     if first == "apart":
         X = X[::-1]

@@ -19,7 +19,7 @@ from hushtable.counts import rounds
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import detectors
 from hushtable.plans.families import ScoreHistogram
-from hushtable.plans.gate import PRIVATE_RANK_BINS, RANK_BINS
+from hushtable.plans.families.histograms import PRIVATE_RANK_BINS, RANK_BINS
 from hushtable.scores.scorer import Ranks, Scorer
 from strategies import as_table, schemas_and_rows
 

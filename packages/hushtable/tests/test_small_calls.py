@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
-from hushtable.counts import passes
+from hushtable.counts import sketch
 from hushtable.data import encoding
 from hushtable.data.readers import as_reader
 from hushtable.data.texts.reading import Reading
@@ -71,7 +71,7 @@ def test_rows_that_are_open_match_another_schema_by_name(detector):
 def test_few_rows_are_encoded_once_and_read_again_only_where_a_guess_was_wrong(rows, monkeypatch):
     encoded, plain = [], encoding.kernels.encode
     monkeypatch.setattr(encoding.kernels, "encode", lambda *a: encoded.append(1) or plain(*a))
-    monkeypatch.setattr(passes, "_Correcting", None)
+    monkeypatch.setattr(sketch, "Correcting", None)
     HushTable(n_tables=9, random_state=0).fit(rows)
     assert len(encoded) == 1
 

@@ -21,7 +21,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from hushtable import HushTable, Plan, Sketch
 from hushtable.cli.options import option
 from hushtable.cli.result import CommandResult
-from hushtable.counts.passes import both_passes
+from hushtable.counts.sketch import both_passes
 from hushtable.data.readers import as_reader
 from hushtable.data.understanding import schema_from_data
 from hushtable_bench import figures

@@ -19,7 +19,7 @@ Kinds = Mapping[str, Any]
 
 
 def entries(
-    content: Any,
+    content: object,
     what: str,
     needed: Kinds,
     optional: Kinds | None = None,
@@ -53,12 +53,12 @@ def translate_errors(error: type[Exception], what: str = "") -> Iterator[None]:
         raise error(f"{what}: {wrong}" if what else str(wrong)) from None
 
 
-def is_digest(value: Any) -> bool:
+def is_digest(value: object) -> bool:
     """Whether this is a SHA-256 in hexadecimal digits."""
     return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
-def _fits(value: Any, kind: Any) -> bool:
+def _fits(value: object, kind: object) -> bool:
     if get_origin(kind) is UnionType:
         return any(_fits(value, one) for one in get_args(kind))
     if get_origin(kind) is list:
@@ -72,7 +72,7 @@ def _fits(value: Any, kind: Any) -> bool:
 _ALWAYS = {"always": True}
 
 
-def always(default: Any) -> Any:
+def always(default: object) -> Any:
     """Declare a field of a `Stored` dataclass that JSON contains even with this default."""
     return field(default=default, metadata=_ALWAYS)
 
@@ -99,7 +99,7 @@ class Stored:
         }
 
     @classmethod
-    def from_dict(cls, content: Any) -> Self:
+    def from_dict(cls, content: object) -> Self:
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         described: Any = cls
         known = _entries_of(described)
@@ -118,20 +118,20 @@ def _entries_of(cls: Any) -> dict[str, tuple[Any, Any]]:
     return {name: (hints[name], default) for name, default in defaults.items()}
 
 
-def _in_json(value: Any) -> Any:
+def _in_json(value: object) -> Any:
     if isinstance(value, tuple):
         return [_in_json(one) for one in value]
     return value.to_dict() if hasattr(value, "to_dict") else value
 
 
-def _inner(hint: Any) -> Any:
+def _inner(hint: object) -> Any:
     """Return the type of a tuple's items, or of what may also be None; None for other types."""
     if get_origin(hint) not in (tuple, UnionType):
         return None
     return next(one for one in get_args(hint) if one is not type(None))
 
 
-def _kind(hint: Any) -> Any:
+def _kind(hint: object) -> Any:
     if (inner := _inner(hint)) is None:
         return hint if hint in (str, int, float, bool) else object
     return list[_kind(inner)] if get_origin(hint) is tuple else _kind(inner)  # type: ignore[misc]
@@ -189,7 +189,7 @@ def fill_docs(cls: type, shared: Mapping[str, str]) -> None:
             function.__doc__ = text
 
 
-def is_text(value: Any) -> bool:
+def is_text(value: object) -> bool:
     """Whether this is text that a file can hold."""
     if not isinstance(value, str):
         return False

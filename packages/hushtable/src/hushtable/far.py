@@ -70,7 +70,7 @@ def is_known(url: str) -> bool:
     return url.partition("://")[0].rpartition("::")[2] in known
 
 
-def connect(url: str, **options: Any) -> tuple[Any, str]:
+def connect(url: str, **options: object) -> tuple[Any, str]:
     """Return fsspec's file system of a URL, and the URL's path on it; raises whatever it raises.
 
     ``options`` go to the file system; `reaching` explains failures.
@@ -111,7 +111,7 @@ def _sftp() -> Any:
         def __init__(self, host_key: str) -> None:
             self.host_key = host_key
 
-        def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
+        def missing_host_key(self, client: object, hostname: str, key: object) -> None:
             _check_named(hostname, key, self.host_key)
 
     class Checked(base):  # type: ignore[misc, valid-type] # a class of fsspec
@@ -159,7 +159,7 @@ def _load_known(client: Any, host_key: str) -> None:
         client.load_system_host_keys(_OF_ALL_USERS)
 
 
-def _check_named(hostname: str, key: Any, host_key: str) -> None:
+def _check_named(hostname: str, key: object, host_key: str) -> None:
     shown = _fingerprint(key)
     if not host_key:
         raise HostKeyError(
@@ -181,7 +181,7 @@ def _check_named(hostname: str, key: Any, host_key: str) -> None:
     )
 
 
-def _changed(hostname: str, key: Any, known: Any, host_key: str) -> HostKeyError:
+def _changed(hostname: str, key: object, known: object, host_key: str) -> HostKeyError:
     remedy = (
         f"run ssh-keygen -R '{hostname}', then {_accepting(hostname)} and answer yes"
         if not host_key

@@ -159,7 +159,7 @@ def _number(text: str) -> int | float:
     return number if abs(number) < 1 << 53 else float(text)
 
 
-def _decoded(value: Any) -> Any:
+def _decoded(value: object) -> Any:
     """Return content that was parsed byte by byte with texts in UTF-8; lists change in place."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("latin-1").decode()
@@ -184,6 +184,8 @@ def digest(manifest: dict[str, Any]) -> str:
 PROTOCOL = 1
 
 Arrays = dict[str, NDArray[Any]]
+#: What an object adds to a file: entries of the manifest, and arrays.
+Part = tuple[dict[str, Any], Arrays]
 T = TypeVar("T")
 
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from hushtable.errors import UsageError
 
@@ -55,13 +54,13 @@ class Catalogue:
         """Return the catalogue of a language; where a text is missing, it is English."""
         return _translations(self.folder, self.domain, language)
 
-    def say(self, text: str, /, **values: Any) -> str:
+    def say(self, text: str, /, **values: object) -> str:
         """Return a text in the language of now, with values in place of ``%(name)s``."""
         # The translation of an empty text would be the head of the catalogue.
         said = self.translations(spoken()).gettext(text) if text else ""
         return said % values if values else said
 
-    def count(self, one: str, many: str, n: int, /, **values: Any) -> str:
+    def count(self, one: str, many: str, n: int, /, **values: object) -> str:
         """Return a text about ``n`` things, in the language of now; ``%(n)s`` is their number."""
         said = self.translations(spoken()).ngettext(one, many, n)
         return said % {"n": numerals(f"{n:,}"), **values}

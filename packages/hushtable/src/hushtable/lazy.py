@@ -16,7 +16,7 @@ class _RemovedModules:
     """The last finder of modules, which Python calls for those that no other finder knows."""
 
     @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
         """Raise `ImportError` for a module that was removed."""
         _check_there(name)
 

@@ -7,13 +7,17 @@ only then. Reports and lists have pictures of their own: see `charts`.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import MissingExtraError, UsageError
 from hushtable.lazy import exports, removed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["EpsilonDisplay", "ExplanationDisplay", "ScoreDisplay"]
 
@@ -34,10 +38,10 @@ removed(
 class Display(ABC):
     """Holds the numbers of a picture, and the axes in which it is drawn: ``ax_``, ``figure_``."""
 
-    ax_: Any
-    figure_: Any
+    ax_: "Axes"
+    figure_: "Figure | SubFigure"
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw the display.
 
         Parameters
@@ -57,7 +61,7 @@ class Display(ABC):
         return self
 
     @abstractmethod
-    def _draw(self, ax: Any) -> None: ...
+    def _draw(self, ax: "Axes") -> None: ...
 
 
 @dataclass(eq=False, repr=False)
@@ -94,7 +98,7 @@ class ScoreDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, *, bins: int | None = None, ax: Any = None
+        cls, estimator: Any, X: Any, *, bins: int | None = None, ax: "Axes | None" = None
     ) -> Self:
         """Score rows and draw the scores.
 
@@ -122,7 +126,7 @@ class ScoreDisplay(Display):
         threshold: float = float("nan"),
         unit: str = "",
         bins: int | None = None,
-        ax: Any = None,
+        ax: "Axes | None" = None,
     ) -> Self:
         """Draw scores.
 
@@ -226,7 +230,13 @@ class ExplanationDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, *, row: int | None = None, n_features: int = 10, ax: Any = None
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        row: int | None = None,
+        n_features: int = 10,
+        ax: "Axes | None" = None,
     ) -> Self:
         """Explain one row, or the importances over all rows, and draw the result.
 
@@ -261,7 +271,7 @@ class ExplanationDisplay(Display):
         features: Sequence[str] | None = None,
         n_features: int = 10,
         label: str = "share of the shortfall, bits",
-        ax: Any = None,
+        ax: "Axes | None" = None,
     ) -> Self:
         """Draw the largest shares.
 
@@ -290,7 +300,7 @@ class ExplanationDisplay(Display):
         best = [names[j] for j in top]
         return cls(best, shares[top], rest=rest, n_rest=n_rest, label=label).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: "Axes") -> None:
         lines, sizes = [" ".join(name.split()) for name in self.features], self.shares.tolist()
         names = [x if len(x) <= _LETTERS else f"{x[: _LETTERS - 1]}…" for x in lines]
         colours = ["C1" if size > 0.0 else "C0" for size in sizes]
@@ -348,7 +358,7 @@ class EpsilonDisplay(Display):
         *,
         levels: Mapping[str, float] | None = None,
         metric: str = "ROC-AUC",
-        ax: Any = None,
+        ax: "Axes | None" = None,
     ) -> Self:
         """Draw accuracy against epsilon.
 
@@ -382,7 +392,7 @@ class EpsilonDisplay(Display):
             raise UsageError(f"levels of {strangers}: needs names that have values")
         return cls(epsilons[order], tables, levels, metric=metric).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: "Axes") -> None:
         for k, (system, values) in enumerate(self.values.items()):
             mean, spread, colour = values.mean(axis=1), values.std(axis=1), f"C{k}"
             if spread.any():

@@ -81,7 +81,7 @@ def each(group: str) -> "Iterator[tuple[EntryPoint, Any | PluginError]]":
             yield point, error
 
 
-def registered(among: Mapping[str, T], name: Any) -> T | None:
+def registered(among: Mapping[str, T], name: object) -> T | None:
     """Return what is registered under a name, if necessary after packages have added draws.
 
     Raises `PluginError` if the draws of a package do not load.
@@ -102,7 +102,7 @@ _DROPPED = {
 }  # fmt: skip
 
 
-def unknown(what: str, name: Any, known: Iterable[str]) -> str:
+def unknown(what: str, name: object, known: Iterable[str]) -> str:
     """Return the words for an error about a name that `registered` did not find."""
     if isinstance(name, str) and name in _DROPPED:
         return _DROPPED[name]

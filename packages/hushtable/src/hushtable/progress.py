@@ -107,7 +107,7 @@ def _drawing(done: Callable[[Any], str]) -> Any:
     from rich.text import Text
 
     class Done(ProgressColumn):
-        def render(self, task: Any) -> Text:
+        def render(self, task: object) -> Text:
             return Text(done(task))
 
     drawing = Progress(
@@ -209,7 +209,7 @@ class Watch(Generic[R]):
                     self._bar.add(len(batch), self._source.bytes_read() if size else 0)
 
 
-def _next(batches: Iterator[Any], source: str) -> Any:
+def _next(batches: Iterator[object], source: str) -> Any:
     try:
         return next(batches, None)
     except OSError as error:

@@ -24,7 +24,6 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,7 +154,7 @@ def exceeded_by_chance(pairs: Sequence[Pair], squared: float | None = None) -> f
     return _FAR * float(np.sqrt(sampling + (noise**2).sum()))
 
 
-def squared_kernel(plan: Plan, sample: Any) -> float:
+def squared_kernel(plan: Plan, sample: object) -> float:
     """Return the mean squared centred kernel of two rows: histograms that they share.
 
     Estimated without bias from some hundred rows, drawn at random, by U-centring (Székely and
@@ -295,7 +294,7 @@ class Drift:
         return sorted(times, key=lambda name: times[name], reverse=True)
 
 
-def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
+def drift(before: Counts, after: Counts, *, rows: object = None) -> Drift:
     """Compare two sketches, or releases, of one plan.
 
     Parameters
@@ -353,7 +352,10 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
     overall, level = _measured([both], None if rows is None else squared_kernel(plan, rows))
     pairs: dict[str, list[Pair]] = {}
     if isinstance(plan.family, EquiWidth):
-        pairs = _histograms(plan, both)
+        for name, low, high in zip(plan.schema.names, offsets, offsets[1:], strict=False):
+            a, b = (one.histogram(one.counts[low:high]) for one in (both.before, both.after))
+            ends = np.array([0, high - low])
+            pairs[name] = [Pair(a, b, ends, np.array([0]), both.covariance)]
     elif isinstance(plan.family, RandomFeature):
         pairs = _halves(plan, plan.family, both)
     found = {name: _measured(some) for name, some in pairs.items()}
@@ -433,16 +435,6 @@ def _relative(found: float, scale: float, level: float) -> tuple[float, float]:
     return (found / scale, level / scale) if scale > 0.0 else (float("nan"), float("nan"))
 
 
-def _histograms(plan: Plan, both: Pair) -> dict[str, list[Pair]]:
-    found, offsets = {}, both.offsets
-    for j, name in enumerate(plan.schema.names):
-        cells = slice(offsets[j], offsets[j + 1])
-        a, b = (side.histogram(side.counts[cells]) for side in (both.before, both.after))
-        ends = np.array([0, offsets[j + 1] - offsets[j]])
-        found[name] = [Pair(a, b, ends, np.array([0]), both.covariance)]
-    return found
-
-
 def _halves(plan: Plan, family: RandomFeature, both: Pair) -> dict[str, list[Pair]]:
     """Return, for each feature, what its hash functions make of the rows: two halves each."""
     found: dict[str, list[Pair]] = {}
@@ -517,7 +509,7 @@ class SlidingWindow:
         """Counts of each pane, oldest first."""
         return list(self._panes)
 
-    def add(self, X: Any) -> "SlidingWindow":
+    def add(self, X: object) -> "SlidingWindow":
         """Count rows into the newest pane.
 
         Parameters
@@ -548,7 +540,7 @@ class SlidingWindow:
             self._scorer = None
         return self
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: object) -> NDArray[np.float64]:
         """Score rows against the window, which does not have to contain them.
 
         Parameters
@@ -594,7 +586,7 @@ def of_all_rows(counted: Counts) -> Counts:
     return counted.first_pass() if isinstance(counted, Sketch) else counted
 
 
-def measured(before: Counts, after: Counts, rows: Any = None) -> Drift | None:
+def measured(before: Counts, after: Counts, rows: object = None) -> Drift | None:
     """Return the drift, or None if noise and too few rows make it undetectable."""
     if min(before.n_rows, after.n_rows) < 2:
         return None

@@ -157,7 +157,10 @@ class _Turns(Generic[T]):
         """Return the next item of a source that no one else reads, or `_END`."""
         while True:
             with self._changed:
-                while self._must_wait() and not self._ended:
+                # Others may read as many sources as may be open, or all that are left.
+                while not self._ended and (
+                    self._reading == self._together or (self._reading and not self._idle)
+                ):
                     self._changed.wait()
                 if not self._idle or self._ended:
                     return _END  # type: ignore[no-any-return]
@@ -175,6 +178,3 @@ class _Turns(Generic[T]):
                     self._changed.notify_all()
             if item is not _END:
                 return item  # type: ignore[no-any-return]
-
-    def _must_wait(self) -> bool:
-        return self._reading == self._together or (self._reading > 0 and not self._idle)

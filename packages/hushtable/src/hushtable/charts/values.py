@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from markupsafe import Markup
@@ -42,6 +42,9 @@ from hushtable.errors import UsageError
 from hushtable.language import _, numerals, percents
 
 __all__ = ["PairChart", "SharesChart", "ValueChart"]
+
+#: A place or places on an axis.
+Place = TypeVar("Place", float, NDArray[np.float64])
 
 #: Heights of the highest bar, and of the lowest bar with rows.
 _HIGHEST, _LEAST = 56.0, 2.5
@@ -90,26 +93,21 @@ class ValueChart:
     @property
     def svg(self) -> Markup:
         """The picture."""
-        chart = self._of_one_value() if self._constant else self
+        chart = self
+        if self._one_end and not np.any(self.cells[1:]):
+            # The bar of the single value is in the middle of an axis.
+            cells = np.zeros(21)
+            cells[10] = self.cells[0]
+            at = 0.5 if self.at is not None and 0.0 <= self.at <= 1.0 else self.at
+            usual = None if self.usual is None else (0.5, 0.5)
+            within = None if self.within is None else cells * (self.within[0] > 0)
+            chart = replace(self, cells=cells, at=at, usual=usual, within=within)
         low = 20.0 if self.usual is None else 27.0
         return picture(ABOVE + _HIGHEST + low, self.words, chart._parts())
 
     @property
-    def _constant(self) -> bool:
-        return self._one_end and not np.any(self.cells[1:])
-
-    @property
     def _one_end(self) -> bool:
         return self.ends[0] == self.ends[1]
-
-    def _of_one_value(self) -> "ValueChart":
-        """Return the chart with the bar of the single value in the middle of an axis."""
-        cells = np.zeros(21)
-        cells[10] = self.cells[0]
-        at = 0.5 if self.at is not None and 0.0 <= self.at <= 1.0 else self.at
-        usual = None if self.usual is None else (0.5, 0.5)
-        within = None if self.within is None else cells * (self.within[0] > 0)
-        return replace(self, cells=cells, at=at, usual=usual, within=within)
 
     def _parts(self) -> Iterator[str]:
         floor = ABOVE + _HIGHEST
@@ -183,9 +181,10 @@ class _Bars:
         places = ASIDE + (WIDTH - 2.0 * ASIDE) * self.edges / self.n_cells
         middles, widths = (places[1:] + places[:-1]) / 2.0, np.diff(places)
         halves = np.minimum(widths - gap, self.widest) / 2.0
+        heights = np.maximum(_LEAST, _HIGHEST * np.sqrt(rows / (rows.max() or 1.0)))
         path, end = "", -math.inf
-        for x, half, height in zip(middles, halves, _heights(rows), strict=True):
-            if not height:
+        for x, half, height, n in zip(middles, halves, heights, rows, strict=True):
+            if not n > 0.0:
                 continue
             if abs(x - half - end) > 0.05:
                 path += f"V{number(floor)}z" if path else ""
@@ -206,14 +205,6 @@ def _step(cells: NDArray[np.float64]) -> float:
     step = float(values[-1] - values[0]) / float(steps[-1])
     off = np.abs(values[1:] - values[0] - step * steps)
     return step if off.max() <= 1.0 else 0.0
-
-
-def _heights(rows: NDArray[np.float64]) -> list[float]:
-    most = rows.max()
-    if not most:
-        return [0.0] * len(rows)
-    heights = np.maximum(_LEAST, _HIGHEST * np.sqrt(rows / most))
-    return list(np.where(rows > 0.0, heights, 0.0))
 
 
 def _along(place: float) -> float:
@@ -466,11 +457,11 @@ class _Frame:
     def height(self) -> float:
         return self.under + 5.0 + (self.slanted or 16.0 if self.x.names else 0.0)
 
-    def across(self, place: float | NDArray[np.float64]) -> Any:
+    def across(self, place: Place) -> Place:
         """Return how far a place of the x axis is from the left."""
         return self.left + (self.right - self.left) * place
 
-    def down(self, place: float | NDArray[np.float64]) -> Any:
+    def down(self, place: Place) -> Place:
         """Return how far a place of the y axis is from the top; the first category is on top."""
         tall = self.bottom - self.top
         return self.top + tall * place if self.y.names else self.bottom - tall * place
@@ -482,7 +473,7 @@ class _Frame:
         yield axis(f"M{left} {top}V{bottom}H{right}")
         yield from self._row()
         yield text(self.y.label, 0.0, 13.0, flagged=True, ending=True)
-        yield from self._left_names(self.y.names) if self.y.names else self._left_ends()
+        yield from self._left_texts()
         yield from self._lower_names(self.x.names) if self.x.names else self._lower_ends()
 
     def _cells(self, counts: NDArray[np.float64]) -> Iterator[str]:
@@ -514,13 +505,12 @@ class _Frame:
             down = side if self.y.names else -side
             yield arrow(x, y + down * (r + 2.0), 90 * down)
 
-    def _left_ends(self) -> Iterator[str]:
+    def _left_texts(self) -> Iterator[str]:
         room = self.left - 6.0 - (_TIP if self.x.beyond < 0 else 0.0)
-        for end, y in zip(self.y.ends, (self.bottom, self.top + 9.0), strict=True):
-            yield text(end, room, y, anchor="end", room=room)
-
-    def _left_names(self, names: Sequence[str]) -> Iterator[str]:
-        room = self.left - 6.0 - (_TIP if self.x.beyond < 0 else 0.0)
+        if not (names := self.y.names):
+            for end, y in zip(self.y.ends, (self.bottom, self.top + 9.0), strict=True):
+                yield text(end, room, y, anchor="end", room=room)
+            return
         tall = (self.bottom - self.top) / self.y.n_cells
         for k in self.y.written(tall, 14.0):
             y = self.top + (k + 0.5) * tall + 4.0

@@ -63,7 +63,7 @@ _LOOK: dict[str, Any] = {
 }
 
 
-def _reading(parameter: Any, annotation: Any) -> Callable[[Any, Any], Any]:
+def _reading(parameter: Any, annotation: object) -> Callable[[Any, Any], Any]:
     """Return the function that reads the values of a parameter.
 
     It reads texts, paths, numbers and defaults itself, and leaves all other values, and wrong ones,
@@ -107,7 +107,7 @@ class _Params:
     #: Annotations by the parameters' names.
     kinds: Mapping[str, Any] = MappingProxyType({})
 
-    def get_params(self, ctx: Any) -> list[Any]:
+    def get_params(self, ctx: object) -> list[Any]:
         found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for one in found:
             if "process_value" not in vars(one):
@@ -184,7 +184,7 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _option(name: str, kind: Any, default: Any) -> inspect.Parameter:
+def _option(name: str, kind: object, default: object) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
@@ -201,7 +201,7 @@ class _Group(_Params, TyperGroup):
     #: How many commands the help lists before "More".
     first: int = sys.maxsize
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: object, formatter: Any) -> None:
         names = self.list_commands(ctx)
         limit = formatter.width - 6 - max(map(len, names))
         for title, some in (("Commands", names[: self.first]), ("More", names[self.first :])):
@@ -211,7 +211,7 @@ class _Group(_Params, TyperGroup):
                         [(name, self.commands[name].get_short_help_str(limit)) for name in some]
                     )
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: object) -> list[str]:
         self.complete()
         return list(self.commands)
 

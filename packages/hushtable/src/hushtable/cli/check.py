@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from hushtable.cli.options import READS, Data, Reads, Threads, option, understanding_facts
 from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTable, count, shown
@@ -85,7 +85,9 @@ def check(
     return CommandResult(facts, blocks, IN_DOUBT if doubts else 0)
 
 
-def _facts(columns: Sequence[ColumnUnderstanding], quality: TableQuality) -> list[dict[str, Any]]:
+def _facts(
+    columns: Sequence[ColumnUnderstanding], quality: TableQuality
+) -> list[dict[str, object]]:
     return [
         facts
         | {

@@ -21,7 +21,7 @@ from hushtable.progress import watched
 from hushtable.streams import Drift, drift_words, measured, of_all_rows, why_no_drift
 
 
-def drift_facts(found: Drift | None) -> dict[str, Any]:
+def drift_facts(found: Drift | None) -> dict[str, object]:
     """Return the drift for machines."""
     if found is None:
         return {"drift": None, "level": None, "beyond_chance": []}

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hushtable.cli import options
 from hushtable.cli.options import (
@@ -41,6 +41,9 @@ from hushtable.errors import UsageError
 from hushtable.plans.draws import Draw
 from hushtable.progress import watched
 from hushtable.words.findings import shape_words
+
+if TYPE_CHECKING:
+    from hushtable.detectors import TableDetector
 
 _Passes = Annotated[
     str,
@@ -148,13 +151,20 @@ def fit_rows(
     detector: Draw,
     settings: dict[str, Any],
     persons: dict[str, Any],
-) -> tuple[Any, int, dict[str, Any]]:
+) -> tuple["TableDetector", int, dict[str, object]]:
     """Return a fitted detector, the number of its rows, and facts about OMOP columns.
 
     Refuses columns in doubt, and notes what a person should check.
     """
-    known, of_omop = _of_omop(reads, reader)
-    model, n_rows = _fitted(detector, settings, reader, persons | known)
+    of_omop: dict[str, object] = {}
+    if reads.recipe is not None:
+        coverage = reads.coverage(reader)
+        if not for_machines():  # before anything is refused
+            show(*coverage_blocks(coverage))
+        chosen = reads.drawn(reader)
+        notes.append(_columns_words(reads.recipe.few(coverage), chosen.schema, chosen is reads))
+        persons, of_omop = persons | {"schema": chosen.schema}, {"coverage": coverage}
+    model, n_rows = _fitted(detector, settings, reader, persons)
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
     notes.extend(f"{data}: {words}" for words in shape_words(n_rows, model.understanding_))
@@ -162,18 +172,6 @@ def fit_rows(
         bound = followers_words(model.followers())
         notes.extend([f"{data}: {bound}"] if bound else [])
     return model, n_rows, of_omop
-
-
-def _of_omop(reads: RowOptions, reader: Reader) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of `fit` for OMOP rows, and a note on them; nothing for other rows."""
-    if reads.recipe is None:
-        return {}, {}
-    coverage = reads.coverage(reader)
-    if not for_machines():  # before anything is refused
-        show(*coverage_blocks(coverage))
-    chosen = reads.drawn(reader)
-    notes.append(_columns_words(reads.recipe.few(coverage), chosen.schema, chosen is reads))
-    return {"schema": chosen.schema}, {"coverage": coverage}
 
 
 def _columns_words(few: list[str], schema: Any, named: bool) -> str:
@@ -198,7 +196,7 @@ def _fitted(
     settings: dict[str, Any],
     reader: Reader,
     given: dict[str, Any],
-) -> tuple[Any, int]:
+) -> tuple["TableDetector", int]:
     """Return a detector fitted to the rows, and their number; ``given`` is what `fit` takes."""
     model = detector.estimator_class()().set_params(**settings)
     with watched(reader) as watch, warnings.catch_warnings():
@@ -207,7 +205,7 @@ def _fitted(
     return model, model.sketch_.first_pass().n_rows if "person" in given else watch.rows
 
 
-def _facts(model: Any, n_rows: int) -> dict[str, Any]:
+def _facts(model: "TableDetector", n_rows: int) -> dict[str, object]:
     plan = model.plan_
     return {
         "detector": type(model).__name__,
@@ -224,7 +222,7 @@ def _facts(model: Any, n_rows: int) -> dict[str, Any]:
     }
 
 
-def _blocks(model: Any, facts: dict[str, Any], target: Target) -> Iterator[Block]:
+def _blocks(model: "TableDetector", facts: dict[str, Any], target: Target) -> Iterator[Block]:
     schema, differences = model.plan_.schema.of_rows, model.plan_.schema.differences
     of_rows = values_of_rows(model.plan_.schema)
     n_texts = len(schema.categorical_names)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -21,7 +21,6 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.periods import Periods
 from hushtable.counts.release import Release
-from hushtable.data.schema import Schema
 from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
 from hushtable.describe.ledger import ledger_blocks
@@ -77,7 +76,7 @@ def inspect(
     kept = content.build(Periods.from_file) if content.kind == "periods" else None
     counts = None if content.kind in ("plan", "periods") else content.build(counts_from_file)
     full = with_values or plan.schema.public
-    facts: dict[str, Any] = {"command": "inspect", "file": str(file)}
+    facts: dict[str, object] = {"command": "inspect", "file": str(file)}
     facts |= _facts(content, plan, counts, full)
     if kept is not None:
         ledger = kept.ledger(max(1, len(kept)))
@@ -112,9 +111,9 @@ _LABELS = (
 )
 
 
-def _facts(content: Content, plan: Plan, counts: Counts | None, full: bool) -> dict[str, Any]:
+def _facts(content: Content, plan: Plan, counts: Counts | None, full: bool) -> dict[str, object]:
     writer = content.manifest.get("writer")
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "kind": content.kind,
         "protocol": content.manifest["protocol"],
         # Not covered by the digest, so it may have any value.
@@ -131,7 +130,10 @@ def _facts(content: Content, plan: Plan, counts: Counts | None, full: bool) -> d
         "behind": [spent.to_dict() for spent in plan.behind],
         "design": None if plan.design is None else plan.design.to_dict(),
     }
-    features = _features(plan.schema, full)
+    features = [feature.to_dict() for feature in plan.schema.features]
+    for feature in () if full else features:
+        for key in ("low", "high", "categories"):
+            feature.pop(key, None)
     if counts is not None:
         facts |= _facts_of_counts(content, counts)
         if counts.tally is not None:
@@ -142,10 +144,10 @@ def _facts(content: Content, plan: Plan, counts: Counts | None, full: bool) -> d
     return {**facts, "features": features}
 
 
-def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
+def _facts_of_counts(content: Content, counts: Counts) -> dict[str, object]:
     learned = words.learned(counts)
     if counts.ledger is None:
-        facts: dict[str, Any] = {"rows": counts.n_rows, "sampled": counts.sampled, **learned}
+        facts: dict[str, object] = {"rows": counts.n_rows, "sampled": counts.sampled, **learned}
         facts["rows_per_person"] = getattr(counts, "rows_per_person", None)
         if counts.plan.first_counts is not None:
             facts["rows_first_pass"] = counts.plan.first_rows
@@ -168,15 +170,6 @@ def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
             "words": describe_ledger(counts.ledger),
         }
     )
-
-
-def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
-    found = [feature.to_dict() for feature in schema.features]
-    if not full:
-        for feature in found:
-            for key in ("low", "high", "categories"):
-                feature.pop(key, None)
-    return found
 
 
 def _blocks(

@@ -266,7 +266,7 @@ def learn(
         target.save(given)
     else:
         target.save(learned_detector(model, after))
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "command": "learn",
         "verdicts" if only else "model": str(output),
         **learned(given),

@@ -49,17 +49,17 @@ def check_contamination(share: float | None) -> None:
         raise UsageError(f"--contamination {share}: needs a share above 0, at most 0.5")
 
 
-def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
+def option(metavar: str, help: str, *names: str, **settings: Any) -> object:
     """Return an option that takes a value, for `Annotated`."""
     return typer.Option(*names, metavar=metavar, help=help, **settings)
 
 
-def flag(name: str, help: str) -> Any:
+def flag(name: str, help: str) -> object:
     """Return an option that takes no value, for `Annotated`."""
     return typer.Option(name, help=help)
 
 
-def argument(metavar: str, help: str) -> Any:
+def argument(metavar: str, help: str) -> object:
     """Return an argument, for `Annotated`."""
     return typer.Argument(metavar=metavar, help=help)
 
@@ -169,26 +169,23 @@ def of_persons(person: str | None, most: int | None) -> dict[str, Any]:
     return {} if person is None else {"person": person, "rows_per_person": most or 1}
 
 
-def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, Any]:
+def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, object]:
     """Return whose rows were counted, for machines; ``nameless`` answers name no persons."""
     if seen is None:
         return {}
+    known = {
+        "persons_known": seen.known,
+        "rows_of_known": seen.known_rows,
+        "answers_without_persons": nameless,
+    }
     return {
         "persons": {
             "persons": seen.n_persons,
             "rows_per_person": seen.most,
             "rows_left_out": seen.left_out,
             "persons_cut": seen.cut,
-            **({} if seen.register is None else _known(seen, nameless)),
+            **(known if seen.register is not None else {}),
         }
-    }
-
-
-def _known(seen: PersonsCounted, nameless: int) -> dict[str, int]:
-    return {
-        "persons_known": seen.known,
-        "rows_of_known": seen.known_rows,
-        "answers_without_persons": nameless,
     }
 
 
@@ -226,7 +223,7 @@ def note_doubts(columns: Sequence[ColumnUnderstanding]) -> None:
         notes.append(f"and {len(doubtful) - MOST_LINES:,} more columns (hushtable check lists all)")
 
 
-def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str, Any]]:
+def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str, object]]:
     """Return the columns for machines."""
     return [
         {
@@ -392,7 +389,7 @@ def refuse_repeated(paths: Sequence[Path]) -> None:
         seen[real] = path
 
 
-def standing(counts: Any, what: str = "The result") -> str:
+def standing(counts: Counts, what: str = "The result") -> str:
     """Return one sentence on whether counts are signed, and how to check the signature."""
     who = signed_by(counts)
     if who is None:

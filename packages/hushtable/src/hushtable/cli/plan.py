@@ -207,13 +207,6 @@ _Horizon = Annotated[
 ]
 
 
-def _horizon(text: str) -> Horizon:
-    numbers = text.split(",")
-    if len(numbers) > 3 or not all(one.strip().isdecimal() and int(one) for one in numbers):
-        raise UsageError(f"--horizon {text}: needs one to three whole numbers, such as 24,2,12")
-    return Horizon.of(*map(int, numbers))
-
-
 def draw(
     schema: SchemaFile,
     output: options.Output,
@@ -245,12 +238,18 @@ def draw(
         parameters["context"] = names_in(context)
     if tables is not None or budget.epsilon is None:
         parameters["n_tables"] = 100 if tables is None else tables
+    if horizon is not None:
+        numbers = horizon.split(",")
+        if len(numbers) > 3 or not all(one.strip().isdecimal() and int(one) for one in numbers):
+            raise UsageError(
+                f"--horizon {horizon}: needs one to three whole numbers, such as 24,2,12"
+            )
+        parameters["horizon"] = Horizon.of(*map(int, numbers))
     plan = Plan.draw(
         features,
         detector=draw_spelled(detector).name,
         marginals=counts,
         random_state=seed,
-        horizon=None if horizon is None else _horizon(horizon),
         **asdict(budget),
         **parameters,
     )

@@ -294,7 +294,7 @@ def _release_period(
     return CommandResult(facts, blocks())
 
 
-def _facts(noised: Noised, counted: Sketch) -> dict[str, Any]:
+def _facts(noised: Noised, counted: Sketch) -> dict[str, object]:
     return {
         "release_id": noised.ledger.shares[0].release,
         "plan_id": noised.plan.plan_id,
@@ -415,8 +415,8 @@ def _part_size(counts: Counts) -> dict[str, int]:
     return {"period": counts.period} if isinstance(counts, Increment) else {"rows": counts.n_rows}
 
 
-def _part_facts(name: str, counts: Counts) -> dict[str, Any]:
-    facts: dict[str, Any] = {counts.kind: name, **_part_size(counts)}
+def _part_facts(name: str, counts: Counts) -> dict[str, object]:
+    facts: dict[str, object] = {counts.kind: name, **_part_size(counts)}
     if counts.ledger is not None:
         facts |= {"epsilon": counts.ledger.epsilon, "noise_sd": counts.noise_sd}
     return facts

@@ -30,7 +30,6 @@ from hushtable.report.content import (
     Report,
     RowsToShow,
     Scores,
-    Sites,
     Subject,
     gather,
     score_rows,
@@ -117,7 +116,15 @@ def report(
     about: dict[str, Any] = {"threshold": None if opened is None else opened.threshold}
     scores = None
     with speaking(language):
-        about["sites"] = None if parts is None else _sites(subject, sent)
+        about["sites"] = None
+        if parts is not None:
+            counts = subject.counts
+            if not counts.adds and not counts.may_leave:
+                raise UsageError(
+                    f"{subject.name} is {counts.noun}, not a sum: give the round's result"
+                )
+            each = {path.name: read_counts(path) for path in sent}
+            about["sites"] = sites_of_parts(each, counts, subject.name)
         if data is not None and opened is not None:
             given = Rows(data, reads, opened.reading, -1)
             scores = about["scores"] = _scores(opened, given, contamination, shown, ranks)
@@ -128,7 +135,7 @@ def report(
     return CommandResult(facts, _blocks(printed, target, subject.name))
 
 
-def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:
+def _facts(made: Report, scores: Scores | None) -> dict[str, object]:
     drift = None if scores is None else scores.drift
     return {
         "sections": made.sections,
@@ -218,11 +225,3 @@ def _parts(pattern: str, others: list[Path]) -> list[Path]:
     if not found:
         raise FileError(f"--parts {pattern}: no such file: check the path")
     return found
-
-
-def _sites(subject: Subject, parts: list[Path]) -> Sites:
-    counts = subject.counts
-    if not counts.adds and not counts.may_leave:
-        raise UsageError(f"{subject.name} is {counts.noun}, not a sum: give the round's result")
-    sent = {path.name: read_counts(path) for path in parts}
-    return sites_of_parts(sent, counts, subject.name)

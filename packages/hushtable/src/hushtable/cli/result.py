@@ -12,7 +12,7 @@ import os
 import sys
 import textwrap
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ class CommandResult:
         Exit code.
     """
 
-    facts: dict[str, Any]
+    facts: Mapping[str, object]
     blocks: Iterable[Block] = ()
     code: int = 0
 
@@ -245,7 +245,7 @@ def _takes_in(source: str | Path, path: Path) -> bool:
         return os.path.samefile(source, path)
     if path.suffix not in (".csv", ".parquet"):
         return False
-    found: Iterable[Any] = glob.iglob(str(source), recursive=True)
+    found: Iterable[str | Path] = glob.iglob(str(source), recursive=True)
     if os.path.isdir(source):
         found = Path(source).rglob("*")
     return any(os.path.samefile(name, path) for name in found if os.path.isfile(name))

@@ -66,16 +66,18 @@ def _talk(review: Review, n: int, log: Path) -> None:
     row = _shown_next(review)
     while row is not None and answered < n:
         try:
-            typed = _typed(_PROMPT).strip()
+            typed = input(_PROMPT)
         except EOFError:
             print()
             return
-        key, _, rest = typed.partition(" ")
+        if not sys.stdin.isatty():
+            print(typed)  # as a terminal would have shown it
+        key, _, rest = typed.strip().partition(" ")
         if key == "q":
             return
         try:
             if key in _KEYS:
-                review.answer(_answered_row(review, row, typed), _KEYS[key], note)
+                review.answer(_answered_row(review, row, key, rest), _KEYS[key], note)
                 answered, note = answered + 1, ""
                 row = _shown_next(review) if answered < n else None
             elif key == "n":
@@ -94,12 +96,13 @@ def _talk(review: Review, n: int, log: Path) -> None:
             print(f"{error}")
 
 
-def _answered_row(review: Review, row: Finding, typed: str) -> Finding:
-    key, _, number = typed.partition(" ")
+def _answered_row(review: Review, row: Finding, key: str, number: str) -> Finding:
     if not number:
         return row
     if not number.strip().isdecimal():
-        raise UsageError(f"{typed}: type {key} alone, or with the number of a row in the list")
+        raise UsageError(
+            f"{key} {number}: type {key} alone, or with the number of a row in the list"
+        )
     return review.of_row(int(number))
 
 
@@ -222,7 +225,7 @@ def review(
         finally:
             if target is not None:
                 target.save(learned_detector(model, found.verdicts))
-    facts: dict[str, Any] = {"command": "review", "log": str(path)}
+    facts: dict[str, object] = {"command": "review", "log": str(path)}
     facts |= {"model": None if output is None else str(output), "rows": found.n_rows}
     facts |= {**found.found(), "verdicts": found.verdicts.n_rows, "plan_id": found.verdicts.plan_id}
     return CommandResult(facts, _blocks(facts, path, target))

@@ -252,7 +252,7 @@ def _comment(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, 88, initial_indent="# ", subsequent_indent=f"# {indent}")
 
 
-def _quoted(text: Any) -> str:
+def _quoted(text: object) -> str:
     """Return a text, number or list as TOML: JSON, with escapes for unprintable characters.
 
     TOML requires that for one character; others would control a terminal.
@@ -298,10 +298,15 @@ def check(
     reader = under(raw, wanted, reading)
     with watched(reader) as watch:
         checks = check_rows(wanted, watch.reader, n_jobs=-1)
+    keys = ("missing", "below", "above", "unseen", "used", "finding")
+    features = [
+        {"name": one.feature.name, "kind": one.feature.kind, **{k: getattr(one, k) for k in keys}}
+        for one in checks
+    ]
     facts = {
         "command": "plan check",
         "rows": watch.rows,
-        "features": [_facts(one) for one in checks],
+        "features": features,
         "columns": understanding_facts(columns),
     }
     return CommandResult(facts, _blocks(checks, reader.source, schema, wanted.public))
@@ -318,12 +323,6 @@ def _schema(path: Path) -> tuple[Schema, Reading]:
     return content.build(Plan.from_file).schema, content.build(Reading.from_file)
 
 
-def _facts(result: FeatureCheck) -> dict[str, Any]:
-    keys = ("missing", "below", "above", "unseen", "used", "finding")
-    feature = {"name": result.feature.name, "kind": result.feature.kind}
-    return feature | {key: getattr(result, key) for key in keys}
-
-
 def _blocks(checks: list[FeatureCheck], source: str, schema: Path, public: bool) -> Iterator[Block]:
     found = [one for one in checks if one.outside or one.missing or one.finding]
     yield (
@@ -334,7 +333,11 @@ def _blocks(checks: list[FeatureCheck], source: str, schema: Path, public: bool)
         # The worst come first, because a long list is cut.
         found.sort(key=lambda one: (one.finding is None, -one.outside, -one.missing))
         headers = ["feature", "missing", "below", "above", "not listed"]
-        yield TextTable(headers, [_row(one) for one in found])
+        rows = []
+        for one in found:
+            counts = one.missing, one.below, one.above, one.unseen
+            rows.append([shown(one.feature.name), *(_share(n / one.rows) for n in counts)])
+        yield TextTable(headers, rows)
     if len(found) < len(checks):
         others = f"the other {len(checks) - len(found):,}" if found else "all"
         yield f"\nIn {others}, every value is present and inside."
@@ -350,11 +353,6 @@ def _blocks(checks: list[FeatureCheck], source: str, schema: Path, public: bool)
         "or as unseen. Correct a wrong unit, spelling or column, but do not derive ranges from "
         "these rows."
     ])  # fmt: skip
-
-
-def _row(result: FeatureCheck) -> list[str]:
-    counts = (result.missing, result.below, result.above, result.unseen)
-    return [shown(result.feature.name), *(_share(count / result.rows) for count in counts)]
 
 
 def _share(share: float) -> str:

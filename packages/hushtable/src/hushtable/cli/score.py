@@ -63,7 +63,6 @@ from hushtable.report.lists import LISTS
 from hushtable.scores.finding import RowDetails, Scored
 from hushtable.scores.outliers import (
     Lowest,
-    Outliers,
     Search,
     explained_rows,
     known_words,
@@ -102,8 +101,12 @@ class ScoreFile:
         if not self.target.exists():
             return False
         stamp = self._found()
-        model = None if stamp is None else _model_of(stamp)
-        if model is None:
+        try:
+            content = json.loads(stamp or b"null")
+        except (ValueError, RecursionError):
+            content = None
+        model = content.get("model") if isinstance(content, dict) else None
+        if not isinstance(model, str):
             raise UsageError(
                 f"{self.target} is not a file of scores that hushtable wrote: give another "
                 "folder, or remove it"
@@ -128,15 +131,6 @@ class ScoreFile:
                 raise
             return None  # Arrow's error for a damaged file
         return stamp
-
-
-def _model_of(stamp: bytes) -> str | None:
-    try:
-        content = json.loads(stamp)
-    except (ValueError, RecursionError):
-        return None
-    model = content.get("model") if isinstance(content, dict) else None
-    return model if isinstance(model, str) else None
 
 
 def score_files_of(
@@ -204,7 +198,6 @@ class ScoreColumns:
         if scorer.rules is not None:
             self.fields.append(("rule", pa.string()))
             self.stamp += "ruled"
-        self.keep, self.only_counted = keep, line.only_counted
         self.ranks, self.frequencies, reasons = None, None, None
         #: The object that finds the reasons of the lowest rows.
         self.reasons: Reasons | None = None
@@ -505,8 +498,14 @@ def score(
     details = ScoreColumns(scorer, line, explain, marginals, kept, usual)
     if top is not None and isinstance(target, Target):
         with speaking(language):
-            found, source = _find_top(scorer, details, usual, rows, top)
-            write_top(target, found, model, source, scorer.plan.score.unit)
+            reader = rows.open(scorer.plan.schema, details.columns)
+            search = Search(
+                scorer, top, keep=kept, usual=usual, ranks=details.ranks,
+                frequencies=details.frequencies, only_counted=line.only_counted,
+            )  # fmt: skip
+            with watched(reader) as watch:
+                found = search.find(watch.reader, n_jobs=threads)
+            write_top(target, found, model, reader.source, scorer.plan.score.unit)
         return CommandResult(
             top_facts(found, output) | facts, top_blocks(found, target, words=language == ENGLISH)
         )
@@ -597,23 +596,6 @@ def _target(
     return OutputFolder(output)
 
 
-def _find_top(
-    scorer: Scorer, details: ScoreColumns, usual: Usual | None, rows: Rows, top: int
-) -> tuple[Outliers, str]:
-    reader = rows.open(scorer.plan.schema, details.columns)
-    search = Search(
-        scorer,
-        top,
-        keep=details.keep,
-        usual=usual,
-        ranks=details.ranks,
-        frequencies=details.frequencies,
-        only_counted=details.only_counted,
-    )
-    with watched(reader) as watch:
-        return search.find(watch.reader, n_jobs=rows.threads), reader.source
-
-
 def _score_file(
     scorer: Scorer,
     details: ScoreColumns,
@@ -637,7 +619,7 @@ def _score_file(
     return summary
 
 
-def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, Any]:
+def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, object]:
     unknown = math.isnan(summary.offset)
     return {
         "command": "score",

@@ -77,7 +77,7 @@ def write_top(target: Target, found: Outliers, model: Path | None, source: str, 
         LISTS[target.path.suffix](file, found, name, source, unit)
 
 
-def top_facts(found: Outliers, output: Path) -> dict[str, Any]:
+def top_facts(found: Outliers, output: Path) -> dict[str, object]:
     """Return what was written for machines."""
     rows = found.table().to_pylist()
     return {
@@ -92,7 +92,7 @@ def top_facts(found: Outliers, output: Path) -> dict[str, Any]:
     }
 
 
-def _json(value: Any) -> Any:
+def _json(value: object) -> Any:
     if isinstance(value, float) and value != value:
         return None
     return value if isinstance(value, str | int | float | None) else str(value)
@@ -135,7 +135,12 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
         yield Paragraph(f"{k + 1}. {found.sentence(row)}." for k, row in enumerate(rows))
     if found.incidents and words:
         yield "\nAlike:\n"
-        yield Paragraph(f"{one.words}: {_ranks(one.rows)}." for one in found.incidents[:3])
+        some = []
+        for one in found.incidents[:3]:
+            n, first = len(one.rows), ", ".join(f"{k + 1}" for k in one.rows[:_SHOWN])
+            more = f" and {n - _SHOWN} more" if n > _SHOWN else ""
+            some.append(f"{one.words}: {n} rows, rank {first}{more}.")
+        yield Paragraph(some)
     if len(found.rows) > len(rows):
         yield f"\n... and {len(found.rows) - len(rows):,} more in the file."
     yield ""
@@ -148,12 +153,6 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
     yield (
         f"Wrote {target}. It describes rows and contains their values: keep it where the rows are."
     )
-
-
-def _ranks(rows: list[int]) -> str:
-    some = [f"{k + 1}" for k in rows[:_SHOWN]]
-    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
-    return f"{len(rows)} rows, rank {', '.join(some)}{more}"
 
 
 def lowest_blocks(lowest: list[Finding]) -> Iterator[Block]:

@@ -95,7 +95,13 @@ class WatchPlace:
             self._do("commit")
             self._do("begin immediate")
             try:
-                self._begin()
+                ((watched, runs, length),) = self._do("select watched, runs, bytes from place")
+                if watched != self._watched:
+                    raise UsageError(
+                        f"{self.folder} is already used to watch {watched}: give a different folder"
+                    )
+                self.run, self._bytes = runs + 1, length
+                self._cut()  # left behind by a killed run
                 yield
                 self._do("commit")
             except BaseException:
@@ -117,15 +123,6 @@ class WatchPlace:
                 f"{self._path} was written by a different version of hushtable: use that version, "
                 "or remove the file to score everything again"
             )
-
-    def _begin(self) -> None:
-        ((watched, runs, length),) = self._do("select watched, runs, bytes from place")
-        if watched != self._watched:
-            raise UsageError(
-                f"{self.folder} is already used to watch {watched}: give a different folder"
-            )
-        self.run, self._bytes = runs + 1, length
-        self._cut()  # left behind by a killed run
 
     def _size(self) -> int:
         return self.log.stat().st_size if self.log.exists() else 0
@@ -183,7 +180,7 @@ class WatchPlace:
         self._do("delete from history")
         self._do("insert into history values (?)", [readings])
 
-    def _do(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _do(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         with _said(self.folder):
             return self._db.execute(statement, values).fetchall()
 
@@ -679,15 +676,11 @@ def watch(
             summary = Target(folder.path / "summary.txt")
             with summary.writing():
                 write_bytes(summary.path, as_text(blocks).encode())
-    return CommandResult(facts, blocks, _code(facts))
-
-
-def _code(facts: dict[str, Any]) -> int:
     if not facts["failed"]:
-        return _ABOVE if facts["above"] else 0
-    files, first = count(len(facts["failed"]), "file"), facts["failed"][0]["error"]
-    notes.append(f"error: {files} could not be read: {first}")
-    return _FAILED
+        return CommandResult(facts, blocks, _ABOVE if facts["above"] else 0)
+    unread, first = count(len(facts["failed"]), "file"), facts["failed"][0]["error"]
+    notes.append(f"error: {unread} could not be read: {first}")
+    return CommandResult(facts, blocks, _FAILED)
 
 
 def _source(run: WatchRun, data: str, settle: float, output: Path) -> Files | Reader:

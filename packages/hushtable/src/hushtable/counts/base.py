@@ -96,7 +96,7 @@ class Counts(Displayed, ABC):
     def __add__(self, other: Any) -> Any:
         raise PrivacyError(f"{self.noun} cannot be added to other counts")
 
-    def _addable(self, other: Any, verb: str = "add") -> bool:
+    def _addable(self, other: object, verb: str = "add") -> bool:
         """Return whether the other object holds counts of the same kind under the same plan.
 
         Raises
@@ -120,7 +120,7 @@ class Counts(Displayed, ABC):
 
     # --- files --------------------------------------------------------------------------------
 
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def entries(self) -> files.Part:
         """Return the counts' part of a file: manifest entries and arrays."""
         entries, arrays = self.plan.entries()
         if self.ledger is not None:

@@ -7,6 +7,7 @@ cell there. `hushtable.privacy.mechanisms` draws the noise on counters that are 
 import contextlib
 from collections.abc import Iterator
 from queue import SimpleQueue
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from hushtable.data.encoding import Codes, Encoder, naming_places
 from hushtable.data.persons import PersonRows
 from hushtable.data.readers import Batch, Reader, taken
 from hushtable.data.weights import Numbered, Weights, numbered
+from hushtable.plans.families import ScoreHistogram
+from hushtable.plans.families.histograms import GATE_BINS, otsu_cell
 from hushtable.plans.plan import Plan
 from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
 
@@ -51,7 +54,11 @@ class Counter:
         """Count every row, or the sample; return counts (n_cells,) and tally (n_features, 2)."""
         stored = self._encoder.takes_stored and self._plan.family.takes_stored
         sources = numbered(reader, weights, stored=stored)
-        threads = self._threads(n_jobs, reader)
+        if self._sample is not None and reader.n_bytes is None:
+            # Few rows of a batch in memory are counted, so that most of the work is Python's.
+            threads = n_threads(n_jobs, len(self._sample) // self._plan.family.n_tables)
+        else:
+            threads = n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
         cells, features = self._plan.family.n_cells, len(self._plan.schema)
         for _ in range(threads):
             self._idle.put((np.zeros(cells, np.int64), np.zeros((features, 2), np.int64)))
@@ -71,12 +78,6 @@ class Counter:
     def n_rows(self) -> int:
         """Number of rows read so far, without those of weight zero."""
         return sum(self._rows)
-
-    def _threads(self, n_jobs: int | None, reader: Reader) -> int:
-        if self._sample is not None and reader.n_bytes is None:
-            # Few rows of a batch in memory are counted, so that most of the work is Python's.
-            return n_threads(n_jobs, len(self._sample) // self._plan.family.n_tables)
-        return n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
 
     def _add(self, item: Numbered) -> None:
         start, batch, weights = item
@@ -120,3 +121,61 @@ class Counter:
             yield own
         finally:
             self._idle.put(own)
+
+
+class Placing(Counter):
+    """Finds the rows' places, and counts again those on one side of the guessed gate.
+
+    ``placed`` has, by the number of a batch's first row, the cells (n,) of its rows in the gate's
+    histogram, and the guessed cell from which on, or below which, they were counted. ``guess`` is
+    the gate of the rows so far, which in the end is the gate. ``above`` states whether the rows
+    from the gate on are counted, or those below it: whichever are fewer in the first batch.
+    """
+
+    def __init__(self, plan: Plan, histogram: ScoreHistogram) -> None:
+        super().__init__(plan)
+        self._histogram = histogram
+        self._lock = Lock()
+        self._seen = np.zeros(GATE_BINS, np.int64)
+        self.placed: dict[int, tuple[NDArray[np.uint8], int]] = {}
+        self.above, self.guess = True, 0
+
+    def _add(self, item: Numbered) -> None:
+        start, batch, weights = item
+        if len(batch) == 0:  # the next batch has the same number
+            return
+        codes = self._encoder.encode(batch, start)
+        cells = self._histogram.cells_of(codes).astype(np.uint8)
+        with self._lock:
+            first = not self._seen.any()
+            self._seen += np.bincount(cells, weights, GATE_BINS).astype(np.int64)
+            guess = self.guess = otsu_cell(self._seen)
+            if first:
+                self.above = bool(2 * self._seen[guess:].sum() < self._seen.sum())
+        self.placed[start] = cells, guess
+        rows = np.flatnonzero((cells >= guess) == self.above)
+        if len(rows):
+            times = None if weights is None else weights[rows]
+            with self._accumulator() as (counts, _):
+                self._plan.family.count(codes.take(rows), counts, times)
+
+
+class Correcting(Counter):
+    """Counts the rows that the guessed gate missed, and subtracts those that it wrongly counted."""
+
+    def __init__(self, plan: Plan, placing: Placing) -> None:
+        super().__init__(plan)
+        self._placing = placing
+
+    def _add(self, item: Numbered) -> None:
+        start, batch, weights = item
+        if len(batch) == 0:
+            return
+        cells, guess = self._placing.placed[start]
+        gate = self._placing.guess
+        rows = np.flatnonzero((cells >= min(guess, gate)) & (cells < max(guess, gate)))
+        if len(rows):
+            times = None if weights is None else weights[rows]
+            if (guess < gate) == self._placing.above:
+                times = np.full(len(rows), -1) if times is None else -times
+            super()._add((start, taken(batch, rows), times))

@@ -11,8 +11,7 @@ from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import LearnedModel, Verdicts, model_from_file
 from hushtable.plans.plan import Plan
 
-#: The readers in this package, by kind. The package of the detectors adds its own.
-READERS: dict[str, Callable[[files.Content], Any]] = {
+_READERS: dict[str, Callable[[files.Content], Any]] = {
     "plan": Plan.from_file,
     "sketch": Sketch.from_file,
     "release": Release.from_file,
@@ -25,8 +24,8 @@ READERS: dict[str, Callable[[files.Content], Any]] = {
 
 def reader_of(kind: str) -> Callable[[files.Content], Any] | None:
     """Return the builder of the object in a file of a kind; None if it can only be inspected."""
-    if kind in READERS:
-        return READERS[kind]
+    if kind in _READERS:
+        return _READERS[kind]
     known = files.kind_of(kind)
     return None if known is None else known.reader
 
@@ -37,7 +36,7 @@ def counts_from_file(content: files.Content) -> Counts:
     made = {one.kind: one for one in kinds}.get(content.kind)
     if made is not None:
         return made.from_file(content)
-    if content.kind not in READERS and (reader := reader_of(content.kind)) is not None:
+    if content.kind not in _READERS and (reader := reader_of(content.kind)) is not None:
         built = reader(content)
         if isinstance(built, Counts):
             return built

@@ -386,8 +386,9 @@ def release_period(
         periods = _opened(path, sketch, terms, start, after)
         if period is not None:
             periods.check_within(period)
-        again = _held(periods, sketch)
-        if period is None and again:
+        same = np.flatnonzero((periods.counts == sketch.counts).all(axis=1))
+        if period is None and len(same) and sketch.counts.any():
+            again = int(same[-1]) + 1
             raise UsageError(
                 f"the sketch has exactly the counts of period {again}: if it is of the same "
                 f"rows, ask for that period again (period {again}); if not, name the next one "
@@ -432,8 +433,3 @@ def _opened(
             f"{terms.words()}: leave the terms out"
         )
     return periods
-
-
-def _held(periods: Periods, sketch: Sketch) -> int:
-    found = np.flatnonzero((periods.counts == sketch.counts).all(axis=1))
-    return int(found[-1]) + 1 if len(found) and sketch.counts.any() else 0

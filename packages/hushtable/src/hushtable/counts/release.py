@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,7 @@ class Release(Noised):
         """Return the earlier releases on which a plan drawn from these counts depends."""
         return self.ledger.as_spent(self.plan.detector, self.release_id)
 
-    def release(self, *_: Any, **__: Any) -> "Release":
+    def release(self, *_: object, **__: object) -> "Release":
         """Refuse, because it is a release already."""
         raise PrivacyError(
             f"release {self.release_id[:12]} has its noise already: send it as it is (to release "
@@ -196,14 +196,14 @@ class LocalModel(Counts):
             "a local model holds exact counts of its site and cannot be added to other counts"
         )
 
-    def release(self, *_: Any, **__: Any) -> Release:
+    def release(self, *_: object, **__: object) -> Release:
         """Refuse, because everything that may leave was sent in the round."""
         raise PrivacyError(
             "a local model holds exact counts of its site, and never leaves it: what may leave was "
             "sent in the round; send others its result"
         )
 
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def entries(self) -> files.Part:
         """Return a local model's part of a file: manifest entries and arrays."""
         entries, arrays = super().entries()
         return entries | {"own": self.own}, arrays

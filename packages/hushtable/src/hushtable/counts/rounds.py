@@ -14,7 +14,7 @@ from hushtable.counts.base import Counts
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import DRAWS, NOVELTY
 from hushtable.plans.families import HashFamily
-from hushtable.plans.gate import (
+from hushtable.plans.families.histograms import (
     PRIVATE_RANK_BINS,
     RANK_BINS,
     SECOND_PASS,
@@ -118,7 +118,19 @@ def second_pass(first: Counts, gate_counts: Counts) -> Plan:
             + needed.difference(gate_counts.plan)
         )
     if first.ledger is not None:
-        return _gated_by_releases(plan, first, gate_counts)
+        if not gate_counts.may_leave:
+            raise PrivacyError(
+                "the first counts are a release, and the gate's are exact, on which the second "
+                "pass must not depend: release them too, sketch.release(epsilon=...)"
+            )
+        plan = replace(
+            plan,
+            first_counts=first.counts,
+            first_noise_sd=first.noise_sd,
+            gate_cell=0,
+            behind=tuple({spent.release: spent for spent in gate_counts.spent()}.values()),
+        )
+        return replace(plan, gate_cell=noised_otsu_cell(gate_counts.counts, plan.first_rows))
     if gate_counts.ledger is not None:
         raise UsageError("the gate's counts have noise, the first ones do not: give exact ones")
     if not gate_counts.counts.any():
@@ -130,22 +142,6 @@ def gated(plan: Plan, first: NDArray[np.int64], cell: int) -> Plan:
     """Return the plan of the second pass, given exact counts and a cell of the gate."""
     score = SECOND_PASS if plan.score.name == SECOND_PASS.name else plan.score
     return replace(plan, first_counts=first, gate_cell=cell, score=score, data_dependent=True)
-
-
-def _gated_by_releases(plan: Plan, first: Counts, gate_counts: Counts) -> Plan:
-    if not gate_counts.may_leave:
-        raise PrivacyError(
-            "the first counts are a release, and the gate's are exact, on which the second "
-            "pass must not depend: release them too, sketch.release(epsilon=...)"
-        )
-    plan = replace(
-        plan,
-        first_counts=first.counts,
-        first_noise_sd=first.noise_sd,
-        gate_cell=0,
-        behind=tuple({spent.release: spent for spent in gate_counts.spent()}.values()),
-    )
-    return replace(plan, gate_cell=noised_otsu_cell(gate_counts.counts, plan.first_rows))
 
 
 def _check_first(first: Counts) -> None:

@@ -91,7 +91,7 @@ class Verdicts(Counts):
         return cls(plan.first_pass(), *np.zeros((2, plan.family.n_cells), np.int64))
 
     @classmethod
-    def from_data(cls, plan: Plan, X: Any, y: ArrayLike) -> "Verdicts":
+    def from_data(cls, plan: Plan, X: object, y: ArrayLike) -> "Verdicts":
         """Count rows with verdicts.
 
         Parameters
@@ -214,7 +214,7 @@ class Verdicts(Counts):
 
     # --- files --------------------------------------------------------------------------------
 
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def entries(self) -> files.Part:
         """Return the verdicts' part of a file: manifest entries and arrays."""
         entries, arrays = self.plan.entries()
         if self.coupled:
@@ -337,7 +337,7 @@ class LearnedModel(Counts):
 
     # --- files --------------------------------------------------------------------------------
 
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def entries(self) -> files.Part:
         """Return the part of a file for the model and the verdicts: manifest entries, arrays."""
         of_model, arrays = self.model.entries()
         given = self.verdicts

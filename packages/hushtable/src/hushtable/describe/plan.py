@@ -4,7 +4,6 @@ Labels of lines are marked for translation; what displays them translates them.
 """
 
 import math
-from typing import Any
 
 from hushtable.counts.base import Counts
 from hushtable.counts.periods import Periods
@@ -196,7 +195,7 @@ def plan_lines(plan: Plan) -> dict[str, str]:
     return lines
 
 
-def counts_lines(counts: Counts, kind: str, threshold: Any) -> dict[str, str]:
+def counts_lines(counts: Counts, kind: str, threshold: object) -> dict[str, str]:
     """Return lines about counts: rows, verdicts, the threshold of a detector, and use."""
     plan, lines = counts.plan, {}
     if given := verdicts(counts):
@@ -234,7 +233,7 @@ def _rows_counted(counts: Counts) -> str:
     return line
 
 
-def threshold_words(threshold: Any, unit: str) -> str:
+def threshold_words(threshold: object, unit: str) -> str:
     """Return a threshold with what it means; NaN or None if there is none."""
     if isinstance(threshold, int | float) and math.isfinite(threshold):
         line = f"{numerals(f'{threshold:.4f}')} {_(unit)}"
@@ -242,7 +241,7 @@ def threshold_words(threshold: Any, unit: str) -> str:
     return _("none: the counts are too noisy to derive one")
 
 
-def signed_by(counts: Any) -> dict[str, str] | None:
+def signed_by(counts: Counts) -> dict[str, str] | None:
     """Return name and fingerprint of the signer of counts; None if they are not signed."""
     if counts.seal is None:
         return None
@@ -252,7 +251,7 @@ def signed_by(counts: Any) -> dict[str, str] | None:
     }
 
 
-def signed_lines(counts: Any) -> dict[str, str]:
+def signed_lines(counts: Counts) -> dict[str, str]:
     """Return lines about the signer of counts, their round, and the submissions in them."""
     who = signed_by(counts)
     if who is None:

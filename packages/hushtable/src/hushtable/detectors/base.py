@@ -5,7 +5,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -136,7 +136,7 @@ def _names_message(fitted: set[str], given: set[str]) -> str:
     return message
 
 
-def share_of_rows(contamination: Any) -> float:
+def share_of_rows(contamination: object) -> float:
     """Return a share of rows to flag; raise `UsageError` if it is not a valid share."""
     if (
         isinstance(contamination, bool)
@@ -149,7 +149,7 @@ def share_of_rows(contamination: Any) -> float:
     return float(contamination)
 
 
-def n_outliers(contamination: Any, n_rows: int) -> float:
+def n_outliers(contamination: object, n_rows: int) -> float:
     """Return how many of the rows to flag; raise `UsageError` if it is none or more than half."""
     if isinstance(contamination, bool) or not isinstance(contamination, int | np.integer):
         return share_of_rows(contamination) * n_rows
@@ -190,6 +190,7 @@ def frame_like(table: pa.Table, X: Any) -> Any:
 
 
 Floats = NDArray[np.float64]
+Values = TypeVar("Values")
 
 
 class TableDetector(_Base):
@@ -208,7 +209,7 @@ class TableDetector(_Base):
     #: For each column whose level moved, the counts before; set by `partial_fit`.
     _quiet: dict[str, Counts]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         fill_docs(cls, SHARED)
         if "__init__" in vars(cls):
@@ -234,7 +235,7 @@ class TableDetector(_Base):
     # --- fitting ------------------------------------------------------------------------------
 
     def _drawn_by(
-        self, schema: Schema, reader: Reader, weights: Any, n_rows: int
+        self, schema: Schema, reader: Reader, weights: Weights | None, n_rows: int
     ) -> dict[str, Any]:
         """Return the arguments of `Plan.draw` for these rows, besides those of every draw."""
         raise NotImplementedError
@@ -249,16 +250,17 @@ class TableDetector(_Base):
         plain = not inferred.reading.entity
         return inferred.schema if plain else without_parts(inferred.schema, ())
 
-    def _related(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Schema:
+    def _related(
+        self, schema: Schema, reader: Reader, weights: Weights | None, n_rows: int
+    ) -> Schema:
         """Return the schema with the relations between its columns, if this detector uses them."""
         return schema
 
-    def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
+    def _sketch(
+        self, plan: Plan, reader: Reader, weights: Weights | None, *, all_rows: bool = False
+    ) -> Sketch:
+        """Return the counts of rows; with ``all_rows``, none can be added to them later."""
         return count_here(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
-
-    def _sketch_all(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
-        """Return the counts of all rows; no rows can be added to them later."""
-        return self._sketch(plan, reader, weights)
 
     def _so_far(self) -> Counts:
         """Return the counts of the rows so far; other rows can be added to them."""
@@ -266,7 +268,12 @@ class TableDetector(_Base):
 
     @progress.with_progress("Fitting")
     def _fit(
-        self, X: Any, sample_weight: Any, *, all_rows: bool = True, schema: Schema | None = None
+        self,
+        X: object,
+        sample_weight: object,
+        *,
+        all_rows: bool = True,
+        schema: Schema | None = None,
     ) -> Self:
         reader = self._to_fit(as_reader(X).repeatable())
         self._check_parameters()
@@ -295,7 +302,7 @@ class TableDetector(_Base):
             some = encoded_rows(some, schema, n_rows, left, self.n_jobs)
         drawn_by = self._drawn_by(schema, some, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
-        sketch = (self._sketch_all if all_rows else self._sketch)(plan, some, weights)
+        sketch = self._sketch(plan, some, weights, all_rows=all_rows)
         if chosen is not None:
             sketch = replace(sketch, sampled=True, fresh_samples=self.random_state is None)
         self._set_columns(schema)
@@ -323,11 +330,11 @@ class TableDetector(_Base):
         sample = self._usual
         return followers(sample.numbers(self.plan_.schema)) if isinstance(sample, Sample) else []
 
-    def _chosen_rows(self, n_rows: int, weights: Any) -> NDArray[np.int64] | None:
+    def _chosen_rows(self, n_rows: int, weights: Weights | None) -> NDArray[np.int64] | None:
         """Return the numbers of the rows to count, in rising order; None for all rows."""
         return None
 
-    def _inferred(self, reader: Reader, weights: Any, schema: Schema | None) -> Inferred:
+    def _inferred(self, reader: Reader, weights: Weights | None, schema: Schema | None) -> Inferred:
         if schema is None:
             inferred = schema_from_data(reader, weights, self.n_jobs, MOST_BYTES)
             return replace(inferred, schema=self._schema(inferred))
@@ -358,9 +365,9 @@ class TableDetector(_Base):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
         *,
         person: str | None = None,
         rows_per_person: int = 1,
@@ -383,7 +390,7 @@ class TableDetector(_Base):
         rows = self._of_persons(X, person, rows_per_person, sample_weight)
         return self._fit(rows, sample_weight, schema=schema)
 
-    def _of_persons(self, X: Any, person: str | None, most: int, sample_weight: Any) -> Any:
+    def _of_persons(self, X: object, person: str | None, most: int, sample_weight: object) -> Any:
         self.persons_: PersonsCounted | None = None
         if person is None:
             if most != 1:
@@ -401,7 +408,7 @@ class TableDetector(_Base):
         return some
 
     @progress.with_progress("Fitting")
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: object, y: object = None) -> Self:
         """Add rows to the counts; the first call draws the plan.
 
         Ranges, cuts and categories come from the first rows; later values outside them are
@@ -504,7 +511,7 @@ class TableDetector(_Base):
     def _parameters_of(cls, plan: Plan) -> dict[str, Any]:
         return {"n_tables": plan.family.n_tables}
 
-    def _finish(self, sketch: Counts, reader: Reader | None, weights: Any) -> Self:
+    def _finish(self, sketch: Counts, reader: Reader | None, weights: Weights | None) -> Self:
         self.plan_, self.sketch_ = sketch.plan, sketch
         learned = hasattr(self, "verdicts_")
         self._scorer = Scorer(LearnedModel(sketch, self.verdicts_) if learned else sketch)
@@ -523,7 +530,7 @@ class TableDetector(_Base):
 
     # --- scoring ------------------------------------------------------------------------------
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: object) -> Floats:
         """Return the outlier score of each row: the mean of its cells' scores, in bits.
 
         Parameters
@@ -535,14 +542,13 @@ class TableDetector(_Base):
         ndarray of shape (n,), float64
             Low is abnormal.
         """
-        scores: Floats = self._output(self._scores(X), X, "score")
-        return scores
+        return self._output(self._scores(X), X, "score")
 
-    def _scores(self, X: Any) -> Floats:
+    def _scores(self, X: object) -> Floats:
         reader = self._open(X)
         return _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: object) -> Floats:
         """Return `score_samples` minus `offset_`: negative values are outliers.
 
         Parameters
@@ -553,10 +559,9 @@ class TableDetector(_Base):
         -------
         ndarray of shape (n,), float64
         """
-        decisions: Floats = self._output(self._decisions(X), X, "decision")
-        return decisions
+        return self._output(self._decisions(X), X, "decision")
 
-    def _decisions(self, X: Any) -> Floats:
+    def _decisions(self, X: object) -> Floats:
         check_fitted(self)
         if np.isnan(self.offset_):
             raise UsageError(
@@ -565,7 +570,7 @@ class TableDetector(_Base):
             )
         return self._scores(X) - self.offset_
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def predict(self, X: object) -> NDArray[np.int64]:
         """Return -1 for outliers and 1 for inliers.
 
         Parameters
@@ -576,14 +581,12 @@ class TableDetector(_Base):
         -------
         ndarray of shape (n,), int64
         """
-        labels = np.where(self._decisions(X) < 0, -1, 1)
-        found: NDArray[np.int64] = self._output(labels, X, "label")
-        return found
+        return self._output(np.where(self._decisions(X) < 0, -1, 1), X, "label")
 
     # --- the threshold, and ranks -----------------------------------------------------------------
 
     def set_threshold(
-        self, X: Any, contamination: float | int, *, sample_weight: Any = None
+        self, X: object, contamination: float | int, *, sample_weight: object = None
     ) -> Self:
         """Set `offset_` so that the given share or number of these rows are outliers.
 
@@ -635,7 +638,7 @@ class TableDetector(_Base):
             )
         return self
 
-    def set_ranks(self, X: Any) -> Self:
+    def set_ranks(self, X: object) -> Self:
         """Set the rows among which `rank_samples` ranks others.
 
         Parameters
@@ -653,7 +656,7 @@ class TableDetector(_Base):
         self._ranks = Ranks(counts, self._scorer)
         return self
 
-    def standard_errors(self, X: Any) -> Floats:
+    def standard_errors(self, X: object) -> Floats:
         """Return how far each row's score may be from its value with many more tables.
 
         This is one standard error, over the draw of the hash functions and of the noise in
@@ -672,7 +675,7 @@ class TableDetector(_Base):
         return self._with_errors(X)[1]
 
     def rank_samples(
-        self, X: Any, *, return_interval: bool = False
+        self, X: object, *, return_interval: bool = False
     ) -> Floats | tuple[Floats, Floats]:
         """Return the share of the rows of `set_ranks` that are at least as rare as each row.
 
@@ -706,14 +709,14 @@ class TableDetector(_Base):
         scores, errors = self._with_errors(X)
         return self._ranks.of(scores), self._ranks.between(scores, errors)
 
-    def _with_errors(self, X: Any) -> tuple[Floats, Floats]:
+    def _with_errors(self, X: object) -> tuple[Floats, Floats]:
         reader = self._open(X)
         scores, errors = self._scorer.score_with_errors(reader, n_jobs=self.n_jobs)
         return _some(scores, reader), errors
 
     # --- reasons ------------------------------------------------------------------------------
 
-    def explain(self, X: Any) -> Any:
+    def explain(self, X: object) -> Any:
         """Return how much each feature contributes to the gap between a typical and a row's score.
 
         A row's contributions add up to the mean score of the counted rows minus the row's own.
@@ -741,7 +744,7 @@ class TableDetector(_Base):
         shares = _some(self._explainer().explain(reader, n_jobs=self.n_jobs), reader)
         return self._output(shares, X, "", self.plan_.schema.of_rows.names)
 
-    def importances(self, X: Any) -> Floats:
+    def importances(self, X: object) -> Floats:
         """Return each feature's mean contribution size, the mean of abs(`explain`), over rows.
 
         Parameters
@@ -775,7 +778,7 @@ class TableDetector(_Base):
     # --- the lowest rows, and results in frames ---------------------------------------------------
 
     def outliers(
-        self, X: Any, n: int = 20, keep: Sequence[str] = (), *, only_counted: bool = False
+        self, X: object, n: int = 20, keep: Sequence[str] = (), *, only_counted: bool = False
     ) -> Any:
         """Return the n rows with the lowest scores: how rare, how certain, and why.
 
@@ -852,7 +855,7 @@ class TableDetector(_Base):
 
     def _lowest(
         self,
-        X: Any,
+        X: object,
         n: int,
         keep: Sequence[str] = (),
         *,
@@ -873,7 +876,7 @@ class TableDetector(_Base):
         usual = self._usual
         return usual.usual(self._scorer) if isinstance(usual, Sample) else usual
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> object:
         """Return the state to pickle, which contains no rows, and nothing that follows from it."""
         state: Any = super().__getstate__()
         return {**state, "_usual": self._usual_values(), "_kept_explainer": None}
@@ -904,7 +907,10 @@ class TableDetector(_Base):
             self._sklearn_output_config = {"transform": transform}
         return self
 
-    def _output(self, values: Any, X: Any, name: str, columns: Sequence[str] | None = None) -> Any:
+    def _output(
+        self, values: Values, X: Any, name: str, columns: Sequence[str] | None = None
+    ) -> Values:
+        """Return values in the format of `set_output`, which is then no array."""
         kind = getattr(self, "_sklearn_output_config", {}).get("transform")
         if kind is None and columns is not None:
             kind = library_of(X)  # columns without names say little
@@ -917,13 +923,15 @@ class TableDetector(_Base):
         index = {"index": X.index if is_pandas(X) else None} if kind == "pandas" else {}
         if columns is None:
             series = {"data": values} if kind == "pandas" else {"values": values}
-            return library.Series(name=name, **series, **index)
-        names = {"columns": columns} if kind == "pandas" else {"schema": list(columns)}
-        return library.DataFrame(values, **names, **index)
+            found: Values = library.Series(name=name, **series, **index)
+        else:
+            names = {"columns": columns} if kind == "pandas" else {"schema": list(columns)}
+            found = library.DataFrame(values, **names, **index)
+        return found
 
     # --- columns, as scikit-learn checks them -------------------------------------------------
 
-    def _open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
+    def _open(self, X: object, keep: Sequence[str] = ()) -> Reader:
         if not hasattr(self, "plan_"):  # checking every attribute takes as long as encoding a row
             check_fitted(self)
         texts = self.plan_.schema.categorical_names
@@ -948,7 +956,7 @@ class TableDetector(_Base):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _check_columns(self, reader: Reader, X: Any, keep: Sequence[str]) -> None:
+    def _check_columns(self, reader: Reader, X: object, keep: Sequence[str]) -> None:
         """Compare columns with those of fit, with scikit-learn's messages; for pandas, in order."""
         mine = type(self).__name__
         fitted = getattr(self, "feature_names_in_", None)
@@ -985,7 +993,7 @@ class TableDetector(_Base):
 
     # --- verdicts --------------------------------------------------------------------------------
 
-    def learn(self, X: Any, y: ArrayLike) -> Self:
+    def learn(self, X: object, y: ArrayLike) -> Self:
         """Learn from verdicts on rows: rows similar to confirmed outliers score lower afterwards.
 
         Rows are counted with the model's hash functions, separately by verdict. A cell with more
@@ -1045,7 +1053,7 @@ class TableDetector(_Base):
         own = self.verdicts_ if hasattr(self, "verdicts_") else None
         return self._learned(verdicts if own is None else own + verdicts)
 
-    def forget(self, X: Any = None, y: ArrayLike | None = None) -> Self:
+    def forget(self, X: object = None, y: ArrayLike | None = None) -> Self:
         """Forget given verdicts, or all. Scores are then as if they had never been learned.
 
         Parameters
@@ -1090,7 +1098,7 @@ class TableDetector(_Base):
             self._usual = self._usual.without_scores(learned=verdicts is not None)
         return self
 
-    def review(self, X: Any, keep: Sequence[str] = ()) -> DetectorReview:
+    def review(self, X: object, keep: Sequence[str] = ()) -> DetectorReview:
         """Show rows one by one, the lowest score first, and learn from each answer immediately.
 
         All rows are scored once. After each answer, the 20,000 lowest rows are scored again, which
@@ -1149,7 +1157,7 @@ class TableDetector(_Base):
         """Write the fitted detector to a .hush file, atomically: the whole file or nothing."""
         files.write(path, "detector", *self._entries())
 
-    def _entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def _entries(self) -> files.Part:
         check_fitted(self)
         parameters = {
             name: value.item() if isinstance(value, np.generic) else value

@@ -32,7 +32,7 @@ class _OfSklearn:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, detector: Any, owner: type) -> Any:
+    def __get__(self, detector: object, owner: type) -> Any:
         import_sklearn()  # from now on, lookups no longer find this descriptor
         return getattr(owner if detector is None else detector, self._name)
 
@@ -56,7 +56,7 @@ class LightBase:
         """Return the parameters by name; ``deep`` has no effect, as none is an estimator."""
         return {name: getattr(self, name) for name in self._get_param_names()}
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters by name."""
         if not params.keys() <= {*self._get_param_names()}:
             import_sklearn()  # whose error message says what is wrong
@@ -65,12 +65,12 @@ class LightBase:
             setattr(self, name, value)
         return self
 
-    def fit_predict(self: Any, X: Any, y: Any = None, **kwargs: Any) -> Any:
+    def fit_predict(self: Any, X: Any, y: object = None, **kwargs: Any) -> Any:
         """Fit the detector to rows; return -1 for outliers among them and 1 for inliers."""
         return self.fit(X, **kwargs).predict(X)
 
 
-def join_sklearn(cls: Any) -> None:
+def join_sklearn(cls: object) -> None:
     """Replace `LightBase` by scikit-learn's base in a class, once that base is imported."""
     after = _AfterImport(_SKLEARN, functools.partial(_join, cls))
     sys.meta_path.insert(0, after)
@@ -139,24 +139,22 @@ def suggesting(init: Callable[..., None]) -> Callable[..., None]:
     known = [name for name in inspect.signature(init).parameters if name != "self"]
 
     @functools.wraps(init)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+    def checked(self: object, *args: object, **kwargs: object) -> None:
         for name in kwargs:
             if name not in known:
                 mine = type(self).__name__
                 words = f"{mine} has no parameter {name!r}: its parameters are {', '.join(known)}"
-                raise TypeError(words + _proposal(name, known))
+                near = [one for one, others in _ELSEWHERE.items() if name in others]
+                near = [one for one in near if one in known]
+                if near := near or difflib.get_close_matches(name, known, n=1):
+                    words += f". Did you mean {near[0]}?"
+                raise TypeError(words)
         init(self, *args, **kwargs)
 
     return checked
 
 
-def _proposal(name: str, known: Sequence[str]) -> str:
-    near = [here for here, others in _ELSEWHERE.items() if name in others and here in known]
-    near = near or difflib.get_close_matches(name, known, n=1)
-    return f". Did you mean {near[0]}?" if near else ""
-
-
-def check_fitted(detector: Any) -> None:
+def check_fitted(detector: object) -> None:
     """Raise scikit-learn's `NotFittedError` if a detector is not fitted."""
     if not hasattr(detector, "plan_"):
         from sklearn.utils.validation import check_is_fitted

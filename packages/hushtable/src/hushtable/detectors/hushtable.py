@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import is_text, whole
 from hushtable.counts.base import Counts
-from hushtable.counts.passes import both_passes
-from hushtable.counts.sketch import Sketch, count_here
+from hushtable.counts.sketch import Sketch, both_passes, count_here
 from hushtable.data.calendar import without_parts
 from hushtable.data.readers import Reader
 from hushtable.data.residuals import (
@@ -130,7 +129,7 @@ class HushTable(TableDetector):
         max_rows: int | None = None,
         contamination: str | float = "auto",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: object = None,
     ) -> None:
         self.n_tables = n_tables
         self.passes = passes
@@ -239,7 +238,9 @@ class HushTable(TableDetector):
             schema = without_parts(schema, self._contexts)
         return schema.widened(WIDER) if self.novelty else schema
 
-    def _related(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Schema:
+    def _related(
+        self, schema: Schema, reader: Reader, weights: Weights | None, n_rows: int
+    ) -> Schema:
         def rows() -> Iterator[tuple[Any, Weights | None]]:
             return ((b, w) for part in numbered(reader, weights) for _, b, w in part)
 
@@ -261,7 +262,7 @@ class HushTable(TableDetector):
         return replace(schema, public=False, relations=relations)
 
     def _drawn_by(
-        self, schema: Schema, reader: Reader, weights: Any, n_rows: int
+        self, schema: Schema, reader: Reader, weights: Weights | None, n_rows: int
     ) -> dict[str, Any]:
         marginals = self._sketch(Plan.marginals(schema), reader, weights)
         drawn_by = {"marginals": marginals, "novelty": bool(self.novelty)}
@@ -270,7 +271,7 @@ class HushTable(TableDetector):
         _check_contexts(schema, self._contexts, n_rows, marginals)
         return drawn_by | {"context": self._contexts}
 
-    def _chosen_rows(self, n_rows: int, weights: Any) -> NDArray[np.int64] | None:
+    def _chosen_rows(self, n_rows: int, weights: Weights | None) -> NDArray[np.int64] | None:
         most = self.max_rows
         if most is None or n_rows <= most:
             return None
@@ -279,9 +280,11 @@ class HushTable(TableDetector):
         ends = np.arange(most + 1) * n_rows // most
         return self._rng.spawn(1)[0].integers(ends[:-1], ends[1:])
 
-    def _sketch_all(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
-        if self.passes == 1 or self.novelty or self.context is not None:
-            return self._sketch(plan, reader, weights)
+    def _sketch(
+        self, plan: Plan, reader: Reader, weights: Weights | None, *, all_rows: bool = False
+    ) -> Sketch:
+        if not all_rows or self.passes == 1 or self.novelty or self.context is not None:
+            return super()._sketch(plan, reader, weights)
         return both_passes(plan, reader, weights, self.n_jobs)
 
     @classmethod
@@ -359,7 +362,7 @@ class SampledDetector(TableDetector):
         max_samples: int = 1000,
         contamination: str | float = "auto",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: object = None,
     ) -> None:
         self.n_tables = n_tables
         self.max_samples = max_samples
@@ -369,8 +372,8 @@ class SampledDetector(TableDetector):
 
     def fit(  # type: ignore[override] # takes no weights
         self,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         *,
         person: str | None = None,
         rows_per_person: int = 1,
@@ -392,11 +395,13 @@ class SampledDetector(TableDetector):
         return self._fit(rows, None, schema=schema)
 
     def _drawn_by(
-        self, schema: Schema, reader: Reader, weights: Any, n_rows: int
+        self, schema: Schema, reader: Reader, weights: Weights | None, n_rows: int
     ) -> dict[str, Any]:
         return {"max_samples": min(whole("max_samples", self.max_samples), n_rows)}
 
-    def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
+    def _sketch(
+        self, plan: Plan, reader: Reader, weights: Weights | None, *, all_rows: bool = False
+    ) -> Sketch:
         return count_here(
             plan,
             reader,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from hushtable import files, plugins
 from hushtable.counts.base import Counts
-from hushtable.counts.kinds import READERS, counts_from_file, reader_of
+from hushtable.counts.kinds import counts_from_file, reader_of
 from hushtable.counts.release import LocalModel, Release
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import Verdicts
@@ -150,7 +150,7 @@ def load(
     True
     """
     content = files.read(path)
-    reader = reader_of(content.kind)
+    reader = _detector if content.kind == "detector" else reader_of(content.kind)
     if reader is None:
         raise FileError(
             f"{path} holds {content.held}, which is not a plan, counts or a model: hushtable "
@@ -202,6 +202,3 @@ def _detector(content: files.Content) -> Any:
     if draw is None:
         raise PlanError(plugins.unknown("detector", name, ESTIMATORS))
     return draw.estimator_class().from_file(content)
-
-
-READERS["detector"] = _detector

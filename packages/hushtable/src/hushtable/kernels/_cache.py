@@ -40,11 +40,11 @@ KEPT = _FOLDER is not None
 class _Compiling(event.Listener):
     """Records that kernels are compiled; other uses of Numba are ignored."""
 
-    def on_start(self, found: Any) -> None:
+    def on_start(self, found: object) -> None:
         if _is_ours(found):
             compile_notice.begin()
 
-    def on_end(self, found: Any) -> None:
+    def on_end(self, found: object) -> None:
         if _is_ours(found):
             compile_notice.end()
 
@@ -61,7 +61,7 @@ event.register("numba:compile", _Compiling())  # type: ignore[no-untyped-call]
 class _Kept(FunctionCache):
     """Numba's cache of one kernel; if a file of it is damaged, the kernel is compiled again."""
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: object, target_context: object) -> Any:
         try:
             return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except Exception:  # pickle may raise any error for such a file
@@ -69,7 +69,7 @@ class _Kept(FunctionCache):
             return None
 
 
-def kernel(function: Any) -> Any:
+def kernel(function: object) -> Any:
     """Compile a function on its first call in any process; it releases Python's lock.
 
     As in NumPy, a division by zero is infinite or NaN: built kernels cannot raise an error.

@@ -19,7 +19,7 @@ SPAN = 4 * BLOCK
 INLINED: Any = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-def inlined(function: Any) -> Any:
+def inlined(function: object) -> Any:
     return numba.njit(**INLINED)(function)
 
 

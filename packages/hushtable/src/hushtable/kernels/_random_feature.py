@@ -3,8 +3,6 @@
 Also tables of pairs: the cell of a row's context, and within it the cell of its behaviour.
 """
 
-from typing import Any
-
 import numpy as np
 from numba import types
 from numba.extending import overload
@@ -111,7 +109,7 @@ def _concatenate_ranks(begin, end, start, stop, codes, functions, planes, bits):
             bits[i] = np.uint16(low[i])
 
 
-def concatenate(*arguments: Any) -> None:
+def concatenate(*arguments: object) -> None:
     """Write (h_begin(x), ..., h_end-1(x)), at most 16 bits, into ``bits`` for each row.
 
     ``planes`` (2, BLOCK) uint8 is room for the answers to ranks. Numba compiles it for the type of

@@ -107,12 +107,12 @@ class Draw:
     #: Families that replace ``family`` when certain parameters are given.
     others: tuple[type[HashFamily], ...] = ()
 
-    def score_for(self, parameters: Mapping[str, Any]) -> ScoreRule:
+    def score_for(self, parameters: Mapping[str, object]) -> ScoreRule:
         """Return the score rule of a plan drawn with these parameters."""
         asked = (rule for name, rule in self.variants.items() if parameters.get(name))
         return next(asked, self.score)
 
-    def laid_out(self, design: Design | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def laid_out(self, design: Design | None, parameters: Mapping[str, object]) -> dict[str, Any]:
         """Return a draw's parameters, together with the layout for a private plan's design.
 
         Raises `UsageError` if this draw has no layout for the design.
@@ -146,7 +146,7 @@ class Draw:
         taken = inspect.signature(self.function).parameters.values() if self.function else ()
         return [p.name for p in taken if p.kind is p.KEYWORD_ONLY]
 
-    def draw(self, schema: Schema, rng: "np.random.Generator", **parameters: Any) -> HashFamily:
+    def draw(self, schema: Schema, rng: "np.random.Generator", **parameters: object) -> HashFamily:
         """Draw the hash functions; raises `UsageError` at a parameter that this draw lacks."""
         known = self.parameters
         if unknown := sorted(set(parameters) - set(known)):
@@ -180,7 +180,7 @@ def detectors() -> list[str]:
     return sorted(name for name, draw in DRAWS.items() if draw.function is not None)
 
 
-def draw_of(detector: Any) -> Draw:
+def draw_of(detector: object) -> Draw:
     """Return the draw of a detector; raise `UsageError` if there is none."""
     draw = plugins.registered(DRAWS, detector)
     if draw is None or draw.function is None:

@@ -20,7 +20,7 @@ from hushtable.display import Displayed
 from hushtable.errors import NO_HIDDEN, PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import DRAWS, Draw, Purpose, draw_of, purpose_of
 from hushtable.plans.families import Contextual, EquiWidth, HashFamily, family_from_content
-from hushtable.plans.gate import GATE_BINS, PRIVATE_GATE_BINS, gate_histogram
+from hushtable.plans.families.histograms import GATE_BINS, PRIVATE_GATE_BINS, gate_histogram
 from hushtable.plans.profile import MARGINAL_BINS, Marginals
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.accounting import Horizon
@@ -117,8 +117,14 @@ class Plan(Displayed):
             raise PlanError(
                 f"gate_cell={gate!r}: needs counts of a first pass, and 0 to {bins - 1}"
             )
-        if noise is not None:
-            self._check_noised(noise)
+        if noise is not None and (gate is None or not 1e-6 <= noise < np.inf):
+            raise PlanError(  # like ledgers' scales
+                f"first_noise_sd={noise!r}: needs counts of a first pass, a gate, and a number "
+                "of 1e-6 or more"
+            )
+        needed = {self.detector, Purpose.GATE.value}
+        if noise is not None and not needed <= {spent.what for spent in self.behind}:
+            raise PlanError("the plan leaves out the releases from which its second pass follows")
         if first is None:
             return
         fits = first.dtype == np.int64 and first.shape == (self.family.n_cells,)
@@ -133,15 +139,6 @@ class Plan(Displayed):
         first = first.copy()
         first.setflags(write=False)
         object.__setattr__(self, "first_counts", first)
-
-    def _check_noised(self, noise_sd: float) -> None:
-        if self.gate_cell is None or not 1e-6 <= noise_sd < np.inf:  # like ledgers' scales
-            raise PlanError(
-                f"first_noise_sd={noise_sd!r}: needs counts of a first pass, a gate, and a number "
-                "of 1e-6 or more"
-            )
-        if not {self.detector, Purpose.GATE.value} <= {spent.what for spent in self.behind}:
-            raise PlanError("the plan leaves out the releases from which its second pass follows")
 
     @property
     def purpose(self) -> Purpose:
@@ -211,7 +208,7 @@ class Plan(Displayed):
         sites: int = 1,
         passes: int = 1,
         horizon: Horizon | int | None = None,
-        **parameters: Any,
+        **parameters: object,
     ) -> Self:
         """Draw the hash functions of a detector.
 
@@ -461,7 +458,7 @@ class Plan(Displayed):
 
     @classmethod
     def from_content(
-        cls, content: Any, arrays: files.Arrays, columns: Mapping[str, Any] | None = None
+        cls, content: object, arrays: files.Arrays, columns: Mapping[str, object] | None = None
     ) -> Self:
         """Build the plan from `to_dict` and `arrays`; raise `PlanError` if they are wrong.
 
@@ -484,7 +481,7 @@ class Plan(Displayed):
             first_noise_sd=None if noise is None else float(noise),
         )
 
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+    def entries(self) -> files.Part:
         """Return the plan's part of a file of any kind: manifest entries and arrays."""
         arrays = {f"plan.{name}": array for name, array in self.arrays().items()}
         return {"plan_id": self.plan_id, "plan": self.to_dict()}, arrays

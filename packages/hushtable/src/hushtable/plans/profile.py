@@ -1,7 +1,6 @@
 """The profile of features that a draw reads off marginals: weights, and where cuts fall."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -86,15 +85,14 @@ class Profile:
         self.lacking = np.zeros(len(schema))
         self._by = by
         self.n_rows = math.inf  # not known
-        self.weights = np.array([float(self._may_tell(f)) for f in schema.features])
+        # What is constant distinguishes no rows; with equal weights, a new category does.
+        unseen = "categorical" if by.added is None else ""
+        varying = [not one.constant or one.kind == unseen for one in schema.features]
+        self.weights = np.array(varying, np.float64)
         if marginals is not None:
             self._read(schema, marginals)
         if not self.weights.any():
             self.weights[:] = 1.0
-
-    def _may_tell(self, feature: Feature) -> bool:
-        """Whether the feature distinguishes rows; with equal weights, also by a new category."""
-        return not feature.constant or (self._by.added is None and feature.kind == "categorical")
 
     def _read(self, schema: Schema, marginals: Marginals) -> None:
         varying = self.weights > 0.0
@@ -133,7 +131,10 @@ class Profile:
         if self._by.added is not None:
             self.weights[j] *= math.log(self._by.added + _kurtosis_of_categories(present))
             if feature.cyclic:
-                self.weights[j] *= max(_EVEN, min(1.0, _unevenness(listed)))
+                # How far they are from an even distribution, in bits (divergence).
+                shares = listed[listed > 0.0] / max(listed.sum(), 1.0)
+                bits = math.log2(max(len(listed), 1)) + float(np.sum(shares * np.log2(shares)))
+                self.weights[j] *= max(_EVEN, min(1.0, bits))
 
     def _read_numbers(self, which: NDArray[np.int64], present: Floats, narrowest: float) -> None:
         total = present.sum(axis=1, keepdims=True)
@@ -181,19 +182,11 @@ class Profile:
     def spreads(self) -> Floats:
         """Standard deviations from the quartiles, in widths of the ranges (d,); at least a bin."""
         spreads = np.full(len(self.weights), 1.0 / math.sqrt(12.0))
-        for j, steps, edges in self._steps():
-            low, high = np.interp([0.25, 0.75], steps, edges)
+        for j, steps in self._cumulative.items():
+            low, high = np.interp([0.25, 0.75], steps, np.linspace(0.0, 1.0, len(steps)))
             least = 1.0 / (len(steps) - 1) / math.sqrt(12.0)
             spreads[j] = max((high - low) / _QUARTILES, least)
         return spreads
-
-    def _steps(self) -> Iterator[tuple[int, Floats, Floats]]:
-        """Yield the known distribution functions: the feature, its steps, and their edges."""
-        edges = np.linspace(0.0, 1.0, 0)
-        for j, steps in self._cumulative.items():
-            if len(steps) != len(edges):
-                edges = np.linspace(0.0, 1.0, len(steps))
-            yield j, steps, edges
 
     def positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
         """Map uniform cuts through the inverse of z to positions u in [0, 1)."""
@@ -223,7 +216,10 @@ class Profile:
             at = np.minimum((middle * bins).astype(np.int64), bins - 1)
             below, above = steps[row, at], steps[row, at + 1]
             F = below + (middle * bins - at) * (above - below)
-            z = _QUANTILES * F + (1.0 - _QUANTILES - _TAILS) * middle + _TAILS * _tail(F)
+            bits = _BITS + np.log2(np.maximum(np.minimum(F, 1.0 - F), 2.0**-_BITS))
+            place = bits / (2.0 * (_BITS - 1.0))
+            tail = np.where(F < 0.5, place, 1.0 - place)
+            z = _QUANTILES * F + (1.0 - _QUANTILES - _TAILS) * middle + _TAILS * tail
             low = np.where(z <= cut, middle, low)
         return low
 
@@ -282,12 +278,6 @@ def own_side(
 _EVEN = 0.25
 
 
-def _unevenness(counts: Floats) -> float:
-    """Return how far counts are from an even distribution, in bits (divergence)."""
-    shares = counts[counts > 0.0] / max(counts.sum(), 1.0)
-    return math.log2(max(len(counts), 1)) + float(np.sum(shares * np.log2(shares)))
-
-
 def stratified(
     weights: Floats, pairs: int, rng: "np.random.Generator"
 ) -> tuple[NDArray[np.int64], Floats]:
@@ -326,13 +316,6 @@ def _interpolated(x: Floats, z: Floats, row: NDArray[np.int64], edges: Floats) -
     above, below = flat[first + last] <= x, flat[first] > x
     inside = np.where(above, edges[last], np.where(below, edges[0], inside))
     return np.asarray(inside, np.float64)
-
-
-def _tail(F: Floats) -> Floats:
-    """Return the place in the tails, in bits, from 0 to 1: see `Profile`."""
-    bits = _BITS + np.log2(np.maximum(np.minimum(F, 1.0 - F), 2.0**-_BITS))
-    place = bits / (2.0 * (_BITS - 1.0))
-    return np.asarray(np.where(F < 0.5, place, 1.0 - place), np.float64)
 
 
 def _kurtoses(mass: Floats, narrowest: float) -> list[float]:

@@ -17,10 +17,11 @@ Here C has whole numbers, so that counts stay whole and can be masked.
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ def rounded_up(number: float, digits: int = 3) -> float:
 GAUSSIAN, ZCDP = "gaussian", "zcdp"
 
 
-def check_accounting(accounting: Any) -> None:
+def check_accounting(accounting: object) -> None:
     """Raise `UsageError` if there is no such way of accounting."""
     if accounting not in (GAUSSIAN, ZCDP):
         raise UsageError(f"accounting={accounting!r}: needs {GAUSSIAN!r} or {ZCDP!r}")
@@ -86,7 +87,7 @@ def rho_from_epsilon(epsilon: float, delta: float) -> float:
     return max(0.0, -float(_least(minus_rho)))
 
 
-def _least(bound: Any) -> float:
+def _least(bound: Callable[[Floats], Floats]) -> float:
     """Minimum over alpha > 1 of a function with one valley, by refining a grid of ln(alpha - 1).
 
     Any alpha gives a valid bound: an error in the search costs a little noise, never privacy.
@@ -331,7 +332,7 @@ class Horizon(Stored):
             )
         return np.cumsum(inverse)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the horizon in the form stored in JSON."""
         if self.participations == 1:
             return {"factor": list(self.factor)}

@@ -151,7 +151,7 @@ class Spent:
             and {one.pool for one in others} <= noises
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the entry in the form stored in JSON."""
         return {
             "release": self.release,
@@ -269,7 +269,7 @@ MAX_DELTA = 1e-5
 _NOTHING = Cost(0.0, 0.0, 0.0)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
@@ -294,7 +294,7 @@ def check_delta(delta: Any) -> float:
     return float(delta)
 
 
-def check_public_delta(delta: Any, expected_rows: int | None) -> float:
+def check_public_delta(delta: object, expected_rows: int | None) -> float:
     """Return delta if it is small enough by public numbers; raise `PrivacyError` otherwise.
 
     A delta above 1/n would allow publishing a row unchanged. This n is never the number of rows

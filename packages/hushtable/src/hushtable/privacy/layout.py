@@ -306,10 +306,6 @@ class Design(Stored):
         """Return whether a first round for the marginals is worthwhile."""
         return self.signal / math.sqrt(n_features) >= _TWO_ROUNDS
 
-    def finds_ranges(self, n_features: int) -> bool:
-        """Return whether ranges can be found under the noise of their round."""
-        return self.signal / math.sqrt(n_features) >= _RANGES_FOUND
-
     def marginal_bins(self, n_features: int) -> int:
         """Return the cells of a feature's marginal; raise `PrivacyError` if not worthwhile."""
         if not self.pays_marginals(n_features):
@@ -322,7 +318,7 @@ class Design(Stored):
 
     def range_bins(self, n_features: int) -> int:
         """Return the cells of a feature's range; raise `PrivacyError` if none can be found."""
-        if not self.finds_ranges(n_features):
+        if self.signal / math.sqrt(n_features) < _RANGES_FOUND:
             raise PrivacyError(
                 f"ranges cannot be found privately: {self.expected_rows:,} rows and "
                 f"{n_features:,} features at epsilon {self.epsilon:g} do not exceed the "

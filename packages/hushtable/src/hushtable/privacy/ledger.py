@@ -357,7 +357,21 @@ class Ledger(Displayed):
     # --- algebra ----------------------------------------------------------------------------
 
     def __add__(self, other: "Ledger") -> "Ledger":
-        check_terms(self, other)
+        ours, others = self.sensitivity, other.sensitivity
+        for name, mine, theirs in (
+            ("mechanisms", self.mechanism, other.mechanism),
+            ("adjacencies", ours.adjacency, others.adjacency),
+            ("privacy units (rows_per_person)", ours.rows_per_person, others.rows_per_person),
+            ("samplings", ours.sampled, others.sampled),
+            ("horizons", ours.horizon, others.horizon),
+            ("periods", self.period, other.period),
+            ("windows", self.window, other.window),
+        ):
+            if mine != theirs:
+                raise PrivacyError(
+                    f"releases of different {name} do not merge ({mine} and {theirs}): release "
+                    "again under the terms that all sites agreed on"
+                )
         shares, pool = self.shares + other.shares, self.pool
         if pool != other.pool:  # in this case, each share names its own
             both, pool = (self, other), None
@@ -439,25 +453,6 @@ _KINDS = {
 _OPTIONAL = {
     "pool": object, "accounting": object, "horizon": object, "period": int, "window": int,
 }  # fmt: skip
-
-
-def check_terms(one: "Ledger", other: "Ledger") -> None:
-    """Raise `PrivacyError` unless both have the same terms."""
-    ours, others = one.sensitivity, other.sensitivity
-    for name, mine, theirs in (
-        ("mechanisms", one.mechanism, other.mechanism),
-        ("adjacencies", ours.adjacency, others.adjacency),
-        ("privacy units (rows_per_person)", ours.rows_per_person, others.rows_per_person),
-        ("samplings", ours.sampled, others.sampled),
-        ("horizons", ours.horizon, others.horizon),
-        ("periods", one.period, other.period),
-        ("windows", one.window, other.window),
-    ):
-        if mine != theirs:
-            raise PrivacyError(
-                f"releases of different {name} do not merge ({mine} and {theirs}): release "
-                "again under the terms that all sites agreed on"
-            )
 
 
 def check_parts(ledger: "Ledger") -> None:

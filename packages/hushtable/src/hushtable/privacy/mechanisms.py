@@ -11,6 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -181,7 +182,7 @@ class Mechanism(ABC):
         """Return the scale that costs this much: epsilon if `pure`, rho otherwise."""
 
     @abstractmethod
-    def sampler(self, opendp: Any, domain: Any, scale: float) -> Any:
+    def sampler(self, opendp: ModuleType, domain: object, scale: float) -> Any:
         """Return OpenDP's measurement that adds the noise to a vector of counts."""
 
     @abstractmethod
@@ -230,7 +231,7 @@ def register(mechanism: Mechanism) -> None:
     MECHANISMS[mechanism.name] = mechanism
 
 
-def named(name: Any) -> Mechanism:
+def named(name: object) -> Mechanism:
     """Return the mechanism of this name; raise `UsageError` if there is none."""
     if not isinstance(name, str) or name not in MECHANISMS:
         raise UsageError(f"mechanism={name!r} is unknown: needs one of {', '.join(MECHANISMS)}")
@@ -253,7 +254,7 @@ class DiscreteGaussian(Mechanism):
     def scale(self, sensitivity: Sensitivity, budget: float) -> float:
         return math.sqrt(sensitivity.l2_squared / (2.0 * budget))
 
-    def sampler(self, opendp: Any, domain: Any, scale: float) -> Any:
+    def sampler(self, opendp: ModuleType, domain: object, scale: float) -> Any:
         return opendp.m.make_gaussian(domain, opendp.l2_distance(T="f64"), scale=scale)
 
     def noise_sd(self, scale: float) -> float:
@@ -286,7 +287,7 @@ class DiscreteLaplace(Mechanism):
     def scale(self, sensitivity: Sensitivity, budget: float) -> float:
         return sensitivity.l1 / budget
 
-    def sampler(self, opendp: Any, domain: Any, scale: float) -> Any:
+    def sampler(self, opendp: ModuleType, domain: object, scale: float) -> Any:
         return opendp.m.make_laplace(domain, opendp.l1_distance(T="i64"), scale=scale)
 
     def noise_sd(self, scale: float) -> float:
@@ -334,7 +335,7 @@ _CHUNK = 4096
 _UNBIASED = (0, 14, 2)
 
 
-def _opendp() -> Any:
+def _opendp() -> ModuleType:
     from importlib.metadata import version  # takes a while to import
 
     try:

@@ -246,25 +246,22 @@ def _totals(scores: Scores) -> dict[str, str]:
         lines[_("Outliers")] = _("%(n)s (%(share)s%%)", n=flagged, share=share)
         lines[_("Threshold")] = threshold_words(scores.threshold, scores.unit)
     if scores.flagged is not None:
-        lines[_("Rows of all sites")] = _flagged_words(scores.flagged)
+        share, low, high = (numerals(f"{100.0 * part:.3g}") for part in scores.flagged)
+        words = _("%(share)s%% are below the threshold", share=share)
+        if low != high:
+            words = _(
+                "%(share)s%% are below the threshold (between %(low)s%% and %(high)s%%)",
+                share=share,
+                low=low,
+                high=high,
+            )
+        lines[_("Rows of all sites")] = words
     lines[_("Median score")] = f"{numerals(f'{np.median(scores.scores):.4g}')} {unit}"
     if scores.moved:
         lines[_("Changed by verdicts")] = "; ".join(
             f"{name} {numerals(f'{bits:.2g}')} {unit}" for name, bits in scores.moved
         )
     return lines
-
-
-def _flagged_words(flagged: NDArray[np.float64]) -> str:
-    share, low, high = (numerals(f"{100.0 * part:.3g}") for part in flagged)
-    if low == high:
-        return _("%(share)s%% are below the threshold", share=share)
-    return _(
-        "%(share)s%% are below the threshold (between %(low)s%% and %(high)s%%)",
-        share=share,
-        low=low,
-        high=high,
-    )
 
 
 def _lowest_blocks(scores: Scores) -> Iterator[PageBlock]:
@@ -520,14 +517,6 @@ def check_words(holds: bool, words: str) -> str:
 _PASSED, _FAILED = N_("passed:"), N_("failed:")
 
 
-def same_sum(equal: bool, name: str) -> str:
-    """Return the check whether the parts add up to a file."""
-    if equal:
-        return check_words(True, _("The sum of the parts is exactly %(name)s.", name=name))
-    words = _("The sum of the parts is not %(name)s, which has other parts.", name=name)
-    return check_words(False, words)
-
-
 def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sites:
     """Return the sites whose sketches or releases, by name, were merged, and check their sum.
 
@@ -545,7 +534,10 @@ def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sit
     exact = total.ledger is None
     headers = [_("site"), _("rows") if exact else _("rows, estimated")]
     rows = [[part, _counted(counted.n_rows)] for part, counted in parts.items()]
-    checks = Items([same_sum(bool(equal), name)])
+    words = _("The sum of the parts is not %(name)s, which has other parts.", name=name)
+    if equal:
+        words = _("The sum of the parts is exactly %(name)s.", name=name)
+    checks = Items([check_words(bool(equal), words)])
     return Sites(len(parts), len(parts), exact, [checks, TextTable(headers, rows, 1, _("Sites"))])
 
 

@@ -17,7 +17,7 @@ box*, 2018).
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import NOTHING_OUTSIDE, Codes, Outside
 from hushtable.data.readers import Batch
-from hushtable.data.schema import Feature
 from hushtable.data.weights import Numbered
 from hushtable.scores.scorer import Scorer
 
@@ -118,7 +117,7 @@ class Explainer:
         self._ones = np.ones(len(self.equal))
         self.typical = float(scorer.histogram_means().mean())
 
-    def explain(self, X: Any, *, n_jobs: int | None = None) -> Floats:
+    def explain(self, X: object, *, n_jobs: int | None = None) -> Floats:
         """Return how much each feature adds to the gap between a typical and a row's score.
 
         Parameters
@@ -136,9 +135,9 @@ class Explainer:
             row loses by numbers beyond the ranges is shared by how far they are beyond.
         """
         shape = (len(self.equal),)
-        return self.scorer.filled(X, lambda item: self._explain(item).shares, shape, n_jobs)
+        return self.scorer.filled(X, lambda item: self.explained(item).shares, shape, n_jobs)
 
-    def importances(self, X: Any, *, n_jobs: int | None = None) -> Floats:
+    def importances(self, X: object, *, n_jobs: int | None = None) -> Floats:
         """Return the mean size of each feature's share over these rows; memory stays flat.
 
         Parameters
@@ -153,9 +152,9 @@ class Explainer:
         ndarray of shape (d,), float64
             Mean of abs(share), in bits; NaN if there are no rows.
         """
-        return self._mean_size(X, lambda item: self._explain(item).shares, n_jobs)
+        return self._mean_size(X, lambda item: self.explained(item).shares, n_jobs)
 
-    def moved_from(self, other: "Explainer", X: Any, *, n_jobs: int | None = None) -> Floats:
+    def moved_from(self, other: "Explainer", X: object, *, n_jobs: int | None = None) -> Floats:
         """Return the mean distance of each feature's shares from those by another model's scores.
 
         Parameters
@@ -174,12 +173,12 @@ class Explainer:
         """
 
         def distance(item: Numbered) -> Floats:
-            return self._explain(item).shares - other._explain(item).shares
+            return self.explained(item).shares - other.explained(item).shares
 
         return self._mean_size(X, distance, n_jobs)
 
     def _mean_size(
-        self, X: Any, values: Callable[[Numbered], Floats], n_jobs: int | None
+        self, X: object, values: Callable[[Numbered], Floats], n_jobs: int | None
     ) -> Floats:
         """Return the mean of abs(values) of each feature over all rows; memory stays flat."""
 
@@ -195,7 +194,7 @@ class Explainer:
 
     def batches(
         self,
-        X: Any,
+        X: object,
         reduce: Callable[[Explained], T],
         *,
         n_jobs: int | None = None,
@@ -205,9 +204,10 @@ class Explainer:
 
         The threads call ``reduce``. Memory stays flat if it keeps little of a batch.
         """
-        return self.scorer.mapped(X, lambda item: reduce(self._explain(item)), n_jobs, keep)
+        return self.scorer.mapped(X, lambda item: reduce(self.explained(item)), n_jobs, keep)
 
-    def _explain(self, item: Numbered) -> Explained:
+    def explained(self, item: Numbered) -> Explained:
+        """Return a numbered batch of rows with the shares of its features."""
         start, rows, _ = item
         codes = self.scorer.encode(item)
         totals, shares = self._family.gains(codes, self.scorer.values, self._limits)
@@ -298,17 +298,22 @@ class Repairs:
     ) -> None:
         self._scorer, schema = scorer, scorer.plan.schema
         self._codes = scorer.encode((0, rows, None))
-        known = [[one is not None for one in values] for values in usual]
-        columns = [
-            _usual_column(feature, [values[j] for values in usual])
-            for j, feature in enumerate(schema.features)
-        ]
+        columns = []
+        for j, feature in enumerate(schema.features):
+            values = [known[j] for known in usual]
+            if feature.kind == "numeric":
+                numbers = [np.nan if x is None else float(x) for x in values]
+                columns.append(as_column(np.array(numbers, np.float64)))
+            else:  # any value if it is unknown
+                texts = [feature.categories[0] if x is None else str(x) for x in values]
+                columns.append(texts_column(texts))
         self._usual = scorer.encode((0, pa.RecordBatch.from_arrays(columns, schema.names), None))
         self._derived: dict[int, int] = {}
         if schema.differences is not None:
             d = len(schema.of_rows)
             self._derived = {j: d + k for k, j in enumerate(schema.differences.columns)}
         #: (n, d): which values can be repaired.
+        known = [[one is not None for one in values] for values in usual]
         self.possible = np.array(known).reshape(len(rows), -1)
         self.scores = scorer.scoring(self._codes)
 
@@ -356,14 +361,6 @@ class Repairs:
                 found[j::d, k] = usual[j]
         outside = _left_outside(codes.outside, i, choices)
         return self._scorer.scoring(Codes(found, codes.tally, outside))
-
-
-def _usual_column(feature: Feature, values: Sequence[float | str | None]) -> pa.Array:
-    """Return the usual values of a feature, one for each row; any value if it is unknown."""
-    if feature.kind == "numeric":
-        numbers = [np.nan if x is None else float(x) for x in values]
-        return as_column(np.array(numbers, np.float64))
-    return texts_column([feature.categories[0] if x is None else str(x) for x in values])
 
 
 def _left_outside(outside: Outside, i: int, choices: list[list[int]]) -> Outside:

@@ -18,7 +18,6 @@ from hushtable.data.weights import Numbered
 from hushtable.display import Displayed
 from hushtable.errors import DataTypeError, UsageError
 from hushtable.language import _, numerals, percents
-from hushtable.scores.explain import Explained
 from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
 from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Ranks, Scorer
@@ -140,7 +139,7 @@ class Finding(Displayed):
         rank, low, high = (percents(f"{100.0 * share:.2f}") for share in self.ranks)
         return [rank, _("%(low)s and %(high)s", low=low, high=high)]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the finding in machine-readable form."""
         ranks = self.ranks
         return {
@@ -155,7 +154,7 @@ class Finding(Displayed):
             **({"moved": self.moved} if self.moved else {}),
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return row, score, severity, words, kept columns, and the values by column."""
         values = {name: phrase.value for name, phrase in self.values.items()}
         facts = {"row": self.row, "score": self.score, "severity": self.severity}
@@ -223,7 +222,11 @@ class Scored:
         evidence = None
         if self.features is not None and self.shares is not None:
             evidence = taken(self.features, at), self.shares[k]
-        contexts = details.contexts
+        contexts, rule = details.contexts, ""
+        if scorer.rules is not None and self.ruled is not None and self.ruled.impossible[i] >= 0:
+            j = int(self.ruled.impossible[i])
+            phrase = describe_cell(scorer.plan.schema.features[j], cell(self.rows, j, i), None)
+            rule = scorer.rules.words(j, phrase.text)
         return Finding(
             row,
             float(score[0]),
@@ -231,7 +234,7 @@ class Scored:
             error=float(scorer.errors(codes, score)[0]) if details.errors else None,
             ranks=details.ranked(codes, score)[0].tolist() if details.ranks else None,
             far=float(self.far[i]),
-            rule=self._rule_words(i),
+            rule=rule,
             outside=outside_words(codes, 0, names),
             crowding="" if details.reasons is None else details.reasons.crowding(codes),
             context="" if contexts is None else contexts.words(self.rows, i, codes),
@@ -239,14 +242,6 @@ class Scored:
             kept_values=kept,
             evidence=evidence,
         )
-
-    def _rule_words(self, i: int) -> str:
-        scorer = self.details.scorer
-        if scorer.rules is None or self.ruled is None or self.ruled.impossible[i] < 0:
-            return ""
-        j = int(self.ruled.impossible[i])
-        phrase = describe_cell(scorer.plan.schema.features[j], cell(self.rows, j, i), None)
-        return scorer.rules.words(j, phrase.text)
 
 
 @dataclass(frozen=True)
@@ -327,20 +322,17 @@ class RowDetails:
         return list(dict.fromkeys([*self.keep, *rules]))
 
     def batches(
-        self, X: Any, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
+        self, X: object, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
     ) -> Iterator[T]:
         """Yield ``reduce`` of each batch, in order; the threads call it."""
-        if (reasons := self.reasons) is None:
 
-            def scored(item: Numbered) -> T:
+        def scored(item: Numbered) -> T:
+            if self.reasons is None:
                 return reduce(self._scored(item[1], *self.scorer.scored(item)))
+            one = self.reasons.explainer.explained(item)
+            return reduce(self._scored(one.rows, one.codes, one.scores, one.shares))
 
-            return self.scorer.mapped(X, scored, n_jobs, self.columns)
-
-        def explained(batch: Explained) -> T:
-            return reduce(self._scored(batch.rows, batch.codes, batch.scores, batch.shares))
-
-        return reasons.explainer.batches(X, explained, n_jobs=n_jobs, keep=self.columns)
+        return self.scorer.mapped(X, scored, n_jobs, self.columns)
 
     def ranked(self, codes: Codes, scores: Floats) -> Floats:
         """Return the ranks (n, 3) of scores (n,): the rank, and the interval that contains it."""
@@ -366,6 +358,10 @@ class RowDetails:
         top: Top = []
         if self.every and self.reasons is not None and shares is not None:
             top = self.reasons.top(shares)
+        features = None
+        if shares is not None:
+            own = rows if isinstance(rows, np.ndarray) else rows.select(range(len(names)))
+            features = taken(own, lowest)
         return Scored(
             scores=scores,
             tally=codes.tally,
@@ -381,7 +377,7 @@ class RowDetails:
             far=far,
             codes=codes.take(lowest),
             shares=None if shares is None else shares[lowest],
-            features=None if shares is None else taken(_features(rows, len(names)), lowest),
+            features=features,
             kept_values=kept_values,
         )
 
@@ -391,10 +387,6 @@ def far_outside(scorer: Scorer, usual: Usual | None, rows: Batch) -> Floats:
     if usual is None:
         return np.zeros(len(rows))
     return usual.far(scorer.plan.schema.features, rows)
-
-
-def _features(rows: Batch, n: int) -> Batch:
-    return rows if isinstance(rows, np.ndarray) else rows.select(range(n))
 
 
 def explained(findings: Sequence[Finding], reasons: Reasons, bar: float | None) -> list[Finding]:

@@ -18,7 +18,7 @@ from hushtable.data.schema import DATE, SINCE, Feature
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext, numerals
 from hushtable.scores.finding import Finding, RowDetails, Scored, explained
-from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons, RowReasons
+from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import (
     DIRECTION_MEANS,
@@ -157,8 +157,33 @@ class Outliers:
         )
 
     def repair(self, row: Finding) -> str:
-        """Return in words which columns to repair so that a row is not listed, and the effect."""
-        return repair_words(row.why, self.usual, row.score)
+        """Return in words which columns to repair so that a row is not listed, and the effect.
+
+        That is its severity then; one that stays the same is left out.
+        """
+        why, usual = row.why, self.usual
+        if why is None or not why.repaired:
+            return ""
+        names, n = and_words(why.repaired), len(why.repaired)
+        if why.enough:
+            words = ngettext(
+                "with a usual value of %(names)s: not listed",
+                "with usual values of %(names)s: not listed",
+                n,
+                names=names,
+            )
+        else:
+            words = ngettext(
+                "with a usual value of %(names)s: still listed",
+                "with usual values of %(names)s: still listed",
+                n,
+                names=names,
+            )
+        if usual is not None and usual.scores is not None:
+            shares = usual.as_rare(np.array([row.score, why.score]))
+            now, then = (numerals(rounded_down(100.0 * (1.0 - x))) for x in shares.tolist())
+            words += "" if now == then else _(", severity %(severity)s", severity=then)
+        return words
 
     @cached_property
     def incidents(self) -> list["Incident"]:
@@ -218,7 +243,10 @@ class Outliers:
             columns["file"] = texts_column([row.file for row in self.rows])
         columns["row"] = _numbers([row.row for row in self.rows], np.int64)
         for name in self.keep:
-            columns[name] = _joined([row.kept_values[name] for row in self.rows])
+            values = [row.kept_values[name] for row in self.rows]
+            if len({one.type for one in values}) > 1:  # files have them in several types
+                values = [one.cast(pa.string()) for one in values]
+            columns[name] = pa.concat_arrays(values)
         columns["severity"] = _numbers(self.severities, np.float64)
         columns["score"] = _numbers([row.score for row in self.rows], np.float64)
         columns["error"] = _numbers([row.error for row in self.rows], np.float64)
@@ -247,35 +275,6 @@ def _numbers(values: Iterable[float | None], kind: type) -> pa.Array:
     found = list(values)
     there = np.array([one is not None for one in found], np.bool_)
     return as_column(np.array([one or 0 for one in found], kind), there)
-
-
-def repair_words(why: RowReasons | None, usual: Usual | None, score: float) -> str:
-    """Describe which columns to repair so that a row is not listed, and its severity then.
-
-    ``score`` is the row's score; a severity that stays the same is left out.
-    """
-    if why is None or not why.repaired:
-        return ""
-    names, n = and_words(why.repaired), len(why.repaired)
-    if why.enough:
-        words = ngettext(
-            "with a usual value of %(names)s: not listed",
-            "with usual values of %(names)s: not listed",
-            n,
-            names=names,
-        )
-    else:
-        words = ngettext(
-            "with a usual value of %(names)s: still listed",
-            "with usual values of %(names)s: still listed",
-            n,
-            names=names,
-        )
-    if usual is not None and usual.scores is not None:
-        shares = usual.as_rare(np.array([score, why.score]))
-        now, then = (numerals(rounded_down(100.0 * (1.0 - x))) for x in shares.tolist())
-        words += "" if now == then else _(", severity %(severity)s", severity=then)
-    return words
 
 
 def rounded_down(severity: float) -> str:
@@ -339,13 +338,6 @@ def known_words(n_rows: int) -> str:
         "%(n)s rows are known by your rules and not listed.",
         n_rows,
     )
-
-
-def _joined(values: list[pa.Array]) -> pa.Array:
-    """Return kept values as one column; as text if files have them in several types."""
-    if len({one.type for one in values}) > 1:
-        values = [one.cast(pa.string()) for one in values]
-    return pa.concat_arrays(values)
 
 
 def reason_facts(reasons: Sequence[Reason], k: int) -> tuple[str | None, ...]:
@@ -454,7 +446,13 @@ class Search:
                 f"no row is left to list: {unjudged_words(lowest.n_unjudged)} Leave only_counted "
                 "(--only-counted) out"
             )
-        rows, usual = self._explained(lowest.rows)
+        scorer, rows, usual = self._details.scorer, lowest.rows[: self._n], None
+        if self._reasons is not None:
+            usual = self._usual
+            if self._sample is not None:
+                usual = self._sample.usual(scorer.plan.schema, scorer.plan.context)
+            usual = self._of_all(usual)
+            rows = explained_rows(lowest.rows, self._n, self._reasons.beside(usual))
         scores = np.array([row.score for row in rows])
         if self._ranks is not None:
             among, shares = _ALL_SITES, self._ranks.of(scores)
@@ -464,31 +462,20 @@ class Search:
             as_rare = [lowest.as_rare(row.score) for row in rows]
             among, shares = SCORED, np.array(as_rare) / lowest.n_rows
         severities = np.round(100.0 * (1.0 - shares), 10).tolist()
-        scorer, explained = self._details.scorer, self._reasons is not None
-        meaning = scorer.plan.score_words(scorer.sketch.noise_sd)
         return Outliers(
             rows=rows,
             severities=severities,
             among=among,
             keep=self._keep,
-            explained=explained,
+            explained=self._reasons is not None,
             n_rows=lowest.n_rows,
-            meaning=meaning,
+            meaning=scorer.plan.score_words(scorer.sketch.noise_sd),
             n_unjudged=lowest.n_unjudged,
             n_known=lowest.n_known,
             usual=usual,
             features=scorer.plan.schema.of_rows.features,
             lone=[one for signs in self._signs.values() for one in signs.found()],
         )
-
-    def _explained(self, rows: list[Finding]) -> tuple[list[Finding], Usual | None]:
-        if self._reasons is None:
-            return list(rows[: self._n]), None
-        usual, plan = self._usual, self._details.scorer.plan
-        if self._sample is not None:
-            usual = self._sample.usual(plan.schema, plan.context)
-        usual = self._of_all(usual)
-        return explained_rows(rows, self._n, self._reasons.beside(usual)), usual
 
     def _of_all(self, usual: Usual | None) -> Usual | None:
         return usual if self._frequencies is None else self._frequencies.beside(usual)

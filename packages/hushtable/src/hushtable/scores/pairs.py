@@ -122,12 +122,12 @@ class Cells:
             names = [number_text(float(name), feature, kind) for name in names]
         return _(" or ").join(names) or _("another")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the entry that a file contains."""
         return {"edges": list(self.edges)} if self.edges else {"names": list(self.names)}
 
     @classmethod
-    def from_dict(cls, content: Any, feature: Feature) -> "Cells":
+    def from_dict(cls, content: object, feature: Feature) -> "Cells":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         what = f"cells of {feature.name!r}"
         found = entries(content, what, {}, {"edges": list, "names": list})
@@ -188,9 +188,11 @@ class PairCounts:
             one = Cells.of(usual, numbers[~np.isnan(numbers)])
             cells.append(one)
             places.append(np.concatenate([one.place(feature, batch, j) for batch in batches]))
-        counts = [
-            _counted(places[a], places[b], times) for a, b in zip(*_pairs(len(cells)), strict=True)
-        ]
+        counts = []
+        for first, second in zip(*_pairs(len(cells)), strict=True):
+            a, b = places[first], places[second]
+            both = (a >= 0) & (b >= 0)
+            counts.append(np.bincount(CELLS * a[both] + b[both], times[both], CELLS * CELLS))
         return cls(tuple(cells), np.array(counts, np.uint16).reshape(-1, CELLS, CELLS))
 
     def place(self, features: Sequence[Feature], rows: Batch) -> Ints:
@@ -253,9 +255,3 @@ class PairCounts:
 def _pairs(n: int) -> tuple[Ints, Ints]:
     first, second = np.triu_indices(n, 1)
     return first, second
-
-
-def _counted(a: Ints, b: Ints, times: Ints) -> NDArray[Any]:
-    both = (a >= 0) & (b >= 0)
-    found = np.bincount(CELLS * a[both] + b[both], times[both], CELLS * CELLS)
-    return found.reshape(CELLS, CELLS)

@@ -4,14 +4,13 @@ import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch
-from hushtable.data.residuals import Relations, numbers_of
+from hushtable.data.residuals import numbers_of
 from hushtable.data.schema import Feature, number_words
 from hushtable.language import N_, _, ngettext, numerals
 from hushtable.plans.families import WEIGHT, Contextual
@@ -199,7 +198,7 @@ class Reason:
         """The columns that are named."""
         return [self.feature, *([self.partner] if self.partner else [])]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the reason in machine-readable form."""
         partner = {"with": self.partner} if self.partner else {}
         return {"feature": self.feature, **partner, "share": self.share, "words": self.words}
@@ -228,9 +227,9 @@ class RowReasons:
     score: float = 0.0
     enough: bool = False
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the reasons in machine-readable form."""
-        facts: dict[str, Any] = {"reasons": [reason.facts() for reason in self.reasons]}
+        facts: dict[str, object] = {"reasons": [reason.facts() for reason in self.reasons]}
         if self.repaired:
             repaired = {"columns": self.repaired, "score": self.score, "enough": self.enough}
             facts["repaired"] = repaired
@@ -244,94 +243,136 @@ _NAMED = 2
 
 
 class RowPhrases:
-    """Describes values of rows with what is usual: in the row's context, or among all rows."""
+    """Describes the values of one of some rows with what is usual: in its context, or among all.
 
-    def __init__(self, plan: Plan, usual: Usual | None) -> None:
-        self._features, self._usual = plan.schema.features, usual
-        names, self._relations = plan.schema.names, plan.schema.relations
-        self._differences, self._of_rows = plan.schema.differences, plan.schema.of_rows
-        self._columns = self._of_rows.names
-        self._context = names.index(plan.context[0]) if usual and usual.within else None
+    With the ``pairs`` of these rows, it also finds those that are rare together.
+    """
 
-    def of(self, rows: Batch, i: int, j: int) -> ValuePhrase:
-        """Return the value of column j in row i of some rows, in words."""
-        feature, one = self._features[j], cell(rows, j, i)
-        if self._relations is not None and j in self._relations.columns:
-            return self._beside_others(self._relations, rows, i, j)
-        if (phrase := self._beside_predicted(rows, i, j)) is not None:
-            return phrase
-        usual, context = self._usual_of(j), self.context(rows, i)
-        if self._usual is not None and context and j != self._context:
-            within = self._usual.within[context][j]
-            return describe_within(feature, one, within, self.named(context), usual)
-        return describe_cell(feature, one, usual)
+    def __init__(
+        self, plan: Plan, usual: Usual | None, rows: Batch, i: int, pairs: "RowPairs | None" = None
+    ) -> None:
+        self.i, self._rows, self._pairs = i, rows, pairs
+        self._schema, self._usual = plan.schema, usual
+        self._columns = plan.schema.of_rows.names
+        self._known = dict[int, ValuePhrase]()
+        self._context_column = -1
+        #: The row's context if its usual values are known, on its own and with the name of its
+        #: column; otherwise empty.
+        self.context = self.within = ""
+        if usual is not None and usual.within:
+            self._context_column = j = plan.schema.names.index(plan.context[0])
+            if (context := str(self.value(j))) in usual.within:
+                self.context, self.within = context, f"{plan.schema.names[j]} {context}"
 
-    def context(self, rows: Batch, i: int) -> str:
-        """Return the context of row i if its usual values are known; otherwise empty."""
-        if self._usual is None or self._context is None:
-            return ""
-        column = self._features[self._context]
-        context = str(read_value(column, cell(rows, self._context, i)))
-        return context if context in self._usual.within else ""
+    def value(self, j: int) -> float | str | None:
+        """Return the value of column j, as a number or text; None if it is missing."""
+        return read_value(self._schema.features[j], cell(self._rows, j, self.i))
 
-    def named(self, context: str) -> str:
-        """Return a context with the name of its column."""
-        place = self._context
-        return f"{self._features[place].name} {context}" if place is not None and context else ""
+    def phrase(self, j: int) -> ValuePhrase:
+        """Return the value of column j in words."""
+        if j not in self._known:
+            self._known[j] = self._beside_predicted(j) or self._beside_usual(j)
+        return self._known[j]
 
-    def far(self, rows: Batch, i: int, j: int) -> bool:
-        """Whether the value of column j in row i is far outside everything."""
+    def far(self, j: int) -> bool:
+        """Whether the value of column j is far outside everything."""
         usual = self._usual_of(j)
-        if usual is None or usual.far is None:
-            return False
-        return usual.is_far(read_value(self._features[j], cell(rows, j, i)))
+        return usual is not None and usual.far is not None and usual.is_far(self.value(j))
 
-    def usual_values(self, rows: Batch, i: int) -> list[float | str | None]:
-        """Return the usual value of each feature that would replace that of row i.
+    def distance(self, j: int) -> float:
+        """Return how far the value of column j is from the usual; 0 if most rows have it."""
+        phrase = self.phrase(j)
+        return 0.0 if phrase.common else phrase.distance
+
+    def usual_values(self) -> list[float | str | None]:
+        """Return the usual value of each feature that would replace the row's own.
 
         It is the prediction of the context or of the other columns, or the usual value of the row's
         context, or of all rows; None if it is unknown.
         """
         assert self._usual is not None
-        context, row = self.context(rows, i), rows[i : i + 1]
-        known = self._usual.within[context] if context else self._usual.values
+        known = self._usual.within[self.context] if self.context else self._usual.values
         values = [None if one is None else one.typical for one in known]
-        if self._differences is not None:
-            predicted = self._differences.predicted(row, self._of_rows.features)[:, 0].tolist()
-            for j, value in zip(self._differences.columns, predicted, strict=True):
+        differences, row = self._schema.differences, self._rows[self.i : self.i + 1]
+        if differences is not None:
+            predicted = differences.predicted(row, self._schema.of_rows.features)[:, 0].tolist()
+            for j, value in zip(differences.columns, predicted, strict=True):
                 values[j] = self._read(j, value)
         return values
 
-    def _beside_others(self, relations: Relations, rows: Batch, i: int, j: int) -> ValuePhrase:
-        k, names = relations.columns.index(j), self._columns
-        X = numbers_of(rows[i : i + 1], relations.columns, names)
-        left = float(relations.residuals(X)[0, k])
-        if math.isnan(left):
-            return describe_cell(self._features[j], cell(rows, j, i), self._usual_of(j))
-        others = _(" and ").join(names[relations.columns[m]] for m in relations.strongest[k])
-        far = left / relations.spread[k]
-        return self._beside(rows, i, j, others, float(X[0, k]) - left, far)
+    def pair(self, j: int, rarer: float) -> RarePair | None:
+        """Return a value, usual on its own, and the one of its row with which it is rarest.
 
-    def _beside_predicted(self, rows: Batch, i: int, j: int) -> ValuePhrase | None:
-        """Return the value of column j and the context's prediction, if they are far apart."""
-        differences = self._differences
+        None if the pair is not more than ``rarer`` times rarer than expected.
+        """
+        if self._pairs is None or not self.phrase(j).alone:
+            return None
+        times = self._pairs.rarer(self.i, j)
+        found = [k for k in np.flatnonzero(times > rarer).tolist() if self.phrase(k).alone]
+        best = max(found, key=lambda k: times[k], default=None)
+        if best is None:
+            return None
+        # A value that many rows share is what the other one is compared within.
+        shared = self.phrase(j).shared and not self.phrase(best).shared
+        return RarePair(*((best, j) if shared else (j, best)), float(times[best]))
+
+    def reason(self, j: int, share: float, values: bool, pair: RarePair | None = None) -> Reason:
+        """Return the value of column j, alone or in a pair, as a reason with this share."""
+        name = self._columns[j]
+        partner = "" if pair is None else self._columns[pair.partner]
+        if not values:
+            return Reason(name, share, None, partner)
+        phrase = self.phrase(j)
+        if pair is not None and self._pairs is not None:
+            phrase = self._pairs.phrase(self.i, pair, phrase, self.phrase(pair.partner))
+        beside = None if pair is None else self.value(pair.partner)
+        value = self.value(j)
+        return Reason(name, share, phrase, partner, value, beside, self.context, self.within)
+
+    def _beside_usual(self, j: int) -> ValuePhrase:
+        """Return the value of column j, and what is usual in the row's context or in all rows."""
+        feature, one, usual = (
+            self._schema.features[j],
+            cell(self._rows, j, self.i),
+            self._usual_of(j),
+        )
+        if self._usual is not None and self.context and j != self._context_column:
+            within = self._usual.within[self.context][j]
+            return describe_within(feature, one, within, self.within, usual)
+        return describe_cell(feature, one, usual)
+
+    def _beside_predicted(self, j: int) -> ValuePhrase | None:
+        """Return the value of column j and what other columns predict; None if they do not.
+
+        The context's prediction counts only if the value is far from it.
+        """
+        relations, differences = self._schema.relations, self._schema.differences
+        row, d = self._rows[self.i : self.i + 1], len(self._columns)
+        if relations is not None and j in relations.columns:
+            k = relations.columns.index(j)
+            X = numbers_of(row, relations.columns, self._columns)
+            left = float(relations.residuals(X)[0, k])
+            if math.isnan(left):
+                one = cell(self._rows, j, self.i)
+                return describe_cell(self._schema.features[j], one, self._usual_of(j))
+            others = [self._columns[relations.columns[m]] for m in relations.strongest[k]]
+            far, predicted = left / relations.spread[k], float(X[0, k]) - left
+            return self._beside(j, _(" and ").join(others), predicted, far)
         if differences is None or j not in differences.columns:
             return None
         k = differences.columns.index(j)
-        far = cell(rows, len(self._columns) + k, i)[0].as_py()
-        if far is None or not abs(far) > _FAR:
+        away = cell(self._rows, d + k, self.i)[0].as_py()
+        if away is None or not abs(away) > _FAR:
             return None
-        predicted = float(differences.predicted(rows[i : i + 1], self._of_rows.features)[k, 0])
+        predicted = float(differences.predicted(row, self._schema.of_rows.features)[k, 0])
         by = [self._columns[place] for place in differences.context]
         named = _(" and ").join(by) if len(by) <= _NAMED else _("its context")
-        return self._beside(rows, i, j, named, predicted, far)
+        return self._beside(j, named, predicted, away)
 
-    def _beside(
-        self, rows: Batch, i: int, j: int, by: str, predicted: float, far: float
-    ) -> ValuePhrase:
+    def _beside(self, j: int, by: str, predicted: float, far: float) -> ValuePhrase:
         """Return the value of column j and another, ``far`` standard deviations away."""
-        feature, one, value = self._features[j], cell(rows, j, i), self._read(j, predicted)
-        phrase = describe_cell(feature, one, self._usual_of(j))
+        feature, one = self._schema.features[j], cell(self._rows, j, self.i)
+        phrase, value = describe_cell(feature, one, self._usual_of(j)), self._read(j, predicted)
         expected = (
             value
             if isinstance(value, str)
@@ -360,71 +401,11 @@ class RowPhrases:
 
     def _read(self, j: int, predicted: float) -> float | str:
         """Return a prediction of column j: a number, or the category at that place."""
-        feature = self._features[j]
+        feature = self._schema.features[j]
         return predicted if feature.kind == "numeric" else feature.categories[round(predicted)]
 
     def _usual_of(self, j: int) -> UsualValues | None:
         return None if self._usual is None else self._usual.values[j]
-
-
-class _Row:
-    """One of some rows, with its values in words."""
-
-    def __init__(self, rows: Batch, i: int, phrases: RowPhrases, pairs: "RowPairs | None") -> None:
-        self._rows, self.i, self._phrases, self._pairs = rows, i, phrases, pairs
-        self._known = dict[int, ValuePhrase]()
-
-    def phrase(self, j: int) -> ValuePhrase:
-        if j not in self._known:
-            self._known[j] = self._phrases.of(self._rows, self.i, j)
-        return self._known[j]
-
-    def far(self, j: int) -> bool:
-        return self._phrases.far(self._rows, self.i, j)
-
-    def distance(self, j: int) -> float:
-        """Return how far the value of column j is from the usual; 0 if most rows have it."""
-        phrase = self.phrase(j)
-        return 0.0 if phrase.common else phrase.distance
-
-    def pair(self, j: int, rarer: float) -> RarePair | None:
-        """Return a value, usual on its own, and the one of its row with which it is rarest.
-
-        None if the pair is not more than ``rarer`` times rarer than expected.
-        """
-        if self._pairs is None or not self.phrase(j).alone:
-            return None
-        times = self._pairs.rarer(self.i, j)
-        found = [k for k in np.flatnonzero(times > rarer).tolist() if self.phrase(k).alone]
-        best = max(found, key=lambda k: times[k], default=None)
-        if best is None:
-            return None
-        # A value that many rows share is what the other one is compared within.
-        shared = self.phrase(j).shared and not self.phrase(best).shared
-        return RarePair(*((best, j) if shared else (j, best)), float(times[best]))
-
-    def reason(
-        self,
-        j: int,
-        share: float,
-        features: Sequence[Feature],
-        values: bool,
-        pair: RarePair | None = None,
-    ) -> Reason:
-        partner = "" if pair is None else features[pair.partner].name
-        if not values:
-            return Reason(features[j].name, share, None, partner)
-        phrase = self.phrase(j)
-        if pair is not None and self._pairs is not None:
-            phrase = self._pairs.phrase(self.i, pair, phrase, self.phrase(pair.partner))
-        beside = None if pair is None else self._value(features, pair.partner)
-        context = self._phrases.context(self._rows, self.i)
-        within = self._phrases.named(context)
-        value = self._value(features, j)
-        return Reason(features[j].name, share, phrase, partner, value, beside, context, within)
-
-    def _value(self, features: Sequence[Feature], j: int) -> float | str | None:
-        return read_value(features[j], cell(self._rows, j, self.i))
 
 
 class RowPairs:
@@ -513,26 +494,25 @@ class Reasons:
         A row is no longer unusual if its score rises above ``bar``: the score of the first row
         after a list, or by default the highest score of the rarest 1% of the counted rows.
         """
-        plan = self._scorer.plan
-        phrases = RowPhrases(plan, self.usual)
+        plan, pairs = self._scorer.plan, None
+        if (
+            self.usual is not None
+            and self.usual.pairs is not None
+            and plan.schema.relations is None
+        ):
+            pairs = RowPairs(self.features, self.usual.pairs, rows)
+        every = [RowPhrases(plan, self.usual, rows, i, pairs) for i in range(len(rows))]
         if self.usual is None:
-            every = [_Row(rows, i, phrases, None) for i in range(len(rows))]
             return [self._by_share(*one) for one in zip(every, shares, strict=True)]
         if bar is None:
             known = self.usual.scores is not None
             bar = self.usual.rare_below if known else self.explainer.typical
-        repairs = Repairs(
-            self._scorer, rows, [phrases.usual_values(rows, i) for i in range(len(rows))]
-        )
-        pairs = None
-        if self.usual.pairs is not None and plan.schema.relations is None:
-            pairs = RowPairs(self.features, self.usual.pairs, rows)
+        repairs = Repairs(self._scorer, rows, [row.usual_values() for row in every])
         return [
-            self._by_repair(_Row(rows, i, phrases, pairs), repairs, one, bar)
-            for i, one in enumerate(shares)
+            self._by_repair(row, repairs, one, bar) for row, one in zip(every, shares, strict=True)
         ]
 
-    def _by_share(self, row: _Row, shares: NDArray[np.float64]) -> RowReasons:
+    def _by_share(self, row: RowPhrases, shares: NDArray[np.float64]) -> RowReasons:
         order = np.argsort(-shares, kind="stable")[: self.n_top].tolist()
         least = max(0.0, WORTH_A_WORD * shares[order[0]])
         gains = {
@@ -544,7 +524,7 @@ class Reasons:
         return RowReasons(self._named(row, gains, calm=True))
 
     def _by_repair(
-        self, row: _Row, repairs: Repairs, shares: NDArray[np.float64], bar: float
+        self, row: RowPhrases, repairs: Repairs, shares: NDArray[np.float64], bar: float
     ) -> RowReasons:
         """Return the features that repair the row, followed by those that would help alone.
 
@@ -561,27 +541,27 @@ class Reasons:
             phrase, gain = row.phrase(j), found.alone[j]
             if phrase.stands_out and (gain > least or phrase.direction == BEYOND):
                 gains[j] = max(gain, 0.0)
-        if not (reasons := self._named(row, gains)):
-            reasons = self._together(row, found.alone) or self._odd(row, shares, found.alone)
+        reasons = self._named(row, gains) or self._together(row, found.alone)
+        if not reasons:  # what stands out most of the largest shares
+            order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0.0]
+            odd = [j for j in order[: 2 * self.n_top] if row.phrase(j).stands_out]
+            odd.sort(key=lambda j: -row.distance(j))
+            reasons = self._named(row, {j: max(found.alone.get(j, 0.0), 0.0) for j in odd})
         repaired = [self.features[j].name for j in found.columns]
         return RowReasons(reasons, repaired, found.score, found.enough)
 
-    def _odd(self, row: _Row, shares: NDArray[np.float64], gains: dict[int, float]) -> list[Reason]:
-        order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0.0]
-        odd = [j for j in order[: 2 * self.n_top] if row.phrase(j).stands_out]
-        odd.sort(key=lambda j: -row.distance(j))
-        return self._named(row, {j: max(gains.get(j, 0.0), 0.0) for j in odd})
-
-    def _together(self, row: _Row, gains: dict[int, float]) -> list[Reason]:
+    def _together(self, row: RowPhrases, gains: dict[int, float]) -> list[Reason]:
         """Return the rarest pair of the features with the largest gains if no value stands out."""
         most = [j for j in sorted(gains, key=lambda j: -gains[j])[: self.n_top] if gains[j] > 0.0]
         pairs = [(pair, gains[j]) for j in most if (pair := row.pair(j, TWICE)) is not None]
         if not pairs:
             return []
         pair, gain = max(pairs, key=lambda one: one[0].times)
-        return [row.reason(pair.column, gain, self.features, self._values, pair)]
+        return [row.reason(pair.column, gain, self._values, pair)]
 
-    def _named(self, row: _Row, gains: dict[int, float], *, calm: bool = False) -> list[Reason]:
+    def _named(
+        self, row: RowPhrases, gains: dict[int, float], *, calm: bool = False
+    ) -> list[Reason]:
         """Return reasons for the features with the largest gains; each column is named once.
 
         For a row that is not unusual, pairs after the first feature have to be rarer.
@@ -591,7 +571,7 @@ class Reasons:
             if len(reasons) < self.n_top and self.features[j].name not in named:
                 pair = row.pair(j, CALM if calm and k else RARER)
                 named_first = j if pair is None else pair.column
-                reason = row.reason(named_first, gain, self.features, self._values, pair)
+                reason = row.reason(named_first, gain, self._values, pair)
                 if reason.partner or row.phrase(j).stands_out:
                     reasons.append(reason)
                     named |= {*reason.columns}

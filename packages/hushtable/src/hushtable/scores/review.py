@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -407,8 +407,8 @@ class Review:
     def _at(self, k: int) -> Finding:
         rows, number, score = self._found.row(k), int(self._found.numbers[k]), self.scores[k]
         [finding] = explained(self._findings(rows), self._reasons, None)
-        features, phrases = self.features, RowPhrases(self.scorer.plan, self._usual)
-        values = {feature.name: phrases.of(rows, 0, j) for j, feature in enumerate(features)}
+        features, phrases = self.features, RowPhrases(self.scorer.plan, self._usual, rows, 0)
+        values = {feature.name: phrases.phrase(j) for j, feature in enumerate(features)}
         first = [name for reason in finding.reasons for name in reason.columns]
         share = np.count_nonzero(self.scores <= score) / self.n_rows
         return replace(
@@ -553,7 +553,7 @@ class Review:
         self.write_rule("known", rule, None)
         return rule
 
-    def write_rule(self, kind: str, rule: Mapping[str, Any] | None, number: int | None) -> None:
+    def write_rule(self, kind: str, rule: Mapping[str, object] | None, number: int | None) -> None:
         """Add, change or remove a rule of the file, as `hushtable.scores.rules.write_rule` does.
 
         All rows are scored again.

@@ -251,7 +251,7 @@ def rules_beside(model: str | os.PathLike[str]) -> Path | None:
 def write_rule(
     path: str | os.PathLike[str],
     kind: str,
-    rule: Mapping[str, Any] | None,
+    rule: Mapping[str, object] | None,
     number: int | None,
     schema: Schema,
     usual: Sequence[UsualValues | None] | None = None,
@@ -351,7 +351,7 @@ class _Impossible:
     def of(
         cls,
         feature: Feature,
-        block: Mapping[str, Any],
+        block: Mapping[str, object],
         usual: UsualValues | None,
         where: str,
     ) -> "_Impossible":
@@ -401,7 +401,7 @@ class _Impossible:
             )
         return cls(feature, [*numbers], below, above)
 
-    def of_column(self, column: Any) -> Bools:
+    def of_column(self, column: object) -> Bools:
         if self.feature.kind == "categorical":
             found = pc.is_in(_texts(column, self.feature.name), _texts_of(self.values))
             return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
@@ -503,7 +503,7 @@ def _behind(batch: Batch, name: str) -> pa.Array:
     )
 
 
-def _numbers(column: Any, feature: Feature) -> NDArray[Any]:
+def _numbers(column: object, feature: Feature) -> NDArray[Any]:
     """Return the numbers (n,) of a column; dates to the microsecond, which floats can hold."""
     values = column if isinstance(column, np.ndarray) else as_numbers(column, feature.name)
     return np.round(values, 6) if feature.unit == DATE and values.dtype == np.float64 else values
@@ -514,7 +514,7 @@ def _like(values: Sequence[float | str], numbers: NDArray[Any]) -> NDArray[Any]:
         return np.array(values, numbers.dtype if numbers.dtype.kind == "f" else np.float64)
 
 
-def _texts(column: Any, name: str) -> pa.Array:
+def _texts(column: object, name: str) -> pa.Array:
     column = as_column(column) if isinstance(column, np.ndarray) else column
     return fold_texts(as_texts(column, name)).cast(pa.string())
 

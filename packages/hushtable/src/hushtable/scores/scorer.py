@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ class Scorer:
         return other
 
     def batches(
-        self, X: Any, reduce: Callable[[Codes, Floats], T], *, n_jobs: int | None = None
+        self, X: object, reduce: Callable[[Codes, Floats], T], *, n_jobs: int | None = None
     ) -> Iterator[T]:
         """Yield ``reduce(codes, scores)`` of each batch of rows, in order.
 
@@ -127,7 +127,7 @@ class Scorer:
 
     def mapped(
         self,
-        X: Any,
+        X: object,
         found: Callable[[Numbered], T],
         n_jobs: int | None,
         keep: Sequence[str] = (),
@@ -138,7 +138,7 @@ class Scorer:
         with naming_places(reader):
             yield from map_in_order(found, items, n_threads(n_jobs, reader.n_rows))
 
-    def open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
+    def open(self, X: object, keep: Sequence[str] = ()) -> Reader:
         """Return a reader of rows with the plan's features as columns, then ``keep``."""
         return open_rows(X, self.plan.schema, self._reading, keep)
 
@@ -152,7 +152,7 @@ class Scorer:
         codes = self.encode(item)
         return codes, self.scoring(codes)
 
-    def score(self, X: Any, *, n_jobs: int | None = None) -> Floats:
+    def score(self, X: object, *, n_jobs: int | None = None) -> Floats:
         """Return the mean over the tables of each row's cell scores, in bits; low = abnormal.
 
         If the plan has a margin (`HushTable`'s have), numbers beyond their feature's range lower
@@ -175,7 +175,7 @@ class Scorer:
     @progress.with_progress("Scoring")
     def filled(
         self,
-        X: Any,
+        X: object,
         found: Callable[[Numbered], Floats],
         shape: tuple[int, ...],
         n_jobs: int | None,
@@ -234,7 +234,7 @@ class Scorer:
         return self.plan.family.scoring(values), self.sketch.spread(values)
 
     @progress.with_progress("Scoring")
-    def score_with_errors(self, X: Any, *, n_jobs: int | None = None) -> tuple[Floats, Floats]:
+    def score_with_errors(self, X: object, *, n_jobs: int | None = None) -> tuple[Floats, Floats]:
         """Return scores and their standard errors.
 
         The standard error states how much another draw of the hash functions, and of the noise,
@@ -351,15 +351,11 @@ class Scorer:
             for at in range(0, len(of_size), step := max(1, _AT_ONCE // size)):
                 some = of_size[at : at + step]
                 shortfalls[some] = _shortfalls(self.values, counts, offsets[some], size, rarer)
-        return float(np.mean(shortfalls)) - self._own_part()
-
-    def _own_part(self) -> float:
-        """Return what a counted row adds to its own score on average, for novelty; else 0."""
-        rule, counts = self.plan.score, self.row_counts
-        if rule.name != "pseudocount_log2":
-            return 0.0
-        added = counts * (rule.values(counts, 0) - rule.values(np.maximum(counts - 1, 0), 0))
-        return float(added.sum() / self._n_rows / self.plan.family.n_histograms)
+        offset, rule = float(np.mean(shortfalls)), self.plan.score
+        if rule.name == "pseudocount_log2":  # for novelty: what a row adds to its own score
+            added = counts * (rule.values(counts, 0) - rule.values(np.maximum(counts - 1, 0), 0))
+            offset -= float(added.sum() / self._n_rows / self.plan.family.n_histograms)
+        return offset
 
     def _noisy_offset(self) -> float:
         """Estimate the threshold from noisy counts.

@@ -200,7 +200,7 @@ class UsualValues:
         listed = {feature.categories[j]: float(shares[j]) for j in most.tolist() if shares[j]}
         return cls(0.0, None, listed)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the entry that a file contains."""
         middle = {} if self.middle is None else {"middle": list(self.middle)}
         shares = {"shares": self.shares} if self.shares else {}
@@ -208,7 +208,7 @@ class UsualValues:
         return {"missing": self.missing, **middle, **shares, **far}
 
     @classmethod
-    def from_dict(cls, content: Any, feature: Feature) -> "UsualValues":
+    def from_dict(cls, content: object, feature: Feature) -> "UsualValues":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         what = f"what is usual of {feature.name!r}"
         optional = {"middle": list, "shares": dict, "far": list}
@@ -433,25 +433,18 @@ def describe_value(
     It was read from a column of type ``kind``; None if it is missing.
     """
     distance = 0.0 if usual is None else usual.distance(feature, value)
-    return replace(_phrase(feature, value, kind, usual), distance=distance)
-
-
-def _phrase(
-    feature: Feature, value: float | str | None, kind: pa.DataType, usual: UsualValues | None
-) -> ValuePhrase:
     if isinstance(value, str):
-        return _category_phrase(value, feature, usual)
+        return replace(_category_phrase(value, feature, kind, usual), distance=distance)
     if value is not None:
-        return _number_phrase(value, feature, kind, usual)
-    numeric = feature.kind == "numeric"
-    common = _usual_range(feature, kind, usual) if numeric else _usual_categories(usual)
-    since = feature.unit == SINCE
-    words = _("no earlier reading") if since else _("%(name)s is missing", name=feature.name)
+        return replace(_number_phrase(value, feature, kind, usual), distance=distance)
+    words = _("%(name)s is missing", name=feature.name)
+    if feature.unit == SINCE:
+        words = _("no earlier reading")
     if usual and usual.missing:
         share_words = percent(usual.missing)
         words = _("%(what)s, as in %(share)s of rows", what=words, share=share_words)
-    compared, share = usual is not None, usual.missing if usual else None
-    return ValuePhrase(None, "", common, "missing", words, compared, share)
+    common, share = _usual_words(feature, kind, usual), usual.missing if usual else None
+    return ValuePhrase(None, "", common, "missing", words, usual is not None, share, distance)
 
 
 def describe_within(
@@ -508,7 +501,7 @@ def direction(feature: Feature, value: float | str | None, usual: UsualValues | 
 def _number_phrase(
     x: float, feature: Feature, kind: pa.DataType, usual: UsualValues | None
 ) -> ValuePhrase:
-    text, common = number_text(x, feature, kind), _usual_range(feature, kind, usual)
+    text, common = number_text(x, feature, kind), _usual_words(feature, kind, usual)
     what = with_name(feature, text)
     ends = range_text(feature.low, feature.high, feature, kind)
     side = direction(feature, x, usual)
@@ -556,18 +549,23 @@ def range_text(low: float, high: float, feature: Feature, kind: pa.DataType) -> 
     )
 
 
-def _usual_range(feature: Feature, kind: pa.DataType, usual: UsualValues | None) -> str:
-    if usual is not None and usual.shares:
-        most = sorted(usual.shares.items(), key=lambda one: -one[1])[:_NAMED]
+def _usual_words(feature: Feature, kind: pa.DataType, usual: UsualValues | None) -> str:
+    """Return the most frequent values in words, or the range of usual numbers."""
+    numeric, shares = feature.kind == "numeric", usual.shares if usual else {}
+    if shares or not numeric:
+        most = sorted(shares.items(), key=lambda one: -one[1])[:_NAMED]
         return ", ".join(
-            f"{number_text(float(x), feature, kind)} ({percent(share)})" for x, share in most
+            f"{number_text(float(x), feature, kind) if numeric else x} ({percent(share)})"
+            for x, share in most
         )
     if usual is None or usual.middle is None:
         return _("%(ends)s (range)", ends=range_text(feature.low, feature.high, feature, kind))
     return range_text(usual.middle[0], usual.middle[2], feature, kind)
 
 
-def _category_phrase(text: str, feature: Feature, usual: UsualValues | None) -> ValuePhrase:
+def _category_phrase(
+    text: str, feature: Feature, kind: pa.DataType, usual: UsualValues | None
+) -> ValuePhrase:
     side, words, share = direction(feature, text, usual), f"{feature.name} {text}", None
     if side == BEYOND:
         n = numerals(f"{len(feature.categories):,}")
@@ -577,10 +575,5 @@ def _category_phrase(text: str, feature: Feature, usual: UsualValues | None) -> 
         few = _("in few rows")
         often = _("in %(share)s of rows", share=percent(share)) if text in usual.shares else few
         words = f"{words}, {often}: {_(side)}" if side else f"{words}, {often}"
-    known = usual is not None
-    return ValuePhrase(text, text, _usual_categories(usual), side, words, known, share)
-
-
-def _usual_categories(usual: UsualValues | None) -> str:
-    most = sorted((usual.shares if usual else {}).items(), key=lambda one: -one[1])
-    return ", ".join(f"{name} ({percent(share)})" for name, share in most[:_NAMED])
+    known, common = usual is not None, _usual_words(feature, kind, usual)
+    return ValuePhrase(text, text, common, side, words, known, share)

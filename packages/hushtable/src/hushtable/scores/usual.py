@@ -25,7 +25,7 @@ from hushtable.data.residuals import numbers_of as numbers_of_rows
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.weights import Weights
 from hushtable.errors import FileError, PlanError, UsageError
-from hushtable.files import Content
+from hushtable.files import Arrays, Content, Part
 from hushtable.language import N_
 from hushtable.plans.draws import Purpose
 from hushtable.plans.families.family import EVERY_ROW_ONCE
@@ -150,10 +150,10 @@ class Usual:
         below = np.searchsorted(self.scores, scores, side="right")
         return np.asarray(below / len(self.scores), np.float64)
 
-    def entries(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def entries(self) -> Part:
         """Return the entries and arrays that a file contains."""
         said: dict[str, Any] = {"usual": [one.to_dict() for one in self.values if one]}
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays = Arrays()
         if self.scores is not None:
             arrays["usual.scores"] = self.scores
         if self.within:
@@ -182,7 +182,9 @@ class Usual:
         said = content.said("usual values", {"usual": list}, optional)
         scores = content.arrays.get("usual.scores")
         if scores is not None:
-            _check_scores(scores)
+            right = scores.dtype == np.float64 and scores.ndim == 1 and 0 < len(scores) <= MOST
+            if not right or not np.isfinite(scores).all() or (np.diff(scores) < 0.0).any():
+                raise PlanError("the scores of counted rows: needs rising float64 numbers")
         values = _of_features(said["usual"], schema)
         within = {
             context: _of_features(found, schema)
@@ -200,22 +202,19 @@ class Usual:
             }
         pairs = PairCounts.from_file(content, schema.of_rows.features)
         learned = scores is None
+        wrong = PlanError("the ends of bars: needs two rising numbers each")
         try:
             bar_ends = {
-                int(j): _rising(float(low), float(high))
+                int(j): (float(low), float(high))
                 for j, (low, high) in said.get("usual_bar_ends", {}).items()
             }
         except (TypeError, ValueError) as error:
-            raise PlanError("the ends of bars: needs two rising numbers each") from error
+            raise wrong from error
+        if not all(-math.inf < low < high < math.inf for low, high in bar_ends.values()):
+            raise wrong
         return cls(
             scores, values, within, bars, bars_within, pairs, learned=learned, bar_ends=bar_ends
         )
-
-
-def _rising(low: float, high: float) -> tuple[float, float]:
-    if not -math.inf < low < high < math.inf:
-        raise ValueError("not rising")
-    return low, high
 
 
 def _charted(values: Sequence[UsualValues]) -> list[int]:
@@ -228,16 +227,10 @@ def _checked(found: NDArray[Any], shape: tuple[int, ...]) -> Ints:
     return found.astype(np.int64)
 
 
-def _of_features(found: Any, schema: Schema) -> tuple[UsualValues, ...]:
+def _of_features(found: object, schema: Schema) -> tuple[UsualValues, ...]:
     if not isinstance(found, list) or len(found) != len(schema):
         raise PlanError(f"what is usual: needs an entry for each of {len(schema)} features")
     return tuple(map(UsualValues.from_dict, found, schema.features))
-
-
-def _check_scores(scores: NDArray[Any]) -> None:
-    right = scores.dtype == np.float64 and scores.ndim == 1 and 0 < len(scores) <= MOST
-    if not right or not np.isfinite(scores).all() or (np.diff(scores) < 0.0).any():
-        raise PlanError("the scores of counted rows: needs rising float64 numbers")
 
 
 class _Outermost:
@@ -400,17 +393,14 @@ class PassingSample:
             start, self._next = self._next, self._next + len(batch)
             picked = np.arange(-start % self._step, len(batch), self._step)
             self._batches.append((len(picked), taken(batch, picked)))
-            while sum(n for n, _ in self._batches) > self._most:
-                self._thin()
+            while sum(n for n, _ in self._batches) > self._most:  # keep every second row
+                self._step, first, kept = 2 * self._step, 0, []
+                for n, some in self._batches:
+                    rows = np.arange(first % 2, n, 2)
+                    kept.append((len(rows), taken(some, rows)))
+                    first += n
+                self._batches = kept
             yield batch
-
-    def _thin(self) -> None:
-        self._step, first, kept = 2 * self._step, 0, []
-        for n, batch in self._batches:
-            rows = np.arange(first % 2, n, 2)
-            kept.append((len(rows), taken(batch, rows)))
-            first += n
-        self._batches = kept
 
     def usual(self, schema: Schema, context: Sequence[str] = ()) -> Usual | None:
         """Return what is usual among the rows; None if there are few."""

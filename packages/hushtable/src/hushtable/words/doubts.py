@@ -26,6 +26,8 @@ class Loss(NamedTuple):
 
 #: Number of letters of a text, of labels in a group, and of groups to print.
 _LETTERS, _SPELLINGS, _GROUPS = 40, 4, 3
+#: Facts about a doubt, by the names in its text.
+Facts = Mapping[str, Any]
 
 
 def n_rows(n: int) -> str:
@@ -127,7 +129,7 @@ _SENTENCES = {
 }  # fmt: skip
 
 
-def doubt_words(kind: str, facts: Mapping[str, Any]) -> str:
+def doubt_words(kind: str, facts: Facts) -> str:
     """Return a doubt as a sentence; ``facts`` are the values of its kind."""
     lines = facts.get("lines", ())
     if kind in _COMPOSED:
@@ -156,7 +158,7 @@ def _fact(name: str, value: Any) -> str:
     return repr(value[:_LETTERS]) if name == "text" else _(str(value))
 
 
-def _exceptions(facts: Mapping[str, Any]) -> str:
+def _exceptions(facts: Facts) -> str:
     """Return words on texts that do not fit the others of their column."""
     counted = {"counted": facts["evidence"], "others": listed(facts["examples"], facts["n"])}
     words = _("%(counted)s and %(others)s", **counted)
@@ -187,7 +189,7 @@ def _exceptions(facts: Mapping[str, Any]) -> str:
     return words
 
 
-def _loss(facts: Mapping[str, Any]) -> str:
+def _loss(facts: Facts) -> str:
     """Return words on the values that the proposed option loses, if it loses any."""
     if (loss := facts.get("loss")) is None:
         return ""
@@ -198,7 +200,7 @@ def _loss(facts: Mapping[str, Any]) -> str:
     return f"{words}: {listed(loss.examples, loss.lost)}" if loss.examples else words
 
 
-def _lost(facts: Mapping[str, Any]) -> str:
+def _lost(facts: Facts) -> str:
     return ngettext(
         "as requested, %(n)s value becomes missing: %(which)s",
         "as requested, %(n)s values become missing: %(which)s",
@@ -206,7 +208,7 @@ def _lost(facts: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
-def _words(facts: Mapping[str, Any]) -> str:
+def _words(facts: Facts) -> str:
     texts = joined([f"{text!r} ({n_rows(rows)})" for text, rows in facts["rows"]])
     return ngettext(
         "%(listed)s: does it mean that the value is missing? If not, add %(kept)s",
@@ -215,7 +217,7 @@ def _words(facts: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
-def _codes(facts: Mapping[str, Any]) -> str:
+def _codes(facts: Facts) -> str:
     texts = joined(
         [f"{text} ({n_rows(rows)})" if rows else numerals(text) for text, rows in facts["rows"]]
     )
@@ -227,7 +229,7 @@ def _codes(facts: Mapping[str, Any]) -> str:
     return doubt + _(" If not, add %(kept)s", kept=typed_options([facts["kept"]]))
 
 
-def _labels(facts: Mapping[str, Any]) -> str:
+def _labels(facts: Facts) -> str:
     words = [
         _("%(labels)s differ only by %(what)s", labels=counted_labels(group), what=_(what))
         for what, group in facts["groups"][:_GROUPS]
@@ -242,7 +244,7 @@ def _labels(facts: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
-_COMPOSED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+_COMPOSED: Mapping[str, Callable[[Facts], str]] = {
     "exceptions": _exceptions,
     "lost": _lost,
     "words": _words,
@@ -291,7 +293,7 @@ _EVIDENCE = {
 }  # fmt: skip
 
 
-def evidence_words(kind: str, **facts: Any) -> str:
+def evidence_words(kind: str, **facts: object) -> str:
     """Return the evidence for the kind of a column in words."""
     return _(
         _EVIDENCE[kind],

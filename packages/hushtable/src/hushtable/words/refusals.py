@@ -244,6 +244,6 @@ def refusal(kind: str, /, **facts: Any) -> str:
     return _(_SENTENCES[kind], **values | {"word": _(facts.get("word", ""))})
 
 
-def refused(kind: str, /, add: str = "", **facts: Any) -> DataError:
+def refused(kind: str, /, add: str = "", **facts: object) -> DataError:
     """Return the error of a refused file: the sentence of `refusal`, and what to ``add``."""
     return DataError(refusal(kind, **facts) + (add and f"\nAdd: {add}"))

@@ -15,6 +15,7 @@ from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families.family import (
     MAX_CELLS,
+    Arguments,
     Concatenated,
     Floats,
     Ints,
@@ -299,7 +300,7 @@ class Contextual(Concatenated):
         kernels.gain_random_feature(codes.codes, *functions, values, limits, gains, totals)
         return totals, gains
 
-    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
+    def _arguments(self, codes: Codes) -> Arguments:
         return *self._functions(codes), self._place
 
     @property
@@ -318,7 +319,7 @@ class Contextual(Concatenated):
         return {}
 
 
-def _folding(functions: tuple[Any, ...]) -> tuple[Any, ...]:
+def _folding(functions: Arguments) -> Arguments:
     """Return hash functions with a flag for each table that folds, even if none does."""
     first, rows, cuts, subset_at, subsets, folded, offsets = functions
     if folded is None:

@@ -17,6 +17,8 @@ from hushtable.plans.score_rule import Scoring, Summing
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+#: Arguments of a kernel: arrays, numbers, and tuples of them.
+Arguments = tuple[Any, ...]
 #: Cells that one table may have: a cell is numbered in 16 bits.
 MAX_CELLS = 1 << 16
 
@@ -125,7 +127,7 @@ class HashFamily(ABC):
             if "numbers" in f.metadata and f.default is not MISSING
         }
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave out of a pickle what can be computed again, such as the kernels' layout."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
@@ -281,10 +283,10 @@ class KernelFamily(HashFamily):
     _kernels: ClassVar[Any] = kernels
 
     @abstractmethod
-    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
+    def _arguments(self, codes: Codes) -> Arguments:
         """Return what the kernels take between the codes of these rows and their own arguments."""
 
-    def _run(self, loop: str, codes: Codes, *rest: Any) -> None:
+    def _run(self, loop: str, codes: Codes, *rest: object) -> None:
         kernel = getattr(self._kernels, f"{loop}_{self._loops}")
         kernel(codes.codes, *self._arguments(codes), *rest)
 
@@ -317,7 +319,9 @@ def register(family: Family) -> Family:
     return family
 
 
-def family_from_content(name: Any, parameters: Any, arrays: Arrays, schema: Schema) -> HashFamily:
+def family_from_content(
+    name: object, parameters: object, arrays: Arrays, schema: Schema
+) -> HashFamily:
     """Build the family described by `HashFamily.parameters` and `HashFamily.arrays`.
 
     Raises `PlanError` if the name is unknown, or if parameters or arrays do not fit that family.

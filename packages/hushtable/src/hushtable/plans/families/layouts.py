@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from hushtable import kernels
 from hushtable.data.encoding import Codes, StoredCodes
 from hushtable.data.schema import Feature
-from hushtable.plans.families.family import Floats, Ints
+from hushtable.plans.families.family import Arguments, Floats, Ints
 
 #: Bits of a joined table: its values, 16 kB, fit in the first-level cache. Measured: see the docs.
 _BITS = 11
@@ -120,10 +119,10 @@ class Ranked:
     tables: Ints
     of_codes: NDArray[np.int8]
     sets: "RankedSets"
-    functions: tuple[Any, ...]
+    functions: Arguments
 
     @classmethod
-    def of(cls, feature: NDArray[np.uint16], functions: tuple[Any, ...]) -> "Ranked | None":
+    def of(cls, feature: NDArray[np.uint16], functions: Arguments) -> "Ranked | None":
         """Lay out functions for the kernels; return None if ranks do not pay.
 
         ``functions`` is for the kernels; ``feature`` has the feature of each.
@@ -157,7 +156,7 @@ class Ranked:
         compared = bounds, row_of, rank, masks, None, folded, offsets
         return cls(columns >> 32, columns & 0xFFFF_FFFF, np.stack(of_codes), sets, compared)
 
-    def arguments(self, codes: Codes) -> tuple[Any, ...]:
+    def arguments(self, codes: Codes) -> Arguments:
         """Return the ranks of these codes, and the functions, for the kernels."""
         n, n_sets = len(self.rows), len(self.sets.rows)
         ranks = np.empty((n + n_sets, codes.n_rows), np.int8)
@@ -228,10 +227,10 @@ class Layout:
 
     tables: JoinedTables
     feature: NDArray[np.uint16]
-    functions: tuple[tuple[Any, ...], tuple[Any, ...]]
+    functions: tuple[Arguments, Arguments]
     ranked: dict[bool, Ranked | None]
 
-    def arguments(self, codes: Codes) -> tuple[Any, ...]:
+    def arguments(self, codes: Codes) -> Arguments:
         """Return the first arguments of the kernels for these rows; few rows use no ranks."""
         which = codes.some_missing
         functions = self.functions[which]
@@ -248,7 +247,7 @@ def reachable(
     feature: NDArray[np.uint16],
     cut: NDArray[np.uint16],
     sides: list[NDArray[np.uint8]],
-) -> tuple[Any, ...]:
+) -> Arguments:
     """Lay out, for `hushtable.kernels.gain_random_feature`, the effects of changing one value.
 
     Cuts at 3 and at 5 answer 00, 10 or 11, never 01: only cells that some value reaches are

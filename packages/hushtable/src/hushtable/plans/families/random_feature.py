@@ -21,6 +21,7 @@ from hushtable.errors import PlanError
 from hushtable.plans.families.family import (
     EVERY_ROW_ONCE,
     MAX_CELLS,
+    Arguments,
     Concatenated,
     Floats,
     Ints,
@@ -142,16 +143,13 @@ class RandomFeature(Concatenated):
         chosen = tables.functions
         cuts, subset_at = self.cut[chosen], self.subset_at[chosen]
         rest = cuts, subset_at, self.subsets, self._folded, tables.offsets
-        complete, missing = ((tables.first, rows[chosen], *rest) for rows in self._rows)
-        return Layout(tables, self.feature[chosen], (complete, missing), {})
-
-    @cached_property
-    def _rows(self) -> tuple[Ints, Ints]:
-        """Row of the codes that each hash function reads: without missing values, and with."""
+        # Row of the codes that each hash function reads: without missing values, and with.
         feature = self.feature.astype(np.int64)
         # A set of categories contains the side of a missing value already.
         high = (self.missing == 1) & (self.subset_sizes == 0)
-        return feature, bounded("feature", feature + high * self.n_features, 2 * self.n_features)
+        lacking = bounded("feature", feature + high * self.n_features, 2 * self.n_features)
+        complete, missing = ((tables.first, rows[chosen], *rest) for rows in (feature, lacking))
+        return Layout(tables, self.feature[chosen], (complete, missing), {})
 
     @cached_property
     def subset_at(self) -> Ints:
@@ -161,7 +159,7 @@ class RandomFeature(Concatenated):
         return bounded("subsets", at, len(self.subsets), -1)
 
     @cached_property
-    def reachable(self) -> tuple[Any, ...]:
+    def reachable(self) -> Arguments:
         """Return the possible effects of changing one value; see `layouts.reachable`."""
         starts = np.maximum(0, self.subset_at)
         sizes = np.maximum(0, self.subset_sizes - 2)  # without missing and unseen
@@ -229,7 +227,7 @@ class RandomFeature(Concatenated):
         found = np.array([not feature.constant for feature in self.schema.features])
         return found & np.isin(np.arange(len(found)), self.feature)
 
-    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
+    def _arguments(self, codes: Codes) -> Arguments:
         return (self.functions(codes),)
 
 
@@ -240,7 +238,7 @@ class _JoinedSum:
     family: RandomFeature
     values: Floats
 
-    def __getstate__(self) -> dict[str, Any]:  # the joined values are computed from these
+    def __getstate__(self) -> dict[str, object]:  # the joined values are computed from these
         return {"family": self.family, "values": self.values}
 
     @cached_property
