@@ -38,7 +38,7 @@ def feather_file(path: Path, _: FileLayout) -> Reader:
             try:
                 for share, batch in _batches(file):
                     batch.validate(full=True)  # for a damaged file
-                    for part in split(iter([batch.select(chosen)])):
+                    for part in split([batch.select(chosen)]):
                         yield int(share * size), part
             except pa.ArrowMemoryError:
                 raise pa.ArrowInvalid(

@@ -33,6 +33,7 @@ _UNIT = re.compile(
     r"%|°[CF]?|[µnmkcdMG]?(?:g|l|L|m|s|A|V|W|Hz|Pa|mol|Eq|U|IU|J)[23²³]?|mmHg|bpm|h|min|a|years?|"
     r"days?|Jahre|[\w°%µ]{1,6}/[\w²³.]{1,6}|°\w"
 )
+_DASHES, _UNITS = N_("dashes"), N_("units")
 _SURE_UNIT = re.compile(r"[/%°µ]|^(?:mm|cm|kg|mg|mmHg|Jahre|years)$")
 #: Largest number of columns, which is that of a schema's features; and of those that are checked.
 _MOST_COLUMNS, _MOST_CHECKED = 65_535, 1_000
@@ -190,7 +191,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     rows = _rows(lines[start:], delimiter, start)
     if not rows:
         raise refused("no_fields", source=source, delimiter=delimiter)
-    header = find_header(rows, layout, start, source, "line", delimiter)
+    header = HeaderSearch(rows, layout, start, source, "line", delimiter).header()
     check_once(header, source, "line")
     body, width = [row for row in rows if row.first >= header.body], len(header.names)
     found = []
@@ -229,45 +230,38 @@ class Header:
     found: list[str]
 
 
-def find_header(
-    rows: Sequence[Record],
-    layout: FileLayout,
-    start: int,
-    source: str,
-    line: str,
-    delimiter: str = "",
-    labels: Sequence[str] = (),
-) -> Header:
-    """Find the names among the first rows, from the one numbered ``start`` on.
-
-    Messages call a row ``line``, and columns by ``labels``; a sheet has no ``delimiter``. Raises
-    `DataError` in case of doubt.
-    """
-    if (width := _width(rows)[0]) > _MOST_COLUMNS:
-        raise refused("too_wide", source=source, n=width, n_most=_MOST_COLUMNS)
-    if layout.header is False:
-        if layout.unasked is not None:
-            raise UsageError(
-                f"{source}: without column names, the number of columns could only be guessed from "
-                "values, which is not allowed when no person can be asked: add a header line"
-            )
-        names = tuple(f"column {j + 1}" for j in range(width))
-        return Header(names, (), start, None, [])
-    head = _Head(rows, layout, start, source, line, delimiter, labels)
-    return head.known(layout.unasked) if layout.unasked is not None else head.asked()
-
-
 @dataclass(frozen=True)
-class _Head:
+class HeaderSearch:
+    """The search for the names among the first rows, from the one numbered ``start`` on.
+
+    Messages call a row ``line``, and columns by ``labels``; a sheet has no ``delimiter``.
+    """
+
     rows: Sequence[Record]
     layout: FileLayout
     start: int
     source: str
     line: str
-    delimiter: str
-    labels: Sequence[str]
+    delimiter: str = ""
+    labels: Sequence[str] = ()
 
-    def known(self, unasked: Unasked) -> Header:
+    def header(self) -> Header:
+        """Return the names, and where the rows begin; raises `DataError` in case of doubt."""
+        unasked, width = self.layout.unasked, _width(self.rows)[0]
+        if width > _MOST_COLUMNS:
+            raise refused("too_wide", source=self.source, n=width, n_most=_MOST_COLUMNS)
+        if self.layout.header is False:
+            if unasked is not None:
+                raise UsageError(
+                    f"{self.source}: without column names, the number of columns could only be "
+                    "guessed from values, which is not allowed when no person can be asked: add a "
+                    "header line"
+                )
+            names = tuple(f"column {j + 1}" for j in range(width))
+            return Header(names, (), self.start, None, [])
+        return self._asked() if unasked is None else self._known(unasked)
+
+    def _known(self, unasked: Unasked) -> Header:
         """Return the names of a schema, which no row may decide."""
         rows = self.rows[:1] if self.layout.skip_lines is not None else self.rows
         at = next((i for i, row in enumerate(rows) if unasked.is_header(row.fields)), None)
@@ -279,7 +273,7 @@ class _Head:
         names = [name or f"column {j + 1}" for j, name in enumerate(self._names(at))]
         return Header(tuple(names), (), self._below(at, [])[1], self.rows[at], [])
 
-    def asked(self) -> Header:
+    def _asked(self) -> Header:
         at = 0 if self.layout.skip_lines is not None else self._line_of_names()
         head, found = self.rows[at], []
         if self.layout.skip_lines is None and head.first > self.start:
@@ -478,11 +472,11 @@ def is_unit(text: str) -> bool:
 def _no_row(row: Record) -> str:
     """Describe a line below the names that is not a row: dashes, or units."""
     fields = [field.strip() for field in row.fields if field.strip()]
-    for what, pattern in ((N_("dashes"), ":?-+:?"), (N_("units"), r"\[.*\]|\(.*\)")):
+    for what, pattern in ((_DASHES, ":?-+:?"), (_UNITS, r"\[.*\]|\(.*\)")):
         if fields and all(re.fullmatch(pattern, field) for field in fields):
-            return "" if what == "units" and any(map(is_number, fields)) else what
+            return "" if what == _UNITS and any(map(is_number, fields)) else what
     if fields and all(map(_UNIT.fullmatch, fields)) and any(map(_SURE_UNIT.search, fields)):
-        return N_("units")
+        return _UNITS
     return ""
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hushtable.data.readers.encoding import decompressed, marked_encoding
+from hushtable.data.readers.encoding import marked_encoding, opened_bytes
 from hushtable.data.readers.reader import (
     Batch,
     Copy,
@@ -98,7 +98,7 @@ class _Lines:
                 self._refuse_nested(chosen, torn, block, line)
                 table, _ = self._parsed(block, chosen, line)
                 line += _lines(block)
-                for batch in split(iter(table.combine_chunks().to_batches())):
+                for batch in split(table.combine_chunks().to_batches()):
                     yield at, batch
 
         def place(row: int) -> str:
@@ -129,7 +129,7 @@ class _Lines:
                     for name in columns or names
                 ]
                 whole = pa.RecordBatch.from_arrays(made, list(columns or names))
-                for batch in split(iter([whole])):
+                for batch in split([whole]):
                     yield at, batch
 
         return of_file(self.path, names, batches)
@@ -321,10 +321,7 @@ def _lines(block: bytes) -> int:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    with (
-        pa.OSFile(str(path)) as raw,
-        decompressed(raw) as plain,
-    ):
+    with opened_bytes(path) as (raw, plain):
         left = b""
         while read := plain.read(_BLOCK):
             lines, end, rest = (left + read).rpartition(b"\n")
@@ -424,10 +421,10 @@ def _as(value: Any, kind: pa.DataType) -> Any:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
-    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+    with opened_bytes(path) as (_, plain):
         mark = marked_encoding(plain.read(4))
     encoding = {None: "utf-8", "utf-8": "utf-8-sig"}.get(mark) or mark
-    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+    with opened_bytes(path) as (_, plain):
         try:
             # The reader of the copy reports which line is not UTF-8.
             yield io.TextIOWrapper(io.BufferedReader(plain), encoding, "surrogateescape")

@@ -44,9 +44,7 @@ def arrow(data: Any) -> Reader:
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
         names = column_names(data.schema)
-        return Reader.of(
-            names, len(names), Source(lambda: split(iter(data.to_batches())), len(data))
-        )
+        return Reader.of(names, len(names), Source(lambda: split(data.to_batches()), len(data)))
     # The defaults read far ahead, and take 20 times the memory of these settings.
     sparing = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
     return stream(data.schema, lambda: data.to_batches(batch_size=FILE_ROWS, **sparing))
@@ -304,7 +302,7 @@ def polars_frame(data: Any) -> Reader:
                 f"columns {wide or [*names]} have a type that Arrow cannot hold: cast them to "
                 "Int64, Float64 or String"
             ) from None
-        return split(iter(table.to_batches()))
+        return split(table.to_batches())
 
     source = Source(batches, len(data))
     one: Any = kinds.pop() if len(kinds) == 1 else None

@@ -115,13 +115,6 @@ class FileLayout:
         """Entries that a model keeps for later files."""
         return {name: value for name in KEPT if (value := getattr(self, name)) is not None}
 
-    def completed(
-        self, kept: Mapping[str, str | int | bool], used: Collection[str]
-    ) -> "FileLayout":
-        """Return this layout, completed by entries that a model kept and a source can use."""
-        more = {name: kept[name] for name in kept if name in used and getattr(self, name) is None}
-        return replace(self, **more)  # type: ignore[arg-type] # their reader checked them
-
 
 #: Entries that a model keeps, and their types.
 KEPT = {
@@ -565,7 +558,7 @@ def column_names(schema: pa.Schema) -> tuple[str, ...]:
     return tuple(schema.names)
 
 
-def split(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
+def split(batches: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
     """Cut large batches (without a copy), so that threads have equal work."""
     for batch in batches:
         for rows in slices(batch.num_rows, batch.num_columns):

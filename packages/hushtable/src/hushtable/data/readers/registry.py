@@ -439,10 +439,11 @@ class _Opening:
 
     def _table(self, path: Path, found: FileFormat) -> Reader:
         self.used.update(found.uses)
-        known = self.kept
-        if "encoding" in known and "encoding" in found.uses and says_its_encoding(path):
-            known = {name: value for name, value in known.items() if name != "encoding"}
-        layout = self.layout.completed(known, found.uses)
+        given = self.layout
+        more = {n: v for n, v in self.kept.items() if n in found.uses and getattr(given, n) is None}
+        if "encoding" in more and says_its_encoding(path):
+            del more["encoding"]
+        layout = replace(given, **more)  # type: ignore[arg-type] # their reader checked them
 
         def reader() -> Reader:
             return opened(found.open(path, self.text_columns, layout))

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 
-from hushtable.data.readers.dialect import Header, Record, check_once, find_header
+from hushtable.data.readers.dialect import Header, HeaderSearch, Record, check_once
 from hushtable.data.readers.memory import arrow
 from hushtable.data.readers.reader import FileLayout, Reader, as_name
 from hushtable.data.readers.totals import (
@@ -208,7 +208,8 @@ class _Sheet:
         if not filled or (start and filled[0] > start):
             raise refused("no_such_row" if start else "empty_sheet", source=where, number=start + 1)
         first = [Record(i, i + 1, [as_name(cells[i][j]) for j in columns]) for i in filled[:_FIRST]]
-        header = find_header(first, layout, start, where, "row", labels=[*map(_letters, columns)])
+        labels = [*map(_letters, columns)]
+        header = HeaderSearch(first, layout, start, where, "row", labels=labels).header()
         below = [i for i in filled if i >= header.body]
         places, found = below[: max(0, len(below) - layout.footer)], list(header.found)
         if below and not places and layout.unasked is None:

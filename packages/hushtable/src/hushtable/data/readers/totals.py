@@ -89,10 +89,6 @@ class FirstRows:
         always = [j for j in every if all(row[j].strip() for row in rows)]
         return cls(rows, frozenset(numeric), always)
 
-    def labels(self, width: int) -> list[int]:
-        """Return the first columns of words: a word for a total is in one of them."""
-        return [j for j in range(width) if j not in self.numeric][:2]
-
     def gaps(self, fields: Sequence[str]) -> int:
         """Return how many columns a row leaves empty that the first rows fill."""
         return sum(not fields[j].strip() for j in self.always)
