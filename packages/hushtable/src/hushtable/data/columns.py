@@ -42,7 +42,9 @@ def as_numbers(column: pa.Array, name: str, start: int = 0) -> NDArray[Any]:
         seconds = _SECONDS[kind.unit]
         column = column.view(pa.int32() if pa.types.is_time32(kind) else pa.int64())
     elif pa.types.is_integer(kind):
-        _refuse_large(column, name)
+        for value in pc.min_max(column).as_py().values() if kind.bit_width == 64 else ():
+            if value is not None and abs(value) > 2**53:
+                raise integer_too_large(f"column {name!r}", value)
     elif pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     elif not (pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
@@ -118,14 +120,6 @@ def integer_too_large(column: str, value: object) -> DataError:
         f"{column} holds the integer {value}: whole numbers beyond 2**53 = {2**53} cannot be "
         "distinguished as float64; leave identifiers out, or convert the column to float yourself"
     )
-
-
-def _refuse_large(column: pa.Array, name: str) -> None:
-    if column.type.bit_width < 64:
-        return
-    for value in pc.min_max(column).as_py().values():
-        if value is not None and abs(value) > 2**53:
-            raise integer_too_large(f"column {name!r}", value)
 
 
 def _text_in_numeric(column: pa.Array, name: str, start: int) -> DataError:

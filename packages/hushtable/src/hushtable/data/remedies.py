@@ -21,9 +21,8 @@ from hushtable.data.readers import Reader
 from hushtable.data.readers.dialect import is_unit
 from hushtable.data.table_scan import TableScan, facts_of
 from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions
-from hushtable.data.texts.decisions import TableFacts, as_kind, decide, n_lost
+from hushtable.data.texts.decisions import TableFacts, all_exceptions, as_kind, decide, n_lost
 from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt
-from hushtable.data.texts.reading import Reading
 from hushtable.words.doubts import Loss
 from hushtable.words.options import Option
 
@@ -108,14 +107,17 @@ def _trial(
     options: Sequence[Option], one: ColumnUnderstanding, facts: ColumnFacts, table: TableFacts
 ) -> _Trial:
     """Read a sample of a column's texts again with options, and compare."""
-    odd = Exceptions()
-    for noted in facts.exceptions.values():
-        odd.merge(noted)
+    odd = all_exceptions(facts)
     if facts.n == 0 or options[0][0] not in ("missing", "as"):
         return _Trial(Exceptions(), harms=False)
     rows = Counter(odd.rows) | facts.texts
     rows.update({f"{end:.10g}": facts.n_plain for end in (facts.low, facts.high) if facts.n_plain})
-    reading = _with(table.reading, options)
+    kinds = dict(value.rpartition("=")[::2] for field, value in options if field == "as")
+    missing = [value for field, value in options if field == "missing"]
+    usual = table.reading
+    reading = replace(
+        usual, kinds={**usual.kinds, **kinds}, missing=(*usual.missing, *missing), columns={}
+    )
     texts = list(rows)
     column = texts_column(texts)
     again = facts_of(facts.name, reading)
@@ -150,14 +152,6 @@ def _trial(
     )
 
 
-def _with(reading: Reading, options: Sequence[Option]) -> Reading:
-    kinds = dict(value.rpartition("=")[::2] for field, value in options if field == "as")
-    missing = [value for field, value in options if field == "missing"]
-    return replace(
-        reading, kinds={**reading.kinds, **kinds}, missing=(*reading.missing, *missing), columns={}
-    )
-
-
 def _limited(option: Option, name: str, scan: TableScan) -> Option:
     """Return a code for missing values, limited to its column if others hold it as a value."""
     field, text = option
@@ -175,16 +169,13 @@ def _is_elsewhere(name: str, text: str, scan: TableScan) -> bool:
         low, high = min(facts.low, scan.low[j]), max(facts.high, scan.high[j])
         if number is not None and low <= number <= high:
             return True
-        if facts.texts[text] and not _is_no_value(facts, text):
+        others = facts.exceptions.get("other", Exceptions())
+        values = facts.n - others.n
+        # A text among numbers or dates is no value.
+        mostly = 2 * values >= facts.n or (values > 0 and len(others.rows) == 1)
+        if facts.texts[text] and not (text in others.rows and mostly):
             return True
     return False
-
-
-def _is_no_value(facts: ColumnFacts, text: str) -> bool:
-    """Return whether a text stands among numbers or dates, and is none."""
-    others = facts.exceptions.get("other", Exceptions())
-    values = facts.n - others.n
-    return text in others.rows and (2 * values >= facts.n or (values > 0 and len(others.rows) == 1))
 
 
 def _lines(facts: ColumnFacts, text: str, reader: Reader) -> Iterator[str]:

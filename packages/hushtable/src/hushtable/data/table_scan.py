@@ -68,9 +68,14 @@ class TableScan:
                 column = column if is_text(column.type) else as_texts(column, name)
             facts = self.facts(j)
             if not is_text(column.type):
-                form = form_of(column.type)
-                numbers = self._add_column(as_numbers(column, name, start), start, j)
-                facts.add_values(numbers, form, start)
+                numbers, here = as_numbers(column, name, start), slice(j, j + 1)
+                try:
+                    self._add_ranges(numbers[:, np.newaxis], start, here)
+                except InfiniteError:
+                    facts.add_infinities(numbers, start)
+                    numbers = np.where(np.isinf(numbers), np.nan, numbers)
+                    self._add_ranges(numbers[:, np.newaxis], start, here)
+                facts.add_values(numbers, form_of(column.type), start)
                 continue
             facts.declared |= declared
             made_of_texts = facts.add(column, start)
@@ -84,15 +89,6 @@ class TableScan:
         if j not in self.columns:
             self.columns[j] = facts_of(self.names[j], self.reading)
         return self.columns[j]
-
-    def _add_column(self, numbers: NDArray[Any], start: int, j: int) -> NDArray[Any]:
-        try:
-            self._add_ranges(numbers[:, np.newaxis], start, slice(j, j + 1))
-        except InfiniteError:
-            self.facts(j).add_infinities(numbers, start)
-            numbers = np.where(np.isinf(numbers), np.nan, numbers)
-            self._add_ranges(numbers[:, np.newaxis], start, slice(j, j + 1))
-        return numbers
 
     def _add_ranges(self, X: NDArray[Any], start: int, columns: slice) -> None:
         row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])

@@ -66,7 +66,13 @@ class RowsSeen:
         """Process a batch."""
         start, n = self.n, len(batch)
         while (start + n) // self.stride >= self._most:
-            self._thin()
+            self.stride *= 2
+            places = _mixed((self.sampled + 1).astype(np.uint64))
+            kept = places % np.uint64(self.stride) == 0
+            self.sampled = self.sampled[kept]
+            for column in self.columns:
+                column.sample = [np.concatenate(column.sample)[kept]] if column.sample else []
+                column.words = [np.concatenate(column.words)[kept]] if column.words else []
         places = _mixed(np.arange(start + 1, start + n + 1, dtype=np.uint64))
         sampled = np.flatnonzero(places % np.uint64(self.stride) == 0)
         self.sampled = np.append(self.sampled, sampled + start)
@@ -82,15 +88,6 @@ class RowsSeen:
         if self.but_ids is not None:
             self.but_ids.append(other.copy())
         self.n += n
-
-    def _thin(self) -> None:
-        self.stride *= 2
-        places = _mixed((self.sampled + 1).astype(np.uint64))
-        kept = places % np.uint64(self.stride) == 0
-        self.sampled = self.sampled[kept]
-        for column in self.columns:
-            column.sample = [np.concatenate(column.sample)[kept]] if column.sample else []
-            column.words = [np.concatenate(column.words)[kept]] if column.words else []
 
 
 class ColumnSeen:
@@ -136,9 +133,17 @@ class ColumnSeen:
             values = without_blanks(values)
             words, missing = _text_words(values), _is_null(values)
         else:
-            numbers = _as_floats(values, self.name, start)
+            if pa.types.is_integer(values.type):  # identifiers of any length pass
+                numbers = filled(pc.cast(values, pa.float64(), safe=False), np.nan)
+            else:
+                numbers = as_numbers(values, self.name, start).astype(np.float64, copy=False)
             words, missing = _number_words(values, numbers), np.isnan(numbers)
-            self._add_numbers(numbers, sampled, start)
+            self.sample.append(numbers[sampled])
+            known = numbers if np.isfinite(numbers).all() else numbers[np.isfinite(numbers)]
+            self.low = min(self.low, float(known.min(initial=np.inf)))
+            self.high = max(self.high, float(known.max(initial=-np.inf)))
+            if not self.is_date:
+                self.lone.add(numbers, start)
         words = _mixed(words)
         words[missing] = MISSING_BITS
         self.words.append(words[sampled])
@@ -148,14 +153,6 @@ class ColumnSeen:
         if self.is_id:
             self.ids.append(words)
         return words
-
-    def _add_numbers(self, values: Floats, sampled: NDArray[np.int64], start: int) -> None:
-        self.sample.append(values[sampled])
-        known = values if np.isfinite(values).all() else values[np.isfinite(values)]
-        self.low = min(self.low, float(known.min(initial=np.inf)))
-        self.high = max(self.high, float(known.max(initial=-np.inf)))
-        if not self.is_date:
-            self.lone.add(values, start)
 
     def _count(self, values: Any, words: Words) -> None:
         assert self.labels is not None
@@ -204,13 +201,6 @@ def _mixed(words: Words) -> Words:
     words *= _SECOND
     words ^= words >> np.uint64(31)
     return words
-
-
-def _as_floats(values: Any, name: str, start: int) -> Floats:
-    """Return a column as numbers, NaN where missing; identifiers of any length pass."""
-    if pa.types.is_integer(values.type):
-        return filled(pc.cast(values, pa.float64(), safe=False), np.nan)
-    return as_numbers(values, name, start).astype(np.float64, copy=False)
 
 
 def _number_words(values: Any, numbers: Floats) -> Words:

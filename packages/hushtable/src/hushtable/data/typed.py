@@ -307,7 +307,9 @@ class _Values:
         elif j in self._unsettled and texts.null_count < len(texts):
             self._unsettled.remove(j)
             if np.isnan(values).all():
-                one = self._readings[j] = _clear(texts, one)
+                n = texts.null_count
+                fits = (kind for kind in _CLEAR if np.isnan(kind.values(texts)).sum() == n)
+                one = self._readings[j] = next(fits, one)
                 values = one.values(texts)
         odd = [] if one.lenient else list(_without_value(texts, values))
         if self._unasked is not None:
@@ -554,13 +556,6 @@ def _without_value(texts: pa.Array, values: NDArray[Any]) -> Iterator[int]:
 
 #: Readings of texts with only one meaning, if there are no numbers among them.
 _CLEAR = (ColumnReading("date", dates="ymd"), ColumnReading("boolean"), ColumnReading("time"))
-
-
-def _clear(texts: pa.Array, one: ColumnReading) -> ColumnReading:
-    for kind in _CLEAR:
-        if int(np.isnan(kind.values(texts)).sum()) == texts.null_count:
-            return kind
-    return one
 
 
 def _no_value(name: str, text: str, one: ColumnReading, place: str) -> DataError:

@@ -197,8 +197,14 @@ class _File:
                     done += len(batch)
                     yield batch
         except pa.ArrowInvalid as error:
-            if str(error) != "Empty CSV file":
-                raise self._explained(str(error), done) from None
+            if str(error) == "Empty CSV file":
+                return
+            if self.odd is not None:
+                raise self._odd_line(self.odd) from None
+            if "straddling" in str(error):
+                place = self.place(done)
+                raise refused("long_field", source=self.path, place=place, n=_BLOCK >> 20) from None
+            raise DataError(f"{self.path}: {error}") from None
 
     def _on_odd_row(self, row: arrow_csv.InvalidRow) -> str:
         if self._is_no_row(row.text):
@@ -214,13 +220,6 @@ class _File:
     def _is_no_row(self, text: str) -> bool:
         """Return whether a line whose number of fields differs from the names is not a row."""
         return is_rule(text) or (self.dialect.remarks and is_remark(text))
-
-    def _explained(self, error: str, done: int) -> DataError:
-        if self.odd is not None:
-            return self._odd_line(self.odd)
-        if "straddling" in error:
-            return refused("long_field", source=self.path, place=self.place(done), n=_BLOCK >> 20)
-        return DataError(f"{self.path}: {error}")
 
     def _odd_line(self, row: arrow_csv.InvalidRow) -> DataError:
         want, got, delimiter = row.expected_columns, row.actual_columns, self.dialect.delimiter

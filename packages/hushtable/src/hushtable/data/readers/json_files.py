@@ -1,6 +1,5 @@
 """Rows in JSON: one object per line, or one list of objects, which is rewritten once as lines."""
 
-import csv
 import io
 import json
 import math
@@ -19,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hushtable.data.layout_file import joined
 from hushtable.data.readers.encoding import marked_encoding, opened_bytes
 from hushtable.data.readers.reader import (
     Batch,
@@ -157,7 +157,7 @@ class _Lines:
 
         Only the columns in ``types``; if it is None, all columns, and their types are returned.
         """
-        table = None if _may_be_deep(block) else _by_arrow(block, types)
+        table = _by_arrow(block, types)
         if table is None:
             # Slow, but it explains errors, and reads types that change, which Arrow cannot.
             return self._slowly(block, types, line)
@@ -191,11 +191,10 @@ class _Lines:
 
         Lines without an object are left out if no person can be asked, and otherwise refused.
         """
-        word = refusal(self.word)
         for number, text in enumerate(block.split(b"\n"), line + 1):
             if not text.strip():
                 continue
-            where = f"{self.path}: {word} {number}"
+            where = _place(self.path, self.word, number)
             try:
                 row = dict(_flat(_object(text, where), where))
             except DataError:
@@ -215,22 +214,20 @@ class _Lines:
                 if isinstance(value, list) or (value is not None and keys in torn):
                     kind = "list" if isinstance(value, list) else "mixed"
                     where = _place(self.path, self.word, number)
-                    add = f"\nAdd: --drop {shlex.quote(_joined([*map(_name, nested)]))}"
+                    add = f"\nAdd: --drop {shlex.quote(joined(map(_name, nested)))}"
                     words = refusal(kind, source=where, name=_name(keys))
                     raise DataTypeError(words + (add if len(nested) < len(types) else ""))
 
 
-def _may_be_deep(block: bytes) -> bool:
-    """Return whether a line may be nested so deeply that Arrow would end the process."""
+def _by_arrow(block: bytes, types: _Types | None) -> pa.Table | None:
+    """Return the rows of some lines; None if Arrow cannot read them."""
+    from pyarrow import json as arrow_json  # not needed for other formats
+
     signs = np.frombuffer(block, np.uint8)
     opened = np.flatnonzero((signs == ord("{")) | (signs == ord("[")))
     lines = np.searchsorted(np.flatnonzero(signs == ord("\n")), opened)
-    return bool(np.bincount(lines).max(initial=0) > _MANY)
-
-
-def _by_arrow(block: bytes, types: _Types | None) -> pa.Table | None:
-    from pyarrow import json as arrow_json  # not needed for other formats
-
+    if np.bincount(lines).max(initial=0) > _MANY:
+        return None  # a line may be nested so deeply that Arrow would end the process
     reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
     parsing = arrow_json.ParseOptions(
         explicit_schema=None if types is None else pa.schema(_fields(_plain(types))),
@@ -242,12 +239,6 @@ def _by_arrow(block: bytes, types: _Types | None) -> pa.Table | None:
     except pa.ArrowInvalid:
         return None
     return table
-
-
-def _joined(names: list[str]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
 
 
 def _plain(types: _Types) -> _Types:
@@ -296,16 +287,14 @@ def _flat(row: dict[str, Any], where: str, outer: _Keys = ()) -> Iterator[tuple[
     for key, value in row.items():
         if isinstance(value, dict):
             yield from _flat(value, where, (*outer, key))
-        elif _is_point(value):
+        elif (
+            isinstance(value, list)
+            and 0 < len(value) <= _POINT
+            and all(isinstance(one, _Number) for one in value)
+        ):
             yield from (((*outer, key, str(k)), number) for k, number in enumerate(value))
         else:
             yield (*outer, key), value
-
-
-def _is_point(value: Any) -> bool:
-    if not isinstance(value, list) or not 0 < len(value) <= _POINT:
-        return False
-    return all(isinstance(one, _Number) for one in value)
 
 
 def _text(value: Any) -> str | None:

@@ -141,17 +141,13 @@ def half_a_character(column: str, error: UnicodeEncodeError, row: str = "") -> D
     )
 
 
-def _check_container(data: Any) -> None:
+def matrix(data: Any) -> Reader:
+    """Read a NumPy array, or anything that NumPy can convert; masked values are missing."""
     # NumPy would take these as one value.
     if isinstance(data, Mapping):
         raise DataTypeError("a dict of columns: make a frame of it, such as pandas.DataFrame(data)")
     if isinstance(data, Iterator):
         raise DataTypeError(f"a {type(data).__name__} can be read only once: give list(...) of it")
-
-
-def matrix(data: Any) -> Reader:
-    """Read a NumPy array, or anything that NumPy can convert; masked values are missing."""
-    _check_container(data)
     try:
         if isinstance(data, list | tuple) and any(isinstance(r, np.ma.MaskedArray) for r in data):
             data = np.ma.stack(data)  # for a list of rows, asarray would lose the masks

@@ -103,7 +103,9 @@ def _copied(stream: IO[bytes]) -> Copy:
     if held:
         raise DataError(f"{NAME} holds {held}: save it to a file first, and give that file")
     zipped = start.startswith(b"\x1f\x8b")
-    copy = Copy.of(NAME, _ending(start, zipped))
+    plain = zlib.decompressobj(wbits=31).decompress(start, 1 << 12) if zipped else start
+    json = plain.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    copy = Copy.of(NAME, (".jsonl" if json else ".csv") + (".gz" if zipped else ""))
     with copy.path.open("wb") as file:
         file.write(start)
         shutil.copyfileobj(stream, file)
@@ -116,13 +118,6 @@ def _copied(stream: IO[bytes]) -> Copy:
                     "last line is complete, end it with a line break"
                 )
     return copy
-
-
-def _ending(start: bytes, zipped: bool) -> str:
-    if zipped:
-        start = zlib.decompressobj(wbits=31).decompress(start, 1 << 12)
-    json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
-    return (".jsonl" if json else ".csv") + (".gz" if zipped else "")
 
 
 OpenFile: TypeAlias = Callable[[Path, frozenset[str], FileLayout], Any]
@@ -352,20 +347,18 @@ def files(
         parts = [opening.file(path) for path in paths(pattern)]
     layout.check_used(opening.used, pattern)
     first = parts[0]
-    for k, part in enumerate(parts[1:], 1):
-        if part.names != first.names:
-            parts[k] = _in_order(part, first)
+    for k, part in enumerate(parts):
+        if part.names == first.names:
+            continue
+        names, there = set(first.names or ()), set(part.names or ())
+        extra, missing = sorted(there - names), sorted(names - there)
+        if extra or missing:
+            raise DataError(
+                f"{part.source} has different columns than {first.source}: extra {extra}, "
+                f"missing {missing}{near_names(missing, extra)}"
+            )
+        parts[k] = part.select(list(first.names or ()))
     return one_after_other(parts, pattern)
-
-
-def _in_order(part: Reader, first: Reader) -> Reader:
-    ours, theirs = set(part.names or ()), set(first.names or ())
-    if ours == theirs:
-        return part.select(list(first.names or ()))
-    raise DataError(
-        f"{part.source} has different columns than {first.source}: extra {sorted(ours - theirs)}, "
-        f"missing {sorted(theirs - ours)}{near_names(sorted(theirs - ours), sorted(ours - theirs))}"
-    )
 
 
 @dataclass(frozen=True)

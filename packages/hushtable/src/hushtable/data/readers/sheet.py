@@ -57,7 +57,6 @@ def _cells_of(
     """
     import python_calamine as calamine
 
-    _check_start(path)
     try:
         files = _parts(path)
         failed = _opendocument_errors(path) if "content.xml" in files else set()
@@ -71,8 +70,11 @@ def _cells_of(
                 cells[row][column] = text
         elif asked and sheet.name in failed:
             raise refused("formula_error", source=_where(path, sheet.name))
-        elif asked and not files:
-            _check_texts(path, sheet.name, cells)
+        elif asked and not files:  # in an old .xls, calamine may have misread the encoding
+            for i, row in enumerate(cells):
+                j = next((j for j, v in enumerate(row) if isinstance(v, str) and "\0" in v), None)
+                if j is not None:
+                    raise refused("nul_cell", source=_where(path, sheet.name), cell=_cell(i, j))
     except (DataError, UsageError):
         raise
     except calamine.PasswordError:
@@ -100,24 +102,22 @@ def _where(path: Path, sheet: str) -> str:
     return refusal("sheet", path=path, name=sheet)
 
 
-def _check_start(path: Path) -> None:
-    """Explain why a file that is named like a workbook is not one."""
+def _parts(path: Path) -> list[str]:
+    """Return the files within a workbook; none in an old .xls, which may contain an archive.
+
+    Raises `DataError` for a file that is named like a workbook but is none.
+    """
     with path.open("rb") as file:
-        start = file.read(1 << 16)
-    if start.startswith(b"\xd0\xcf\x11\xe0"):
+        start = file.read(4)
+        if start.startswith(b"PK"):
+            with zipfile.ZipFile(file) as archive:
+                return archive.namelist()
+        if start != b"\xd0\xcf\x11\xe0":
+            raise refused("no_workbook", source=path)
         # An encrypted .xlsx has the container format of an old .xls.
-        if "EncryptedPackage".encode("utf-16-le") in path.read_bytes():
+        if "EncryptedPackage".encode("utf-16-le") in file.read():
             raise refused("password", source=path)
-    elif not start.startswith(b"PK"):
-        raise refused("no_workbook", source=path)
-
-
-def _check_texts(path: Path, sheet: str, cells: Cells) -> None:
-    """Raise `DataError` for texts of an old .xls whose encoding calamine misread."""
-    for i, row in enumerate(cells):
-        for j, value in enumerate(row):
-            if isinstance(value, str) and "\0" in value:
-                raise refused("nul_cell", source=_where(path, sheet), cell=_cell(i, j))
+        return []
 
 
 def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
@@ -252,7 +252,12 @@ class _Sheet:
     def check(self) -> None:
         """Raise `DataError` if there is more than one table, or a row is no row of it."""
         self._check_side_by_side()
-        self._check_merged()
+        top_row = self.header.body if self.header.at is None else self.header.at.first
+        for (top, left), (bottom, right) in self.merged:  # all but the first would be missing
+            if bottom >= top_row and top < len(self.cells) and left < len(self.cells[top]):
+                raise refused(
+                    "merged", source=self.where, first=_cell(top, left), last=_cell(bottom, right)
+                )
         head = None if self.header.at is None else self.cells[self.header.at.first]
         again = [i for i in self.places if self.cells[i] == head and len(self.columns) > 1]
         if again:
@@ -292,15 +297,6 @@ class _Sheet:
         n = len(self.places) - k + self.layout.footer
         raise below_error(words, n, read_without)
 
-    def _check_merged(self) -> None:
-        """Refuse merged cells in the table: except for the first, their values would be missing."""
-        first = self.header.body if self.header.at is None else self.header.at.first
-        for (top, left), (bottom, right) in self.merged:
-            if bottom >= first and top < len(self.cells) and left < len(self.cells[top]):
-                raise refused(
-                    "merged", source=self.where, first=_cell(top, left), last=_cell(bottom, right)
-                )
-
     def _check_side_by_side(self) -> None:
         """Raise `DataError` if two tables are side by side, with an empty column between them."""
         names = dict(zip(self.columns, self.header.names, strict=True))
@@ -313,7 +309,11 @@ class _Sheet:
             blocks[-1].append(j)
         if len(blocks) < 2:
             return
-        sizes = [self._n_rows(block) for block in blocks]
+        sizes = []
+        for block in blocks:
+            rows = enumerate(self.places, 1)
+            filled = (k for k, i in rows if any(self.cells[i][j] != "" for j in block))
+            sizes.append(max(filled, default=0))
         short = (
             0 < n <= _SHORT * len(self.places) and len(block) > 1
             and all(self.cells[i][j] != "" for i in self.places[:n] for j in block)
@@ -331,22 +331,8 @@ class _Sheet:
             add = f"--read {shlex.quote(f'sheet={sheet}')}"
         raise refused("side_by_side", add, source=self.where, parts=joined(parts))
 
-    def _n_rows(self, block: Sequence[int]) -> int:
-        rows = enumerate(self.places, 1)
-        filled = [k for k, i in rows if any(self.cells[i][j] != "" for j in block)]
-        return max(filled, default=0)
-
 
 # --- files within a workbook ----------------------------------------------------------------------
-
-
-def _parts(path: Path) -> list[str]:
-    """Return the files within a workbook; none in an old .xls, which may contain an archive."""
-    with path.open("rb") as file:
-        if file.read(2) != b"PK":
-            return []
-        with zipfile.ZipFile(file) as archive:
-            return archive.namelist()
 
 
 def _errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, str]]:

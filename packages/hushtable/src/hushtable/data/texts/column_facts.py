@@ -270,9 +270,16 @@ class ColumnFacts:
             self._note_first(found.values, CODES, "number")
 
     def _is_plain(self, texts: pa.Array, found: PlainNumbers) -> bool:
-        if not self.shapes["point"] and _point_may_part_thousands(texts):
-            return False
-        if _are_compact_dates(texts, found):
+        """Return whether numbers mean nothing else: no thousands, dates, places or codes."""
+        if not self.shapes["point"]:
+            some = texts.slice(0, _FEW).drop_null()
+            pointed = some.filter(pc.match_substring(some, "."))
+            either = pc.all(pc.match_substring_regex(pointed, numbers.EITHER)).as_py() is not False
+            if either and pc.any(pc.match_substring(texts, ".")).as_py():
+                return False
+        if 19000101 <= found.low <= found.high <= 20991231 and (
+            pc.all(pc.match_substring_regex(texts, dates.COMPACT)).as_py()
+        ):
             return False
         if texts[0].is_valid and _WELL.match(texts[0].as_py()):
             return not all(text is None or _WELL.match(text) for text in texts.to_pylist())
@@ -432,20 +439,6 @@ def _first_of(readings: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     for other in readings[1:]:
         values = np.where(np.isnan(values), other, values)
     return values
-
-
-def _point_may_part_thousands(texts: pa.Array) -> bool:
-    some = texts.slice(0, _FEW).drop_null()
-    with_point = some.filter(pc.match_substring(some, "."))
-    if len(with_point) and not pc.all(pc.match_substring_regex(with_point, numbers.EITHER)).as_py():
-        return False
-    return bool(pc.any(pc.match_substring(texts, ".")).as_py())
-
-
-def _are_compact_dates(texts: pa.Array, found: PlainNumbers) -> bool:
-    if not 19000101 <= found.low <= found.high <= 20991231:
-        return False
-    return bool(pc.all(pc.match_substring_regex(texts, dates.COMPACT)).as_py())
 
 
 def _has_leading_zeros(texts: pa.Array, found: PlainNumbers) -> bool:

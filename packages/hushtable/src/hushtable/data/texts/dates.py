@@ -322,13 +322,9 @@ def _date(shape: str, order: Order, language: str) -> _Date | None:
             time = _clock(plain, found.end()) if plain[found.end() :].strip(" .,()") else None
             texts = found.groupdict().items()
             parts = {name: found.span(name) for name, text in texts if text and name != "s"}
-            return _made(parts, named, time)
+            word, month = named[parts["n"][0]] if "n" in parts else ("", 1)
+            return _Date(parts["y"], parts.get("m", month), parts.get("d", 1), time, word)
     return None
-
-
-def _made(parts: dict[str, Span], named: dict[int, tuple[str, int]], time: _Time | None) -> _Date:
-    word, month = named[parts["n"][0]] if "n" in parts else ("", 1)
-    return _Date(parts["y"], parts.get("m", month), parts.get("d", 1), time, word)
 
 
 def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[str, int]]]]:

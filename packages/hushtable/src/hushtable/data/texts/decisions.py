@@ -247,7 +247,11 @@ def _number(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     decimal, sure = _decimal(column, table)
     lenient = table.asked(column) == "number"
     if decimal is None:
-        return _either_decimal(column, table)
+        shape = "1.234" if column.shapes["1.234"] else "1,234"
+        signs = (",", ".") if table.delimiter == ";" else (".", ",")
+        likely, other = ways = [("decimal", sign) for sign in signs]
+        example = table.first(column.exceptions[shape])
+        return _refused(column, "either_decimal", example, ways, likely=likely, other=other)
     units = column.keys("unit")
     if not lenient:
         if len(units) > 1 or (units and (_n_bare(column) or column.shapes["flag"])):
@@ -321,14 +325,6 @@ def _decimal(column: ColumnFacts, table: TableFacts) -> tuple[Decimal | None, fl
     if not elsewhere and shapes["1.234"] and table.delimiter in ("", ","):
         return ".", 0.9
     return None, 0.0
-
-
-def _either_decimal(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
-    shape = "1.234" if column.shapes["1.234"] else "1,234"
-    signs = (",", ".") if table.delimiter == ";" else (".", ",")
-    likely, other = (("decimal", sign) for sign in signs)
-    example = table.first(column.exceptions[shape])
-    return _refused(column, "either_decimal", example, [likely, other], likely=likely, other=other)
 
 
 def _mixed_units(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:

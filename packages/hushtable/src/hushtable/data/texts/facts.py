@@ -54,7 +54,11 @@ def different_texts(column: Any) -> DistinctTexts:
     codes, texts = filled(encoded.indices, -1), encoded.dictionary
     texts = plain_texts(column.dictionary).take(texts) if coded else plain_texts(texts)
     if not coded and 2 * len(texts) <= len(column):
-        column = _in_few_bytes(encoded.indices, texts)
+        places = encoded.indices
+        if len(texts) <= 1 << 15:
+            # One or two bytes per row suffice.
+            places = places.cast(pa.int8() if len(texts) <= 1 << 7 else pa.int16(), safe=False)
+        column = pa.DictionaryArray.from_arrays(places, texts)
     first = _first_rows(codes, len(texts))
     rows = np.bincount(codes[codes >= 0] if encoded.null_count else codes, minlength=len(texts))
     folded = without_blanks(texts)
@@ -74,13 +78,6 @@ def _first_rows(codes: NDArray[np.int32], n: int) -> NDArray[np.int64]:
         if n and highest[-1] == n - 1:
             break
     return np.searchsorted(highest, np.arange(n))
-
-
-def _in_few_bytes(places: pa.Array, texts: pa.Array) -> pa.Array:
-    """Return texts by their positions, in one or two bytes per row where these suffice."""
-    if len(texts) <= 1 << 15:
-        places = places.cast(pa.int8() if len(texts) <= 1 << 7 else pa.int16(), safe=False)
-    return pa.DictionaryArray.from_arrays(places, texts)
 
 
 class _ShapeFacts(NamedTuple):

@@ -85,15 +85,6 @@ def _array(numbers: Any) -> NDArray[np.float64]:
     return np.asarray(np.from_dlpack(numbers), np.float64)
 
 
-def _coded(texts: pa.Array) -> NDArray[np.bool_]:
-    """Return which texts (n,) begin with three capitals that are not a currency code."""
-    coded = mask(pc.match_substring_regex(texts, _CODED))
-    if coded.any():
-        codes = pc.extract_regex(texts.filter(as_column(coded)), _CODED).field("code")
-        coded[coded] = ~mask(pc.is_in(codes, value_set=texts_column(words().currencies)))
-    return coded
-
-
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
@@ -164,7 +155,10 @@ def values(
     else:
         lettered = pc.match_substring_regex(texts, _NO_NUMBER)
         texts = pc.if_else(lettered, null(texts.type), texts)
-    if (coded := _coded(texts)).any():
+    coded = mask(pc.match_substring_regex(texts, _CODED))
+    if coded.any():
+        codes = pc.extract_regex(texts.filter(as_column(coded)), _CODED).field("code")
+        coded[coded] = ~mask(pc.is_in(codes, value_set=texts_column(words().currencies)))
         texts = pc.if_else(as_column(coded), null(texts.type), texts)
     found = _said(texts, decimal, unit)
     if lenient:  # anyone who types a comma among points means the same

@@ -213,7 +213,10 @@ class ColumnReading:
             if self.kind == "category":
                 return column
             column = as_texts(column, "")
-        column = _encoded(column)
+        if len(column) >= _MANY and not pa.types.is_dictionary(column.type):
+            column = plain_texts(column)
+            if 2 * pc.count_distinct(column.slice(0, _SOME)).as_py() <= _SOME:
+                column = column.dictionary_encode()
         if pa.types.is_dictionary(column.type):
             values = plain_texts(column.dictionary)
             found = self.texts(values, categories)
@@ -238,7 +241,10 @@ class ColumnReading:
     def values(self, texts: pa.Array) -> NDArray[np.float64]:
         """Return the values (n,) of texts, in seconds for dates; NaN for null and for no value."""
         if self.kind == "number":
-            return self._numbers(texts)
+            if self.takes_plain_numbers and (plain := numbers.plain(texts)) is not None:
+                return plain
+            unit = None if self.lenient else self.unit
+            return numbers.values(texts, self.decimal, unit, lenient=self.lenient)
         if self.kind == "date":
             found = seconds(texts, self.dates, self.language, self.pivot)
             return _with_serials(found, texts) if self.lenient else found
@@ -283,12 +289,6 @@ class ColumnReading:
             {ord(","): group, ord("."): self.decimal}
         )
 
-    def _numbers(self, texts: pa.Array) -> NDArray[np.float64]:
-        if self.takes_plain_numbers and (found := numbers.plain(texts)) is not None:
-            return found
-        unit = None if self.lenient else self.unit
-        return numbers.values(texts, self.decimal, unit, lenient=self.lenient)
-
 
 @lru_cache(maxsize=1 << 12)
 def _point(how: ColumnReading, value: float) -> str:
@@ -318,15 +318,6 @@ def _with_serials(found: NDArray[np.float64], texts: pa.Array) -> NDArray[np.flo
 _MANY, _SOME = 1_024, 128
 #: Number of texts up to which Python finishes before Arrow has begun.
 _FEW = 64
-
-
-def _encoded(column: Any) -> Any:
-    """Return texts dictionary-encoded, if they are many and repeat."""
-    if len(column) < _MANY or pa.types.is_dictionary(column.type):
-        return column
-    texts = plain_texts(column)
-    again = 2 * pc.count_distinct(texts.slice(0, _SOME)).as_py() <= _SOME
-    return texts.dictionary_encode() if again else texts
 
 
 def plain_texts(column: Any) -> pa.Array:
