@@ -70,11 +70,11 @@ def content_of(path: Path) -> tuple[str | None, str | None]:
                 start = bytes(plain.read(_BEGINNING))
         except (OSError, EOFError, zlib.error):
             start = b""  # reading it to the end raises the error
+    if codec is not None and compression(start) is not None:
+        return codec, ".gz"
     ending = next((ending for begins, ending in _MATCHES if begins.match(start)), None)
     if ending == ".zip" and codec is None:
         ending = _of_zip(path)
-    elif codec is not None and compression(start) is not None:
-        ending = ".gz"
     return codec, ending or _of_text(start)
 
 

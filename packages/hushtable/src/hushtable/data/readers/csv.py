@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from hushtable.data.readers.dialect import Dialect, find_dialect, is_remark, is_rule, records
-from hushtable.data.readers.encoding import RAW, Text, opened_lines, opened_text
+from hushtable.data.readers.encoding import RAW, Text, opened_bytes, opened_lines
 from hushtable.data.readers.reader import Batch, FileLayout, Reader, of_file, split
 from hushtable.data.readers.totals import (
     MOST_BELOW,
@@ -133,14 +133,16 @@ class _File:
         """Open the text of the file at its first row."""
         dialect, codec = self.dialect, self.dialect.encoding if encoding == RAW else "utf-8"
         line = dialect.line if again and self.asked and len(self.names) > 1 else ""
-        with opened_text(
-            self.path,
-            encoding or dialect.encoding,
-            asked=self.asked,
-            footer=self.layout.footer,
-            delimiter=dialect.delimiter,
-            again=line.encode(codec),
-        ) as (raw, text):
+        with opened_bytes(self.path) as (raw, plain):
+            text = Text(
+                plain,
+                encoding or dialect.encoding,
+                str(self.path),
+                asked=self.asked,
+                footer=self.layout.footer,
+                delimiter=dialect.delimiter,
+                again=line.encode(codec),
+            )
             above = len(dialect.above.encode(codec))
             while above and (block := text.read(min(above, 1 << 16))):
                 above -= len(block)

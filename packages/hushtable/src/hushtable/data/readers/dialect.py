@@ -323,19 +323,24 @@ class HeaderSearch:
     def _line_of_names(self) -> int:
         """Return which record holds the names: the first with as many fields as most."""
         width = _width(self.rows)[0] if self.delimiter else max(row.filled for row in self.rows)
-        at = next(
-            (i for i, row in enumerate(self.rows) if self._is_wide(row, width)),
-            next((i for i, row in enumerate(self.rows) if len(row.fields) == width), 0),
-        )
+        for at, row in enumerate(self.rows):
+            # Each row may end in a delimiter even if the names do not.
+            short = len(row.fields) == width - 1
+            short = short and all(len(other.bare) < width for other in self.rows[at + 1 :])
+            wide = not self.delimiter or short or width in (len(row.fields), len(row.bare))
+            if wide and 2 * row.filled > width:  # otherwise, it is a title
+                break
+        else:
+            at = next((i for i, row in enumerate(self.rows) if len(row.fields) == width), 0)
         if at > 0 and width == 2 and self._is_above_index(at - 1):
             hits, misses = self._numbers(self.rows[at].fields, at)
             at -= hits > 0 or misses == 0
-        wide = next((row for row in self.rows[:at] if 2 * row.filled > width), None)
+        other = next((row for row in self.rows[:at] if 2 * row.filled > width), None)
         hits, misses = self._numbers(self.rows[at].fields, at)
-        if self.layout.header is None and wide is not None and not 0 < misses >= 3 * hits:
+        if self.layout.header is None and other is not None and not 0 < misses >= 3 * hits:
             first = self.rows[at].first
             raise self._refused(
-                "two_headers", wide, n=len(wide.fields), n_fields=width, other=first + 1,
+                "two_headers", other, n=len(other.fields), n_fields=width, other=first + 1,
                 other_skipped=first,
             )  # fmt: skip
         return at
@@ -348,21 +353,12 @@ class HeaderSearch:
             **facts,
         )  # fmt: skip
 
-    def _is_wide(self, row: Record, width: int) -> bool:
-        if 2 * row.filled <= width:
-            return False  # a title
-        if not self.delimiter or width in (len(row.fields), len(row.bare)):
-            return True
-        # Each row may end in a delimiter even if the names do not.
-        below = (other for other in self.rows if other.first > row.first)
-        return len(row.fields) == width - 1 and all(len(other.bare) < width for other in below)
-
     def _numbers(self, names: Sequence[str], at: int) -> tuple[int, int]:
         """Count numeric columns whose name is also a number, and those whose name is not."""
         hits = misses = 0
         for j, name in enumerate(names[:_MOST_CHECKED]):
             values = [row.fields[j] for row in self.rows[at + 1 :] if row.has(j)]
-            if values and "9" in shape(name) and _is_alike(name, values):
+            if values and re.search(r"\d", name) and _is_alike(name, values):
                 hits += 1
             elif values and name and sum(map(is_number, values)) >= 0.8 * len(values):
                 doubtful = is_number(name) or name.lower() in _NOTHING

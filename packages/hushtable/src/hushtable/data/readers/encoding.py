@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -70,12 +69,6 @@ codecs.register_error("hushtable-western", _western)
 _SUBSTITUTE = b"\x1a"
 #: Instead of an encoding, for bytes as they are.
 RAW = "raw"
-
-
-def _decoder(encoding: str, *, asked: bool) -> codecs.IncrementalDecoder:
-    """Return a decoder that refuses bytes outside the encoding, or replaces them."""
-    unreadable = "hushtable-western" if encoding == "utf-8" else "replace"
-    return codecs.getincrementaldecoder(encoding)("strict" if asked else unreadable)
 
 
 def marked_encoding(sample: bytes) -> str | None:
@@ -198,7 +191,9 @@ class Text(io.IOBase):
         super().__init__()
         self._raw, self._encoding, self._source, self._asked = raw, encoding, source, asked
         plain = encoding == RAW or (asked and encoding in ("utf-8", "utf-8-sig"))
-        self._decoder = None if plain else _decoder(encoding, asked=asked)
+        unreadable = "hushtable-western" if encoding == "utf-8" else "replace"
+        errors = "strict" if asked else unreadable
+        self._decoder = None if plain else codecs.getincrementaldecoder(encoding)(errors)
         self._signs, self._footer = (delimiter + _BLANKS).encode(), footer
         self._strips = footer > 0 or (asked and bool(delimiter))
         self._again, self._seen, self._ended, self._ready = again, False, False, b""
@@ -297,13 +292,6 @@ def end_of_table(lines: bytes, signs: bytes, footer: int) -> int:
 
 
 @contextmanager
-def opened_text(path: Path, encoding: str, **options: Any) -> Iterator[tuple[pa.OSFile, Text]]:
-    """Open a text file; return its raw stream, which tracks progress, and its text."""
-    with opened_bytes(path) as (raw, plain):
-        yield raw, Text(plain, encoding, str(path), **options)
-
-
-@contextmanager
 def opened_lines(path: Path, encoding: str) -> Iterator[Iterator[str]]:
     """Open a file's lines, with their ends; bytes that cannot be read become U+FFFD."""
     with opened_bytes(path) as (_, plain):
@@ -320,12 +308,13 @@ def first_lines(
     if encoding is None:
         encoding = find_encoding(sample, str(path)) if asked else marked_encoding(sample) or "utf-8"
     try:
-        _decoder(encoding, asked=asked).decode(sample)
+        codecs.getincrementaldecoder(encoding)("strict" if asked else "ignore").decode(sample)
     except UnicodeDecodeError:
         raise refused("other_encoding", source=path, encoding=encoding) from None
     lines: list[str] = []
     size = 0
-    with opened_text(path, encoding, asked=asked, footer=footer, delimiter=delimiter) as (_, text):
+    with opened_bytes(path) as (_, plain):
+        text = Text(plain, encoding, str(path), asked=asked, footer=footer, delimiter=delimiter)
         for line in itertools.islice(text.lines(), _MOST):
             lines.append(line)
             size += len(line)
