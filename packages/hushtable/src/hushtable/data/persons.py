@@ -125,7 +125,7 @@ def _first(persons: Words) -> Words:
 RUN_BYTES = 1 << 25
 #: Number of parts of all persons that are read back one after the other.
 _PARTS = 256
-Records = NDArray[Any]
+Records = np.ndarray
 
 
 class PersonRows:
@@ -170,7 +170,7 @@ class PersonRows:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def add(self, codes: Codes, persons: Any, start: int) -> None:
+    def add(self, codes: Codes, persons: pa.Array, start: int) -> None:
         """Add encoded rows and the column that identifies their persons; from any thread.
 
         ``start`` is the number of the first row, for messages.
@@ -333,7 +333,7 @@ def smallest(records: Records, most: int) -> tuple[Records, Ints]:
     return records[rank < most], rank[rank < most]
 
 
-def _layout(d: int) -> np.dtype[Any]:
+def _layout(d: int) -> np.dtype:
     return np.dtype([
         ("person", "<u8", (2,)), ("order", "<u8"), ("codes", "<u2", (d,)),
         ("outside", "u1", (-(-d // 8),)),
@@ -352,7 +352,7 @@ def _codes(rows: Records) -> Codes:
 
 
 def ids_of(
-    column: Any, name: str, place: Callable[[int], str], *, asked: bool = True
+    column: pa.Array, name: str, place: Callable[[int], str], *, asked: bool = True
 ) -> tuple[str, pa.Array]:
     """Return whether texts or numbers identify rows, and the ids as texts, null where missing.
 

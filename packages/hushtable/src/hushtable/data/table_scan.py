@@ -1,11 +1,8 @@
 """One pass over a table, which collects the facts about its columns."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.columns import (
@@ -90,7 +87,7 @@ class TableScan:
             self.columns[j] = facts_of(self.names[j], self.reading)
         return self.columns[j]
 
-    def _add_ranges(self, X: NDArray[Any], start: int, columns: slice) -> None:
+    def _add_ranges(self, X: np.ndarray, start: int, columns: slice) -> None:
         row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
         if row >= 0:
             raise infinite(self.names[columns][column], start + row)

@@ -7,7 +7,6 @@ what a person should see.
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, as_numbers, as_texts, filled, is_text
 from hushtable.data.lone import LoneNumbers
 from hushtable.data.persons import among
+from hushtable.data.readers import Batch
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.numbers import mask
 from hushtable.data.texts.reading import (
@@ -62,7 +62,7 @@ class RowsSeen:
         n_ids = sum(column.is_id for column in self.columns)
         self.but_ids: list[Words] | None = [] if 0 < n_ids < len(columns) else None
 
-    def add(self, batch: Any, reading: Reading) -> None:
+    def add(self, batch: Batch, reading: Reading) -> None:
         """Process a batch."""
         start, n = self.n, len(batch)
         while (start + n) // self.stride >= self._most:
@@ -115,7 +115,9 @@ class ColumnSeen:
         self.n_doubtful, self.doubtful = 0, list[int]()
         self._in_doubt = () if understood.doubt is None else understood.doubt.texts
 
-    def add(self, values: Any, reading: Reading, start: int, sampled: NDArray[np.int64]) -> Words:
+    def add(
+        self, values: pa.Array, reading: Reading, start: int, sampled: NDArray[np.int64]
+    ) -> Words:
         """Process a batch; return 64 bits for each value."""
         read = self.understood.reading
         if self._in_doubt:
@@ -154,7 +156,7 @@ class ColumnSeen:
             self.ids.append(words)
         return words
 
-    def _count(self, values: Any, words: Words) -> None:
+    def _count(self, values: pa.Array, words: Words) -> None:
         assert self.labels is not None
         if pa.types.is_null(values.type):
             return
@@ -203,7 +205,7 @@ def _mixed(words: Words) -> Words:
     return words
 
 
-def _number_words(values: Any, numbers: Floats) -> Words:
+def _number_words(values: pa.Array, numbers: Floats) -> Words:
     """Return the bits of numbers; zero has one sign, and different whole numbers stay different."""
     kind = values.type
     if pa.types.is_decimal(kind):
@@ -215,7 +217,7 @@ def _number_words(values: Any, numbers: Floats) -> Words:
     return np.where(np.abs(numbers) < 2**53, bits, whole) if pa.types.is_integer(kind) else whole
 
 
-def _text_words(texts: Any) -> Words:
+def _text_words(texts: pa.Array) -> Words:
     """Return 64 bits for each of texts (n,)."""
     _, ends, data = texts.buffers()
     at = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
@@ -239,7 +241,7 @@ def _text_words(texts: Any) -> Words:
     return words
 
 
-def _is_null(values: Any) -> NDArray[np.bool_]:
+def _is_null(values: pa.Array) -> NDArray[np.bool_]:
     return mask(pc.is_null(values)) if values.null_count else np.zeros(len(values), bool)
 
 

@@ -54,7 +54,7 @@ def feather_file(path: Path, _: FileLayout) -> Reader:
     return of_file(path, names, batches)
 
 
-def _opened(raw: Any, start: bytes, columns: list[int] | None) -> Any:
+def _opened(raw: pa.NativeFile, start: bytes, columns: list[int] | None) -> Any:
     options = ipc.IpcReadOptions(included_fields=columns, use_threads=False)
     open_ = ipc.open_file if start == b"ARROW1" else ipc.open_stream
     return open_(raw, options=options)

@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -53,6 +53,8 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 
 #: Keys from the outermost object to a value; joined by dots, they are the name of its column.
 _Keys: TypeAlias = tuple[str, ...]
+#: Numbers are as written.
+Value: TypeAlias = "str | bool | list[Value] | dict[str, Value] | None"
 _Types: TypeAlias = dict[_Keys, pa.DataType]
 
 
@@ -186,7 +188,7 @@ class _Lines:
 
     def _objects(
         self, block: bytes, line: int, unasked: Unasked | None = None
-    ) -> Iterator[tuple[int, dict[_Keys, Any]]]:
+    ) -> Iterator[tuple[int, dict[_Keys, Value]]]:
         """Yield the number of each line, from 1, and its values, with numbers as written.
 
         Lines without an object are left out if no person can be asked, and otherwise refused.
@@ -245,7 +247,7 @@ def _plain(types: _Types) -> _Types:
     return {keys: kind for keys, kind in types.items() if not pa.types.is_nested(kind)}
 
 
-def _leaves(fields: Any, outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType]]:
+def _leaves(fields: Iterable[pa.Field], outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType]]:
     for field in fields:
         keys = (*outer, field.name)
         if pa.types.is_struct(field.type):
@@ -277,7 +279,7 @@ def _has_points(table: pa.Table) -> bool:
     return False
 
 
-def _flat(row: dict[str, Any], where: str, outer: _Keys = ()) -> Iterator[tuple[_Keys, Any]]:
+def _flat(row: dict[str, Value], where: str, outer: _Keys = ()) -> Iterator[tuple[_Keys, Value]]:
     """Yield the keys and each value in an object, and in nested objects.
 
     Lists of a few numbers, such as GeoJSON coordinates, are objects with the keys 0, 1, ...
@@ -297,7 +299,7 @@ def _flat(row: dict[str, Any], where: str, outer: _Keys = ()) -> Iterator[tuple[
             yield (*outer, key), value
 
 
-def _text(value: Any) -> str | None:
+def _text(value: Value) -> str | None:
     if value is None or isinstance(value, list):
         return None
     if isinstance(value, _Number):
@@ -349,7 +351,7 @@ class _Number(str):
     """A number as written in the file."""
 
 
-def _object(text: bytes, where: str) -> dict[str, Any]:
+def _object(text: bytes, where: str) -> dict[str, Value]:
     try:
         row = json.loads(
             text, parse_int=_Number, parse_float=_Number, parse_constant=_Number,
@@ -369,7 +371,7 @@ def _object(text: bytes, where: str) -> dict[str, Any]:
     return row
 
 
-def _once(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(where: str, pairs: list[tuple[str, Value]]) -> dict[str, Value]:
     row = dict(pairs)
     if len(row) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
@@ -377,7 +379,7 @@ def _once(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def _type(values: list[Any]) -> pa.DataType:
+def _type(values: list[Value]) -> pa.DataType:
     found = pa.null()
     for value in values:
         if isinstance(value, dict | list):
@@ -395,7 +397,7 @@ def _type(values: list[Any]) -> pa.DataType:
     return found
 
 
-def _as(value: Any, kind: pa.DataType) -> Any:
+def _as(value: Value, kind: pa.DataType) -> Any:
     if value is None or pa.types.is_nested(kind):
         return None
     if pa.types.is_string(kind):
@@ -538,7 +540,7 @@ def _whole(path: Path, text: str, first: str) -> Any:
     return None if text[end:].strip() else value
 
 
-def _lists(value: dict[str, Any], outer: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _lists(value: dict[str, Value], outer: _Keys) -> Iterator[tuple[_Keys, list[Value]]]:
     for key, inner in value.items():
         if isinstance(inner, dict):
             yield from _lists(inner, (*outer, key))
@@ -546,13 +548,13 @@ def _lists(value: dict[str, Any], outer: tuple[str, ...]) -> Iterator[tuple[tupl
             yield (*outer, key), inner
 
 
-def _is_frame(row: dict[str, Any]) -> bool:
+def _is_frame(row: dict[str, Value]) -> bool:
     """Return whether an object holds a table, not a row: as pandas writes unless asked for rows."""
-    values = list(row.values())
     if {"columns", "data"} <= row.keys():
-        return all(isinstance(value, list) for value in values)
-    if not all(isinstance(value, dict) and value for value in values) or not values:
+        return all(isinstance(value, list) for value in row.values())
+    inner = [value for value in row.values() if isinstance(value, dict) and value]
+    if not inner or len(inner) < len(row):
         return False
-    labels, alike = values[0].keys(), all(value.keys() == values[0].keys() for value in values)
+    labels, alike = inner[0].keys(), all(value.keys() == inner[0].keys() for value in inner)
     numbered = any(all(label.isdigit() for label in one) for one in (row, labels))
     return alike and (numbered or max(len(row), len(labels)) >= _FEW)

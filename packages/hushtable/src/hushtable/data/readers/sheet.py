@@ -33,7 +33,10 @@ from hushtable.language import _
 from hushtable.words.doubts import joined, n_rows
 from hushtable.words.refusals import refusal, refused
 
-Cells: TypeAlias = list[list[Any]]
+Cell: TypeAlias = str | float | bool | dt.date | dt.time | dt.timedelta | None
+#: Row and column of the first and the last cell, from 0.
+Corners: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+Cells: TypeAlias = list[list[Cell]]
 
 #: A sheet and its columns, as Excel writes them.
 _COLUMNS = re.compile("'?(?P<sheet>.+?)'?!(?P<first>[A-Z]{1,3}):(?P<last>[A-Z]{1,3})")
@@ -49,7 +52,7 @@ _CALC = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}v
 
 def _cells_of(
     path: Path, wanted: str | None, *, asked: bool = True
-) -> tuple[str, Cells, list[Any]]:
+) -> tuple[str, Cells, list[Corners]]:
     """Return the name of a sheet, its cells, and its merged cells.
 
     ``wanted`` may end in columns, as in ``Sheet1!A:F``: then cells of other columns are empty. A
@@ -148,7 +151,7 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
 _NO_VALUE = frozenset(("", *WORDS))
 
 
-def as_texts(values: list[Any]) -> pa.Array:
+def as_texts(values: list[Cell]) -> pa.Array:
     """Return cells of a column as texts, each on its own, whatever types the others have."""
     texts = [None if value in _NO_VALUE else as_name(value) for value in values]
     return pa.array(texts, pa.string())
@@ -190,7 +193,7 @@ class _Sheet:
     #: By row, then by column, from the first of the sheet on; "" is an empty cell.
     cells: Cells
     #: Corners of merged cells.
-    merged: Sequence[Any]
+    merged: Sequence[Corners]
     #: Numbers of the columns that hold anything, and of the rows below the names that do.
     columns: list[int]
     places: list[int]
@@ -379,7 +382,7 @@ def _has(file: IO[bytes], words: tuple[bytes, ...]) -> bool:
     return False
 
 
-def _child(element: Any, tag: str) -> str | None:
+def _child(element: ElementTree.Element, tag: str) -> str | None:
     return next((c.text or "" for c in element if c.tag.rpartition("}")[2] == tag), None)
 
 

@@ -14,7 +14,7 @@ from hushtable.data.readers.totals import is_total_word
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.sentinels import WORDS, lone_code
 from hushtable.data.texts.answers import are_answers
-from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions
+from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions, Key
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, pivot_of
 from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt, Kind
 from hushtable.data.texts.foreign import FOREIGN_SHAPES, foreign_form
@@ -80,7 +80,7 @@ class TableFacts:
         text = min(noted.first, key=noted.first.__getitem__)
         return Example(text, self.place(noted.first[text]))
 
-    def example(self, column: ColumnFacts, rule: str, key: Any) -> Example:
+    def example(self, column: ColumnFacts, rule: str, key: Key) -> Example:
         """Return the example of a rule."""
         text, row = column.first[rule, key]
         return Example(text, self.place(row))
@@ -103,7 +103,7 @@ def _refused(
     example: Example | None = None,
     options: Sequence[Option] = (),
     kind: Kind = "number",
-    **facts: Any,
+    **facts: object,
 ) -> ColumnUnderstanding:
     text, place, _rows = example or Example("")
     asked = Doubt(column.name, doubt, text, place, tuple(options), refused=True, facts=facts)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -42,10 +42,10 @@ class DistinctTexts(NamedTuple):
     rows: NDArray[np.int64]
     first: NDArray[np.int64]
     #: The column, not folded; dictionary-encoded if its texts repeat.
-    column: Any
+    column: pa.Array
 
 
-def different_texts(column: Any) -> DistinctTexts:
+def different_texts(column: pa.Array) -> DistinctTexts:
     """Find the different texts of a column."""
     coded = pa.types.is_dictionary(column.type)
     if not (coded or pa.types.is_large_string(column.type)):
@@ -124,11 +124,11 @@ class TextFacts:
     digits, which are ``compact`` dates if most rows are.
     """
 
-    kind: NDArray[Any]
+    kind: NDArray[np.object_]
     #: Numbers, and what is ``beside`` them, with its name.
     number: NDArray[np.bool_]
     beside: NDArray[np.bool_]
-    unit: NDArray[Any]
+    unit: NDArray[np.object_]
     #: Texts without a value even if a person requests numbers.
     lost: NDArray[np.bool_]
     #: Number of parts of a bare time such as 10:35.
@@ -147,7 +147,7 @@ class TextFacts:
         shapes, codes = shapes_of(said)
         table = [_of_shape(shape) for shape in shapes]
 
-        def fact(name: str, dtype: type) -> NDArray[Any]:
+        def fact(name: str, dtype: type) -> np.ndarray:
             return np.array([getattr(one, name) for one in table], dtype)[codes]
 
         facts = cls(

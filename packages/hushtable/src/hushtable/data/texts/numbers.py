@@ -2,7 +2,7 @@
 
 import re
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 from unicodedata import category
 
 import numpy as np
@@ -79,7 +79,7 @@ def plain(texts: pa.Array) -> NDArray[np.float64] | None:
     return None if np.isinf(found).any() else found
 
 
-def _array(numbers: Any) -> NDArray[np.float64]:
+def _array(numbers: pa.Array) -> NDArray[np.float64]:
     if numbers.null_count:
         numbers = pc.coalesce(numbers, scalar(float("nan")))
     return np.asarray(np.from_dlpack(numbers), np.float64)
@@ -124,7 +124,7 @@ def unit(parts: re.Match[str]) -> str:
     return ((parts["before"] or "") + (parts["after"] or "")).strip()
 
 
-def mask(found: Any) -> NDArray[np.bool_]:
+def mask(found: pa.BooleanArray) -> NDArray[np.bool_]:
     """Return Arrow booleans as NumPy booleans; null is false."""
     bits = np.from_dlpack(pc.coalesce(found, scalar(False)).cast(pa.uint8()))
     return np.asarray(bits == 1, np.bool_)

@@ -5,7 +5,7 @@ A shape is parsed once, in Python; NumPy then reads the numbers of all its texts
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +48,7 @@ class Shaped:
 
 
 def by_shape(
-    texts: Any, understood: Callable[[str], _T | None]
+    texts: pa.Array, understood: Callable[[str], _T | None]
 ) -> Iterator[tuple[_T, NDArray[np.int64], Shaped]]:
     """Yield the parsed shapes of texts (n,), with the rows and texts of each.
 
@@ -73,7 +73,7 @@ def by_shape(
             yield one, places[mine], Shaped(shape, data, ends[mine].astype(np.int64))
 
 
-def shapes_of(texts: Any) -> tuple[list[str], NDArray[np.int32]]:
+def shapes_of(texts: pa.Array) -> tuple[list[str], NDArray[np.int32]]:
     """Return the different shapes (k,) of texts (n,), and the number (n,) of each text's shape.
 
     Here, letters keep their case, and a zero that begins a number stays a zero.
@@ -86,7 +86,7 @@ def shapes_of(texts: Any) -> tuple[list[str], NDArray[np.int32]]:
     return _encoded(ends, np.where(digit & ~zero, np.uint8(_NINE), data))
 
 
-def _bytes(texts: Any) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+def _bytes(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     _, ends, letters = texts.buffers()
     ends = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     return ends, np.frombuffer(letters or b"", np.uint8)
