@@ -11,7 +11,7 @@ An option is applied to a sample of a column's texts, which are then read again.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -64,10 +64,10 @@ def _guarded(
     for options in _ways(doubt, facts):
         if not options:
             continue
-        trial = _trial(options, one, facts, table)
-        if options == doubt.options and options[0][0] == "as" and trial.lost.n:
-            more["loss"] = trial.loss(options[0], facts, table)
-        if not trial.harms:
+        lost, harms = _effect(options, one, facts, table)
+        if options == doubt.options and options[0][0] == "as" and lost.n:
+            more["loss"] = Loss(options[0], lost.n, facts.n, table.examples(lost))
+        if not harms:
             if options[0] == as_kind(one, "category") and "loss" not in more:
                 more["kept"] = options[0]
             limited = tuple(_limited(option, one.name, scan) for option in options)
@@ -90,26 +90,16 @@ def _ways(doubt: Doubt, facts: ColumnFacts) -> Iterator[tuple[Option, ...]]:
         yield (("drop", facts.name),)
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """Effect of an option on the texts of a column."""
-
-    #: Rows with a text that the option loses.
-    lost: Exceptions
-    harms: bool
-
-    def loss(self, option: Option, facts: ColumnFacts, table: TableFacts) -> Loss:
-        """Return the values that the option loses, for the sentence."""
-        return Loss(option, self.lost.n, facts.n, table.examples(self.lost))
-
-
-def _trial(
+def _effect(
     options: Sequence[Option], one: ColumnUnderstanding, facts: ColumnFacts, table: TableFacts
-) -> _Trial:
-    """Read a sample of a column's texts again with options, and compare."""
+) -> tuple[Exceptions, bool]:
+    """Read a sample of a column's texts again with options, and compare.
+
+    Return the texts that the options lose, and whether they do harm.
+    """
     odd = all_exceptions(facts)
     if facts.n == 0 or options[0][0] not in ("missing", "as"):
-        return _Trial(Exceptions(), harms=False)
+        return Exceptions(), False
     rows = Counter(odd.rows) | facts.texts
     rows.update({f"{end:.10g}": facts.n_plain for end in (facts.low, facts.high) if facts.n_plain})
     kinds = dict(value.rpartition("=")[::2] for field, value in options if field == "as")
@@ -124,11 +114,11 @@ def _trial(
     sample = texts_column([text for text in texts for _ in range(min(rows[text], _TIMES))])
     again.add(reading.without_missing(sample, facts.name), 0)
     if again.n == 0:
-        return _Trial(odd, harms=True)
+        return odd, True
     other = replace(table, reading=reading, columns={**table.columns, facts.name: again})
     read = decide(again, other).reading
     if read is None or read.is_category:
-        return _Trial(Exceptions(), harms=False)
+        return Exceptions(), False
     after = read.values(reading.without_missing(column, facts.name, read.decimal))
     before = after if one.reading is None else one.reading.values(column)
     lost = Exceptions()
@@ -144,12 +134,8 @@ def _trial(
     with np.errstate(all="ignore"):
         scale = np.abs(np.log(np.abs(after / before)))
     moved = bool((scale[np.isfinite(scale)] >= np.log(_SCALE)).any()) and kind == "number"
-    return _Trial(
-        lost,
-        harms=(are_values and not are_codes and lost.n > most)
-        or moved
-        or bool(np.isnan(after).all()),
-    )
+    many = are_values and not are_codes and lost.n > most
+    return lost, many or moved or bool(np.isnan(after).all())
 
 
 def _limited(option: Option, name: str, scan: TableScan) -> Option:

@@ -296,7 +296,7 @@ class _File:
         self.last = [*self.last, *last][-MOST_BELOW:]
 
     def _check_totals(self, n_rows: int) -> None:
-        n = max(0, min(self.first.n_below(self.last), n_rows - 3))
+        n = self.first.n_below(self.last, n_rows)
         among = sorted(self.totals)
         if among and among[0] < n_rows - n:
             lines = [self._numbers(row)[0] for row in among[:MOST_LISTED]]

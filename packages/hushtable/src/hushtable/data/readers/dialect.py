@@ -257,23 +257,9 @@ class HeaderSearch:
                     "guessed from values, which is not allowed when no person can be asked: add a "
                     "header line"
                 )
-            names = tuple(f"column {j + 1}" for j in range(width))
-            return Header(names, (), self.start, None, [])
-        return self._asked() if unasked is None else self._known(unasked)
-
-    def _known(self, unasked: Unasked) -> Header:
-        """Return the names of a schema, which no row may decide."""
-        rows = self.rows[:1] if self.layout.skip_lines is not None else self.rows
-        at = next((i for i, row in enumerate(rows) if unasked.is_header(row.fields)), None)
-        if at is None:
-            raise DataError(
-                f"{self.source}: none of its first {self.line}s contains all required column "
-                f"names, {list(unasked.names)[:5]}: add a header line above the rows"
-            )
-        names = [name or f"column {j + 1}" for j, name in enumerate(self._names(at))]
-        return Header(tuple(names), (), self._below(at, [])[1], self.rows[at], [])
-
-    def _asked(self) -> Header:
+            return Header(tuple(f"column {j + 1}" for j in range(width)), (), self.start, None, [])
+        if unasked is not None:
+            return self._known(unasked)
         at = 0 if self.layout.skip_lines is not None else self._line_of_names()
         head, found = self.rows[at], []
         if self.layout.skip_lines is None and head.first > self.start:
@@ -289,6 +275,18 @@ class HeaderSearch:
             raise self._refused("names_of_fields", head, n=len(names), n_fields=width)
         left_out = self._name_columns(names, at, below, found)
         return Header(tuple(names), tuple(left_out), body, head, found)
+
+    def _known(self, unasked: Unasked) -> Header:
+        """Return the names of a schema, which no row may decide."""
+        rows = self.rows[:1] if self.layout.skip_lines is not None else self.rows
+        at = next((i for i, row in enumerate(rows) if unasked.is_header(row.fields)), None)
+        if at is None:
+            raise DataError(
+                f"{self.source}: none of its first {self.line}s contains all required column "
+                f"names, {list(unasked.names)[:5]}: add a header line above the rows"
+            )
+        names = [name or f"column {j + 1}" for j, name in enumerate(self._names(at))]
+        return Header(tuple(names), (), self._below(at, [])[1], self.rows[at], [])
 
     def _below(self, at: int, found: list[str]) -> tuple[Sequence[Record], int]:
         """Return the rows below the names, and where they begin, without those to skip."""

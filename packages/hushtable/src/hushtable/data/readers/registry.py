@@ -11,6 +11,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -437,12 +438,9 @@ class _Opening:
         if "encoding" in more and says_its_encoding(path):
             del more["encoding"]
         layout = replace(given, **more)  # type: ignore[arg-type] # their reader checked them
-
-        def reader() -> Reader:
-            return opened(found.open(path, self.text_columns, layout))
-
+        open_file = partial(found.open, path, self.text_columns, layout)
         try:
-            rows = reader()
+            rows = opened(open_file())
         except HushTableError:
             raise
         except (OSError, ValueError, pa.ArrowNotImplementedError) as error:
@@ -453,9 +451,9 @@ class _Opening:
         if rows.source == str(path):
             return rows
         # For a registered format; a stream is opened again for each pass.
-        again = reader if rows.one_shot else lambda: rows
+        again = open_file if rows.one_shot else lambda: rows
         source = Source(
-            lambda: named_errors(again().read(), str(path)), rows.n_rows, name=str(path),
+            lambda: named_errors(opened(again()).read(), str(path)), rows.n_rows, name=str(path),
             n_bytes=path.stat().st_size, place=rows.place,
         )  # fmt: skip
         return replace(rows, sources=(source,), steps=(), source=source.name, one_shot=False)

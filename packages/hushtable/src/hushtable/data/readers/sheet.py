@@ -276,7 +276,7 @@ class _Sheet:
                 row = self.texts(self.places[k])
                 if first.is_names(row) or first.is_bare(row) or sum(map(bool, row)) == 1:
                     self._refuse_below(k, "another_table")
-        n = max(0, min(first.n_below(last), len(self.places) - 3))
+        n = first.n_below(last, len(self.places))
         always = [self.columns[j] for j in first.always]
         gaps = (
             i for i in self.places

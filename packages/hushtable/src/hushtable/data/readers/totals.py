@@ -35,6 +35,8 @@ _NUMBER = re.compile(
 #: Number of rows at the end that may be summaries; of first rows to compare them with; of rows from
 #: which a field that all of them fill shows something.
 MOST_BELOW, _FEW_FIRST, _ENOUGH = 8, 100, 10
+#: Least number of rows above totals and notes.
+_LEAST_ROWS = 3
 #: Number of rows that a message lists.
 MOST_LISTED = 20
 
@@ -114,15 +116,15 @@ class FirstRows:
         mine = shape(fields[0].strip())
         return any(shape(row[0].strip()).startswith(mine) for row in self.rows)
 
-    def n_below(self, last: Sequence[Sequence[str]]) -> int:
-        """Return how many of the last rows are totals or notes below the table."""
+    def n_below(self, last: Sequence[Sequence[str]], n_rows: int) -> int:
+        """Return how many of the ``last`` of all rows are totals or notes below the table."""
         n = 0
         for k, fields in enumerate(reversed(last), 1):
             if any(fields) and (self.is_total(label_of(fields)) or self.is_bare(fields)):
                 n = k
             elif not self.gaps(fields):
                 break
-        return n
+        return max(0, min(n, n_rows - _LEAST_ROWS))
 
 
 def label_of(fields: Sequence[str]) -> str:

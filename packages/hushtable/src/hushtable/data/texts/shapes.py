@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, scalar
+from hushtable.data.texts.signs import ascii_signs
 
 #: Places of a number in a text, in characters.
 Span = tuple[int, int]
@@ -52,8 +53,9 @@ def by_shape(
 ) -> Iterator[tuple[_T, NDArray[np.int64], Shaped]]:
     """Yield the parsed shapes of texts (n,), with the rows and texts of each.
 
-    ``understood`` takes a shape in small letters; None means nothing. Null has no shape.
+    ``understood`` takes a shape in small letters and ASCII; None means nothing. Null has no shape.
     """
+    texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     fits = pc.and_(
         pc.match_substring_regex(texts, r"\d"),
         pc.less_equal(pc.utf8_length(texts), scalar(LONGEST)),
