@@ -155,7 +155,7 @@ def _is_elsewhere(name: str, text: str, scan: TableScan) -> bool:
         low, high = min(facts.low, scan.low[j]), max(facts.high, scan.high[j])
         if number is not None and low <= number <= high:
             return True
-        others = facts.exceptions.get("other", Exceptions())
+        others = facts.others
         values = facts.n - others.n
         # A text among numbers or dates is no value.
         mostly = 2 * values >= facts.n or (values > 0 and len(others.rows) == 1)
@@ -189,7 +189,7 @@ def _with_names_below(
     if not scan.columns:
         return columns
     values = [j for j, one in enumerate(columns) if one.kind in ("number", "date")]
-    odd = [scan.facts(j).exceptions.get("other", Exceptions()) for j in values if scan.facts(j).n]
+    odd = [scan.facts(j).others for j in values if scan.facts(j).n]
     rows = {tuple(sorted(one.first.values())) for one in odd}
     again = any(times > 1 for one in odd for times in one.rows.values())
     if len(values) < 2 or len(odd) < len(values) or len(rows) != 1 or again:

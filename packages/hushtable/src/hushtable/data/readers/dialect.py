@@ -15,7 +15,7 @@ from typing import Any
 from hushtable.data.labels import fold, fold_names
 from hushtable.data.readers.encoding import codec, first_lines
 from hushtable.data.readers.reader import FileLayout, Unasked
-from hushtable.data.readers.totals import FirstRows, has_letters, is_number, shape
+from hushtable.data.readers.totals import FirstRows, is_number, shape
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext
 from hushtable.words.refusals import refusal, refused
@@ -409,7 +409,7 @@ class HeaderSearch:
             values = [row.fields[j] for row in self.rows[at + 1 :] if row.has(j)]
             texts = {fold(value) for value in values}
             repeat = values and 2 * len(texts) <= len(values) and not any(map(is_number, texts))
-            if repeat and has_letters(name) and name not in texts:
+            if repeat and re.search(r"[^\W\d_]", name) and name not in texts:
                 return True
         return False
 

@@ -182,7 +182,22 @@ _SHORT = 0.8
 
 def sheet_file(path: Path, layout: FileLayout) -> Reader:
     """Read the only sheet with rows, or the one that ``layout`` names, into memory."""
-    return _Sheet.of(path, layout).reader()
+    sheet = _Sheet.of(path, layout)
+    size, places, header = path.stat().st_size, sheet.places, sheet.header
+    names = dict(zip(sheet.columns, header.names, strict=True))
+    order = [j for j, name in names.items() if name not in header.left_out]
+    made = as_column if layout.unasked is None else as_texts
+    rows = [sheet.cells[i] for i in places]
+    columns = [made([row[j] for row in rows]) for j in order]
+    table = arrow(pa.Table.from_arrays(columns, [names[j] for j in order]))
+
+    def place(row: int) -> str:
+        return _("row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(sheet.name))
+
+    source = replace(
+        table.sources[0], name=str(path), n_bytes=size, bytes_read=lambda: size, place=place
+    )
+    return replace(table, sources=(source,), source=source.name, found=tuple(sheet.found))
 
 
 @dataclass
@@ -233,24 +248,6 @@ class _Sheet:
     def words(self, i: int) -> str:
         """Return a row's cells as one text."""
         return " | ".join(self.texts(i))
-
-    def reader(self) -> Reader:
-        size, places = self.path.stat().st_size, self.places
-        names = dict(zip(self.columns, self.header.names, strict=True))
-        order = [j for j, name in names.items() if name not in self.header.left_out]
-        made = as_column if self.layout.unasked is None else as_texts
-        rows = [self.cells[i] for i in places]
-        columns = [made([row[j] for row in rows]) for j in order]
-        table = arrow(pa.Table.from_arrays(columns, [names[j] for j in order]))
-
-        def place(row: int) -> str:
-            return _("row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(self.name))
-
-        source = replace(
-            table.sources[0], name=str(self.path), n_bytes=size, bytes_read=lambda: size,
-            place=place,
-        )  # fmt: skip
-        return replace(table, sources=(source,), source=source.name, found=tuple(self.found))
 
     def check(self) -> None:
         """Raise `DataError` if there is more than one table, or a row is no row of it."""

@@ -23,7 +23,6 @@ TOTAL_WORDS = (
 )
 _TOTALS = frozenset(word.replace("-", " ") for word in TOTAL_WORDS)
 _MOST_WORDS = 2
-_LETTER = re.compile(r"[^\W\d_]")
 #: Numbers, dates and times of any country, roughly: names of columns do not match.
 _NUMBER = re.compile(
     r"""\s*(?:[<>≤≥~+(-]\s*)*(?:[$€£¥]|[A-Z]{3}\s)?\s*-?
@@ -49,11 +48,6 @@ def is_number(field: str) -> bool:
 def shape(field: str) -> str:
     """Return a field with the same letter for all letters, and the same digit for all digits."""
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", field))
-
-
-def has_letters(text: str) -> bool:
-    """Return whether a text has a letter of any script."""
-    return _LETTER.search(text) is not None
 
 
 def is_total_word(text: str) -> bool:

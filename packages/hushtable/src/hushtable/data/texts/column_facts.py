@@ -177,6 +177,11 @@ class ColumnFacts:
     codes: dict[str, int] = field(default_factory=dict)
 
     @property
+    def others(self) -> Exceptions:
+        """Texts that are no numbers, dates or the like."""
+        return self.exceptions.get("other", Exceptions())
+
+    @property
     def crowded(self) -> bool:
         """Whether there are more different texts than a plan takes."""
         return len(self.texts) > MAX_CATEGORIES

@@ -126,7 +126,13 @@ def decide(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     if n == 0:
         return without_values(column.name)
     if asked in ("number", "date") and n_lost(column, asked) == n:
-        return _none(column, table, asked)
+        every = all_exceptions(column)
+        sample = table.first(every) if every.first else Example(f"{column.low:.10g}")
+        kept = as_kind(column, "category")
+        return _refused(
+            column, f"no_{asked}", options=_drop(column), kind="category", n=n, sample=sample,
+            kept=kept,
+        )  # fmt: skip
     if asked == "number":
         return _number(column, table)
     if asked == "date" or (not asked and shapes["date"] >= _MOSTLY * n):
@@ -169,15 +175,6 @@ def without_values(name: str) -> ColumnUnderstanding:
     """Return a column in which all values are missing."""
     doubt = Doubt(name, "empty", options=(("drop", name),), refused=True)
     return ColumnUnderstanding(name, "empty", 1.0, evidence_words("empty"), doubt)
-
-
-def _none(column: ColumnFacts, table: TableFacts, asked: str) -> ColumnUnderstanding:
-    every = all_exceptions(column)
-    example = table.first(every) if every.first else Example(f"{column.low:.10g}")
-    return _refused(
-        column, f"no_{asked}", options=_drop(column), kind="category",
-        n=column.n, sample=example, kept=as_kind(column, "category"),
-    )  # fmt: skip
 
 
 def all_exceptions(column: ColumnFacts, shapes: Sequence[str] | None = None) -> Exceptions:
@@ -225,7 +222,7 @@ def _foreign(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | No
 
 def _scale(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
     """Return a column of answers on a scale, some as numbers and some as words; None for others."""
-    others = column.exceptions.get("other", Exceptions())
+    others = column.others
     words = [text for text in others.rows if _ANSWER.match(text)]
     values = _n_numbers(column)
     few = len(column.texts) <= 2 * _MOST_ANSWERS and column.shapes["whole"] == values > 0
@@ -368,7 +365,7 @@ def _zero_or_missing(column: ColumnFacts) -> ColumnUnderstanding | None:
     """Return a column with dashes, which may mean zero as in accounts; None without many."""
     dash = max(_DASHES, key=column.texts.__getitem__)
     rows = column.texts[dash]
-    others = column.exceptions.get("other", Exceptions())
+    others = column.others
     if 10 * rows <= column.n or others.n != rows or 2 * (column.n - rows) > column.n:
         return None
     code = ("missing", f"{column.name}:{dash}")
@@ -417,9 +414,13 @@ def _with_exceptions(
         options = _drop(column)
     elif kind == "date":
         facts |= _serial(odd, options[0])
-    if reading.kind == "number" and (thousands := _two_meanings(reading, odd)):
-        facts |= {"sign": reading.decimal, "thousands": thousands}
-        options = ()
+    if reading.kind == "number":
+        other: Decimal = "," if reading.decimal == "." else "."
+        several = (text for text in odd.rows if text.count(reading.decimal) > 1)
+        # There, the decimal separator of the others separates thousands.
+        if thousands := next((text for text in several if match(text, other)), ""):
+            facts |= {"sign": reading.decimal, "thousands": thousands}
+            options = ()
     first = table.first(odd)
     doubt = Doubt(
         column.name, "exceptions", first.text, first.place, options, refused=True, facts=facts
@@ -436,13 +437,6 @@ def _without_value(odd: Exceptions, reading: ColumnReading, n: int) -> Exception
             lost.add(text, odd.rows[text], odd.first[text])
     lost.n = max(n, lost.n)
     return lost
-
-
-def _two_meanings(reading: ColumnReading, odd: Exceptions) -> str:
-    """Return a text in which the decimal separator of the others separates thousands."""
-    other: Decimal = "," if reading.decimal == "." else "."
-    texts = (text for text in odd.rows if text.count(reading.decimal) > 1)
-    return next((text for text in texts if match(text, other)), "")
 
 
 def _serial(odd: Exceptions, asked: Option) -> dict[str, Any]:
@@ -533,7 +527,7 @@ def _separator(column: ColumnFacts) -> str:
 
 def _like_numbers(column: ColumnFacts, table: TableFacts) -> Example | None:
     """Return a text if most look like numbers or dates in an unknown format."""
-    noted = column.exceptions.get("other", Exceptions())
+    noted = column.others
     like = [text for text in noted.rows if _LIKE_NUMBER.match(text)]
     enough = 5 * (noted.n + _n_numbers(column)) >= 4 * column.n
     if not like or 5 * len(like) < 4 * len(noted.rows) or not enough:
@@ -627,7 +621,7 @@ def noting_total(
     one: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
 ) -> ColumnUnderstanding:
     """Return a column that notes rows with a word for a total."""
-    others = column.exceptions.get("other", Exceptions())
+    others = column.others
     if one.doubt or column.n < _FEW_ROWS:
         return one
     for text, rows in others.rows.items():
