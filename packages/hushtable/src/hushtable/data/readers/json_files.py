@@ -166,7 +166,7 @@ class _Lines:
         found = dict(_leaves(table.schema))
         while any(pa.types.is_struct(field.type) for field in table.schema):
             table = table.flatten()
-        if _doubtful(table, block) or _has_points(table):
+        if _doubtful(table, block):
             return self._slowly(block, types, line)
         if types is None:
             return table, found
@@ -209,7 +209,7 @@ class _Lines:
 
     def _refuse_nested(self, types: _Types, torn: set[_Keys], block: bytes, line: int) -> None:
         """Refuse a list in a used column, and a value where other lines have an object."""
-        nested = [keys for keys in types if keys not in _plain(types)]
+        nested = [keys for keys, kind in types.items() if pa.types.is_nested(kind)]
         for number, row in self._objects(block, line) if nested else ():
             for keys in nested:
                 value = row.get(keys)
@@ -231,8 +231,10 @@ def _by_arrow(block: bytes, types: _Types | None) -> pa.Table | None:
     if np.bincount(lines).max(initial=0) > _MANY:
         return None  # a line may be nested so deeply that Arrow would end the process
     reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    known = {} if types is None else types
+    plain = {keys: kind for keys, kind in known.items() if not pa.types.is_nested(kind)}
     parsing = arrow_json.ParseOptions(
-        explicit_schema=None if types is None else pa.schema(_fields(_plain(types))),
+        explicit_schema=None if types is None else pa.schema(_fields(plain)),
         unexpected_field_behavior="infer" if types is None else "ignore",
     )
     try:
@@ -241,10 +243,6 @@ def _by_arrow(block: bytes, types: _Types | None) -> pa.Table | None:
     except pa.ArrowInvalid:
         return None
     return table
-
-
-def _plain(types: _Types) -> _Types:
-    return {keys: kind for keys, kind in types.items() if not pa.types.is_nested(kind)}
 
 
 def _leaves(fields: Iterable[pa.Field], outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType]]:
@@ -264,19 +262,6 @@ def _fields(types: _Types) -> list[pa.Field]:
         pa.field(name, below[()] if () in below else pa.struct(_fields(below)))
         for name, below in inner.items()
     ]
-
-
-def _has_points(table: pa.Table) -> bool:
-    """Return whether lists of a few numbers are separate columns, such as GeoJSON coordinates."""
-    for column in table.columns:
-        if pa.types.is_list(column.type) and (
-            pa.types.is_integer(column.type.value_type)
-            or pa.types.is_floating(column.type.value_type)
-        ):
-            longest = pc.max(pc.list_value_length(column)).as_py()
-            if longest is not None and 0 < longest <= _POINT:
-                return True
-    return False
 
 
 def _flat(row: dict[str, Value], where: str, outer: _Keys = ()) -> Iterator[tuple[_Keys, Value]]:
@@ -337,14 +322,29 @@ def _common(one: pa.DataType | None, other: pa.DataType) -> pa.DataType:
 
 
 def _doubtful(table: pa.Table, block: bytes) -> bool:
-    """Return whether an object is not on its own line, or a whole number may have lost digits."""
-    if len(table) != _lines(block):
-        filled = sum(1 for text in block.split(b"\n") if text.strip())
-        if len(table) != filled:
-            return True
-    floats = [column for column in table.columns if pa.types.is_floating(column.type)]
-    ends = (value for column in floats for value in pc.min_max(column).as_py().values())
-    return any(value is not None and abs(value) >= 2.0**63 for value in ends)
+    """Return whether Arrow may have misread lines.
+
+    An object is not on its own line, a whole number may have lost digits, or lists of a few numbers
+    are separate columns, such as GeoJSON coordinates.
+    """
+    n_lines = _lines(block)
+    if len(table) != n_lines:
+        n_lines = sum(1 for text in block.split(b"\n") if text.strip())
+    if len(table) != n_lines:
+        return True
+    for column in table.columns:
+        kind = column.type
+        if pa.types.is_floating(kind):
+            ends = pc.min_max(column).as_py().values()
+            if any(value is not None and abs(value) >= 2.0**63 for value in ends):
+                return True
+        elif pa.types.is_list(kind) and (
+            pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type)
+        ):
+            longest = pc.max(pc.list_value_length(column)).as_py()
+            if longest is not None and 0 < longest <= _POINT:
+                return True
+    return False
 
 
 class _Number(str):
