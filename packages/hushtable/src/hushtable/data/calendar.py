@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -105,7 +104,7 @@ def zone_doubt(zoned: NDArray[np.bool_], there: NDArray[np.bool_], reading: Read
     )
 
 
-def by_clock(seconds: NDArray[Any], zone: str) -> NDArray[np.float64]:
+def by_clock(seconds: NDArray[np.floating], zone: str) -> NDArray[np.float64]:
     """Return seconds (n,) since 1970 in local time, given those in UTC."""
     valid = np.isfinite(seconds)
     whole = np.floor(np.where(valid, seconds, 0.0)).astype(np.int64)

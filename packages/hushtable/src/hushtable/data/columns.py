@@ -1,7 +1,6 @@
 """One Arrow column as numbers or as texts, whatever type it arrives in."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,7 @@ def is_text(kind: pa.DataType) -> bool:
     )
 
 
-def as_numbers(column: pa.Array, name: str, start: int = 0) -> NDArray[Any]:
+def as_numbers(column: pa.Array, name: str, start: int = 0) -> NDArray[np.floating]:
     """Return float32 or float64 values, NaN where missing.
 
     Dates and times become seconds (since 1970-01-01 UTC for points in time). ``name`` and
@@ -42,7 +41,9 @@ def as_numbers(column: pa.Array, name: str, start: int = 0) -> NDArray[Any]:
         seconds = _SECONDS[kind.unit]
         column = column.view(pa.int32() if pa.types.is_time32(kind) else pa.int64())
     elif pa.types.is_integer(kind):
-        _refuse_large(column, name)
+        for value in pc.min_max(column).as_py().values() if kind.bit_width == 64 else ():
+            if value is not None and abs(value) > 2**53:
+                raise integer_too_large(f"column {name!r}", value)
     elif pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     elif not (pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
@@ -59,7 +60,7 @@ def as_numbers(column: pa.Array, name: str, start: int = 0) -> NDArray[Any]:
     return values / seconds if seconds != 1.0 else values
 
 
-def as_column(values: NDArray[Any], valid: NDArray[np.bool_] | None = None) -> pa.Array:
+def as_column(values: np.ndarray, valid: NDArray[np.bool_] | None = None) -> pa.Array:
     """Return numbers, or true and false, as an Arrow column: null where not ``valid``.
 
     Does not use ``pa.array``, which imports pandas if it is installed: a quarter of a second.
@@ -71,7 +72,7 @@ def as_column(values: NDArray[Any], valid: NDArray[np.bool_] | None = None) -> p
     return pa.Array.from_buffers(kind, n, [bits, pa.py_buffer(np.ascontiguousarray(values))])
 
 
-def nan_as_null(values: NDArray[np.floating[Any]]) -> pa.Array:
+def nan_as_null(values: NDArray[np.floating]) -> pa.Array:
     """Return numbers as an Arrow column: null where they are NaN."""
     there = ~np.isnan(values)
     return as_column(values, None if there.all() else there)
@@ -99,7 +100,7 @@ def null(kind: pa.DataType) -> pa.Scalar:
     return pa.nulls(1, kind)[0]
 
 
-def filled(column: pa.Array, value: float) -> NDArray[Any]:
+def filled(column: pa.Array, value: float) -> np.ndarray:
     """Return a column of numbers with ``value`` where it is missing.
 
     Uses neither ``to_numpy`` nor ``fill_null``: both import pandas if it is installed, which takes
@@ -108,7 +109,7 @@ def filled(column: pa.Array, value: float) -> NDArray[Any]:
     if column.null_count:
         one = as_column(np.array([value], column.type.to_pandas_dtype()))[0]
         column = pc.coalesce(column, one)
-    values: NDArray[Any] = np.from_dlpack(column)
+    values: np.ndarray = np.from_dlpack(column)
     return values
 
 
@@ -118,14 +119,6 @@ def integer_too_large(column: str, value: object) -> DataError:
         f"{column} holds the integer {value}: whole numbers beyond 2**53 = {2**53} cannot be "
         "distinguished as float64; leave identifiers out, or convert the column to float yourself"
     )
-
-
-def _refuse_large(column: pa.Array, name: str) -> None:
-    if column.type.bit_width < 64:
-        return
-    for value in pc.min_max(column).as_py().values():
-        if value is not None and abs(value) > 2**53:
-            raise integer_too_large(f"column {name!r}", value)
 
 
 def _text_in_numeric(column: pa.Array, name: str, start: int) -> DataError:

@@ -123,7 +123,7 @@ class Codes:
         return Codes(codes, self.tally, outside)
 
 
-def _is_wide(X: NDArray[Any]) -> bool:
+def _is_wide(X: np.ndarray) -> bool:
     """Whether `kernels.encode_wide` is the faster loop for rows (n, d). Measured: see the docs.
 
     Rows whose length is a multiple of 2 kB lie on few sets of the caches: a column of such rows,
@@ -203,7 +203,7 @@ class Encoder:
             if f.kind == "categorical"
         }
 
-    def encode(self, batch: Any, start: int = 0) -> Codes:
+    def encode(self, batch: Batch, start: int = 0) -> Codes:
         """Encode a batch, whose first columns are the features in order.
 
         ``start`` is the number of its first row, for messages. Codes stay as they are.
@@ -248,7 +248,7 @@ class Encoder:
                 coded[j] = self._categorical(feature, column, tally[j])
         return columns
 
-    def _outside(self, j: int, column: Any, codes: NDArray[np.uint16]) -> Outside:
+    def _outside(self, j: int, column: pa.Array, codes: NDArray[np.uint16]) -> Outside:
         feature = self.schema.features[j]
         if feature.kind == "numeric":
             values = column.astype(np.float64)
@@ -261,7 +261,7 @@ class Encoder:
 
     def _outside_of_numbers(
         self,
-        X: NDArray[Any],
+        X: np.ndarray,
         codes: NDArray[np.uint16],
         some: NDArray[np.int64],
         times: NDArray[np.int64],
@@ -316,7 +316,7 @@ class Encoder:
             stored=self._levels(values, columns), zeros=zeros, size=n,
         )  # fmt: skip
 
-    def scan(self, batch: Batch, start: int, loop: NumbersLoop, *results: NDArray[Any]) -> bool:
+    def scan(self, batch: Batch, start: int, loop: NumbersLoop, *results: np.ndarray) -> bool:
         """Run a loop over a batch if all its columns are numbers, otherwise return False.
 
         Raises `DataError` for the infinity that it returns.
@@ -332,7 +332,7 @@ class Encoder:
         return self._relations.applied(batch, self.schema.names, start)
 
     def _scan(
-        self, X: Any, features: slice, start: int, loop: NumbersLoop, *results: NDArray[Any]
+        self, X: np.ndarray, features: slice, start: int, loop: NumbersLoop, *results: np.ndarray
     ) -> None:
         ranges = self.low[features], self.high[features], self.scale[features]
         row, column = loop(X, *ranges, *results)
@@ -345,7 +345,7 @@ class Encoder:
             return np.asarray(np.minimum(past / self.unit[j], FARTHEST), np.float64)
 
     def _categorical(
-        self, feature: Feature, column: Any, tally: NDArray[np.int64]
+        self, feature: Feature, column: pa.Array, tally: NDArray[np.int64]
     ) -> NDArray[np.uint16]:
         if isinstance(column, np.ndarray):
             column = pa.array(column, from_pandas=True)
@@ -356,7 +356,7 @@ class Encoder:
         )
         return codes
 
-    def _codes(self, feature: Feature, column: Any) -> NDArray[np.uint16]:
+    def _codes(self, feature: Feature, column: pa.Array) -> NDArray[np.uint16]:
         if pa.types.is_dictionary(column.type):
             of_values = self._codes(feature, column.dictionary)
             with_missing = np.append(of_values, np.uint16(kernels.MISSING_LOW))  # at -1

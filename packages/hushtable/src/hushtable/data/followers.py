@@ -65,7 +65,12 @@ def followers(columns: Mapping[str, Floats]) -> list[Follower]:
     if not usable.all():
         return followers({name: chosen[name] for name, ok in zip(names, usable, strict=True) if ok})
     Z = np.where(missing, 0.0, (X - np.nanmean(X, axis=0)) / spread)
-    variance, inverse = _inverse(_filled(Z, missing) if missing.any() else Z)
+    for _fill in range(_FILLS if missing.any() else 0):
+        _variance, inverse = _inverse(Z)
+        for j in np.flatnonzero(missing.any(axis=0)).tolist():
+            gap = missing[:, j]
+            Z[gap, j] -= Z[gap] @ inverse[:, j] / inverse[j, j]
+    variance, inverse = _inverse(Z)
     partial = np.abs(inverse) / np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
     np.fill_diagonal(partial, -1.0)
     free = rows - k
@@ -78,15 +83,6 @@ def followers(columns: Mapping[str, Floats]) -> list[Follower]:
         strongest = np.argsort(-partial[:, j])[: min(2, k - 1)].tolist()
         found.append(Follower(names[j], tuple(names[i] for i in strongest), float(1.0 - left[j])))
     return found
-
-
-def _filled(Z: Floats, missing: NDArray[np.bool_]) -> Floats:
-    for _fill in range(_FILLS):
-        _variance, inverse = _inverse(Z)
-        for j in np.flatnonzero(missing.any(axis=0)).tolist():
-            gap = missing[:, j]
-            Z[gap, j] -= Z[gap] @ inverse[:, j] / inverse[j, j]
-    return Z
 
 
 def _inverse(Z: Floats) -> tuple[Floats, Floats]:

@@ -62,7 +62,10 @@ def known_column(name: str) -> KnownColumn | None:
             unit = "".join(candidate[cut:])
             if column is None:
                 continue
-            ranges = _in_unit(column.ranges, unit)
+            if unit:
+                ranges = [one for one in column.ranges if unit in _spellings().get(one.unit, ())]
+            else:
+                ranges = [one for one in column.ranges if not one.only_if_named]
             # Codes and texts have no unit: a name with further words means something else.
             if ranges or not unit:
                 return replace(column, ranges=ranges)
@@ -70,13 +73,6 @@ def known_column(name: str) -> KnownColumn | None:
         if len(words) > 1 and (words[0] in column.first_words or words[-1] in column.last_words):
             return column
     return None
-
-
-def _in_unit(ranges: Sequence[Range], unit: str) -> list[Range]:
-    """Return the ranges in the unit at the end of a name; without one, all that need no unit."""
-    if not unit:
-        return [one for one in ranges if not one.only_if_named]
-    return [one for one in ranges if unit in _spellings().get(one.unit, ())]
 
 
 #: Between small letter and capital, before the last capital of several, and around digits.

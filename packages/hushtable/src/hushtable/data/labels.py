@@ -195,16 +195,12 @@ def near(labels: Mapping[str, int]) -> list[list[str]]:
     groups: dict[str, list[str]] = {}
     for text in labels:
         groups.setdefault(key(text), []).append(text)
-    found = [
-        sorted(group, key=lambda text: (not _is_compatible(text), -labels[text], text))
-        for group in groups.values()
-        if len(group) > 1
-    ]
+
+    def rank(text: str) -> tuple[bool, int, str]:
+        return not unicodedata.is_normalized("NFKC", text), -labels[text], text
+
+    found = [sorted(group, key=rank) for group in groups.values() if len(group) > 1]
     return sorted(found, key=lambda g: (-sum(labels[t] for t in g), g))
-
-
-def _is_compatible(text: str) -> bool:
-    return unicodedata.is_normalized("NFKC", text)
 
 
 def is_asked(group: Iterable[str]) -> bool:

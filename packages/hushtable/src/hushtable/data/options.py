@@ -42,18 +42,6 @@ def first_names(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (more if len(names) > most else "")
 
 
-def _recipe(omop: Any, *given: Any) -> Any:
-    """Return the recipe that options request, with its tables; None without one."""
-    if omop is None:
-        names = ("concepts", "cdm", "listed_units", "by", "within")
-        if alone := [
-            name for name, one in zip(names, given, strict=True) if one not in (None, False, [])
-        ]:
-            raise UsageError(f"--read {alone[0]}=... needs --read omop=person or --read omop=visit")
-        return None
-    return plugins.extension("omop", "--read omop=...", "connect")(omop, *given)
-
-
 def person_columns(person: str | None, schema: Schema) -> list[str]:
     """Return the columns to keep next to the features; refuse features if rows are counted."""
     return [] if person is None or found_name(person, schema.names) in schema.names else [person]
@@ -133,9 +121,17 @@ class RowOptions:
 
     @cached_property
     def recipe(self) -> Any:
-        """How OMOP tables become rows, according to options."""
-        by = names_in(self.by or "")
-        return _recipe(self.omop, self.concepts, self.cdm, self.listed_units, by, self.within)
+        """How OMOP tables become rows, according to options; None without them."""
+        given = {
+            "concepts": self.concepts, "cdm": self.cdm, "listed_units": self.listed_units,
+            "by": names_in(self.by or ""), "within": self.within,
+        }  # fmt: skip
+        if self.omop is not None:
+            recipe = plugins.extension("omop", "--read omop=...", "connect")
+            return recipe(self.omop, *given.values())
+        if alone := [name for name, one in given.items() if one not in (None, False, [])]:
+            raise UsageError(f"--read {alone[0]}=... needs --read omop=person or --read omop=visit")
+        return None
 
     @property
     def schema(self) -> Schema | None:

@@ -21,7 +21,7 @@ persons are read back together, from all runs.
 import hmac
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -125,7 +125,7 @@ def _first(persons: Words) -> Words:
 RUN_BYTES = 1 << 25
 #: Number of parts of all persons that are read back one after the other.
 _PARTS = 256
-Records = NDArray[Any]
+Records = np.ndarray
 
 
 class PersonRows:
@@ -170,7 +170,7 @@ class PersonRows:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def add(self, codes: Codes, persons: Any, start: int) -> None:
+    def add(self, codes: Codes, persons: pa.Array, start: int) -> None:
         """Add encoded rows and the column that identifies their persons; from any thread.
 
         ``start`` is the number of the first row, for messages.
@@ -333,7 +333,7 @@ def smallest(records: Records, most: int) -> tuple[Records, Ints]:
     return records[rank < most], rank[rank < most]
 
 
-def _layout(d: int) -> np.dtype[Any]:
+def _layout(d: int) -> np.dtype:
     return np.dtype([
         ("person", "<u8", (2,)), ("order", "<u8"), ("codes", "<u2", (d,)),
         ("outside", "u1", (-(-d // 8),)),
@@ -352,7 +352,7 @@ def _codes(rows: Records) -> Codes:
 
 
 def ids_of(
-    column: Any, name: str, place: Callable[[int], str], *, asked: bool = True
+    column: pa.Array, name: str, place: Callable[[int], str], *, asked: bool = True
 ) -> tuple[str, pa.Array]:
     """Return whether texts or numbers identify rows, and the ids as texts, null where missing.
 
@@ -409,25 +409,17 @@ def some_of_each(reader: Reader, person: str, most: int) -> tuple[Reader, Person
         start = 0
         for batch in ids.read():
             column = batch[:, 0] if isinstance(batch, np.ndarray) else batch.columns[0]
-            rows.add(_numbers(start, len(batch)), column, start)
+            # In place of codes, the number of each row.
+            numbers = np.arange(start, start + len(batch), dtype="<u8")
+            words = np.ascontiguousarray(numbers.view("<u2").reshape(-1, _WORDS).T)
+            rows.add(Codes(words, np.zeros((_WORDS, 2), np.int64)), column, start)
             start += len(batch)
-        taken = _numbered(rows.chosen())
+        parts = [codes.codes[:_WORDS].T for codes in rows.chosen()]
+        together = np.concatenate([*parts, np.empty((0, _WORDS), np.uint16)])
         counted = rows.counted
+    taken = np.sort(np.ascontiguousarray(together, "<u2").view("<u8")[:, 0].astype(np.int64))
     reading = reader.reading or Reading()
     others = [name for name in reader.names or () if name != person]
     some = reader.select(others).take(taken)
     drop = tuple(dict.fromkeys((*reading.drop, person)))
     return replace(some, reading=replace(reading, drop=drop)), counted
-
-
-def _numbers(start: int, n_rows: int) -> Codes:
-    numbers = np.arange(start, start + n_rows, dtype="<u8")
-    words = numbers.view("<u2").reshape(-1, _WORDS).T
-    return Codes(np.ascontiguousarray(words), np.zeros((_WORDS, 2), np.int64))
-
-
-def _numbered(chosen: Iterable[Codes]) -> NDArray[np.int64]:
-    words = [codes.codes[:_WORDS].T for codes in chosen]
-    together = np.concatenate([*words, np.empty((0, _WORDS), np.uint16)])
-    numbers = np.ascontiguousarray(together, "<u2").view("<u8")[:, 0].astype(np.int64)
-    return np.sort(numbers)

@@ -285,28 +285,14 @@ def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
         words = "constant" if n_values == rows.n else "constant_values"
         text = column.text(next(iter(column.labels or ())))
         yield _finding("constant", name, words, n_values, text=text)
-    if _names_a_label(column.name) and len(column.labels or ()) == 2:
+    word = re.sub(r"[_ ]", "", column.name.casefold().removeprefix("is"))
+    if word in lists()["label_names"] and len(column.labels or ()) == 2:
         yield _finding("label", name, "label", rows.n, drop=("drop", column.name))
     for one in column.lone.found():
         yield QualityFinding("lone", name, one.words, 1, (one.row,))
 
 
-def _names_a_label(name: str) -> bool:
-    word = re.sub(r"[_ ]", "", name.casefold().removeprefix("is"))
-    return word in lists()["label_names"]
-
-
 # --- columns --------------------------------------------------------------------------------------
-
-
-def _groups(column: ColumnSeen) -> NDArray[np.int64]:
-    """Return the number (n,) of the group of equal values of each sampled row, by first row."""
-    _, first, groups = np.unique(
-        np.concatenate(column.words), return_index=True, return_inverse=True
-    )
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[groups]
 
 
 def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
@@ -316,9 +302,14 @@ def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
     for column in rows.columns:
         if not column.varies:
             continue
-        groups = _groups(column)
-        few = 2 * (groups.max() + 1) <= len(groups) >= _FEW_IN_GROUPS
-        key = groups.tobytes() if few else np.concatenate(column.words).tobytes()
+        values = np.concatenate(column.words)
+        _, first, groups = np.unique(values, return_index=True, return_inverse=True)
+        key = values.tobytes()
+        if 2 * len(first) <= len(values) >= _FEW_IN_GROUPS:
+            # The group of each row, numbered by its first row: the values may have other names.
+            rank = np.empty(len(first), np.int64)
+            rank[np.argsort(first)] = np.arange(len(first))
+            key = rank[groups].tobytes()
         alike.setdefault(key, []).append(column.name)
     for names in alike.values():
         if len(names) > 1:

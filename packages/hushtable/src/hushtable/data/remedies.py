@@ -11,7 +11,7 @@ An option is applied to a sample of a column's texts, which are then read again.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,8 @@ from hushtable.data.readers import Reader
 from hushtable.data.readers.dialect import is_unit
 from hushtable.data.table_scan import TableScan, facts_of
 from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions
-from hushtable.data.texts.decisions import TableFacts, as_kind, decide, n_lost
+from hushtable.data.texts.decisions import TableFacts, all_exceptions, as_kind, decide, n_lost
 from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt
-from hushtable.data.texts.reading import Reading
 from hushtable.words.doubts import Loss
 from hushtable.words.options import Option
 
@@ -65,10 +64,10 @@ def _guarded(
     for options in _ways(doubt, facts):
         if not options:
             continue
-        trial = _trial(options, one, facts, table)
-        if options == doubt.options and options[0][0] == "as" and trial.lost.n:
-            more["loss"] = trial.loss(options[0], facts, table)
-        if not trial.harms:
+        lost, harms = _effect(options, one, facts, table)
+        if options == doubt.options and options[0][0] == "as" and lost.n:
+            more["loss"] = Loss(options[0], lost.n, facts.n, table.examples(lost))
+        if not harms:
             if options[0] == as_kind(one, "category") and "loss" not in more:
                 more["kept"] = options[0]
             limited = tuple(_limited(option, one.name, scan) for option in options)
@@ -91,42 +90,35 @@ def _ways(doubt: Doubt, facts: ColumnFacts) -> Iterator[tuple[Option, ...]]:
         yield (("drop", facts.name),)
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """Effect of an option on the texts of a column."""
-
-    #: Rows with a text that the option loses.
-    lost: Exceptions
-    harms: bool
-
-    def loss(self, option: Option, facts: ColumnFacts, table: TableFacts) -> Loss:
-        """Return the values that the option loses, for the sentence."""
-        return Loss(option, self.lost.n, facts.n, table.examples(self.lost))
-
-
-def _trial(
+def _effect(
     options: Sequence[Option], one: ColumnUnderstanding, facts: ColumnFacts, table: TableFacts
-) -> _Trial:
-    """Read a sample of a column's texts again with options, and compare."""
-    odd = Exceptions()
-    for noted in facts.exceptions.values():
-        odd.merge(noted)
+) -> tuple[Exceptions, bool]:
+    """Read a sample of a column's texts again with options, and compare.
+
+    Return the texts that the options lose, and whether they do harm.
+    """
+    odd = all_exceptions(facts)
     if facts.n == 0 or options[0][0] not in ("missing", "as"):
-        return _Trial(Exceptions(), harms=False)
+        return Exceptions(), False
     rows = Counter(odd.rows) | facts.texts
     rows.update({f"{end:.10g}": facts.n_plain for end in (facts.low, facts.high) if facts.n_plain})
-    reading = _with(table.reading, options)
+    kinds = dict(value.rpartition("=")[::2] for field, value in options if field == "as")
+    missing = [value for field, value in options if field == "missing"]
+    usual = table.reading
+    reading = replace(
+        usual, kinds={**usual.kinds, **kinds}, missing=(*usual.missing, *missing), columns={}
+    )
     texts = list(rows)
     column = texts_column(texts)
     again = facts_of(facts.name, reading)
     sample = texts_column([text for text in texts for _ in range(min(rows[text], _TIMES))])
     again.add(reading.without_missing(sample, facts.name), 0)
     if again.n == 0:
-        return _Trial(odd, harms=True)
+        return odd, True
     other = replace(table, reading=reading, columns={**table.columns, facts.name: again})
     read = decide(again, other).reading
     if read is None or read.is_category:
-        return _Trial(Exceptions(), harms=False)
+        return Exceptions(), False
     after = read.values(reading.without_missing(column, facts.name, read.decimal))
     before = after if one.reading is None else one.reading.values(column)
     lost = Exceptions()
@@ -142,20 +134,8 @@ def _trial(
     with np.errstate(all="ignore"):
         scale = np.abs(np.log(np.abs(after / before)))
     moved = bool((scale[np.isfinite(scale)] >= np.log(_SCALE)).any()) and kind == "number"
-    return _Trial(
-        lost,
-        harms=(are_values and not are_codes and lost.n > most)
-        or moved
-        or bool(np.isnan(after).all()),
-    )
-
-
-def _with(reading: Reading, options: Sequence[Option]) -> Reading:
-    kinds = dict(value.rpartition("=")[::2] for field, value in options if field == "as")
-    missing = [value for field, value in options if field == "missing"]
-    return replace(
-        reading, kinds={**reading.kinds, **kinds}, missing=(*reading.missing, *missing), columns={}
-    )
+    many = are_values and not are_codes and lost.n > most
+    return lost, many or moved or bool(np.isnan(after).all())
 
 
 def _limited(option: Option, name: str, scan: TableScan) -> Option:
@@ -175,16 +155,13 @@ def _is_elsewhere(name: str, text: str, scan: TableScan) -> bool:
         low, high = min(facts.low, scan.low[j]), max(facts.high, scan.high[j])
         if number is not None and low <= number <= high:
             return True
-        if facts.texts[text] and not _is_no_value(facts, text):
+        others = facts.others
+        values = facts.n - others.n
+        # A text among numbers or dates is no value.
+        mostly = 2 * values >= facts.n or (values > 0 and len(others.rows) == 1)
+        if facts.texts[text] and not (text in others.rows and mostly):
             return True
     return False
-
-
-def _is_no_value(facts: ColumnFacts, text: str) -> bool:
-    """Return whether a text stands among numbers or dates, and is none."""
-    others = facts.exceptions.get("other", Exceptions())
-    values = facts.n - others.n
-    return text in others.rows and (2 * values >= facts.n or (values > 0 and len(others.rows) == 1))
 
 
 def _lines(facts: ColumnFacts, text: str, reader: Reader) -> Iterator[str]:
@@ -212,7 +189,7 @@ def _with_names_below(
     if not scan.columns:
         return columns
     values = [j for j, one in enumerate(columns) if one.kind in ("number", "date")]
-    odd = [scan.facts(j).exceptions.get("other", Exceptions()) for j in values if scan.facts(j).n]
+    odd = [scan.facts(j).others for j in values if scan.facts(j).n]
     rows = {tuple(sorted(one.first.values())) for one in odd}
     again = any(times > 1 for one in odd for times in one.rows.values())
     if len(values) < 2 or len(odd) < len(values) or len(rows) != 1 or again:

@@ -30,11 +30,11 @@ from hushtable.errors import DataError, PlanError
 
 Floats: TypeAlias = NDArray[np.float64]
 #: Starts a pass over batches of rows, each with their weights (n,) above 0, or None.
-Rows: TypeAlias = Callable[[], Iterable[tuple[Any, NDArray[np.int64] | None]]]
+Rows: TypeAlias = Callable[[], Iterable[tuple[Batch, NDArray[np.int64] | None]]]
 
 
 def numbers_of(
-    batch: Any, columns: Sequence[int], names: Sequence[str] | Mapping[int, str], start: int = 0
+    batch: Batch, columns: Sequence[int], names: Sequence[str] | Mapping[int, str], start: int = 0
 ) -> Floats:
     """Return some columns (n, k) of a batch as numbers; raises `DataError` at an infinity."""
     if isinstance(batch, np.ndarray):
@@ -55,7 +55,7 @@ def _arrays(given: Mapping[str, Any], names: Sequence[str], what: str) -> dict[s
         raise PlanError(f"{what}: needs arrays of numbers") from None
 
 
-def _check_places(places: Sequence[Any], what: str) -> None:
+def _check_places(places: Sequence[object], what: str) -> None:
     if not all(type(j) is int and j >= 0 for j in places):
         raise PlanError(f"{what}: needs the places of columns")
 
@@ -362,7 +362,7 @@ class Differences:
         """Whether the context is one column of categories: each is a group of rows."""
         return len(self.points) == 1 and isinstance(next(iter(self.points[0]), None), str)
 
-    def of(self, batch: Any, features: Sequence[Any], start: int = 0) -> Floats:
+    def of(self, batch: Batch, features: Sequence[Any], start: int = 0) -> Floats:
         """Return the differences (k, n) of a batch, in usual sizes; NaN where a value is missing.
 
         ``features`` are those of the rows; ``start`` is the number of the first row, for messages.
@@ -376,7 +376,7 @@ class Differences:
             found[:, left[0] == len(self.weights)] *= 0.0  # missing values stay missing
         return np.clip(found, -FAR, FAR, out=found)
 
-    def predicted(self, batch: Any, features: Sequence[Any], start: int = 0) -> Floats:
+    def predicted(self, batch: Batch, features: Sequence[Any], start: int = 0) -> Floats:
         """Return the predictions of the columns (k, n) by the context of each row of a batch."""
         left, share = self._places(batch, features, start)
         weights, share = self._padded[:, : len(self.columns)], share[:, :, np.newaxis]
@@ -390,7 +390,7 @@ class Differences:
         return np.vstack([self.weights, np.zeros((1, self.weights.shape[1]))])
 
     def _places(
-        self, batch: Any, features: Sequence[Any], start: int = 0
+        self, batch: Batch, features: Sequence[Any], start: int = 0
     ) -> tuple[NDArray[np.int64], Floats]:
         """Return, for each column of the context, the row positions among its points (c, n)."""
         left = np.full((len(self.context), len(batch)), len(self.weights))
@@ -440,7 +440,7 @@ def _are_points(points: Sequence[Any]) -> bool:
 # --- functions of a context -----------------------------------------------------------------------
 
 
-def _values(batch: Any, place: int, features: Sequence[Any], start: int = 0) -> Floats | pa.Array:
+def _values(batch: Batch, place: int, features: Sequence[Any], start: int = 0) -> Floats | pa.Array:
     name = features[place].name
     if features[place].kind == "numeric":
         return numbers_of(batch, [place], {place: name}, start)[:, 0]
@@ -450,7 +450,7 @@ def _values(batch: Any, place: int, features: Sequence[Any], start: int = 0) -> 
 
 
 def _behaviour(
-    batch: Any, columns: Sequence[int], features: Sequence[Any], start: int = 0
+    batch: Batch, columns: Sequence[int], features: Sequence[Any], start: int = 0
 ) -> Floats:
     found = np.empty((len(columns), len(batch)))
     for k, j in enumerate(columns):

@@ -1,11 +1,10 @@
 """Rows that several passes read: a pass keeps batches in memory for the passes after it."""
 
 import threading
-from typing import Any
 
 import numpy as np
 
-from hushtable.data.readers import Reader
+from hushtable.data.readers import Batch, Reader
 
 #: Largest number of bytes that a fit keeps of its rows. Otherwise, each pass reads the rows again.
 MOST_BYTES = 1 << 28
@@ -23,12 +22,12 @@ class KeptBatches:
     """
 
     def __init__(self, n_bytes: int, per_row: float = np.inf) -> None:
-        self._batches: dict[int, Any] | None = {}
+        self._batches: dict[int, Batch] | None = {}
         self._most, self._per_row = n_bytes, per_row
         self._lock = threading.Lock()
         self.n_bytes = 0
 
-    def add(self, start: int, batch: Any) -> None:
+    def add(self, start: int, batch: Batch) -> None:
         """Keep a batch; ``start`` is the number of its first row."""
         with self._lock:
             if self._batches is None or not len(batch):

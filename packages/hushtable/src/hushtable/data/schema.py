@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -476,7 +476,14 @@ class Schema(Displayed):
                     f"got {sorted(content) or 'an empty file'}"
                 )
             features = tuple(Feature.from_dict(one).folded() for one in content["feature"])
-            return cls(features, paid=tuple(_paid(content)))
+            paid = content.get("paid", [])
+            if not isinstance(paid, list) or not all(isinstance(one, dict) for one in paid):
+                raise PlanError(
+                    "paid: needs one [[paid]] table for each release, as they were written"
+                )
+            # TOML has no null value.
+            spent = tuple(Spent.from_dict({"pure_epsilon": None} | one) for one in paid)
+            return cls(features, paid=spent)
         except PlanError:
             raise
         except ValueError as error:  # this includes a number too long to print
@@ -490,15 +497,6 @@ class Schema(Displayed):
 def _features_of(differences: Differences, columns: Sequence[Feature]) -> tuple[Feature, ...]:
     names = differences.names([feature.name for feature in columns])
     return tuple(Feature.numeric(n, low=-FAR, high=FAR, unit="sd", neutral=True) for n in names)
-
-
-def _paid(content: Mapping[str, Any]) -> Iterator[Spent]:
-    """Return the releases in a TOML file, which has no null value."""
-    paid = content.get("paid", [])
-    if not isinstance(paid, list) or not all(isinstance(one, dict) for one in paid):
-        raise PlanError("paid: needs one [[paid]] table for each release, as they were written")
-    for one in paid:
-        yield Spent.from_dict({"pure_epsilon": None} | one)
 
 
 def _folded(name: Any) -> Any:

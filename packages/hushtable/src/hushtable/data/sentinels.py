@@ -1,7 +1,5 @@
 """Codes and words for missing values, as programs write them."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,7 +27,7 @@ _CODES, _CODES_OR_ZERO = frozenset(CODES.tolist()), np.append(CODES, 0.0)
 _MOST = 3
 
 
-def codes_in(values: NDArray[Any], usual: NDArray[np.float64]) -> dict[float, int]:
+def codes_in(values: NDArray[np.floating], usual: NDArray[np.float64]) -> dict[float, int]:
     """Return the rows of each ``usual`` code, or of 0, that is isolated among numbers (n,)."""
     if usual is CODES:
         usual = _CODES_OR_ZERO
@@ -44,7 +42,7 @@ def codes_in(values: NDArray[Any], usual: NDArray[np.float64]) -> dict[float, in
     return dict(sorted(found.items()))
 
 
-def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
+def apart(values: NDArray[np.floating], usual: NDArray[np.float64]) -> list[float]:
     """Return the lowest and highest values, if far from the middle 99% of the others.
 
     Each is in 1% of the rows or more, and a ``usual`` one, which programs use for missing values,
@@ -79,7 +77,7 @@ def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
     return found
 
 
-def without_codes(values: NDArray[Any]) -> tuple[float, float]:
+def without_codes(values: NDArray[np.floating]) -> tuple[float, float]:
     """Return the range of numbers without those that may be codes for missing values."""
     inner = values[np.isfinite(values) & ~np.isin(values, CODES)]
     return float(inner.min(initial=np.inf)), float(inner.max(initial=-np.inf))

@@ -1,7 +1,6 @@
 """Texts that a spreadsheet program would read as formulas, and how to make them harmless."""
 
 import re
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,7 +47,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return pa.large_string() if is_view else kind
 
 
-def _harmless(column: Any) -> Any:
+def _harmless(column: pa.Array) -> pa.Array:
     if (kind := _plain(column.type)) != column.type:
         column = column.cast(kind)
     if not any(is_text(column.type) for is_text in _TEXTS):

@@ -1,11 +1,8 @@
 """One pass over a table, which collects the facts about its columns."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.columns import (
@@ -68,9 +65,14 @@ class TableScan:
                 column = column if is_text(column.type) else as_texts(column, name)
             facts = self.facts(j)
             if not is_text(column.type):
-                form = form_of(column.type)
-                numbers = self._add_column(as_numbers(column, name, start), start, j)
-                facts.add_values(numbers, form, start)
+                numbers, here = as_numbers(column, name, start), slice(j, j + 1)
+                try:
+                    self._add_ranges(numbers[:, np.newaxis], start, here)
+                except InfiniteError:
+                    facts.add_infinities(numbers, start)
+                    numbers = np.where(np.isinf(numbers), np.nan, numbers)
+                    self._add_ranges(numbers[:, np.newaxis], start, here)
+                facts.add_values(numbers, form_of(column.type), start)
                 continue
             facts.declared |= declared
             made_of_texts = facts.add(column, start)
@@ -85,16 +87,7 @@ class TableScan:
             self.columns[j] = facts_of(self.names[j], self.reading)
         return self.columns[j]
 
-    def _add_column(self, numbers: NDArray[Any], start: int, j: int) -> NDArray[Any]:
-        try:
-            self._add_ranges(numbers[:, np.newaxis], start, slice(j, j + 1))
-        except InfiniteError:
-            self.facts(j).add_infinities(numbers, start)
-            numbers = np.where(np.isinf(numbers), np.nan, numbers)
-            self._add_ranges(numbers[:, np.newaxis], start, slice(j, j + 1))
-        return numbers
-
-    def _add_ranges(self, X: NDArray[Any], start: int, columns: slice) -> None:
+    def _add_ranges(self, X: np.ndarray, start: int, columns: slice) -> None:
         row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
         if row >= 0:
             raise infinite(self.names[columns][column], start + row)

@@ -7,7 +7,6 @@ what a person should see.
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, as_numbers, as_texts, filled, is_text
 from hushtable.data.lone import LoneNumbers
 from hushtable.data.persons import among
+from hushtable.data.readers import Batch
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.numbers import mask
 from hushtable.data.texts.reading import (
@@ -62,11 +62,17 @@ class RowsSeen:
         n_ids = sum(column.is_id for column in self.columns)
         self.but_ids: list[Words] | None = [] if 0 < n_ids < len(columns) else None
 
-    def add(self, batch: Any, reading: Reading) -> None:
+    def add(self, batch: Batch, reading: Reading) -> None:
         """Process a batch."""
         start, n = self.n, len(batch)
         while (start + n) // self.stride >= self._most:
-            self._thin()
+            self.stride *= 2
+            places = _mixed((self.sampled + 1).astype(np.uint64))
+            kept = places % np.uint64(self.stride) == 0
+            self.sampled = self.sampled[kept]
+            for column in self.columns:
+                column.sample = [np.concatenate(column.sample)[kept]] if column.sample else []
+                column.words = [np.concatenate(column.words)[kept]] if column.words else []
         places = _mixed(np.arange(start + 1, start + n + 1, dtype=np.uint64))
         sampled = np.flatnonzero(places % np.uint64(self.stride) == 0)
         self.sampled = np.append(self.sampled, sampled + start)
@@ -82,15 +88,6 @@ class RowsSeen:
         if self.but_ids is not None:
             self.but_ids.append(other.copy())
         self.n += n
-
-    def _thin(self) -> None:
-        self.stride *= 2
-        places = _mixed((self.sampled + 1).astype(np.uint64))
-        kept = places % np.uint64(self.stride) == 0
-        self.sampled = self.sampled[kept]
-        for column in self.columns:
-            column.sample = [np.concatenate(column.sample)[kept]] if column.sample else []
-            column.words = [np.concatenate(column.words)[kept]] if column.words else []
 
 
 class ColumnSeen:
@@ -118,7 +115,9 @@ class ColumnSeen:
         self.n_doubtful, self.doubtful = 0, list[int]()
         self._in_doubt = () if understood.doubt is None else understood.doubt.texts
 
-    def add(self, values: Any, reading: Reading, start: int, sampled: NDArray[np.int64]) -> Words:
+    def add(
+        self, values: pa.Array, reading: Reading, start: int, sampled: NDArray[np.int64]
+    ) -> Words:
         """Process a batch; return 64 bits for each value."""
         read = self.understood.reading
         if self._in_doubt:
@@ -136,9 +135,17 @@ class ColumnSeen:
             values = without_blanks(values)
             words, missing = _text_words(values), _is_null(values)
         else:
-            numbers = _as_floats(values, self.name, start)
+            if pa.types.is_integer(values.type):  # identifiers of any length pass
+                numbers = filled(pc.cast(values, pa.float64(), safe=False), np.nan)
+            else:
+                numbers = as_numbers(values, self.name, start).astype(np.float64, copy=False)
             words, missing = _number_words(values, numbers), np.isnan(numbers)
-            self._add_numbers(numbers, sampled, start)
+            self.sample.append(numbers[sampled])
+            known = numbers if np.isfinite(numbers).all() else numbers[np.isfinite(numbers)]
+            self.low = min(self.low, float(known.min(initial=np.inf)))
+            self.high = max(self.high, float(known.max(initial=-np.inf)))
+            if not self.is_date:
+                self.lone.add(numbers, start)
         words = _mixed(words)
         words[missing] = MISSING_BITS
         self.words.append(words[sampled])
@@ -149,15 +156,7 @@ class ColumnSeen:
             self.ids.append(words)
         return words
 
-    def _add_numbers(self, values: Floats, sampled: NDArray[np.int64], start: int) -> None:
-        self.sample.append(values[sampled])
-        known = values if np.isfinite(values).all() else values[np.isfinite(values)]
-        self.low = min(self.low, float(known.min(initial=np.inf)))
-        self.high = max(self.high, float(known.max(initial=-np.inf)))
-        if not self.is_date:
-            self.lone.add(values, start)
-
-    def _count(self, values: Any, words: Words) -> None:
+    def _count(self, values: pa.Array, words: Words) -> None:
         assert self.labels is not None
         if pa.types.is_null(values.type):
             return
@@ -206,14 +205,7 @@ def _mixed(words: Words) -> Words:
     return words
 
 
-def _as_floats(values: Any, name: str, start: int) -> Floats:
-    """Return a column as numbers, NaN where missing; identifiers of any length pass."""
-    if pa.types.is_integer(values.type):
-        return filled(pc.cast(values, pa.float64(), safe=False), np.nan)
-    return as_numbers(values, name, start).astype(np.float64, copy=False)
-
-
-def _number_words(values: Any, numbers: Floats) -> Words:
+def _number_words(values: pa.Array, numbers: Floats) -> Words:
     """Return the bits of numbers; zero has one sign, and different whole numbers stay different."""
     kind = values.type
     if pa.types.is_decimal(kind):
@@ -225,7 +217,7 @@ def _number_words(values: Any, numbers: Floats) -> Words:
     return np.where(np.abs(numbers) < 2**53, bits, whole) if pa.types.is_integer(kind) else whole
 
 
-def _text_words(texts: Any) -> Words:
+def _text_words(texts: pa.Array) -> Words:
     """Return 64 bits for each of texts (n,)."""
     _, ends, data = texts.buffers()
     at = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
@@ -249,7 +241,7 @@ def _text_words(texts: Any) -> Words:
     return words
 
 
-def _is_null(values: Any) -> NDArray[np.bool_]:
+def _is_null(values: pa.Array) -> NDArray[np.bool_]:
     return mask(pc.is_null(values)) if values.null_count else np.zeros(len(values), bool)
 
 

@@ -205,7 +205,7 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
         else:
             readings[j] = _of_categories(reading, feature, schema, reader)
 
-    def read_values(part: Reader, batches: Iterator[Any]) -> Iterator[Batch]:
+    def read_values(part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
         values = _Values(reader.unasked, names, readings, schema, reading)
         for place, batch in _placed(part, batches):
             yield values.read(batch, place)
@@ -258,7 +258,7 @@ class _Values:
             if one is not None and _unsettled(one, names[j], reading)
         }
 
-    def read(self, batch: Any, place: Callable[[int], str]) -> Batch:
+    def read(self, batch: Batch, place: Callable[[int], str]) -> Batch:
         """Return a batch with values; ``place`` returns where a row is."""
         if isinstance(batch, np.ndarray):
             batch = self._reading.without_numbers(batch, self._names)
@@ -285,7 +285,7 @@ class _Values:
             columns[j] = column
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
-    def _category(self, column: Any, one: ColumnReading, j: int) -> Any:
+    def _category(self, column: pa.Array, one: ColumnReading, j: int) -> pa.Array:
         if self._schema is None:
             return one.texts(column, ())
         if self._schema.labels:
@@ -295,7 +295,9 @@ class _Values:
         texts = pc.utf8_trim_whitespace(plain_texts(column))
         return pc.if_else(pc.equal(texts, scalar("")), null(texts.type), texts)
 
-    def _numbers(self, texts: pa.Array, j: int, place: Callable[[int], str]) -> NDArray[Any]:
+    def _numbers(
+        self, texts: pa.Array, j: int, place: Callable[[int], str]
+    ) -> NDArray[np.floating]:
         one, name = self._readings[j], self._names[j]
         assert one is not None
         values = one.values(texts)
@@ -307,7 +309,9 @@ class _Values:
         elif j in self._unsettled and texts.null_count < len(texts):
             self._unsettled.remove(j)
             if np.isnan(values).all():
-                one = self._readings[j] = _clear(texts, one)
+                n = texts.null_count
+                fits = (kind for kind in _CLEAR if np.isnan(kind.values(texts)).sum() == n)
+                one = self._readings[j] = next(fits, one)
                 values = one.values(texts)
         odd = [] if one.lenient else list(_without_value(texts, values))
         if self._unasked is not None:
@@ -320,7 +324,9 @@ class _Values:
                 raise integer_too_large(f"column {name!r}", text)
         return values
 
-    def _finite(self, values: NDArray[Any], j: int, place: Callable[[int], str]) -> NDArray[Any]:
+    def _finite(
+        self, values: NDArray[np.floating], j: int, place: Callable[[int], str]
+    ) -> NDArray[np.floating]:
         odd = np.flatnonzero(np.isinf(values))
         self._note(odd, j, place)
         return np.where(np.isinf(values), np.nan, values) if len(odd) else values
@@ -331,7 +337,7 @@ class _Values:
             self._unasked.note(what, len(odd), partial(place, int(odd[0])))
 
 
-def _placed(part: Reader, batches: Iterator[Any]) -> Iterator[tuple[Callable[[int], str], Any]]:
+def _placed(part: Reader, batches: Iterator[Batch]) -> Iterator[tuple[Callable[[int], str], Batch]]:
     """Yield what names the place of a row in a batch, and the batch."""
     start = 0
     for batch in batches:
@@ -373,7 +379,7 @@ def with_calendar(
     kept = list(reader.keep) or [reading.time] * (reading.time in keep)
     others = [name for name in names if name not in {*kept, reading.time}]
 
-    def add_parts(part: Reader, batches: Iterator[Any]) -> Iterator[Batch]:
+    def add_parts(part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
         for place, batch in _placed(part, batches):
             columns = dict(zip(names, arrow_columns(batch), strict=True))
             _, clock = _times(columns[reading.time], reading, reader.unasked, place)
@@ -386,7 +392,7 @@ def with_calendar(
 
 
 def _times(
-    column: Any, reading: Reading, unasked: Unasked | None, place: Callable[[int], str]
+    column: pa.Array, reading: Reading, unasked: Unasked | None, place: Callable[[int], str]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     name, zone = reading.time, reading.zone
     column = reading.without_missing(column, name)
@@ -425,7 +431,7 @@ def _with_differences(reader: Reader, schema: Schema) -> Reader:
     assert differences is not None
     n, added = len(features), schema.names[len(features) :]
 
-    def append(_part: Reader, batches: Iterator[Any]) -> Iterator[Batch]:
+    def append(_part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
         start = 0
         for batch in batches:
             found = differences.of(batch, features, start)
@@ -542,7 +548,7 @@ def _check_history(reader: Reader, reading: Reading, values: Sequence[str]) -> N
 # --- texts without a value --------------------------------------------------------------------
 
 
-def _without_value(texts: pa.Array, values: NDArray[Any]) -> Iterator[int]:
+def _without_value(texts: pa.Array, values: NDArray[np.floating]) -> Iterator[int]:
     """Yield the rows of texts that have no value, and do not mean a missing one."""
     if int(np.isnan(values).sum()) == texts.null_count:  # null is NaN, and so is "nan"
         return
@@ -554,13 +560,6 @@ def _without_value(texts: pa.Array, values: NDArray[Any]) -> Iterator[int]:
 
 #: Readings of texts with only one meaning, if there are no numbers among them.
 _CLEAR = (ColumnReading("date", dates="ymd"), ColumnReading("boolean"), ColumnReading("time"))
-
-
-def _clear(texts: pa.Array, one: ColumnReading) -> ColumnReading:
-    for kind in _CLEAR:
-        if int(np.isnan(kind.values(texts)).sum()) == texts.null_count:
-            return kind
-    return one
 
 
 def _no_value(name: str, text: str, one: ColumnReading, place: str) -> DataError:

@@ -75,7 +75,9 @@ def understood(
     if len(names) > MAX_FEATURES:  # before each is processed
         raise PlanError(f"{len(names):,} features: a schema takes at most {MAX_FEATURES:,}")
     reading = reader.reading or Reading()
-    _check_names(reading, names, reader)
+    known = {*names, *reading.dropped}
+    if unknown := [name for name in reading.kinds if name not in known]:
+        raise DataError(f"{reader.source} has no column {unknown} (--as): its columns are {names}")
     threads = n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
     idle: SimpleQueue[TableScan] = SimpleQueue()
     for _thread in range(threads):
@@ -108,13 +110,6 @@ def understood(
     columns = tried(columns, total, table, reader)
     read = {one.name: one.reading for one in columns if one.reading is not None}
     return columns, replace(reading, columns={**reading.columns, **read}), total
-
-
-def _check_names(reading: Reading, names: Sequence[str], reader: Reader) -> None:
-    known = {*names, *reading.dropped}
-    unknown = [name for name in reading.kinds if name not in known]
-    if unknown:
-        raise DataError(f"{reader.source} has no column {unknown} (--as): its columns are {names}")
 
 
 def _decided(scan: TableScan, j: int, table: TableFacts, *, named: bool) -> ColumnUnderstanding:

@@ -19,14 +19,14 @@ _DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedErr
 
 def members(path: Path) -> list[zipfile.ZipInfo]:
     """Return the files of an archive, without hidden files, and paths outside of it."""
+    files = []
     with _explained(path), zipfile.ZipFile(path) as archive:
-        return [one for one in archive.infolist() if not one.is_dir() and _is_seen(one.filename)]
-
-
-def _is_seen(name: str) -> bool:
-    path = PurePosixPath(name)
-    hidden = any(part.startswith((".", "~$")) or part == "__MACOSX" for part in path.parts)
-    return not hidden and not path.is_absolute()  # ".." begins with a dot
+        for one in archive.infolist():
+            name = PurePosixPath(one.filename)
+            hidden = any(part.startswith((".", "~$")) or part == "__MACOSX" for part in name.parts)
+            if not (one.is_dir() or hidden or name.is_absolute()):  # ".." begins with a dot
+                files.append(one)
+    return files
 
 
 def chosen(

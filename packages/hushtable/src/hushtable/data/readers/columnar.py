@@ -36,9 +36,14 @@ def feather_file(path: Path, _: FileLayout) -> Reader:
         with pa.OSFile(str(path)) as raw:
             file = _opened(raw, start, [names.index(name) for name in chosen])
             try:
-                for share, batch in _batches(file):
+                if isinstance(file, ipc.RecordBatchFileReader):
+                    n = file.num_record_batches
+                    read = (((i + 1) / n, file.get_batch(i)) for i in range(n))
+                else:  # a stream has no known end
+                    read = ((1.0, batch) for batch in file)
+                for share, batch in read:
                     batch.validate(full=True)  # for a damaged file
-                    for part in split(iter([batch.select(chosen)])):
+                    for part in split([batch.select(chosen)]):
                         yield int(share * size), part
             except pa.ArrowMemoryError:
                 raise pa.ArrowInvalid(
@@ -49,19 +54,10 @@ def feather_file(path: Path, _: FileLayout) -> Reader:
     return of_file(path, names, batches)
 
 
-def _opened(raw: Any, start: bytes, columns: list[int] | None) -> Any:
+def _opened(raw: pa.NativeFile, start: bytes, columns: list[int] | None) -> Any:
     options = ipc.IpcReadOptions(included_fields=columns, use_threads=False)
     open_ = ipc.open_file if start == b"ARROW1" else ipc.open_stream
     return open_(raw, options=options)
-
-
-def _batches(file: Any) -> Iterator[tuple[float, pa.RecordBatch]]:
-    """Yield the share of the file that has been read, and the batch; a stream has no known end."""
-    if not isinstance(file, ipc.RecordBatchFileReader):
-        yield from ((1.0, batch) for batch in file)
-        return
-    for i in range(file.num_record_batches):
-        yield (i + 1) / file.num_record_batches, file.get_batch(i)
 
 
 #: Bytes read at a time of each column; otherwise, a whole row group is held in memory.
@@ -74,33 +70,25 @@ def parquet_file(path: Path, _: FileLayout) -> Reader:
 
     size = path.stat().st_size
     with parquet.ParquetFile(path, pre_buffer=False) as file:
-        _check_footer(file.metadata)
-        names, n_rows = column_names(file.schema_arrow), file.metadata.num_rows
+        footer = file.metadata
+        groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+        # Some impossible numbers make Arrow end the process.
+        if any(group.num_rows < 0 or group.num_columns != footer.num_columns for group in groups):
+            raise pa.ArrowInvalid("its row groups are inconsistent: the file is damaged")
+        names, n_rows = column_names(file.schema_arrow), footer.num_rows
 
     def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
         chosen, rows = columns or list(names), 0
         with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
             at_a_time = rows_at_a_time(n_rows, len(chosen))
             for batch in file.iter_batches(at_a_time, columns=columns, use_threads=False):
-                _check_batch(batch, chosen)
+                if batch.num_rows < 0 or not set(chosen) <= set(batch.schema.names):
+                    raise pa.ArrowInvalid(
+                        "its columns or numbers of rows are inconsistent: the file is damaged"
+                    )
+                batch.validate()
                 rows += batch.num_rows
                 # The file may have its columns in a different order.
                 yield size * rows // max(1, n_rows), batch.select(chosen)
 
     return of_file(path, names, batches, n_rows)
-
-
-def _check_footer(footer: Any) -> None:
-    """Raise `pa.ArrowInvalid` for impossible numbers, because some make Arrow end the process."""
-    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
-    if any(group.num_rows < 0 or group.num_columns != footer.num_columns for group in groups):
-        raise pa.ArrowInvalid("its row groups are inconsistent: the file is damaged")
-
-
-def _check_batch(batch: pa.RecordBatch, names: list[str]) -> None:
-    """Raise `pa.ArrowInvalid` if a damaged file made Arrow return impossible values."""
-    if batch.num_rows < 0 or not set(names) <= set(batch.schema.names):
-        raise pa.ArrowInvalid(
-            "its columns or numbers of rows are inconsistent: the file is damaged"
-        )
-    batch.validate()

@@ -5,9 +5,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-import pyarrow as pa
-
-from hushtable.data.readers.encoding import compression, decompressed, find_encoding
+from hushtable.data.readers.encoding import compression, find_encoding, opened_bytes
 from hushtable.errors import DataError
 
 #: How files of a kind begin, and the ending that their names should have.
@@ -68,15 +66,15 @@ def content_of(path: Path) -> tuple[str | None, str | None]:
     codec = compression(start)
     if codec is not None:
         try:
-            with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+            with opened_bytes(path) as (_, plain):
                 start = bytes(plain.read(_BEGINNING))
         except (OSError, EOFError, zlib.error):
             start = b""  # reading it to the end raises the error
+    if codec is not None and compression(start) is not None:
+        return codec, ".gz"
     ending = next((ending for begins, ending in _MATCHES if begins.match(start)), None)
     if ending == ".zip" and codec is None:
         ending = _of_zip(path)
-    elif codec is not None and compression(start) is not None:
-        ending = ".gz"
     return codec, ending or _of_text(start)
 
 

@@ -1,11 +1,10 @@
 """Rows in a CSV file, with each field as text; its meaning is decided elsewhere."""
 
 import csv
-import io
 import itertools
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from hushtable.data.readers.dialect import Dialect, find_dialect, is_remark, is_rule, records
-from hushtable.data.readers.encoding import RAW, Text, line_ends, opened_lines, opened_text
+from hushtable.data.readers.encoding import RAW, Text, opened_bytes, opened_lines
 from hushtable.data.readers.reader import Batch, FileLayout, Reader, of_file, split
 from hushtable.data.readers.totals import (
     MOST_BELOW,
@@ -44,7 +43,26 @@ _BREAK = re.compile(r"\r\n?|\n")
 def csv_file(path: Path, layout: FileLayout) -> Reader:
     """Read a CSV file, some rows at a time."""
     dialect = find_dialect(path, layout)
-    return _File(path, dialect, layout, dialect.first).reader()
+    names, found, asked = dialect.header.names, [*dialect.found], layout.unasked is None
+    file = _File(path, layout, dialect, names, asked, dialect.first)
+    if asked:
+        lines = file.lines
+        if layout.footer:
+            found.append(left_out_words(layout.footer, lines.footer))
+        if n := lines.n_blank:
+            found.append(
+                ngettext(
+                    "%(n)s line without values at the end left out",
+                    "%(n)s lines without values at the end left out",
+                    n,
+                )
+            )
+        if lines.repeated:
+            found.append(repeated_words(lines.repeated))
+    kept = tuple(name for name in names if name not in dialect.header.left_out)
+    rows = of_file(path, kept, lambda columns: file.batches(columns or [*kept]), place=file.place)
+    found += dialect.header.found
+    return replace(rows, found=tuple(found), delimiter=dialect.delimiter)
 
 
 @dataclass
@@ -65,8 +83,11 @@ class _Survey:
 @dataclass
 class _File:
     path: Path
-    dialect: Dialect
     layout: FileLayout
+    dialect: Dialect
+    names: tuple[str, ...]
+    #: Whether a person can be asked.
+    asked: bool
     #: The first rows, and of the columns that are never empty in them those that are read.
     first: FirstRows
     #: The line at which Arrow gave up.
@@ -78,30 +99,6 @@ class _File:
     totals: dict[int, str] = field(default_factory=dict)
     last: list[list[str]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.names, self.asked = self.dialect.header.names, self.layout.unasked is None
-
-    def reader(self) -> Reader:
-        dialect, words = self.dialect, [*self.dialect.found]
-        kept = tuple(name for name in self.names if name not in dialect.header.left_out)
-        if self.asked and self.layout.footer:
-            words.append(left_out_words(self.layout.footer, self.lines.footer))
-        if self.asked and (n := self.lines.n_blank):
-            words.append(
-                ngettext(
-                    "%(n)s line without values at the end left out",
-                    "%(n)s lines without values at the end left out",
-                    n,
-                )
-            )
-        if self.asked and self.lines.repeated:
-            words.append(repeated_words(self.lines.repeated))
-        rows = of_file(
-            self.path, kept, lambda columns: self._batches(columns or [*kept]), place=self.place
-        )
-        found = (*words, *dialect.header.found)
-        return replace(rows, found=found, delimiter=dialect.delimiter)
-
     @cached_property
     def lines(self) -> _Survey:
         """The facts on all lines of the file, whose bytes are read once, but not parsed."""
@@ -110,10 +107,11 @@ class _File:
         encoding = self.dialect.encoding
         plain = encoding if "\n,".encode(encoding) != b"\n," else RAW  # not to decode twice
         with self._opened(plain) as (_, text):
-            text.skip(self.dialect.above, encoding if plain == RAW else "utf-8")
             while block := text.read():
                 quoted = quoted or b'"' in block
-                ends = np.append(end, line_ends(block))
+                # Faster than `bytes.count`.
+                at = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+                ends = np.append(end, at)
                 gaps = gaps or bool((np.diff(ends) <= shortest + (b"\r" in block)).any())
                 n, end = n + len(ends) - 1, int(ends[-1]) - len(block)
         signs = f"{self.dialect.delimiter} \t\x1a".encode()
@@ -128,27 +126,37 @@ class _File:
             gaps=gaps,
         )
 
+    @contextmanager
     def _opened(
         self, encoding: str = "", *, again: bool = True
-    ) -> AbstractContextManager[tuple[pa.OSFile, Text]]:
-        line = self.dialect.line if again and self.asked and len(self.names) > 1 else ""
-        return opened_text(
-            self.path,
-            encoding or self.dialect.encoding,
-            asked=self.asked,
-            footer=self.layout.footer,
-            delimiter=self.dialect.delimiter,
-            again=line.encode(self.dialect.encoding if encoding == RAW else "utf-8"),
-        )
+    ) -> Iterator[tuple[pa.OSFile, Text]]:
+        """Open the text of the file at its first row."""
+        dialect, codec = self.dialect, self.dialect.encoding if encoding == RAW else "utf-8"
+        line = dialect.line if again and self.asked and len(self.names) > 1 else ""
+        with opened_bytes(self.path) as (raw, plain):
+            text = Text(
+                plain,
+                encoding or dialect.encoding,
+                str(self.path),
+                asked=self.asked,
+                footer=self.layout.footer,
+                delimiter=dialect.delimiter,
+                again=line.encode(codec),
+            )
+            above = len(dialect.above.encode(codec))
+            while above and (block := text.read(min(above, 1 << 16))):
+                above -= len(block)
+            yield raw, text
 
-    def _batches(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
+    def batches(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
         """Yield bytes read and rows; at the end of the first pass, check that all are rows."""
         checked = self.asked and not self.passed
         names, first, left_out = self.names, self.dialect.first, self.dialect.header.left_out
         wanted = [*columns, *left_out]
         if checked:  # columns that show totals
-            label = {*first.labels(len(names)), *first.always[:1]}
-            wanted = [*dict.fromkeys([*wanted, *(names[j] for j in sorted(label))])]
+            words = [j for j in range(len(names)) if j not in first.numeric][:2]
+            label = sorted({*words, *first.always[:1]})
+            wanted = [*dict.fromkeys([*wanted, *(names[j] for j in label)])]
             read = set(wanted)
             self.first = replace(first, always=[j for j in first.always if names[j] in read])
         done = 0
@@ -158,7 +166,7 @@ class _File:
                     self._check_left_out(batch, done)
                 if checked:
                     self._note_totals(batch, done)
-                for part in split(iter([batch.select(columns)])):
+                for part in split([batch.select(columns)]):
                     yield raw.tell(), part
                 done += len(batch)
         if not self.passed:
@@ -186,14 +194,19 @@ class _File:
         )
         done = 0
         try:
-            text.skip(self.dialect.above)
             with arrow_csv.open_csv(pa.PythonFile(text, "r"), reading, parsing, converting) as file:
                 for batch in file:
                     done += len(batch)
                     yield batch
         except pa.ArrowInvalid as error:
-            if str(error) != "Empty CSV file":
-                raise self._explained(str(error), done) from None
+            if str(error) == "Empty CSV file":
+                return
+            if self.odd is not None:
+                raise self._odd_line(self.odd) from None
+            if "straddling" in str(error):
+                place = self.place(done)
+                raise refused("long_field", source=self.path, place=place, n=_BLOCK >> 20) from None
+            raise DataError(f"{self.path}: {error}") from None
 
     def _on_odd_row(self, row: arrow_csv.InvalidRow) -> str:
         if self._is_no_row(row.text):
@@ -209,13 +222,6 @@ class _File:
     def _is_no_row(self, text: str) -> bool:
         """Return whether a line whose number of fields differs from the names is not a row."""
         return is_rule(text) or (self.dialect.remarks and is_remark(text))
-
-    def _explained(self, error: str, done: int) -> DataError:
-        if self.odd is not None:
-            return self._odd_line(self.odd)
-        if "straddling" in error:
-            return refused("long_field", source=self.path, place=self.place(done), n=_BLOCK >> 20)
-        return DataError(f"{self.path}: {error}")
 
     def _odd_line(self, row: arrow_csv.InvalidRow) -> DataError:
         want, got, delimiter = row.expected_columns, row.actual_columns, self.dialect.delimiter
@@ -290,7 +296,7 @@ class _File:
         self.last = [*self.last, *last][-MOST_BELOW:]
 
     def _check_totals(self, n_rows: int) -> None:
-        n = max(0, min(self.first.n_below(self.last), n_rows - 3))
+        n = self.first.n_below(self.last, n_rows)
         among = sorted(self.totals)
         if among and among[0] < n_rows - n:
             lines = [self._numbers(row)[0] for row in among[:MOST_LISTED]]
@@ -303,9 +309,7 @@ class _File:
     def _check_gaps(self) -> None:
         first, end = self.dialect.first, self.dialect.lines
         with self._opened(again=False) as (_, text):
-            text.skip(self.dialect.above)
-            lines = io.TextIOWrapper(io.BufferedReader(text), "utf-8", newline="")
-            for record in records(lines, self.dialect.delimiter, end):
+            for record in records(text.lines(), self.dialect.delimiter, end):
                 line = record.first + 1
                 other = first.is_names(record.fields) or first.is_bare(record.fields)
                 if (
@@ -329,9 +333,7 @@ class _File:
         Only the form is checked: a quoted text may hold anything, including line breaks.
         """
         with self._opened() as (_, text):
-            text.skip(self.dialect.above)
-            lines = io.TextIOWrapper(io.BufferedReader(text), "utf-8", newline="")
-            rows, line = csv.reader(lines, delimiter=self.dialect.delimiter, strict=True), 0
+            rows, line = csv.reader(text.lines(), delimiter=self.dialect.delimiter, strict=True), 0
             try:
                 for _row in rows:
                     line = rows.line_num

@@ -15,7 +15,7 @@ from typing import Any
 from hushtable.data.labels import fold, fold_names
 from hushtable.data.readers.encoding import codec, first_lines
 from hushtable.data.readers.reader import FileLayout, Unasked
-from hushtable.data.readers.totals import FirstRows, has_letters, is_number, shape
+from hushtable.data.readers.totals import FirstRows, is_number, shape
 from hushtable.errors import DataError, UsageError
 from hushtable.language import N_, _, ngettext
 from hushtable.words.refusals import refusal, refused
@@ -33,6 +33,7 @@ _UNIT = re.compile(
     r"%|°[CF]?|[µnmkcdMG]?(?:g|l|L|m|s|A|V|W|Hz|Pa|mol|Eq|U|IU|J)[23²³]?|mmHg|bpm|h|min|a|years?|"
     r"days?|Jahre|[\w°%µ]{1,6}/[\w²³.]{1,6}|°\w"
 )
+_DASHES, _UNITS = N_("dashes"), N_("units")
 _SURE_UNIT = re.compile(r"[/%°µ]|^(?:mm|cm|kg|mg|mmHg|Jahre|years)$")
 #: Largest number of columns, which is that of a schema's features; and of those that are checked.
 _MOST_COLUMNS, _MOST_CHECKED = 65_535, 1_000
@@ -190,7 +191,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     rows = _rows(lines[start:], delimiter, start)
     if not rows:
         raise refused("no_fields", source=source, delimiter=delimiter)
-    header = find_header(rows, layout, start, source, "line", delimiter)
+    header = HeaderSearch(rows, layout, start, source, "line", delimiter).header()
     check_once(header, source, "line")
     body, width = [row for row in rows if row.first >= header.body], len(header.names)
     found = []
@@ -229,57 +230,36 @@ class Header:
     found: list[str]
 
 
-def find_header(
-    rows: Sequence[Record],
-    layout: FileLayout,
-    start: int,
-    source: str,
-    line: str,
-    delimiter: str = "",
-    labels: Sequence[str] = (),
-) -> Header:
-    """Find the names among the first rows, from the one numbered ``start`` on.
-
-    Messages call a row ``line``, and columns by ``labels``; a sheet has no ``delimiter``. Raises
-    `DataError` in case of doubt.
-    """
-    if (width := _width(rows)[0]) > _MOST_COLUMNS:
-        raise refused("too_wide", source=source, n=width, n_most=_MOST_COLUMNS)
-    if layout.header is False:
-        if layout.unasked is not None:
-            raise UsageError(
-                f"{source}: without column names, the number of columns could only be guessed from "
-                "values, which is not allowed when no person can be asked: add a header line"
-            )
-        names = tuple(f"column {j + 1}" for j in range(width))
-        return Header(names, (), start, None, [])
-    head = _Head(rows, layout, start, source, line, delimiter, labels)
-    return head.known(layout.unasked) if layout.unasked is not None else head.asked()
-
-
 @dataclass(frozen=True)
-class _Head:
+class HeaderSearch:
+    """The search for the names among the first rows, from the one numbered ``start`` on.
+
+    Messages call a row ``line``, and columns by ``labels``; a sheet has no ``delimiter``.
+    """
+
     rows: Sequence[Record]
     layout: FileLayout
     start: int
     source: str
     line: str
-    delimiter: str
-    labels: Sequence[str]
+    delimiter: str = ""
+    labels: Sequence[str] = ()
 
-    def known(self, unasked: Unasked) -> Header:
-        """Return the names of a schema, which no row may decide."""
-        rows = self.rows[:1] if self.layout.skip_lines is not None else self.rows
-        at = next((i for i, row in enumerate(rows) if unasked.is_header(row.fields)), None)
-        if at is None:
-            raise DataError(
-                f"{self.source}: none of its first {self.line}s contains all required column "
-                f"names, {list(unasked.names)[:5]}: add a header line above the rows"
-            )
-        names = [name or f"column {j + 1}" for j, name in enumerate(self._names(at))]
-        return Header(tuple(names), (), self._below(at, [])[1], self.rows[at], [])
-
-    def asked(self) -> Header:
+    def header(self) -> Header:
+        """Return the names, and where the rows begin; raises `DataError` in case of doubt."""
+        unasked, width = self.layout.unasked, _width(self.rows)[0]
+        if width > _MOST_COLUMNS:
+            raise refused("too_wide", source=self.source, n=width, n_most=_MOST_COLUMNS)
+        if self.layout.header is False:
+            if unasked is not None:
+                raise UsageError(
+                    f"{self.source}: without column names, the number of columns could only be "
+                    "guessed from values, which is not allowed when no person can be asked: add a "
+                    "header line"
+                )
+            return Header(tuple(f"column {j + 1}" for j in range(width)), (), self.start, None, [])
+        if unasked is not None:
+            return self._known(unasked)
         at = 0 if self.layout.skip_lines is not None else self._line_of_names()
         head, found = self.rows[at], []
         if self.layout.skip_lines is None and head.first > self.start:
@@ -295,6 +275,18 @@ class _Head:
             raise self._refused("names_of_fields", head, n=len(names), n_fields=width)
         left_out = self._name_columns(names, at, below, found)
         return Header(tuple(names), tuple(left_out), body, head, found)
+
+    def _known(self, unasked: Unasked) -> Header:
+        """Return the names of a schema, which no row may decide."""
+        rows = self.rows[:1] if self.layout.skip_lines is not None else self.rows
+        at = next((i for i, row in enumerate(rows) if unasked.is_header(row.fields)), None)
+        if at is None:
+            raise DataError(
+                f"{self.source}: none of its first {self.line}s contains all required column "
+                f"names, {list(unasked.names)[:5]}: add a header line above the rows"
+            )
+        names = [name or f"column {j + 1}" for j, name in enumerate(self._names(at))]
+        return Header(tuple(names), (), self._below(at, [])[1], self.rows[at], [])
 
     def _below(self, at: int, found: list[str]) -> tuple[Sequence[Record], int]:
         """Return the rows below the names, and where they begin, without those to skip."""
@@ -329,19 +321,24 @@ class _Head:
     def _line_of_names(self) -> int:
         """Return which record holds the names: the first with as many fields as most."""
         width = _width(self.rows)[0] if self.delimiter else max(row.filled for row in self.rows)
-        at = next(
-            (i for i, row in enumerate(self.rows) if self._is_wide(row, width)),
-            next((i for i, row in enumerate(self.rows) if len(row.fields) == width), 0),
-        )
+        for at, row in enumerate(self.rows):
+            # Each row may end in a delimiter even if the names do not.
+            short = len(row.fields) == width - 1
+            short = short and all(len(other.bare) < width for other in self.rows[at + 1 :])
+            wide = not self.delimiter or short or width in (len(row.fields), len(row.bare))
+            if wide and 2 * row.filled > width:  # otherwise, it is a title
+                break
+        else:
+            at = next((i for i, row in enumerate(self.rows) if len(row.fields) == width), 0)
         if at > 0 and width == 2 and self._is_above_index(at - 1):
             hits, misses = self._numbers(self.rows[at].fields, at)
             at -= hits > 0 or misses == 0
-        wide = next((row for row in self.rows[:at] if 2 * row.filled > width), None)
+        other = next((row for row in self.rows[:at] if 2 * row.filled > width), None)
         hits, misses = self._numbers(self.rows[at].fields, at)
-        if self.layout.header is None and wide is not None and not 0 < misses >= 3 * hits:
+        if self.layout.header is None and other is not None and not 0 < misses >= 3 * hits:
             first = self.rows[at].first
             raise self._refused(
-                "two_headers", wide, n=len(wide.fields), n_fields=width, other=first + 1,
+                "two_headers", other, n=len(other.fields), n_fields=width, other=first + 1,
                 other_skipped=first,
             )  # fmt: skip
         return at
@@ -354,21 +351,12 @@ class _Head:
             **facts,
         )  # fmt: skip
 
-    def _is_wide(self, row: Record, width: int) -> bool:
-        if 2 * row.filled <= width:
-            return False  # a title
-        if not self.delimiter or width in (len(row.fields), len(row.bare)):
-            return True
-        # Each row may end in a delimiter even if the names do not.
-        below = (other for other in self.rows if other.first > row.first)
-        return len(row.fields) == width - 1 and all(len(other.bare) < width for other in below)
-
     def _numbers(self, names: Sequence[str], at: int) -> tuple[int, int]:
         """Count numeric columns whose name is also a number, and those whose name is not."""
         hits = misses = 0
         for j, name in enumerate(names[:_MOST_CHECKED]):
             values = [row.fields[j] for row in self.rows[at + 1 :] if row.has(j)]
-            if values and "9" in shape(name) and _is_alike(name, values):
+            if values and re.search(r"\d", name) and _is_alike(name, values):
                 hits += 1
             elif values and name and sum(map(is_number, values)) >= 0.8 * len(values):
                 doubtful = is_number(name) or name.lower() in _NOTHING
@@ -421,7 +409,7 @@ class _Head:
             values = [row.fields[j] for row in self.rows[at + 1 :] if row.has(j)]
             texts = {fold(value) for value in values}
             repeat = values and 2 * len(texts) <= len(values) and not any(map(is_number, texts))
-            if repeat and has_letters(name) and name not in texts:
+            if repeat and re.search(r"[^\W\d_]", name) and name not in texts:
                 return True
         return False
 
@@ -478,11 +466,11 @@ def is_unit(text: str) -> bool:
 def _no_row(row: Record) -> str:
     """Describe a line below the names that is not a row: dashes, or units."""
     fields = [field.strip() for field in row.fields if field.strip()]
-    for what, pattern in ((N_("dashes"), ":?-+:?"), (N_("units"), r"\[.*\]|\(.*\)")):
+    for what, pattern in ((_DASHES, ":?-+:?"), (_UNITS, r"\[.*\]|\(.*\)")):
         if fields and all(re.fullmatch(pattern, field) for field in fields):
-            return "" if what == "units" and any(map(is_number, fields)) else what
+            return "" if what == _UNITS and any(map(is_number, fields)) else what
     if fields and all(map(_UNIT.fullmatch, fields)) and any(map(_SURE_UNIT.search, fields)):
-        return N_("units")
+        return _UNITS
     return ""
 
 

@@ -7,11 +7,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from hushtable.errors import UsageError
 from hushtable.words.refusals import refused
@@ -31,7 +29,8 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _MARK = codecs.BOM_UTF8
-_BLOCK = 1 << 20
+#: Number of bytes decoded at a time; and read at a time for lines, of which few may be needed.
+_BLOCK, _FEW_BYTES = 1 << 20, 1 << 13
 #: Number of bytes of a file to check, at least `_FEW` lines; and of lines: each costs tens of
 #: microseconds.
 _SAMPLE, _FEW, _MOST = 1 << 16, 4, 200
@@ -72,12 +71,6 @@ _SUBSTITUTE = b"\x1a"
 RAW = "raw"
 
 
-def _decoder(encoding: str, *, asked: bool) -> codecs.IncrementalDecoder:
-    """Return a decoder that refuses bytes outside the encoding, or replaces them."""
-    unreadable = "hushtable-western" if encoding == "utf-8" else "replace"
-    return codecs.getincrementaldecoder(encoding)("strict" if asked else unreadable)
-
-
 def marked_encoding(sample: bytes) -> str | None:
     """Return the encoding of a file's byte order mark; None if there is no mark."""
     return next((name for mark, name in _MARKS.items() if sample.startswith(mark)), None)
@@ -100,17 +93,23 @@ def compression(start: bytes) -> str | None:
     return next((name for begins, name in _COMPRESSIONS if begins.match(start)), None)
 
 
-def decompressed(raw: pa.NativeFile) -> pa.NativeFile:
-    """Return a stream of a file's content, decompressed if gzip, bzip2 or zstd compressed it."""
-    found = compression(raw.read(16))
-    raw.seek(0)
-    return pa.input_stream(raw, compression=found)
+@contextmanager
+def opened_bytes(path: Path) -> Iterator[tuple[pa.OSFile, pa.NativeFile]]:
+    """Open a file; return its raw stream, which tracks progress, and its content.
+
+    The content is decompressed if gzip, bzip2 or zstd compressed it.
+    """
+    with pa.OSFile(str(path)) as raw:
+        found = compression(raw.read(16))
+        raw.seek(0)
+        with pa.input_stream(raw, compression=found) as plain:
+            yield raw, plain
 
 
 def says_its_encoding(path: Path) -> bool:
     """Return whether a file begins with a byte order mark, or is entirely UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+    with opened_bytes(path) as (_, plain):
         block = plain.read(_BLOCK)
         if any(block.startswith(mark) for mark in _MARKS):
             return True
@@ -168,8 +167,8 @@ def _other(sample: bytes, source: str) -> str:
     )
 
 
-class Text(io.RawIOBase):
-    """A file's text as UTF-8 bytes without byte order marks, for Arrow to read from.
+class Text(io.IOBase):
+    """A file's text as UTF-8 bytes without byte order marks, for Arrow to read from, or as lines.
 
     ``raw`` holds the file's bytes, taken out of any archive. If no person is ``asked``, bytes that
     are not text are replaced. The last ``footer`` lines with values are left out, and a line
@@ -192,7 +191,9 @@ class Text(io.RawIOBase):
         super().__init__()
         self._raw, self._encoding, self._source, self._asked = raw, encoding, source, asked
         plain = encoding == RAW or (asked and encoding in ("utf-8", "utf-8-sig"))
-        self._decoder = None if plain else _decoder(encoding, asked=asked)
+        unreadable = "hushtable-western" if encoding == "utf-8" else "replace"
+        errors = "strict" if asked else unreadable
+        self._decoder = None if plain else codecs.getincrementaldecoder(encoding)(errors)
         self._signs, self._footer = (delimiter + _BLANKS).encode(), footer
         self._strips = footer > 0 or (asked and bool(delimiter))
         self._again, self._seen, self._ended, self._ready = again, False, False, b""
@@ -214,11 +215,13 @@ class Text(io.RawIOBase):
         block, self._ready = self._ready[:size], self._ready[size:]
         return block
 
-    def readinto(self, buffer: Any) -> int:
-        """Read into a buffer, as readers of Python's library require."""
-        block = self.read(len(buffer))
-        buffer[: len(block)] = block
-        return len(block)
+    def lines(self) -> Iterator[str]:
+        """Yield the lines, with their ends, from the bytes that `read` has not returned."""
+        while self._ready or not self._ended:
+            block, self._ready = self._ready, b""
+            yield from io.StringIO(block.decode(errors="replace"), newline="")
+            if not self._ended:
+                self._read_lines(_FEW_BYTES)
 
     def _read_lines(self, size: int) -> None:
         size = size if self._decoder is None else min(size, _BLOCK)
@@ -272,48 +275,26 @@ class Text(io.RawIOBase):
             ) from None  # fmt: skip
         return text.encode(errors="replace")
 
-    def skip(self, text: str, encoding: str = "utf-8") -> None:
-        """Read past a text at the beginning."""
-        size = len(text.encode(encoding))
-        while size and (block := self.read(min(size, 1 << 16))):
-            size -= len(block)
-
-
-def line_ends(block: bytes) -> NDArray[np.int64]:
-    """Return where line feeds are, faster than `bytes.count` counts them."""
-    return np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-
 
 def end_of_table(lines: bytes, signs: bytes, footer: int) -> int:
     """Return where the last ``footer`` lines begin, and blank ones around them, of whole lines."""
-    end = _behind_value(lines, len(lines), signs)
-    for _ in range(footer):
-        end = max(lines.rfind(b"\n", 0, end), lines.rfind(b"\r", 0, end)) + 1
-        end = _behind_value(lines, end, signs)
+    end = len(lines)
+    for k in range(footer + 1):
+        if k:
+            end = max(lines.rfind(b"\n", 0, end), lines.rfind(b"\r", 0, end)) + 1
+        kept = b""
+        while end and not kept:
+            start = max(0, end - 4096)
+            kept = lines[start:end].rstrip(signs)
+            end = start + len(kept)
     found = _LINE_END.search(lines, end) if end else None
     return found.end() if found else end and len(lines)
-
-
-def _behind_value(lines: bytes, end: int, signs: bytes) -> int:
-    while end:
-        piece = lines[max(0, end - 4096) : end]
-        if kept := piece.rstrip(signs):
-            return end - len(piece) + len(kept)
-        end -= len(piece)
-    return 0
-
-
-@contextmanager
-def opened_text(path: Path, encoding: str, **options: Any) -> Iterator[tuple[pa.OSFile, Text]]:
-    """Open a text file; return its raw stream, which tracks progress, and its text."""
-    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
-        yield raw, Text(plain, encoding, str(path), **options)
 
 
 @contextmanager
 def opened_lines(path: Path, encoding: str) -> Iterator[Iterator[str]]:
     """Open a file's lines, with their ends; bytes that cannot be read become U+FFFD."""
-    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+    with opened_bytes(path) as (_, plain):
         name = "utf-8-sig" if encoding == "utf-8" else encoding
         yield io.TextIOWrapper(io.BufferedReader(plain), name, errors="replace", newline="")
 
@@ -322,19 +303,19 @@ def first_lines(
     path: Path, encoding: str | None, *, asked: bool, footer: int, delimiter: str
 ) -> tuple[str, list[str]]:
     """Return the encoding and the first lines of a file, without ``footer`` lines at its end."""
-    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+    with opened_bytes(path) as (_, plain):
         sample = plain.read(_SAMPLE)
     if encoding is None:
         encoding = find_encoding(sample, str(path)) if asked else marked_encoding(sample) or "utf-8"
     try:
-        _decoder(encoding, asked=asked).decode(sample)
+        codecs.getincrementaldecoder(encoding)("strict" if asked else "ignore").decode(sample)
     except UnicodeDecodeError:
         raise refused("other_encoding", source=path, encoding=encoding) from None
     lines: list[str] = []
     size = 0
-    with opened_text(path, encoding, asked=asked, footer=footer, delimiter=delimiter) as (_, text):
-        file = io.TextIOWrapper(io.BufferedReader(text), "utf-8", errors="replace", newline="")
-        for line in itertools.islice(file, _MOST):
+    with opened_bytes(path) as (_, plain):
+        text = Text(plain, encoding, str(path), asked=asked, footer=footer, delimiter=delimiter)
+        for line in itertools.islice(text.lines(), _MOST):
             lines.append(line)
             size += len(line)
             if size > _SAMPLE and len(lines) > _FEW:

@@ -1,6 +1,5 @@
 """Rows in JSON: one object per line, or one list of objects, which is rewritten once as lines."""
 
-import csv
 import io
 import json
 import math
@@ -8,7 +7,7 @@ import re
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hushtable.data.readers.encoding import decompressed, marked_encoding
+from hushtable.data.layout_file import joined
+from hushtable.data.readers.encoding import marked_encoding, opened_bytes
 from hushtable.data.readers.reader import (
     Batch,
     Copy,
@@ -53,6 +53,8 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 
 #: Keys from the outermost object to a value; joined by dots, they are the name of its column.
 _Keys: TypeAlias = tuple[str, ...]
+#: Numbers are as written.
+Value: TypeAlias = "str | bool | list[Value] | dict[str, Value] | None"
 _Types: TypeAlias = dict[_Keys, pa.DataType]
 
 
@@ -98,7 +100,7 @@ class _Lines:
                 self._refuse_nested(chosen, torn, block, line)
                 table, _ = self._parsed(block, chosen, line)
                 line += _lines(block)
-                for batch in split(iter(table.combine_chunks().to_batches())):
+                for batch in split(table.combine_chunks().to_batches()):
                     yield at, batch
 
         def place(row: int) -> str:
@@ -129,7 +131,7 @@ class _Lines:
                     for name in columns or names
                 ]
                 whole = pa.RecordBatch.from_arrays(made, list(columns or names))
-                for batch in split(iter([whole])):
+                for batch in split([whole]):
                     yield at, batch
 
         return of_file(self.path, names, batches)
@@ -157,14 +159,14 @@ class _Lines:
 
         Only the columns in ``types``; if it is None, all columns, and their types are returned.
         """
-        table = None if _may_be_deep(block) else _by_arrow(block, types)
+        table = _by_arrow(block, types)
         if table is None:
             # Slow, but it explains errors, and reads types that change, which Arrow cannot.
             return self._slowly(block, types, line)
         found = dict(_leaves(table.schema))
         while any(pa.types.is_struct(field.type) for field in table.schema):
             table = table.flatten()
-        if _doubtful(table, block) or _has_points(table):
+        if _doubtful(table, block):
             return self._slowly(block, types, line)
         if types is None:
             return table, found
@@ -186,16 +188,15 @@ class _Lines:
 
     def _objects(
         self, block: bytes, line: int, unasked: Unasked | None = None
-    ) -> Iterator[tuple[int, dict[_Keys, Any]]]:
+    ) -> Iterator[tuple[int, dict[_Keys, Value]]]:
         """Yield the number of each line, from 1, and its values, with numbers as written.
 
         Lines without an object are left out if no person can be asked, and otherwise refused.
         """
-        word = refusal(self.word)
         for number, text in enumerate(block.split(b"\n"), line + 1):
             if not text.strip():
                 continue
-            where = f"{self.path}: {word} {number}"
+            where = _place(self.path, self.word, number)
             try:
                 row = dict(_flat(_object(text, where), where))
             except DataError:
@@ -208,32 +209,32 @@ class _Lines:
 
     def _refuse_nested(self, types: _Types, torn: set[_Keys], block: bytes, line: int) -> None:
         """Refuse a list in a used column, and a value where other lines have an object."""
-        nested = [keys for keys in types if keys not in _plain(types)]
+        nested = [keys for keys, kind in types.items() if pa.types.is_nested(kind)]
         for number, row in self._objects(block, line) if nested else ():
             for keys in nested:
                 value = row.get(keys)
                 if isinstance(value, list) or (value is not None and keys in torn):
                     kind = "list" if isinstance(value, list) else "mixed"
                     where = _place(self.path, self.word, number)
-                    add = f"\nAdd: --drop {shlex.quote(_joined([*map(_name, nested)]))}"
+                    add = f"\nAdd: --drop {shlex.quote(joined(map(_name, nested)))}"
                     words = refusal(kind, source=where, name=_name(keys))
                     raise DataTypeError(words + (add if len(nested) < len(types) else ""))
 
 
-def _may_be_deep(block: bytes) -> bool:
-    """Return whether a line may be nested so deeply that Arrow would end the process."""
+def _by_arrow(block: bytes, types: _Types | None) -> pa.Table | None:
+    """Return the rows of some lines; None if Arrow cannot read them."""
+    from pyarrow import json as arrow_json  # not needed for other formats
+
     signs = np.frombuffer(block, np.uint8)
     opened = np.flatnonzero((signs == ord("{")) | (signs == ord("[")))
     lines = np.searchsorted(np.flatnonzero(signs == ord("\n")), opened)
-    return bool(np.bincount(lines).max(initial=0) > _MANY)
-
-
-def _by_arrow(block: bytes, types: _Types | None) -> pa.Table | None:
-    from pyarrow import json as arrow_json  # not needed for other formats
-
+    if np.bincount(lines).max(initial=0) > _MANY:
+        return None  # a line may be nested so deeply that Arrow would end the process
     reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    known = {} if types is None else types
+    plain = {keys: kind for keys, kind in known.items() if not pa.types.is_nested(kind)}
     parsing = arrow_json.ParseOptions(
-        explicit_schema=None if types is None else pa.schema(_fields(_plain(types))),
+        explicit_schema=None if types is None else pa.schema(_fields(plain)),
         unexpected_field_behavior="infer" if types is None else "ignore",
     )
     try:
@@ -244,17 +245,7 @@ def _by_arrow(block: bytes, types: _Types | None) -> pa.Table | None:
     return table
 
 
-def _joined(names: list[str]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
-
-
-def _plain(types: _Types) -> _Types:
-    return {keys: kind for keys, kind in types.items() if not pa.types.is_nested(kind)}
-
-
-def _leaves(fields: Any, outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType]]:
+def _leaves(fields: Iterable[pa.Field], outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType]]:
     for field in fields:
         keys = (*outer, field.name)
         if pa.types.is_struct(field.type):
@@ -273,20 +264,7 @@ def _fields(types: _Types) -> list[pa.Field]:
     ]
 
 
-def _has_points(table: pa.Table) -> bool:
-    """Return whether lists of a few numbers are separate columns, such as GeoJSON coordinates."""
-    for column in table.columns:
-        if pa.types.is_list(column.type) and (
-            pa.types.is_integer(column.type.value_type)
-            or pa.types.is_floating(column.type.value_type)
-        ):
-            longest = pc.max(pc.list_value_length(column)).as_py()
-            if longest is not None and 0 < longest <= _POINT:
-                return True
-    return False
-
-
-def _flat(row: dict[str, Any], where: str, outer: _Keys = ()) -> Iterator[tuple[_Keys, Any]]:
+def _flat(row: dict[str, Value], where: str, outer: _Keys = ()) -> Iterator[tuple[_Keys, Value]]:
     """Yield the keys and each value in an object, and in nested objects.
 
     Lists of a few numbers, such as GeoJSON coordinates, are objects with the keys 0, 1, ...
@@ -296,19 +274,17 @@ def _flat(row: dict[str, Any], where: str, outer: _Keys = ()) -> Iterator[tuple[
     for key, value in row.items():
         if isinstance(value, dict):
             yield from _flat(value, where, (*outer, key))
-        elif _is_point(value):
+        elif (
+            isinstance(value, list)
+            and 0 < len(value) <= _POINT
+            and all(isinstance(one, _Number) for one in value)
+        ):
             yield from (((*outer, key, str(k)), number) for k, number in enumerate(value))
         else:
             yield (*outer, key), value
 
 
-def _is_point(value: Any) -> bool:
-    if not isinstance(value, list) or not 0 < len(value) <= _POINT:
-        return False
-    return all(isinstance(one, _Number) for one in value)
-
-
-def _text(value: Any) -> str | None:
+def _text(value: Value) -> str | None:
     if value is None or isinstance(value, list):
         return None
     if isinstance(value, _Number):
@@ -321,10 +297,7 @@ def _lines(block: bytes) -> int:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    with (
-        pa.OSFile(str(path)) as raw,
-        decompressed(raw) as plain,
-    ):
+    with opened_bytes(path) as (raw, plain):
         left = b""
         while read := plain.read(_BLOCK):
             lines, end, rest = (left + read).rpartition(b"\n")
@@ -349,21 +322,36 @@ def _common(one: pa.DataType | None, other: pa.DataType) -> pa.DataType:
 
 
 def _doubtful(table: pa.Table, block: bytes) -> bool:
-    """Return whether an object is not on its own line, or a whole number may have lost digits."""
-    if len(table) != _lines(block):
-        filled = sum(1 for text in block.split(b"\n") if text.strip())
-        if len(table) != filled:
-            return True
-    floats = [column for column in table.columns if pa.types.is_floating(column.type)]
-    ends = (value for column in floats for value in pc.min_max(column).as_py().values())
-    return any(value is not None and abs(value) >= 2.0**63 for value in ends)
+    """Return whether Arrow may have misread lines.
+
+    An object is not on its own line, a whole number may have lost digits, or lists of a few numbers
+    are separate columns, such as GeoJSON coordinates.
+    """
+    n_lines = _lines(block)
+    if len(table) != n_lines:
+        n_lines = sum(1 for text in block.split(b"\n") if text.strip())
+    if len(table) != n_lines:
+        return True
+    for column in table.columns:
+        kind = column.type
+        if pa.types.is_floating(kind):
+            ends = pc.min_max(column).as_py().values()
+            if any(value is not None and abs(value) >= 2.0**63 for value in ends):
+                return True
+        elif pa.types.is_list(kind) and (
+            pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type)
+        ):
+            longest = pc.max(pc.list_value_length(column)).as_py()
+            if longest is not None and 0 < longest <= _POINT:
+                return True
+    return False
 
 
 class _Number(str):
     """A number as written in the file."""
 
 
-def _object(text: bytes, where: str) -> dict[str, Any]:
+def _object(text: bytes, where: str) -> dict[str, Value]:
     try:
         row = json.loads(
             text, parse_int=_Number, parse_float=_Number, parse_constant=_Number,
@@ -383,7 +371,7 @@ def _object(text: bytes, where: str) -> dict[str, Any]:
     return row
 
 
-def _once(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(where: str, pairs: list[tuple[str, Value]]) -> dict[str, Value]:
     row = dict(pairs)
     if len(row) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
@@ -391,7 +379,7 @@ def _once(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def _type(values: list[Any]) -> pa.DataType:
+def _type(values: list[Value]) -> pa.DataType:
     found = pa.null()
     for value in values:
         if isinstance(value, dict | list):
@@ -409,7 +397,7 @@ def _type(values: list[Any]) -> pa.DataType:
     return found
 
 
-def _as(value: Any, kind: pa.DataType) -> Any:
+def _as(value: Value, kind: pa.DataType) -> Any:
     if value is None or pa.types.is_nested(kind):
         return None
     if pa.types.is_string(kind):
@@ -424,10 +412,10 @@ def _as(value: Any, kind: pa.DataType) -> Any:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
-    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+    with opened_bytes(path) as (_, plain):
         mark = marked_encoding(plain.read(4))
     encoding = {None: "utf-8", "utf-8": "utf-8-sig"}.get(mark) or mark
-    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+    with opened_bytes(path) as (_, plain):
         try:
             # The reader of the copy reports which line is not UTF-8.
             yield io.TextIOWrapper(io.BufferedReader(plain), encoding, "surrogateescape")
@@ -552,7 +540,7 @@ def _whole(path: Path, text: str, first: str) -> Any:
     return None if text[end:].strip() else value
 
 
-def _lists(value: dict[str, Any], outer: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _lists(value: dict[str, Value], outer: _Keys) -> Iterator[tuple[_Keys, list[Value]]]:
     for key, inner in value.items():
         if isinstance(inner, dict):
             yield from _lists(inner, (*outer, key))
@@ -560,13 +548,13 @@ def _lists(value: dict[str, Any], outer: tuple[str, ...]) -> Iterator[tuple[tupl
             yield (*outer, key), inner
 
 
-def _is_frame(row: dict[str, Any]) -> bool:
+def _is_frame(row: dict[str, Value]) -> bool:
     """Return whether an object holds a table, not a row: as pandas writes unless asked for rows."""
-    values = list(row.values())
     if {"columns", "data"} <= row.keys():
-        return all(isinstance(value, list) for value in values)
-    if not all(isinstance(value, dict) and value for value in values) or not values:
+        return all(isinstance(value, list) for value in row.values())
+    inner = [value for value in row.values() if isinstance(value, dict) and value]
+    if not inner or len(inner) < len(row):
         return False
-    labels, alike = values[0].keys(), all(value.keys() == values[0].keys() for value in values)
+    labels, alike = inner[0].keys(), all(value.keys() == inner[0].keys() for value in inner)
     numbered = any(all(label.isdigit() for label in one) for one in (row, labels))
     return alike and (numbered or max(len(row), len(labels)) >= _FEW)

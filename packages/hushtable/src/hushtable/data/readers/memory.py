@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from hushtable.data.columns import integer_too_large
 from hushtable.data.labels import fold
@@ -29,7 +28,7 @@ from hushtable.errors import DataError, DataTypeError
 from hushtable.threads import FEW_ROWS
 
 
-def is_arrow(data: Any) -> bool:
+def is_arrow(data: object) -> bool:
     """Whether this is a pyarrow RecordBatch, RecordBatchReader, Table or Dataset."""
     if isinstance(data, pa.RecordBatch | pa.RecordBatchReader):
         return True
@@ -44,15 +43,13 @@ def arrow(data: Any) -> Reader:
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
         names = column_names(data.schema)
-        return Reader.of(
-            names, len(names), Source(lambda: split(iter(data.to_batches())), len(data))
-        )
+        return Reader.of(names, len(names), Source(lambda: split(data.to_batches()), len(data)))
     # The defaults read far ahead, and take 20 times the memory of these settings.
     sparing = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
     return stream(data.schema, lambda: data.to_batches(batch_size=FILE_ROWS, **sparing))
 
 
-def c_stream(data: Any) -> Reader:
+def c_stream(data: object) -> Reader:
     """Read anything with ``__arrow_c_stream__``, once."""
     try:
         return arrow(pa.RecordBatchReader.from_stream(data))
@@ -63,7 +60,9 @@ def c_stream(data: Any) -> Reader:
         ) from None
 
 
-def stream(schema: pa.Schema, read: Callable[[], Any], *, one_shot: bool = False) -> Reader:
+def stream(
+    schema: pa.Schema, read: Callable[[], Iterable[pa.RecordBatch]], *, one_shot: bool = False
+) -> Reader:
     """Read record batches from ``read``, which is called once per pass."""
     names = column_names(schema)
 
@@ -73,12 +72,12 @@ def stream(schema: pa.Schema, read: Callable[[], Any], *, one_shot: bool = False
     return replace(Reader.of(names, len(names), Source(batches)), one_shot=one_shot)
 
 
-def is_records(data: Any) -> bool:
+def is_records(data: object) -> bool:
     """Whether this is a list or tuple that begins with a dict."""
     return isinstance(data, list | tuple) and len(data) > 0 and isinstance(data[0], Mapping)
 
 
-def records(data: Sequence[Any]) -> Reader:
+def records(data: Sequence[Mapping[str, object]]) -> Reader:
     """Read a list of dicts; a key that a dict lacks is a missing value."""
     for row, record in enumerate(data):
         if not isinstance(record, Mapping):
@@ -110,7 +109,7 @@ def with_absent_keys(data: Any, names: Iterable[str]) -> Any:
     return [{**dict.fromkeys(absent), **row} for row in data] if known & {*names} else data
 
 
-def of_one_type(values: list[Any], column: str) -> pa.Array:
+def of_one_type(values: list[object], column: str) -> pa.Array:
     """Return values as an Arrow column; ``column`` names it in messages.
 
     Raises `DataTypeError` if they are of several types, and `DataError` for a whole number that
@@ -143,17 +142,13 @@ def half_a_character(column: str, error: UnicodeEncodeError, row: str = "") -> D
     )
 
 
-def _check_container(data: Any) -> None:
+def matrix(data: Any) -> Reader:
+    """Read a NumPy array, or anything that NumPy can convert; masked values are missing."""
     # NumPy would take these as one value.
     if isinstance(data, Mapping):
         raise DataTypeError("a dict of columns: make a frame of it, such as pandas.DataFrame(data)")
     if isinstance(data, Iterator):
         raise DataTypeError(f"a {type(data).__name__} can be read only once: give list(...) of it")
-
-
-def matrix(data: Any) -> Reader:
-    """Read a NumPy array, or anything that NumPy can convert; masked values are missing."""
-    _check_container(data)
     try:
         if isinstance(data, list | tuple) and any(isinstance(r, np.ma.MaskedArray) for r in data):
             data = np.ma.stack(data)  # for a list of rows, asarray would lose the masks
@@ -172,7 +167,7 @@ def matrix(data: Any) -> Reader:
         )
     n, d = X.shape
 
-    def blocks(X: Any) -> Iterator[Any]:
+    def blocks(X: np.ndarray) -> Iterator[np.ndarray]:
         return (X[rows] for rows in slices(n, d))
 
     if d == 0:
@@ -186,7 +181,7 @@ def matrix(data: Any) -> Reader:
     return Reader.of(None, d, Source(lambda: map(_objects, blocks(X)), n))
 
 
-def _floats(block: np.ndarray[Any, Any]) -> Batch:
+def _floats(block: np.ndarray) -> Batch:
     """Return integers and small floats as float64, which is exact; refuse larger integers."""
     wide = block.dtype.kind in "iu" and block.dtype.itemsize == 8 and block.size
     # Two comparisons, since abs(-2**63) overflows.
@@ -208,14 +203,14 @@ def _unmasked(block: Any) -> Batch:
     return numbers
 
 
-def _structured(rows: np.ndarray[Any, Any]) -> Reader:
-    if rows.ndim != 1 or any(rows.dtype[name].shape for name in rows.dtype.names):
+def _structured(rows: np.ndarray) -> Reader:
+    if rows.ndim != 1 or any(rows.dtype[name].shape for name in rows.dtype.names or ()):
         raise DataError(
             f"Expected one record per row, got a structured array of shape {rows.shape} and type "
             f"{rows.dtype}: needs shape (n,), and one value in each field"
         )
     fields = {}
-    for name in rows.dtype.names:
+    for name in rows.dtype.names or ():
         values = rows[name]
         if values.dtype.kind == "c":
             raise DataError(f"Complex data not supported: field {name!r} needs real numbers")
@@ -223,7 +218,7 @@ def _structured(rows: np.ndarray[Any, Any]) -> Reader:
     return arrow(pa.table(fields))
 
 
-def _objects(block: np.ndarray[Any, Any]) -> Batch:
+def _objects(block: np.ndarray) -> Batch:
     columns = [of_one_type(block[:, j].tolist(), str(j)) for j in range(block.shape[1])]
     return pa.RecordBatch.from_arrays(columns, [str(j) for j in range(len(columns))])
 
@@ -232,7 +227,7 @@ def _objects(block: np.ndarray[Any, Any]) -> Batch:
 _MAX_FEATURES = 65_535
 
 
-def is_sparse(data: Any) -> bool:
+def is_sparse(data: object) -> bool:
     """Whether this is a sparse matrix or array."""
     return hasattr(data, "tocsr") and hasattr(data, "toarray")
 
@@ -260,7 +255,7 @@ def sparse(data: Any) -> Reader:
     return replace(none, sources=(source,))
 
 
-def _plain(values: NDArray[Any]) -> bool:
+def _plain(values: np.ndarray) -> bool:
     """Return whether float64 holds all values exactly; the reader of dense rows refuses others."""
     if values.dtype.kind == "f":
         return values.dtype.itemsize <= 8 and not np.isinf(values).any()
@@ -274,7 +269,7 @@ _OF_NUMPY = frozenset(
 )
 
 
-def is_polars(data: Any) -> bool:
+def is_polars(data: object) -> bool:
     """Whether this is a frame, eager or lazy."""
     return library_of(data) == "polars" and (hasattr(data, "collect") or hasattr(data, "to_arrow"))
 
@@ -304,7 +299,7 @@ def polars_frame(data: Any) -> Reader:
                 f"columns {wide or [*names]} have a type that Arrow cannot hold: cast them to "
                 "Int64, Float64 or String"
             ) from None
-        return split(iter(table.to_batches()))
+        return split(table.to_batches())
 
     source = Source(batches, len(data))
     one: Any = kinds.pop() if len(kinds) == 1 else None
@@ -314,7 +309,7 @@ def polars_frame(data: Any) -> Reader:
     return Reader.of(names, len(names), source)
 
 
-def is_pandas(data: Any) -> bool:
+def is_pandas(data: object) -> bool:
     """Whether this is a frame, or a series."""
     return library_of(data) == "pandas" and hasattr(data, "iloc")
 
@@ -405,7 +400,7 @@ def each_by_itself(data: Any) -> Any:
     return data
 
 
-def _alone(value: Any) -> str | None:
+def _alone(value: object) -> str | None:
     """Return a value as text; None if it is missing, or holds several."""
     if value is None or isinstance(value, dict | list | tuple | set):
         return None

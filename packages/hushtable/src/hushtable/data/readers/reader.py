@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, as_numbers, as_texts
 from hushtable.data.labels import fold, fold_names, key
+from hushtable.data.readers.stored import StoredRows
 from hushtable.errors import DataError, UsageError
 from hushtable.language import _
 from hushtable.threads import FEW_ROWS
@@ -115,13 +116,6 @@ class FileLayout:
         """Entries that a model keeps for later files."""
         return {name: value for name in KEPT if (value := getattr(self, name)) is not None}
 
-    def completed(
-        self, kept: Mapping[str, str | int | bool], used: Collection[str]
-    ) -> "FileLayout":
-        """Return this layout, completed by entries that a model kept and a source can use."""
-        more = {name: kept[name] for name in kept if name in used and getattr(self, name) is None}
-        return replace(self, **more)  # type: ignore[arg-type] # their reader checked them
-
 
 #: Entries that a model keeps, and their types.
 KEPT = {
@@ -165,10 +159,11 @@ BATCH_ROWS, BATCH_VALUES = 16_384, 1 << 21
 #: Number of rows, and of values, read at a time from files: memory stays flat at no cost in time.
 FILE_ROWS, FILE_VALUES = 65_536, 1 << 21
 
-Batch: TypeAlias = "np.ndarray[Any, Any] | pa.RecordBatch"
+_T = TypeVar("_T")
+Batch: TypeAlias = "np.ndarray | pa.RecordBatch"
 Read: TypeAlias = Callable[[], Iterator[Batch]]
 #: Takes a part of the rows and its batches at the beginning of a pass; yields what is read instead.
-Step: TypeAlias = Callable[["Reader", Iterator[Any]], Iterator[Any]]
+Step: TypeAlias = Callable[["Reader", Iterator[Batch]], Iterator[Batch]]
 
 
 @dataclass(frozen=True)
@@ -204,9 +199,9 @@ class Source:
     #: Returns where a row, numbered from 0, is: ``line 19`` of a file. For messages; may be slow.
     place: Callable[[int], str] = lambda row: _("row %(n)s", n=row)
     #: Starts a pass over rows of a sparse matrix as stored: see `hushtable.data.readers.stored`.
-    stored: Callable[[], Iterator[Any]] | None = None
+    stored: Callable[[], Iterator[StoredRows]] | None = None
     #: Returns the values (n, d) of a frame with few rows, if all are numbers of NumPy's types.
-    matrix: Callable[[], NDArray[Any]] | None = None
+    matrix: Callable[[], np.ndarray] | None = None
 
     def of(self, columns: list[str]) -> "Source":
         """Return a source of some columns, if the others can be skipped."""
@@ -338,10 +333,12 @@ class Reader:
             return replace(some, opened=None).renamed(names)
         places = [(self.names or ()).index(name) for name in chosen]
 
-        def select(_part: Reader, batches: Iterator[Any]) -> Iterator[Batch]:
+        def select(_part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
             for batch in batches:
-                numbers = isinstance(batch, np.ndarray)
-                yield np.take(batch, places, axis=1) if numbers else batch.select(chosen)
+                if isinstance(batch, np.ndarray):
+                    yield np.take(batch, places, axis=1)
+                else:
+                    yield batch.select(chosen)
 
         return self.mapped(select, chosen).renamed(names)
 
@@ -351,7 +348,7 @@ class Reader:
             return self
         new = dict(zip(self.names, names, strict=True))
 
-        def rename(batches: Iterator[Any]) -> Iterator[Batch]:
+        def rename(batches: Iterator[Batch]) -> Iterator[Batch]:
             for batch in batches:
                 if not isinstance(batch, np.ndarray):
                     now = [new[name] for name in batch.schema.names]
@@ -404,7 +401,7 @@ class Reader:
 
 def _gathered(read: Read) -> Iterator[Batch]:
     """Yield numbers in batches of the usual size: each costs a call of every kernel."""
-    waiting: list[NDArray[Any]] = []
+    waiting: list[np.ndarray] = []
     for batch in read():
         waiting.append(batch)
         n_rows = sum(map(len, waiting))
@@ -466,7 +463,7 @@ def _state(path: Path) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
 
 
-def library_of(data: Any) -> str:
+def library_of(data: object) -> str:
     """Return the name of the library that an object's type is from."""
     return type(data).__module__.partition(".")[0]
 
@@ -506,7 +503,7 @@ def joined(batches: Sequence[Any], numeric: Collection[str] = ()) -> Batch:
     return pa.RecordBatch.from_arrays(columns, names)
 
 
-def _joined_column(parts: list[Any], name: str, numeric: bool) -> Any:
+def _joined_column(parts: list[pa.Array], name: str, numeric: bool) -> pa.Array:
     parts = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in parts]
     kinds = {one.type for one in parts if not pa.types.is_null(one.type)}
     if len(kinds) > 1:
@@ -521,7 +518,7 @@ def _joined_column(parts: list[Any], name: str, numeric: bool) -> Any:
     return pa.concat_arrays([one if one.type == kind else one.cast(kind) for one in parts])
 
 
-def arrow_columns(batch: Batch) -> list[Any]:
+def arrow_columns(batch: Batch) -> list[pa.Array]:
     """Return the columns of a batch as Arrow's."""
     if isinstance(batch, np.ndarray):
         return [as_column(column) for column in batch.T]
@@ -565,14 +562,14 @@ def column_names(schema: pa.Schema) -> tuple[str, ...]:
     return tuple(schema.names)
 
 
-def split(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
+def split(batches: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
     """Cut large batches (without a copy), so that threads have equal work."""
     for batch in batches:
         for rows in slices(batch.num_rows, batch.num_columns):
             yield batch.slice(rows.start, rows.stop - rows.start)
 
 
-def named_errors(batches: Iterator[Any], source: str) -> Iterator[Any]:
+def named_errors(batches: Iterator[_T], source: str) -> Iterator[_T]:
     """Add the source to Arrow's messages about rows that it cannot read."""
     try:
         yield from batches
@@ -584,7 +581,7 @@ def named_errors(batches: Iterator[Any], source: str) -> Iterator[Any]:
         raise DataError(f"{source}: {error}") from None  # for example, a damaged archive
 
 
-def as_name(value: Any) -> str:
+def as_name(value: object) -> str:
     """Return a cell's value as text: a whole number without ``.0``, a date in ISO 8601."""
     if isinstance(value, bool):
         return str(value).lower()

@@ -11,6 +11,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -103,7 +104,9 @@ def _copied(stream: IO[bytes]) -> Copy:
     if held:
         raise DataError(f"{NAME} holds {held}: save it to a file first, and give that file")
     zipped = start.startswith(b"\x1f\x8b")
-    copy = Copy.of(NAME, _ending(start, zipped))
+    plain = zlib.decompressobj(wbits=31).decompress(start, 1 << 12) if zipped else start
+    json = plain.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    copy = Copy.of(NAME, (".jsonl" if json else ".csv") + (".gz" if zipped else ""))
     with copy.path.open("wb") as file:
         file.write(start)
         shutil.copyfileobj(stream, file)
@@ -116,13 +119,6 @@ def _copied(stream: IO[bytes]) -> Copy:
                     "last line is complete, end it with a line break"
                 )
     return copy
-
-
-def _ending(start: bytes, zipped: bool) -> str:
-    if zipped:
-        start = zlib.decompressobj(wbits=31).decompress(start, 1 << 12)
-    json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
-    return (".jsonl" if json else ".csv") + (".gz" if zipped else "")
 
 
 OpenFile: TypeAlias = Callable[[Path, frozenset[str], FileLayout], Any]
@@ -352,20 +348,18 @@ def files(
         parts = [opening.file(path) for path in paths(pattern)]
     layout.check_used(opening.used, pattern)
     first = parts[0]
-    for k, part in enumerate(parts[1:], 1):
-        if part.names != first.names:
-            parts[k] = _in_order(part, first)
+    for k, part in enumerate(parts):
+        if part.names == first.names:
+            continue
+        names, there = set(first.names or ()), set(part.names or ())
+        extra, missing = sorted(there - names), sorted(names - there)
+        if extra or missing:
+            raise DataError(
+                f"{part.source} has different columns than {first.source}: extra {extra}, "
+                f"missing {missing}{near_names(missing, extra)}"
+            )
+        parts[k] = part.select(list(first.names or ()))
     return one_after_other(parts, pattern)
-
-
-def _in_order(part: Reader, first: Reader) -> Reader:
-    ours, theirs = set(part.names or ()), set(first.names or ())
-    if ours == theirs:
-        return part.select(list(first.names or ()))
-    raise DataError(
-        f"{part.source} has different columns than {first.source}: extra {sorted(ours - theirs)}, "
-        f"missing {sorted(theirs - ours)}{near_names(sorted(theirs - ours), sorted(ours - theirs))}"
-    )
 
 
 @dataclass(frozen=True)
@@ -439,16 +433,14 @@ class _Opening:
 
     def _table(self, path: Path, found: FileFormat) -> Reader:
         self.used.update(found.uses)
-        known = self.kept
-        if "encoding" in known and "encoding" in found.uses and says_its_encoding(path):
-            known = {name: value for name, value in known.items() if name != "encoding"}
-        layout = self.layout.completed(known, found.uses)
-
-        def reader() -> Reader:
-            return opened(found.open(path, self.text_columns, layout))
-
+        given = self.layout
+        more = {n: v for n, v in self.kept.items() if n in found.uses and getattr(given, n) is None}
+        if "encoding" in more and says_its_encoding(path):
+            del more["encoding"]
+        layout = replace(given, **more)  # type: ignore[arg-type] # their reader checked them
+        open_file = partial(found.open, path, self.text_columns, layout)
         try:
-            rows = reader()
+            rows = opened(open_file())
         except HushTableError:
             raise
         except (OSError, ValueError, pa.ArrowNotImplementedError) as error:
@@ -459,9 +451,9 @@ class _Opening:
         if rows.source == str(path):
             return rows
         # For a registered format; a stream is opened again for each pass.
-        again = reader if rows.one_shot else lambda: rows
+        again = open_file if rows.one_shot else lambda: rows
         source = Source(
-            lambda: named_errors(again().read(), str(path)), rows.n_rows, name=str(path),
+            lambda: named_errors(opened(again()).read(), str(path)), rows.n_rows, name=str(path),
             n_bytes=path.stat().st_size, place=rows.place,
         )  # fmt: skip
         return replace(rows, sources=(source,), steps=(), source=source.name, one_shot=False)

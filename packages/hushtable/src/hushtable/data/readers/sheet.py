@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 
-from hushtable.data.readers.dialect import Header, Record, check_once, find_header
+from hushtable.data.readers.dialect import Header, HeaderSearch, Record, check_once
 from hushtable.data.readers.memory import arrow
 from hushtable.data.readers.reader import FileLayout, Reader, as_name
 from hushtable.data.readers.totals import (
@@ -33,7 +33,10 @@ from hushtable.language import _
 from hushtable.words.doubts import joined, n_rows
 from hushtable.words.refusals import refusal, refused
 
-Cells: TypeAlias = list[list[Any]]
+Cell: TypeAlias = str | float | bool | dt.date | dt.time | dt.timedelta | None
+#: Row and column of the first and the last cell, from 0.
+Corners: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+Cells: TypeAlias = list[list[Cell]]
 
 #: A sheet and its columns, as Excel writes them.
 _COLUMNS = re.compile("'?(?P<sheet>.+?)'?!(?P<first>[A-Z]{1,3}):(?P<last>[A-Z]{1,3})")
@@ -49,7 +52,7 @@ _CALC = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}v
 
 def _cells_of(
     path: Path, wanted: str | None, *, asked: bool = True
-) -> tuple[str, Cells, list[Any]]:
+) -> tuple[str, Cells, list[Corners]]:
     """Return the name of a sheet, its cells, and its merged cells.
 
     ``wanted`` may end in columns, as in ``Sheet1!A:F``: then cells of other columns are empty. A
@@ -57,7 +60,6 @@ def _cells_of(
     """
     import python_calamine as calamine
 
-    _check_start(path)
     try:
         files = _parts(path)
         failed = _opendocument_errors(path) if "content.xml" in files else set()
@@ -71,8 +73,11 @@ def _cells_of(
                 cells[row][column] = text
         elif asked and sheet.name in failed:
             raise refused("formula_error", source=_where(path, sheet.name))
-        elif asked and not files:
-            _check_texts(path, sheet.name, cells)
+        elif asked and not files:  # in an old .xls, calamine may have misread the encoding
+            for i, row in enumerate(cells):
+                j = next((j for j, v in enumerate(row) if isinstance(v, str) and "\0" in v), None)
+                if j is not None:
+                    raise refused("nul_cell", source=_where(path, sheet.name), cell=_cell(i, j))
     except (DataError, UsageError):
         raise
     except calamine.PasswordError:
@@ -100,24 +105,22 @@ def _where(path: Path, sheet: str) -> str:
     return refusal("sheet", path=path, name=sheet)
 
 
-def _check_start(path: Path) -> None:
-    """Explain why a file that is named like a workbook is not one."""
+def _parts(path: Path) -> list[str]:
+    """Return the files within a workbook; none in an old .xls, which may contain an archive.
+
+    Raises `DataError` for a file that is named like a workbook but is none.
+    """
     with path.open("rb") as file:
-        start = file.read(1 << 16)
-    if start.startswith(b"\xd0\xcf\x11\xe0"):
+        start = file.read(4)
+        if start.startswith(b"PK"):
+            with zipfile.ZipFile(file) as archive:
+                return archive.namelist()
+        if start != b"\xd0\xcf\x11\xe0":
+            raise refused("no_workbook", source=path)
         # An encrypted .xlsx has the container format of an old .xls.
-        if "EncryptedPackage".encode("utf-16-le") in path.read_bytes():
+        if "EncryptedPackage".encode("utf-16-le") in file.read():
             raise refused("password", source=path)
-    elif not start.startswith(b"PK"):
-        raise refused("no_workbook", source=path)
-
-
-def _check_texts(path: Path, sheet: str, cells: Cells) -> None:
-    """Raise `DataError` for texts of an old .xls whose encoding calamine misread."""
-    for i, row in enumerate(cells):
-        for j, value in enumerate(row):
-            if isinstance(value, str) and "\0" in value:
-                raise refused("nul_cell", source=_where(path, sheet), cell=_cell(i, j))
+        return []
 
 
 def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
@@ -148,7 +151,7 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
 _NO_VALUE = frozenset(("", *WORDS))
 
 
-def as_texts(values: list[Any]) -> pa.Array:
+def as_texts(values: list[Cell]) -> pa.Array:
     """Return cells of a column as texts, each on its own, whatever types the others have."""
     texts = [None if value in _NO_VALUE else as_name(value) for value in values]
     return pa.array(texts, pa.string())
@@ -179,7 +182,22 @@ _SHORT = 0.8
 
 def sheet_file(path: Path, layout: FileLayout) -> Reader:
     """Read the only sheet with rows, or the one that ``layout`` names, into memory."""
-    return _Sheet.of(path, layout).reader()
+    sheet = _Sheet.of(path, layout)
+    size, places, header = path.stat().st_size, sheet.places, sheet.header
+    names = dict(zip(sheet.columns, header.names, strict=True))
+    order = [j for j, name in names.items() if name not in header.left_out]
+    made = as_column if layout.unasked is None else as_texts
+    rows = [sheet.cells[i] for i in places]
+    columns = [made([row[j] for row in rows]) for j in order]
+    table = arrow(pa.Table.from_arrays(columns, [names[j] for j in order]))
+
+    def place(row: int) -> str:
+        return _("row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(sheet.name))
+
+    source = replace(
+        table.sources[0], name=str(path), n_bytes=size, bytes_read=lambda: size, place=place
+    )
+    return replace(table, sources=(source,), source=source.name, found=tuple(sheet.found))
 
 
 @dataclass
@@ -190,7 +208,7 @@ class _Sheet:
     #: By row, then by column, from the first of the sheet on; "" is an empty cell.
     cells: Cells
     #: Corners of merged cells.
-    merged: Sequence[Any]
+    merged: Sequence[Corners]
     #: Numbers of the columns that hold anything, and of the rows below the names that do.
     columns: list[int]
     places: list[int]
@@ -208,7 +226,8 @@ class _Sheet:
         if not filled or (start and filled[0] > start):
             raise refused("no_such_row" if start else "empty_sheet", source=where, number=start + 1)
         first = [Record(i, i + 1, [as_name(cells[i][j]) for j in columns]) for i in filled[:_FIRST]]
-        header = find_header(first, layout, start, where, "row", labels=[*map(_letters, columns)])
+        labels = [*map(_letters, columns)]
+        header = HeaderSearch(first, layout, start, where, "row", labels=labels).header()
         below = [i for i in filled if i >= header.body]
         places, found = below[: max(0, len(below) - layout.footer)], list(header.found)
         if below and not places and layout.unasked is None:
@@ -230,28 +249,15 @@ class _Sheet:
         """Return a row's cells as one text."""
         return " | ".join(self.texts(i))
 
-    def reader(self) -> Reader:
-        size, places = self.path.stat().st_size, self.places
-        names = dict(zip(self.columns, self.header.names, strict=True))
-        order = [j for j, name in names.items() if name not in self.header.left_out]
-        made = as_column if self.layout.unasked is None else as_texts
-        rows = [self.cells[i] for i in places]
-        columns = [made([row[j] for row in rows]) for j in order]
-        table = arrow(pa.Table.from_arrays(columns, [names[j] for j in order]))
-
-        def place(row: int) -> str:
-            return _("row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(self.name))
-
-        source = replace(
-            table.sources[0], name=str(self.path), n_bytes=size, bytes_read=lambda: size,
-            place=place,
-        )  # fmt: skip
-        return replace(table, sources=(source,), source=source.name, found=tuple(self.found))
-
     def check(self) -> None:
         """Raise `DataError` if there is more than one table, or a row is no row of it."""
         self._check_side_by_side()
-        self._check_merged()
+        top_row = self.header.body if self.header.at is None else self.header.at.first
+        for (top, left), (bottom, right) in self.merged:  # all but the first would be missing
+            if bottom >= top_row and top < len(self.cells) and left < len(self.cells[top]):
+                raise refused(
+                    "merged", source=self.where, first=_cell(top, left), last=_cell(bottom, right)
+                )
         head = None if self.header.at is None else self.cells[self.header.at.first]
         again = [i for i in self.places if self.cells[i] == head and len(self.columns) > 1]
         if again:
@@ -267,7 +273,7 @@ class _Sheet:
                 row = self.texts(self.places[k])
                 if first.is_names(row) or first.is_bare(row) or sum(map(bool, row)) == 1:
                     self._refuse_below(k, "another_table")
-        n = max(0, min(first.n_below(last), len(self.places) - 3))
+        n = first.n_below(last, len(self.places))
         always = [self.columns[j] for j in first.always]
         gaps = (
             i for i in self.places
@@ -291,15 +297,6 @@ class _Sheet:
         n = len(self.places) - k + self.layout.footer
         raise below_error(words, n, read_without)
 
-    def _check_merged(self) -> None:
-        """Refuse merged cells in the table: except for the first, their values would be missing."""
-        first = self.header.body if self.header.at is None else self.header.at.first
-        for (top, left), (bottom, right) in self.merged:
-            if bottom >= first and top < len(self.cells) and left < len(self.cells[top]):
-                raise refused(
-                    "merged", source=self.where, first=_cell(top, left), last=_cell(bottom, right)
-                )
-
     def _check_side_by_side(self) -> None:
         """Raise `DataError` if two tables are side by side, with an empty column between them."""
         names = dict(zip(self.columns, self.header.names, strict=True))
@@ -312,7 +309,11 @@ class _Sheet:
             blocks[-1].append(j)
         if len(blocks) < 2:
             return
-        sizes = [self._n_rows(block) for block in blocks]
+        sizes = []
+        for block in blocks:
+            rows = enumerate(self.places, 1)
+            filled = (k for k, i in rows if any(self.cells[i][j] != "" for j in block))
+            sizes.append(max(filled, default=0))
         short = (
             0 < n <= _SHORT * len(self.places) and len(block) > 1
             and all(self.cells[i][j] != "" for i in self.places[:n] for j in block)
@@ -330,22 +331,8 @@ class _Sheet:
             add = f"--read {shlex.quote(f'sheet={sheet}')}"
         raise refused("side_by_side", add, source=self.where, parts=joined(parts))
 
-    def _n_rows(self, block: Sequence[int]) -> int:
-        rows = enumerate(self.places, 1)
-        filled = [k for k, i in rows if any(self.cells[i][j] != "" for j in block)]
-        return max(filled, default=0)
-
 
 # --- files within a workbook ----------------------------------------------------------------------
-
-
-def _parts(path: Path) -> list[str]:
-    """Return the files within a workbook; none in an old .xls, which may contain an archive."""
-    with path.open("rb") as file:
-        if file.read(2) != b"PK":
-            return []
-        with zipfile.ZipFile(file) as archive:
-            return archive.namelist()
 
 
 def _errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, str]]:
@@ -392,7 +379,7 @@ def _has(file: IO[bytes], words: tuple[bytes, ...]) -> bool:
     return False
 
 
-def _child(element: Any, tag: str) -> str | None:
+def _child(element: ElementTree.Element, tag: str) -> str | None:
     return next((c.text or "" for c in element if c.tag.rpartition("}")[2] == tag), None)
 
 

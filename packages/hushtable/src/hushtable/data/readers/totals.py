@@ -23,7 +23,6 @@ TOTAL_WORDS = (
 )
 _TOTALS = frozenset(word.replace("-", " ") for word in TOTAL_WORDS)
 _MOST_WORDS = 2
-_LETTER = re.compile(r"[^\W\d_]")
 #: Numbers, dates and times of any country, roughly: names of columns do not match.
 _NUMBER = re.compile(
     r"""\s*(?:[<>≤≥~+(-]\s*)*(?:[$€£¥]|[A-Z]{3}\s)?\s*-?
@@ -35,6 +34,8 @@ _NUMBER = re.compile(
 #: Number of rows at the end that may be summaries; of first rows to compare them with; of rows from
 #: which a field that all of them fill shows something.
 MOST_BELOW, _FEW_FIRST, _ENOUGH = 8, 100, 10
+#: Least number of rows above totals and notes.
+_LEAST_ROWS = 3
 #: Number of rows that a message lists.
 MOST_LISTED = 20
 
@@ -47,11 +48,6 @@ def is_number(field: str) -> bool:
 def shape(field: str) -> str:
     """Return a field with the same letter for all letters, and the same digit for all digits."""
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", field))
-
-
-def has_letters(text: str) -> bool:
-    """Return whether a text has a letter of any script."""
-    return _LETTER.search(text) is not None
 
 
 def is_total_word(text: str) -> bool:
@@ -89,10 +85,6 @@ class FirstRows:
         always = [j for j in every if all(row[j].strip() for row in rows)]
         return cls(rows, frozenset(numeric), always)
 
-    def labels(self, width: int) -> list[int]:
-        """Return the first columns of words: a word for a total is in one of them."""
-        return [j for j in range(width) if j not in self.numeric][:2]
-
     def gaps(self, fields: Sequence[str]) -> int:
         """Return how many columns a row leaves empty that the first rows fill."""
         return sum(not fields[j].strip() for j in self.always)
@@ -118,15 +110,15 @@ class FirstRows:
         mine = shape(fields[0].strip())
         return any(shape(row[0].strip()).startswith(mine) for row in self.rows)
 
-    def n_below(self, last: Sequence[Sequence[str]]) -> int:
-        """Return how many of the last rows are totals or notes below the table."""
+    def n_below(self, last: Sequence[Sequence[str]], n_rows: int) -> int:
+        """Return how many of the ``last`` of all rows are totals or notes below the table."""
         n = 0
         for k, fields in enumerate(reversed(last), 1):
             if any(fields) and (self.is_total(label_of(fields)) or self.is_bare(fields)):
                 n = k
             elif not self.gaps(fields):
                 break
-        return n
+        return max(0, min(n, n_rows - _LEAST_ROWS))
 
 
 def label_of(fields: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,10 @@ _WELL = re.compile(r"\d{1,3}E\d{1,2}$")
 #: The decimal sign of numbers with only one possible one, by their shape.
 _SIGNS = {"point": ".", "comma": ","}
 _LEADING_ZERO = r"^[+-]?0\d+$"
+
+
+#: What a rule notes: a unit, a sign, a word, a number.
+Key: TypeAlias = str | int
 
 
 @dataclass
@@ -153,8 +157,8 @@ class ColumnFacts:
     n: int = 0
     n_missing: int = 0
     shapes: Counter[str] = field(default_factory=Counter)
-    tally: Counter[tuple[str, Any]] = field(default_factory=Counter)
-    first: dict[tuple[str, Any], tuple[str, int]] = field(default_factory=dict)
+    tally: Counter[tuple[str, Key]] = field(default_factory=Counter)
+    first: dict[tuple[str, Key], tuple[str, int]] = field(default_factory=dict)
     #: By shape, the exceptions to it.
     exceptions: dict[str, Exceptions] = field(default_factory=dict)
     #: Whole numbers in brackets.
@@ -173,6 +177,11 @@ class ColumnFacts:
     codes: dict[str, int] = field(default_factory=dict)
 
     @property
+    def others(self) -> Exceptions:
+        """Texts that are no numbers, dates or the like."""
+        return self.exceptions.get("other", Exceptions())
+
+    @property
     def crowded(self) -> bool:
         """Whether there are more different texts than a plan takes."""
         return len(self.texts) > MAX_CATEGORIES
@@ -185,7 +194,7 @@ class ColumnFacts:
         """Return the number of rows of a rule in ``tally``."""
         return sum(n for (of, _key), n in self.tally.items() if of == rule)
 
-    def add(self, column: Any, start: int) -> Any:
+    def add(self, column: pa.Array, start: int) -> pa.Array | None:
         """Look at a batch of texts; ``start`` is the number of its first row.
 
         Return them as numbers if all are as computers write them, and nothing else; otherwise as
@@ -227,26 +236,28 @@ class ColumnFacts:
             self._add_different(different, start)
         return different.column
 
-    def add_values(self, values: NDArray[Any], form: Form, start: int) -> None:
+    def add_values(self, values: NDArray[np.floating], form: Form, start: int) -> None:
         """Look at a batch of numbers, or of times in seconds, that are not texts."""
         self.form = self.form if form == "number" else form
         if start == 0:
             self._note_first(values, DAYS if form == "date" else CODES, form)
 
-    def add_infinities(self, values: NDArray[Any], start: int) -> None:
+    def add_infinities(self, values: NDArray[np.floating], start: int) -> None:
         """Note the first row of each infinity."""
         for text in ("inf", "-inf"):
             if len(rows := np.flatnonzero(values == float(text))):
                 self._note_example(("infinity", text), text, start + int(rows[0]))
 
-    def _note_first(self, values: NDArray[Any], usual: NDArray[np.float64], form: Form) -> None:
+    def _note_first(
+        self, values: NDArray[np.floating], usual: NDArray[np.float64], form: Form
+    ) -> None:
         self.inner, self.n_different = without_codes(values), n_different(values)
         if form in ("number", "date"):
             self.codes = {
                 code_text(code, form): rows for code, rows in codes_in(values, usual).items()
             }
 
-    def _note_example(self, key: tuple[str, Any], text: str, row: int) -> None:
+    def _note_example(self, key: tuple[str, Key], text: str, row: int) -> None:
         if key not in self.first or row < self.first[key][1]:
             self.first[key] = text, row
 
@@ -270,9 +281,16 @@ class ColumnFacts:
             self._note_first(found.values, CODES, "number")
 
     def _is_plain(self, texts: pa.Array, found: PlainNumbers) -> bool:
-        if not self.shapes["point"] and _point_may_part_thousands(texts):
-            return False
-        if _are_compact_dates(texts, found):
+        """Return whether numbers mean nothing else: no thousands, dates, places or codes."""
+        if not self.shapes["point"]:
+            some = texts.slice(0, _FEW).drop_null()
+            pointed = some.filter(pc.match_substring(some, "."))
+            either = pc.all(pc.match_substring_regex(pointed, numbers.EITHER)).as_py() is not False
+            if either and pc.any(pc.match_substring(texts, ".")).as_py():
+                return False
+        if 19000101 <= found.low <= found.high <= 20991231 and (
+            pc.all(pc.match_substring_regex(texts, dates.COMPACT)).as_py()
+        ):
             return False
         if texts[0].is_valid and _WELL.match(texts[0].as_py()):
             return not all(text is None or _WELL.match(text) for text in texts.to_pylist())
@@ -306,14 +324,14 @@ class ColumnFacts:
     def _note_numbers(
         self,
         facts: TextFacts,
-        shapes: NDArray[Any],
+        shapes: NDArray[np.object_],
         listed: list[str],
         rows: NDArray[np.int64],
         first: NDArray[np.int64],
     ) -> None:
         """Note units, decimal signs and brackets of numbers, and parts of times, with examples."""
 
-        def note(rule: str, key: Any, i: int) -> None:
+        def note(rule: str, key: Key, i: int) -> None:
             self._note_example((rule, key), listed[i], int(first[i]))
 
         for i, text in enumerate(listed):
@@ -344,7 +362,7 @@ class ColumnFacts:
         self.tally.update({("unread", kind): n for kind in ("number", *dates.ORDERS)})
         return True
 
-    def _shapes(self, facts: TextFacts, rows: NDArray[np.int64]) -> NDArray[Any]:
+    def _shapes(self, facts: TextFacts, rows: NDArray[np.int64]) -> NDArray[np.object_]:
         """Return the shape (k,) of each text; count texts without a value."""
         shapes, compact, a_number = facts.kind.copy(), facts.compact, facts.number
         if rows[compact].sum() > _MOSTLY * rows.sum():
@@ -369,7 +387,9 @@ class ColumnFacts:
         either = a_date & (first > 0) & (first <= 12) & (second <= 12)
         self.tally["either", ""] += int(rows[either].sum())
 
-    def _note_codes(self, texts: pa.Array, rows: NDArray[np.int64], shapes: NDArray[Any]) -> None:
+    def _note_codes(
+        self, texts: pa.Array, rows: NDArray[np.int64], shapes: NDArray[np.object_]
+    ) -> None:
         """Note which of the first different texts may be codes for missing values.
 
         Also their range, if they are whole numbers and no two are equal.
@@ -417,7 +437,7 @@ class ColumnFacts:
             self.exceptions.setdefault(shape, Exceptions()).join(noted)
 
 
-def n_different(values: NDArray[Any]) -> int:
+def n_different(values: NDArray[np.floating]) -> int:
     """Return how many whole numbers these are, if they are and no two are equal; else 0."""
     values = values[~np.isnan(values)]
     if len(values) <= FEW or not (values[:FEW] == np.rint(values[:FEW])).all():
@@ -432,20 +452,6 @@ def _first_of(readings: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     for other in readings[1:]:
         values = np.where(np.isnan(values), other, values)
     return values
-
-
-def _point_may_part_thousands(texts: pa.Array) -> bool:
-    some = texts.slice(0, _FEW).drop_null()
-    with_point = some.filter(pc.match_substring(some, "."))
-    if len(with_point) and not pc.all(pc.match_substring_regex(with_point, numbers.EITHER)).as_py():
-        return False
-    return bool(pc.any(pc.match_substring(texts, ".")).as_py())
-
-
-def _are_compact_dates(texts: pa.Array, found: PlainNumbers) -> bool:
-    if not 19000101 <= found.low <= found.high <= 20991231:
-        return False
-    return bool(pc.all(pc.match_substring_regex(texts, dates.COMPACT)).as_py())
 
 
 def _has_leading_zeros(texts: pa.Array, found: PlainNumbers) -> bool:

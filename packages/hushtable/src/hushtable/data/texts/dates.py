@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import scalar
 from hushtable.data.texts.shapes import Shaped, Span, by_shape
-from hushtable.data.texts.signs import ascii_signs
 from hushtable.data.texts.words import lists, words
 
 #: Years of two digits from this one on belong to the last century, as in POSIX.
@@ -215,7 +214,7 @@ def like(form: str, value: float, order: Order | None) -> str:
 def have_shapes(texts: pa.Array) -> bool:
     """Return whether a text has the shape of a date or time; otherwise, none of them is one."""
     shapes = by_shape(
-        ascii_signs(pc.utf8_trim_whitespace(texts)),
+        texts,
         lambda shape: _time(shape) or any(_date(shape, order, "") for order in ORDERS) or None,
     )
     return _iso(texts) is not None or next(shapes, None) is not None
@@ -264,7 +263,6 @@ def pivot_of(years: Collection[int]) -> int | None:
 def _dates(
     texts: pa.Array, order: Order, language: str
 ) -> Iterator[tuple[_Date, NDArray[np.int64], Shaped]]:
-    texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     return by_shape(texts, lambda shape: _date(shape, order, language))
 
 
@@ -284,7 +282,6 @@ def _iso(texts: pa.Array) -> NDArray[np.float64] | None:
 def of_day(texts: pa.Array) -> NDArray[np.float64]:
     """Return the seconds (n,) of times of day, or of longer times, such as 801:35; or NaN."""
     result = np.full(len(texts), np.nan)
-    texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     for time, places, some in by_shape(texts, _time):
         fits = time.hours_fit(some, np.inf)
         result[places] = np.where(fits, time.microseconds(some) / 1e6, np.nan)
@@ -294,7 +291,7 @@ def of_day(texts: pa.Array) -> NDArray[np.float64]:
 def day_or_month(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first two numbers (n,) of dates with the year last; 0 for other texts."""
     found = np.zeros((2, len(texts)), np.int64)
-    for spans, places, some in by_shape(ascii_signs(pc.utf8_trim_whitespace(texts)), _either):
+    for spans, places, some in by_shape(texts, _either):
         for k, span in enumerate(spans):
             found[k, places] = some.number(span)
     return found[0], found[1]
@@ -322,13 +319,9 @@ def _date(shape: str, order: Order, language: str) -> _Date | None:
             time = _clock(plain, found.end()) if plain[found.end() :].strip(" .,()") else None
             texts = found.groupdict().items()
             parts = {name: found.span(name) for name, text in texts if text and name != "s"}
-            return _made(parts, named, time)
+            word, month = named[parts["n"][0]] if "n" in parts else ("", 1)
+            return _Date(parts["y"], parts.get("m", month), parts.get("d", 1), time, word)
     return None
-
-
-def _made(parts: dict[str, Span], named: dict[int, tuple[str, int]], time: _Time | None) -> _Date:
-    word, month = named[parts["n"][0]] if "n" in parts else ("", 1)
-    return _Date(parts["y"], parts.get("m", month), parts.get("d", 1), time, word)
 
 
 def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[str, int]]]]:

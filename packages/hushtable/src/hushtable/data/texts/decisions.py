@@ -14,7 +14,7 @@ from hushtable.data.readers.totals import is_total_word
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.sentinels import WORDS, lone_code
 from hushtable.data.texts.answers import are_answers
-from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions
+from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions, Key
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, pivot_of
 from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt, Kind
 from hushtable.data.texts.foreign import FOREIGN_SHAPES, foreign_form
@@ -80,7 +80,7 @@ class TableFacts:
         text = min(noted.first, key=noted.first.__getitem__)
         return Example(text, self.place(noted.first[text]))
 
-    def example(self, column: ColumnFacts, rule: str, key: Any) -> Example:
+    def example(self, column: ColumnFacts, rule: str, key: Key) -> Example:
         """Return the example of a rule."""
         text, row = column.first[rule, key]
         return Example(text, self.place(row))
@@ -103,7 +103,7 @@ def _refused(
     example: Example | None = None,
     options: Sequence[Option] = (),
     kind: Kind = "number",
-    **facts: Any,
+    **facts: object,
 ) -> ColumnUnderstanding:
     text, place, _rows = example or Example("")
     asked = Doubt(column.name, doubt, text, place, tuple(options), refused=True, facts=facts)
@@ -126,7 +126,13 @@ def decide(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     if n == 0:
         return without_values(column.name)
     if asked in ("number", "date") and n_lost(column, asked) == n:
-        return _none(column, table, asked)
+        every = all_exceptions(column)
+        sample = table.first(every) if every.first else Example(f"{column.low:.10g}")
+        kept = as_kind(column, "category")
+        return _refused(
+            column, f"no_{asked}", options=_drop(column), kind="category", n=n, sample=sample,
+            kept=kept,
+        )  # fmt: skip
     if asked == "number":
         return _number(column, table)
     if asked == "date" or (not asked and shapes["date"] >= _MOSTLY * n):
@@ -169,15 +175,6 @@ def without_values(name: str) -> ColumnUnderstanding:
     """Return a column in which all values are missing."""
     doubt = Doubt(name, "empty", options=(("drop", name),), refused=True)
     return ColumnUnderstanding(name, "empty", 1.0, evidence_words("empty"), doubt)
-
-
-def _none(column: ColumnFacts, table: TableFacts, asked: str) -> ColumnUnderstanding:
-    every = all_exceptions(column)
-    example = table.first(every) if every.first else Example(f"{column.low:.10g}")
-    return _refused(
-        column, f"no_{asked}", options=_drop(column), kind="category",
-        n=column.n, sample=example, kept=as_kind(column, "category"),
-    )  # fmt: skip
 
 
 def all_exceptions(column: ColumnFacts, shapes: Sequence[str] | None = None) -> Exceptions:
@@ -225,7 +222,7 @@ def _foreign(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | No
 
 def _scale(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
     """Return a column of answers on a scale, some as numbers and some as words; None for others."""
-    others = column.exceptions.get("other", Exceptions())
+    others = column.others
     words = [text for text in others.rows if _ANSWER.match(text)]
     values = _n_numbers(column)
     few = len(column.texts) <= 2 * _MOST_ANSWERS and column.shapes["whole"] == values > 0
@@ -247,7 +244,11 @@ def _number(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     decimal, sure = _decimal(column, table)
     lenient = table.asked(column) == "number"
     if decimal is None:
-        return _either_decimal(column, table)
+        shape = "1.234" if column.shapes["1.234"] else "1,234"
+        signs = (",", ".") if table.delimiter == ";" else (".", ",")
+        likely, other = ways = [("decimal", sign) for sign in signs]
+        example = table.first(column.exceptions[shape])
+        return _refused(column, "either_decimal", example, ways, likely=likely, other=other)
     units = column.keys("unit")
     if not lenient:
         if len(units) > 1 or (units and (_n_bare(column) or column.shapes["flag"])):
@@ -323,14 +324,6 @@ def _decimal(column: ColumnFacts, table: TableFacts) -> tuple[Decimal | None, fl
     return None, 0.0
 
 
-def _either_decimal(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
-    shape = "1.234" if column.shapes["1.234"] else "1,234"
-    signs = (",", ".") if table.delimiter == ";" else (".", ",")
-    likely, other = (("decimal", sign) for sign in signs)
-    example = table.first(column.exceptions[shape])
-    return _refused(column, "either_decimal", example, [likely, other], likely=likely, other=other)
-
-
 def _mixed_units(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     rows = Counter(
         {unit: n for (rule, unit), n in column.tally.items() if rule in ("unit", "flag")}
@@ -375,7 +368,7 @@ def _zero_or_missing(column: ColumnFacts) -> ColumnUnderstanding | None:
     """Return a column with dashes, which may mean zero as in accounts; None without many."""
     dash = max(_DASHES, key=column.texts.__getitem__)
     rows = column.texts[dash]
-    others = column.exceptions.get("other", Exceptions())
+    others = column.others
     if 10 * rows <= column.n or others.n != rows or 2 * (column.n - rows) > column.n:
         return None
     code = ("missing", f"{column.name}:{dash}")
@@ -424,9 +417,13 @@ def _with_exceptions(
         options = _drop(column)
     elif kind == "date":
         facts |= _serial(odd, options[0])
-    if reading.kind == "number" and (thousands := _two_meanings(reading, odd)):
-        facts |= {"sign": reading.decimal, "thousands": thousands}
-        options = ()
+    if reading.kind == "number":
+        other: Decimal = "," if reading.decimal == "." else "."
+        several = (text for text in odd.rows if text.count(reading.decimal) > 1)
+        # There, the decimal separator of the others separates thousands.
+        if thousands := next((text for text in several if match(text, other)), ""):
+            facts |= {"sign": reading.decimal, "thousands": thousands}
+            options = ()
     first = table.first(odd)
     doubt = Doubt(
         column.name, "exceptions", first.text, first.place, options, refused=True, facts=facts
@@ -443,13 +440,6 @@ def _without_value(odd: Exceptions, reading: ColumnReading, n: int) -> Exception
             lost.add(text, odd.rows[text], odd.first[text])
     lost.n = max(n, lost.n)
     return lost
-
-
-def _two_meanings(reading: ColumnReading, odd: Exceptions) -> str:
-    """Return a text in which the decimal separator of the others separates thousands."""
-    other: Decimal = "," if reading.decimal == "." else "."
-    texts = (text for text in odd.rows if text.count(reading.decimal) > 1)
-    return next((text for text in texts if match(text, other)), "")
 
 
 def _serial(odd: Exceptions, asked: Option) -> dict[str, Any]:
@@ -540,7 +530,7 @@ def _separator(column: ColumnFacts) -> str:
 
 def _like_numbers(column: ColumnFacts, table: TableFacts) -> Example | None:
     """Return a text if most look like numbers or dates in an unknown format."""
-    noted = column.exceptions.get("other", Exceptions())
+    noted = column.others
     like = [text for text in noted.rows if _LIKE_NUMBER.match(text)]
     enough = 5 * (noted.n + _n_numbers(column)) >= 4 * column.n
     if not like or 5 * len(like) < 4 * len(noted.rows) or not enough:
@@ -634,7 +624,7 @@ def noting_total(
     one: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
 ) -> ColumnUnderstanding:
     """Return a column that notes rows with a word for a total."""
-    others = column.exceptions.get("other", Exceptions())
+    others = column.others
     if one.doubt or column.n < _FEW_ROWS:
         return one
     for text, rows in others.rows.items():

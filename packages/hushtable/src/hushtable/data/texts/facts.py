@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -42,10 +42,10 @@ class DistinctTexts(NamedTuple):
     rows: NDArray[np.int64]
     first: NDArray[np.int64]
     #: The column, not folded; dictionary-encoded if its texts repeat.
-    column: Any
+    column: pa.Array
 
 
-def different_texts(column: Any) -> DistinctTexts:
+def different_texts(column: pa.Array) -> DistinctTexts:
     """Find the different texts of a column."""
     coded = pa.types.is_dictionary(column.type)
     if not (coded or pa.types.is_large_string(column.type)):
@@ -54,7 +54,11 @@ def different_texts(column: Any) -> DistinctTexts:
     codes, texts = filled(encoded.indices, -1), encoded.dictionary
     texts = plain_texts(column.dictionary).take(texts) if coded else plain_texts(texts)
     if not coded and 2 * len(texts) <= len(column):
-        column = _in_few_bytes(encoded.indices, texts)
+        places = encoded.indices
+        if len(texts) <= 1 << 15:
+            # One or two bytes per row suffice.
+            places = places.cast(pa.int8() if len(texts) <= 1 << 7 else pa.int16(), safe=False)
+        column = pa.DictionaryArray.from_arrays(places, texts)
     first = _first_rows(codes, len(texts))
     rows = np.bincount(codes[codes >= 0] if encoded.null_count else codes, minlength=len(texts))
     folded = without_blanks(texts)
@@ -74,13 +78,6 @@ def _first_rows(codes: NDArray[np.int32], n: int) -> NDArray[np.int64]:
         if n and highest[-1] == n - 1:
             break
     return np.searchsorted(highest, np.arange(n))
-
-
-def _in_few_bytes(places: pa.Array, texts: pa.Array) -> pa.Array:
-    """Return texts by their positions, in one or two bytes per row where these suffice."""
-    if len(texts) <= 1 << 15:
-        places = places.cast(pa.int8() if len(texts) <= 1 << 7 else pa.int16(), safe=False)
-    return pa.DictionaryArray.from_arrays(places, texts)
 
 
 class _ShapeFacts(NamedTuple):
@@ -127,11 +124,11 @@ class TextFacts:
     digits, which are ``compact`` dates if most rows are.
     """
 
-    kind: NDArray[Any]
+    kind: NDArray[np.object_]
     #: Numbers, and what is ``beside`` them, with its name.
     number: NDArray[np.bool_]
     beside: NDArray[np.bool_]
-    unit: NDArray[Any]
+    unit: NDArray[np.object_]
     #: Texts without a value even if a person requests numbers.
     lost: NDArray[np.bool_]
     #: Number of parts of a bare time such as 10:35.
@@ -150,7 +147,7 @@ class TextFacts:
         shapes, codes = shapes_of(said)
         table = [_of_shape(shape) for shape in shapes]
 
-        def fact(name: str, dtype: type) -> NDArray[Any]:
+        def fact(name: str, dtype: type) -> np.ndarray:
             return np.array([getattr(one, name) for one in table], dtype)[codes]
 
         facts = cls(

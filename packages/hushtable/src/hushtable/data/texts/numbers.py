@@ -2,7 +2,7 @@
 
 import re
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 from unicodedata import category
 
 import numpy as np
@@ -79,19 +79,10 @@ def plain(texts: pa.Array) -> NDArray[np.float64] | None:
     return None if np.isinf(found).any() else found
 
 
-def _array(numbers: Any) -> NDArray[np.float64]:
+def _array(numbers: pa.Array) -> NDArray[np.float64]:
     if numbers.null_count:
         numbers = pc.coalesce(numbers, scalar(float("nan")))
     return np.asarray(np.from_dlpack(numbers), np.float64)
-
-
-def _coded(texts: pa.Array) -> NDArray[np.bool_]:
-    """Return which texts (n,) begin with three capitals that are not a currency code."""
-    coded = mask(pc.match_substring_regex(texts, _CODED))
-    if coded.any():
-        codes = pc.extract_regex(texts.filter(as_column(coded)), _CODED).field("code")
-        coded[coded] = ~mask(pc.is_in(codes, value_set=texts_column(words().currencies)))
-    return coded
 
 
 @cache
@@ -133,7 +124,7 @@ def unit(parts: re.Match[str]) -> str:
     return ((parts["before"] or "") + (parts["after"] or "")).strip()
 
 
-def mask(found: Any) -> NDArray[np.bool_]:
+def mask(found: pa.BooleanArray) -> NDArray[np.bool_]:
     """Return Arrow booleans as NumPy booleans; null is false."""
     bits = np.from_dlpack(pc.coalesce(found, scalar(False)).cast(pa.uint8()))
     return np.asarray(bits == 1, np.bool_)
@@ -164,7 +155,10 @@ def values(
     else:
         lettered = pc.match_substring_regex(texts, _NO_NUMBER)
         texts = pc.if_else(lettered, null(texts.type), texts)
-    if (coded := _coded(texts)).any():
+    coded = mask(pc.match_substring_regex(texts, _CODED))
+    if coded.any():
+        codes = pc.extract_regex(texts.filter(as_column(coded)), _CODED).field("code")
+        coded[coded] = ~mask(pc.is_in(codes, value_set=texts_column(words().currencies)))
         texts = pc.if_else(as_column(coded), null(texts.type), texts)
     found = _said(texts, decimal, unit)
     if lenient:  # anyone who types a comma among points means the same

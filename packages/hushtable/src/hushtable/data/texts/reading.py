@@ -60,7 +60,7 @@ def _named(missing: tuple[str, ...], decimal: Decimal | None) -> list[float]:
     return [*named_numbers(missing, decimal or "."), *infinities]
 
 
-def without_named(column: Any, missing: tuple[str, ...], decimal: Decimal | None) -> Any:
+def without_named(column: pa.Array, missing: tuple[str, ...], decimal: Decimal | None) -> pa.Array:
     """Return a column in which the values that ``missing`` names are null.
 
     A text is named if it is the same, or a bare number of the same value under the column's
@@ -93,9 +93,7 @@ def without_named(column: Any, missing: tuple[str, ...], decimal: Decimal | None
     return pc.if_else(as_column(found), null(kind), column) if found.any() else column
 
 
-def without_numbers(
-    X: NDArray[Any], missing: tuple[str, ...], decimal: Decimal | None
-) -> NDArray[Any]:
+def without_numbers(X: np.ndarray, missing: tuple[str, ...], decimal: Decimal | None) -> np.ndarray:
     """Return a matrix in which the values that ``missing`` names are NaN."""
     some = np.array(_named(missing, decimal))
     if not len(some) or X.dtype.kind not in "fiu":
@@ -117,7 +115,7 @@ def _values(texts: pa.Array, decimal: Decimal) -> NDArray[np.float64]:
 
 
 def _named_texts(
-    texts: Any, missing: tuple[str, ...], decimal: Decimal | None
+    texts: pa.Array, missing: tuple[str, ...], decimal: Decimal | None
 ) -> NDArray[np.bool_]:
     codes = {value for sign in DECIMALS for value in named_numbers(missing, sign)}
     digits = {
@@ -203,7 +201,7 @@ class ColumnReading:
             return merged(texts)
         return answers(texts) if self.kind == "answer" else sorted(texts)
 
-    def texts(self, column: Any, categories: Sequence[str] = ()) -> Any:
+    def texts(self, column: pa.Array, categories: Sequence[str] = ()) -> pa.Array:
         """Return the texts (n,) of a column, folded, each as its category.
 
         Blank texts are null, unless they are a category. A column of another type stays as it is,
@@ -213,7 +211,10 @@ class ColumnReading:
             if self.kind == "category":
                 return column
             column = as_texts(column, "")
-        column = _encoded(column)
+        if len(column) >= _MANY and not pa.types.is_dictionary(column.type):
+            column = plain_texts(column)
+            if 2 * pc.count_distinct(column.slice(0, _SOME)).as_py() <= _SOME:
+                column = column.dictionary_encode()
         if pa.types.is_dictionary(column.type):
             values = plain_texts(column.dictionary)
             found = self.texts(values, categories)
@@ -238,7 +239,10 @@ class ColumnReading:
     def values(self, texts: pa.Array) -> NDArray[np.float64]:
         """Return the values (n,) of texts, in seconds for dates; NaN for null and for no value."""
         if self.kind == "number":
-            return self._numbers(texts)
+            if self.takes_plain_numbers and (plain := numbers.plain(texts)) is not None:
+                return plain
+            unit = None if self.lenient else self.unit
+            return numbers.values(texts, self.decimal, unit, lenient=self.lenient)
         if self.kind == "date":
             found = seconds(texts, self.dates, self.language, self.pivot)
             return _with_serials(found, texts) if self.lenient else found
@@ -283,12 +287,6 @@ class ColumnReading:
             {ord(","): group, ord("."): self.decimal}
         )
 
-    def _numbers(self, texts: pa.Array) -> NDArray[np.float64]:
-        if self.takes_plain_numbers and (found := numbers.plain(texts)) is not None:
-            return found
-        unit = None if self.lenient else self.unit
-        return numbers.values(texts, self.decimal, unit, lenient=self.lenient)
-
 
 @lru_cache(maxsize=1 << 12)
 def _point(how: ColumnReading, value: float) -> str:
@@ -320,23 +318,14 @@ _MANY, _SOME = 1_024, 128
 _FEW = 64
 
 
-def _encoded(column: Any) -> Any:
-    """Return texts dictionary-encoded, if they are many and repeat."""
-    if len(column) < _MANY or pa.types.is_dictionary(column.type):
-        return column
-    texts = plain_texts(column)
-    again = 2 * pc.count_distinct(texts.slice(0, _SOME)).as_py() <= _SOME
-    return texts.dictionary_encode() if again else texts
-
-
-def plain_texts(column: Any) -> pa.Array:
+def plain_texts(column: pa.Array) -> pa.Array:
     """Return texts as Arrow's plain strings, however they are stored."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column if column.type == pa.string() else pc.cast(column, pa.string())
 
 
-def without_blanks(column: Any) -> pa.Array:
+def without_blanks(column: pa.Array) -> pa.Array:
     """Return texts, folded; null where they are blank."""
     texts = plain_texts(column)
     if len(texts) <= _FEW and all(text and fold(text) == text for text in texts.to_pylist()):
@@ -465,8 +454,8 @@ class Reading:
         return tuple(text.removeprefix(own) for text in self.missing)
 
     def without_missing(
-        self, column: Any, name: str, decimal: numbers.Decimal | None = None
-    ) -> Any:
+        self, column: pa.Array, name: str, decimal: numbers.Decimal | None = None
+    ) -> pa.Array:
         """Return a column in which codes for missing values are null.
 
         ``decimal`` is its decimal separator, if known.
@@ -474,7 +463,7 @@ class Reading:
         sign = decimal if is_text(column.type) else self.decimal
         return without_named(column, self.codes(name), sign)
 
-    def without_numbers(self, X: NDArray[Any], names: Sequence[str]) -> NDArray[Any]:
+    def without_numbers(self, X: np.ndarray, names: Sequence[str]) -> np.ndarray:
         """Return a matrix in which codes for missing values are NaN."""
         for j, name in enumerate(names if any(":" in text for text in self.missing) else ()):
             column = without_numbers(X[:, j : j + 1], self.codes(name), self.decimal)

@@ -5,7 +5,7 @@ A shape is parsed once, in Python; NumPy then reads the numbers of all its texts
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, scalar
+from hushtable.data.texts.signs import ascii_signs
 
 #: Places of a number in a text, in characters.
 Span = tuple[int, int]
@@ -48,12 +49,13 @@ class Shaped:
 
 
 def by_shape(
-    texts: Any, understood: Callable[[str], _T | None]
+    texts: pa.Array, understood: Callable[[str], _T | None]
 ) -> Iterator[tuple[_T, NDArray[np.int64], Shaped]]:
     """Yield the parsed shapes of texts (n,), with the rows and texts of each.
 
-    ``understood`` takes a shape in small letters; None means nothing. Null has no shape.
+    ``understood`` takes a shape in small letters and ASCII; None means nothing. Null has no shape.
     """
+    texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     fits = pc.and_(
         pc.match_substring_regex(texts, r"\d"),
         pc.less_equal(pc.utf8_length(texts), scalar(LONGEST)),
@@ -73,7 +75,7 @@ def by_shape(
             yield one, places[mine], Shaped(shape, data, ends[mine].astype(np.int64))
 
 
-def shapes_of(texts: Any) -> tuple[list[str], NDArray[np.int32]]:
+def shapes_of(texts: pa.Array) -> tuple[list[str], NDArray[np.int32]]:
     """Return the different shapes (k,) of texts (n,), and the number (n,) of each text's shape.
 
     Here, letters keep their case, and a zero that begins a number stays a zero.
@@ -86,7 +88,7 @@ def shapes_of(texts: Any) -> tuple[list[str], NDArray[np.int32]]:
     return _encoded(ends, np.where(digit & ~zero, np.uint8(_NINE), data))
 
 
-def _bytes(texts: Any) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+def _bytes(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     _, ends, letters = texts.buffers()
     ends = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     return ends, np.frombuffer(letters or b"", np.uint8)

@@ -2,7 +2,6 @@
 
 import unicodedata
 from functools import cache
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -46,7 +45,7 @@ def _table() -> dict[int, str | None]:
     return table
 
 
-def ascii_signs(texts: Any) -> Any:
+def ascii_signs(texts: pa.Array) -> pa.Array:
     """Return texts (n,) with ASCII characters in place of others with the same meaning.
 
     Letters, currencies and units stay. Powers of ten become an exponent: 1.2e3.
@@ -63,7 +62,7 @@ def ascii_signs(texts: Any) -> Any:
     return pc.if_else(texts.is_valid(), _with_exponents(column), null(pa.string()))
 
 
-def _with_exponents(texts: Any) -> Any:
+def _with_exponents(texts: pa.Array) -> pa.Array:
     """Return texts with ``e3`` in place of ``x10^3`` and ``x10³``."""
     fits = pc.match_substring_regex(texts, _POWER)
     if not pc.any(fits).as_py():
