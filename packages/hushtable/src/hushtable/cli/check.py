@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from hushtable.cli.options import READS, Data, Reads, Threads, option, understanding_facts
+from hushtable.cli.options import READS, Data, Reads, option, understanding_facts
 from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTable, count, shown
 from hushtable.data.options import notes
 from hushtable.data.quality import (
@@ -38,9 +38,7 @@ _Output = Annotated[
 ]
 
 
-def check(
-    data: Data, output: _Output = None, threads: Threads = -1, reads: Reads = READS
-) -> CommandResult:
+def check(data: Data, output: _Output = None, reads: Reads = READS) -> CommandResult:
     """Show how a table is read, and what you should check.
 
     For each column: its kind, the evidence for that kind, its range or examples, and how many
@@ -58,7 +56,7 @@ def check(
     target = None if output is None else Target(output, [data])
     reader = reads.open(data).repeatable()
     notes.clear()  # of the file: these are part of the result
-    columns, reading, quality = understood_with_quality(reader, threads)
+    columns, reading, quality = understood_with_quality(reader, -1)
     doubted = [one for one in columns if one.doubt is not None and one.doubt.kind != "reading"]
     findings = [one for one in quality.findings if not one.in_doubt]
     options = typed_options([option for one in doubted for option in one.options], reading.options)

@@ -128,7 +128,10 @@ _REMOVED = {
         "hushtable check DATA shows how each column is read",
     ),
     **dict.fromkeys(
-        (f"{name} --threads" for name in ("drift", "plan check", "report", "review")),
+        (
+            f"{name} --threads"
+            for name in ("check", "drift", "plan check", "report", "review", "watch")
+        ),
         "it uses all cores that the process may use (on Linux, taskset limits these)",
     ),
     **dict.fromkeys(

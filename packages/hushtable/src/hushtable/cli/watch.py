@@ -29,7 +29,7 @@ import typer
 
 from hushtable.cli.drift import drift_facts
 from hushtable.cli.errors import written
-from hushtable.cli.options import READS, ModelFile, ModelReads, Threads, argument, number, option
+from hushtable.cli.options import READS, ModelFile, ModelReads, argument, number, option
 from hushtable.cli.result import (
     Block,
     CommandResult,
@@ -398,7 +398,6 @@ class WatchRun:
     keep: list[str]  # including the id, if there is one
     top: int
     threshold: float | None
-    threads: int
     parts: dict[str, NewPart] = field(default_factory=dict)
     failed: list[tuple[str, str]] = field(default_factory=list)
 
@@ -498,9 +497,9 @@ class WatchRun:
 
         plan, counted = self._before.plan, None
         with watched(reader) as watch:
-            search.add(watch.reader, name, n_jobs=self.threads, see=see)
+            search.add(watch.reader, name, n_jobs=-1, see=see)
             if not self.no_drift:
-                counted = count_here(plan, watch.reader, n_jobs=self.threads, allow_empty=True)
+                counted = count_here(plan, watch.reader, n_jobs=-1, allow_empty=True)
                 part.drift = measured(self._before, counted)
         if changed():
             return False
@@ -638,7 +637,6 @@ def watch(
     model: ModelFile,
     output: _Output = Path("watched"),
     settle: _Settle = 5.0,
-    threads: Threads = -1,
     reads: ModelReads = READS,
     *,
     listed: Listed,
@@ -658,7 +656,7 @@ def watch(
     id_, kept = reads.beside(listed.id_, listed.keep)
     check_top(output / f"top.{listed.format}", kept)
     limits, folder = Limits.of(alarm.fail_above), OutputFolder(output)
-    run = WatchRun(model, reads, id_, kept, listed.top, alarm.threshold, threads)
+    run = WatchRun(model, reads, id_, kept, listed.top, alarm.threshold)
     run.check(limits)
     source = _source(run, data, settle, output)
     folder.path.mkdir(exist_ok=True)
