@@ -500,6 +500,9 @@ async function fromContainer(bytes) {
   const { kind, plan } = manifest;
   check(plan !== undefined && !manifest.hidden, "its hash functions are hidden: this is not supported any more");
   check(manifest.verdicts === undefined, `it has learned verdicts: ${USE_JSON}`);
+  const { relations, differences } = plan.schema;
+  const alone = relations === undefined && differences === undefined;
+  check(alone, "it compares columns with one another, which this reader does not do: score with hushtable");
   checkReading(manifest.reading ?? {}, plan.schema.features);
   const own = Object.entries(digests).filter(([name]) => name.startsWith("plan."));
   const drawn = Object.fromEntries(own.map(([name, digest]) => [name.slice(5), digest]));

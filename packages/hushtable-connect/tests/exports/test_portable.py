@@ -107,7 +107,7 @@ def test_counts_and_their_files_are_models_alike(name):
         ("marginals.sketch", "holds marginals, which do not score"),
         ("gate.sketch", "counts for a gate, which do not score"),
         ("ranks.sketch", "holds ranks, which do not score"),
-        ("verdicts.sketch", "holds verdicts"),
+        ("dropped/verdicts.sketch", "learn from the site's own verdicts"),
         ("hushtable.plan", "holds a plan: give a model"),
     ],
 )
