@@ -33,7 +33,6 @@ from manifest_schema import manifest_schema
 from strategies import as_table, numbers, schemas, schemas_and_rows, words
 
 SYSTEMS = [RSHash, RotatedRSHash, ACE]
-SAMPLED = [RSHash, RotatedRSHash]
 DRAWS = {
     "rs_hash": {"n_tables": 5},
     "rotated_rs_hash": {"n_tables": 5},
@@ -64,31 +63,6 @@ def test_scikit_learns_checks(estimator, check):
 ])  # fmt: skip
 def test_scikit_learns_checks_of_other_settings(estimator, check):
     check(estimator)
-
-
-def test_ace_sees_angles_not_lengths(rng):
-    X = rng.normal(loc=5.0, size=(500, 4))
-    X[0], X[1] = -5.0, 500.0
-    detector = ACE(random_state=0).fit(X)
-    scores = detector.score_samples(X)
-    assert scores.argmin() == 0
-    assert detector.predict(X[:1]) == [-1]
-    assert scores[1] > np.median(scores)
-
-
-@pytest.mark.parametrize(
-    ("detector", "parameters", "message"),
-    [
-        ("ace", {"n_bits": 0}, "n_bits=0"),
-        ("ace", {"n_bits": 17}, "n_bits=17"),
-        ("ace", {"max_samples": 10}, "max_samples"),
-        ("rs_hash", {"max_samples": 65_537}, "max_samples=65537"),
-        ("rotated_rs_hash", {"n_tables": 0}, "n_tables=0"),
-    ],
-)
-def test_wrong_parameters_of_a_draw_are_named(detector, parameters, message):
-    with pytest.raises(UsageError, match=message):
-        Plan.draw(SCHEMA, detector=detector, **parameters)
 
 
 # --- counts and scores, against the naive oracle ----------------------------------------------
@@ -187,18 +161,6 @@ def test_one_row_changes_exactly_one_cell_of_each_histogram_by_one(name, case):
     for first, last in itertools.pairwise(plan.family.offsets):
         assert sorted(change[first:last])[-2:] == [0, 1]
         assert change[first:last].sum() == 1
-
-
-@pytest.mark.parametrize("name", DRAWS)
-def test_releases_merge_and_score(name, rng, tmp_path):
-    pytest.importorskip("opendp", reason="releases need opendp")
-    plan = drawn(name, SCHEMA)
-    a, b = (Sketch.from_data(plan, rng.normal(size=(300, 4))).release(8.0) for _ in range(2))
-    (a + b).save(tmp_path / "r.hush")
-    again = load(tmp_path / "r.hush")
-    assert (again.counts == a.counts + b.counts).all()
-    assert again.ledger.sensitivity.tables == plan.family.n_histograms
-    assert np.isfinite(Scorer(again).score(rng.normal(size=(9, 4)))).all()
 
 
 @pytest.mark.parametrize("make", SYSTEMS)

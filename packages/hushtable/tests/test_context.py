@@ -13,7 +13,7 @@ from pyarrow import csv
 from sklearn.metrics import roc_auc_score
 
 import naive
-from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, drift, load
+from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, drift
 from hushtable.counts import rounds
 from hushtable.data import read
 from hushtable.errors import DataError, PlanError, UsageError
@@ -250,21 +250,6 @@ def test_only_a_model_with_exact_contexts_can_leave_rows_unjudged(patients, sche
         released.outliers(patients, only_counted=True)
 
 
-def test_words_say_what_is_usual_for_the_context(patients, model, tmp_path):
-    first = model.outliers(patients, n=1).to_pylist()[0]
-    assert first["row"] == 0
-    assert first["words"].startswith("creatinine 2.6: high for ward gyn, where 0.")
-    assert " is usual (anywhere 0." in first["words"]
-    assert first["direction_1"] == "high"
-    assert model.explain(patients)[0].argmax() == 1
-    assert (model.explain(patients)[:, 0] == 0.0).all()
-    model.save(tmp_path / "m.hush")
-    again = load(tmp_path / "m.hush")
-    assert again.outliers(patients, n=20).equals(model.outliers(patients, n=20))
-    assert (again.score_samples(patients) == model.score_samples(patients)).all()
-    assert again.get_params()["context"] == "ward"
-
-
 def test_words_of_a_context_of_several_columns_are_those_of_all_rows(patients):
     model = HushTable(context=["ward", "sodium"], random_state=0).fit(patients)
     first = model.outliers(patients, n=1).to_pylist()[0]
@@ -370,16 +355,6 @@ def test_a_context_takes_one_pass_over_all_rows(patients, schema, other):
         HushTable(context="ward", **other).fit(patients)
     with pytest.raises(UsageError, match="context="):
         Plan.draw(schema, context=["ward"], epsilon=1.0, expected_rows=1_000_000, **other)
-
-
-def test_missing_contexts_are_a_context_and_rare_values_keep_their_rows(rng):
-    ward = np.array(["a"] * 200 + ["b"] * 2)
-    missing = pa.array([None if i % 4 == 0 else w for i, w in enumerate(ward)])
-    table = pa.table({"ward": missing, "x": rng.normal(size=len(ward))})
-    model = HushTable(context="ward", random_state=0).fit(table)
-    assert isinstance(model.plan_.family, Contextual)
-    counted = model.sketch_.counts.reshape(model.plan_.family.n_tables, 4, -1).sum(axis=2)
-    assert counted[0].tolist() == [51, 150, 1, 0]
 
 
 def test_partial_fit_adds_rows_of_any_context(patients):

@@ -1,6 +1,5 @@
 """Every letter and sign of Unicode beside digits: never an error, and it decides about its row."""
 
-import contextlib
 import csv
 import sys
 import unicodedata
@@ -12,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.data import understand
 from hushtable.data.texts import dates
 from hushtable.data.texts.reading import ColumnReading
-from hushtable.errors import HushTableError
 
 #: Where a letter or sign may stand: before, between and behind digits, and in dates and times.
 FORMS = (
@@ -114,21 +111,6 @@ def test_one_row_is_one_row_at_an_unattended_site(tmp_path_factory, sign, form):
     text = form.replace("x", sign)
     rows = [["5", "2026-05-15", "5"], ["1e3", "2026-05-15T10", "é"], [text, text, text]]
     counts_add_up(tmp_path_factory.mktemp("site"), rows, len(rows))
-
-
-@given(sign=SIGNS | st.sampled_from("mewq"), form=st.sampled_from(FORMS))
-def test_one_cell_is_read_or_refused_in_words_where_a_person_is(sign, form):
-    """It ended in an error of Python's own for 1200m."""
-    table = {
-        "n": [form.replace("x", sign), *map(str, range(1000, 1300))],
-        "day": [
-            form.replace("x", sign),
-            *np.datetime_as_string(np.arange(301)[1:].astype("M8[D]")),
-        ],
-    }
-    assert {one.name for one in understand(pa.table(table)).columns} == table.keys()
-    with contextlib.suppress(HushTableError):
-        assert Sketch.from_data(PLAN, pa.table(table | {"c": ["5"] * 301})).n_rows == 301
 
 
 def every_sign(folder, last, n_parts, step):

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, Schema
-from hushtable.errors import DataError, UsageError
-from hushtable.scores.rules import HEADER, Rules, rules_beside, rules_path, write_rule
+from hushtable.errors import UsageError
+from hushtable.scores.rules import HEADER, Rules, write_rule
 from hushtable.scores.typical import UsualValues
 
 DAY = 86_400.0
@@ -121,17 +121,6 @@ def batches(values, dtype=np.float64):
     column = pa.array(np.asarray(values, dtype), from_pandas=True)
     yield rows(z=column)
     yield rows(z=column.dictionary_encode())
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_impossible_numbers(dtype):
-    rules = rules_of(
-        {"name": "z", "impossible": [0, 4.1], "impossible_below": -0.3, "impossible_above": 40.7}
-    )
-    values = [0.0, -0.0, 4.1, -0.3, -0.31, 40.7, 40.8, 5.0, np.nan]
-    for batch in batches(values, dtype):
-        assert rules.impossible(batch).tolist() == [0, 0, 0, -1, 0, -1, 0, -1, -1]
-        assert rules.impossible(batch).dtype == np.int64
 
 
 def test_impossible_whole_numbers_and_truth_values():
@@ -267,22 +256,6 @@ def test_values_of_several_kinds_in_one_column_behind():
     assert rules.known(batch).tolist() == [True, True, True, False]
     batch = rows(z=[5.0] * 2).append_column("order", pa.array([date(2026, 1, 5), None]))
     assert rules.known(batch).tolist() == [True, False]
-
-
-def test_a_column_behind_has_to_be_there():
-    rules = rules_of(known=[{"order": 17}])
-    for batch in (rows(z=[1.0]), np.ones((1, 5))):
-        with pytest.raises(DataError, match=r"the rows have no column 'order'.* add it, or"):
-            rules.known(batch)
-
-
-def test_rules_without_any_change_nothing(tmp_path):
-    for text in ("", "# nothing\n", "\ufeff# from an editor\n"):
-        rules = Rules.read(written(tmp_path, text), SCHEMA)
-        batch = rows(z=[0.0, None])
-        assert rules.impossible(batch).tolist() == [-1, -1]
-        assert rules.known(batch).tolist() == [False, False]
-        assert rules.columns == []
 
 
 def test_features_are_found_by_their_place():
@@ -457,12 +430,6 @@ def test_dates_do_not_depend_on_where_the_machine_is(monkeypatch):
         time.tzset()
 
 
-@pytest.mark.parametrize("usual", [None, [UsualValues(1.0)] * 5])
-def test_a_model_that_does_not_know_what_is_usual(usual):
-    rules = rules_of({"name": "z", "impossible": [0], "impossible_above": 9}, usual=usual)
-    assert rules.impossible(matrix([0, 10, 5], 5)).tolist() == [0, 0, -1]
-
-
 def test_differences_are_no_columns_for_rules(rng):
     X = rng.normal(size=(400, 2))
     X[:, 1] += 3.0 * X[:, 0]
@@ -516,37 +483,6 @@ def test_the_example_in_the_header_is_right():
     assert rules.columns == ["order"]
     X = np.array([[0.0], [0.05], [0.1], [1.45], [40.5]])
     assert rules.impossible(X).tolist() == [0, 0, -1, -1, 0]
-
-
-@pytest.mark.parametrize("before", [
-    b"# mine\r\n[[known]]\r\norder = 1 # ours\r\n",
-    b"# no end",
-    b"\xef\xbb\xbf# a mark\n\n\n",
-    "# naïve ünï\n[[known]]\n'a b' = '''x\ny'''\n".encode(),
-])  # fmt: skip
-def test_comments_and_earlier_rules_stay(tmp_path, before):
-    path = written(tmp_path, before)
-    add(path)
-    assert path.read_bytes().startswith(before.removesuffix(b"\n"))
-    content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    assert content["known"][-1] == {"order": "17"}
-
-
-@pytest.mark.parametrize("first", [
-    "[[known]]\norder = '17'\n", "[[known]]\norder = '18'\n[[known]]\norder = '17' # ours",
-])  # fmt: skip
-def test_a_row_that_is_known_is_not_added_again(tmp_path, first):
-    path = written(tmp_path, first)
-    add(path)
-    assert path.read_text() == first
-
-
-def test_nothing_is_added_to_a_file_that_is_wrong(tmp_path):
-    before = "[[column]]\nname = 'q'\nimpossible = [1]\n"
-    path = written(tmp_path, before)
-    with pytest.raises(UsageError, match="no column 'q'"):
-        add(path)
-    assert path.read_text() == before
 
 
 @pytest.mark.parametrize(("column", "text", "words"), [
@@ -630,23 +566,3 @@ def test_a_rule_that_does_not_fit_changes_nothing(tmp_path):
 
 
 # --- the file beside a model ----------------------------------------------------------------------
-
-
-def test_the_file_beside_a_model(tmp_path):
-    model = tmp_path / "a.b.hush"
-    assert rules_beside(model) is None
-    path = rules_path(model)
-    assert path == tmp_path / "a.b.rules.toml"
-    path.touch()
-    assert rules_beside(model) == path
-    assert rules_beside(str(model)) == path
-    assert rules_path(tmp_path / "model.v2").name == "model.v2.rules.toml"
-
-
-def test_a_model_far_away_has_none_beside(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "s3:" / "bucket").mkdir(parents=True)
-    (tmp_path / "s3:" / "bucket" / "m.rules.toml").touch()
-    assert rules_beside("s3://bucket/m.hush") is None
-    with pytest.raises(UsageError, match=r"s3://bucket/m.hush: rules are next to a model on this"):
-        rules_path("s3://user:secret@bucket/m.hush")

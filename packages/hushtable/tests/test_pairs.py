@@ -6,17 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hushtable import Feature, HushTable, Schema, files, load
+from hushtable import HushTable, files, load
 from hushtable.errors import FileError
-from hushtable.scores.pairs import CELLS, MOST_COLUMNS, PairCounts
-from hushtable.scores.usual import Usual
-
-SCHEMA = Schema([
-    Feature.numeric("height", low=100, high=230),
-    Feature.numeric("weight", low=20, high=200),
-    Feature.numeric("children", low=0, high=9),
-    Feature.categorical("ward", ["north", "south"]),
-])  # fmt: skip
 
 
 @pytest.fixture
@@ -30,32 +21,6 @@ def people(rng):
         "children": np.where(south, rng.integers(0, 4, 1500), 0).astype(float),
         "ward": np.where(south, "south", "north"),
     }).astype({"ward": object})  # fmt: skip
-
-
-def counted(rows):
-    """Return the pairs of rows, and the cells of each row."""
-    import pyarrow as pa
-
-    batch = pa.RecordBatch.from_pandas(rows, preserve_index=False)
-    usual = Usual.of(SCHEMA, [batch.slice(0, 700), batch.slice(700)], np.ones(len(rows), np.int64))
-    return usual.pairs, usual.pairs.place(SCHEMA.features, batch)
-
-
-def test_counts_and_rarity_are_those_of_a_loop(people):
-    people.loc[:20, "weight"] = np.nan
-    pairs, cells = counted(people)
-    expected = np.zeros((CELLS, CELLS))
-    for a, b in cells[:, [0, 1]]:
-        if a >= 0 and b >= 0:
-            expected[a, b] += 1
-    np.testing.assert_array_equal(pairs.between(0, 1), expected)
-    np.testing.assert_array_equal(pairs.between(1, 0), expected.T)
-    np.testing.assert_array_equal(pairs.given(0, 1, 3), expected[:, 3])
-    a, b = 7, 0  # tall, and light
-    both = expected[a].sum() * expected[:, b].sum() / expected.sum()
-    rarity = pairs.rarity(np.array([a, b, 0, 0]))
-    assert rarity[0, 1] == rarity[1, 0] == (both + 0.5) / (expected[a, b] + 0.5) > 4.0
-    assert (pairs.rarity(np.array([a, -1, 0, 0]))[1] == 1.0).all()
 
 
 @pytest.mark.parametrize(
@@ -106,20 +71,6 @@ def test_a_usual_range_excludes_the_value_and_holds_what_it_claims(rng):
     assert listed.str.contains(r"x5 \d+ with kind A \(each usual, together").any()
 
 
-def test_independent_columns_have_no_pairs(rng):
-    rows = rng.normal(size=(3000, 6))
-    found = HushTable(random_state=0).fit(rows).outliers(rows[:300], n=300)
-    named = sum("each usual" in words for words in found["words"].to_pylist())
-    assert named <= 3
-
-
-def test_few_rows_and_many_columns(rng):
-    few = HushTable(random_state=0).fit(rng.normal(size=(99, 3)))
-    assert few._usual_values().pairs is None
-    wide = HushTable(random_state=0, n_tables=5).fit(rng.normal(size=(120, MOST_COLUMNS + 9)))
-    assert len(wide._usual_values().pairs.cells) == MOST_COLUMNS
-
-
 def test_a_file_keeps_them_and_refuses_others(people, tmp_path):
     detector = HushTable(random_state=0, n_tables=20).fit(people)
     detector.save(tmp_path / "d.hush")
@@ -148,7 +99,3 @@ def test_a_file_keeps_them_and_refuses_others(people, tmp_path):
         [*cells[:3], {"edges": [1.0, 2.0]}],
     ):
         refused(entries | {"usual_cells": broken}, arrays)
-
-
-def test_pairs_of_nothing_are_none():
-    assert PairCounts.of([], [], [], np.zeros(0, np.int64)) is None

@@ -4,12 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.counts import passes, rounds
 from hushtable.data.readers import as_reader, reader
 from hushtable.errors import PlanError, UsageError
-from hushtable.plans.gate import GATE_BINS, otsu_cell
-from hushtable.scores.scorer import Scorer
 
 
 @pytest.fixture
@@ -17,25 +15,6 @@ def X(rng):
     X = rng.normal(size=(900, 3))
     X[:90] = rng.uniform(-9.0, 9.0, size=(90, 3))  # apart, and many
     return X
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_otsu_splits_where_the_classes_lie_furthest_apart(seed):
-    counts = np.random.default_rng(seed).integers(0, 50, GATE_BINS)
-    places = np.repeat(np.arange(GATE_BINS), counts)
-
-    def between(cell):
-        low, high = places[places < cell], places[places >= cell]
-        if not len(low) or not len(high):
-            return -1.0
-        return len(low) * len(high) * (low.mean() - high.mean()) ** 2
-
-    found = [between(cell) for cell in range(GATE_BINS)]
-    assert found[otsu_cell(counts)] == pytest.approx(max(found), rel=1e-12)
-
-
-def test_one_cell_is_one_class():
-    assert otsu_cell(np.bincount([17, 17], minlength=GATE_BINS)) == 0
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -87,42 +66,6 @@ def test_empty_batches_are_no_rows(X):
     reader = as_reader(X).of_batches(lambda: iter(batches), len(X))
     detector = HushTable(random_state=0, n_jobs=3).fit(reader)
     assert detector.sketch_ == HushTable(random_state=0).fit(X).sketch_
-
-
-def test_the_gate_leaves_out_rows_that_lie_apart(X):
-    detector = HushTable(random_state=0).fit(X)
-    plan = detector.plan_
-    first = Sketch(plan.first_pass(), plan.first_counts, detector.sketch_.tally)
-    gate = Sketch.from_data(rounds.gate(first), X)
-    dense = gate.plan.family.cells(_means(first, X)[0]) >= plan.gate_cell
-    assert detector.sketch_ == Sketch.from_data(plan, X)
-    assert detector.sketch_.n_rows == dense.sum()
-    assert dense[:90].mean() < 0.05
-    assert dense[90:].mean() > 0.6
-    # It scores by both counts, and the rows apart no longer hide each other.
-    scores = detector.score_samples(X)
-    both = np.log2(detector.sketch_.counts + 1.0) + np.log2(plan.first_counts + 0.2 * len(X))
-    np.testing.assert_allclose(Scorer(detector.sketch_).values, both, atol=1e-6)
-    gap = np.median(scores[90:]) - np.median(scores[:90])
-    once = HushTable(passes=1, random_state=0).fit(X).score_samples(X)
-    assert gap > 3 * (np.median(once[90:]) - np.median(once[:90]))
-
-
-def _means(first, X):
-    """Return the mean of log2(C1 + 1) over half of the tables, and over all, of each row."""
-    values = np.rint(np.log2(first.counts + 1.0) * 2**20) / 2**20
-    codes = Scorer(first)._encoder.encode(X)
-    half = first.plan.family.part(50)
-    halved = half.sum(codes, values[: half.n_cells]) / 50
-    return halved, first.plan.family.sum(codes, values) / 100
-
-
-def test_rows_that_all_score_alike_are_all_counted():
-    X = np.tile([[0.0, 1.0], [1.0, 0.0]], (50, 1))
-    detector = HushTable(random_state=0).fit(X)
-    assert detector.plan_.gate_cell == 0
-    assert detector.sketch_.n_rows == 100
-    assert len(np.unique(detector.score_samples(X))) == 1
 
 
 # --- adding rows ------------------------------------------------------------------------------
@@ -202,11 +145,3 @@ def test_a_gate_needs_its_first_counts(X):
     for cell in (5, -1, 128):
         with pytest.raises(PlanError, match=f"gate_cell={cell}"):
             Plan.from_content(content | {"gate_cell": cell}, arrays)
-
-
-def test_lsh_itables_have_a_second_round_too(X):
-    detector = LSHiTables(n_tables=5, random_state=0).fit(X)
-    first = Sketch.from_data(detector.plan_, X)
-    gate = Sketch.from_data(rounds.gate(first), X)
-    second = Sketch.from_data(rounds.second_pass(first, gate), X)
-    assert 0 < second.n_rows < len(X)

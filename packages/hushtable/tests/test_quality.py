@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.data import read, table_quality, understand
-from hushtable.data.options import RowOptions
 from hushtable.data.readers import as_reader
 
 
@@ -59,18 +58,6 @@ def test_ordinary_rows_give_no_findings(n, seed, tmp_path):
     assert table_quality(as_reader(np.random.default_rng(seed).normal(size=(n, 7)))).findings == ()
 
 
-def test_columns_at_a_glance(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text('a,b,c\n1.50,x,\n, ,\n2,"y ",\n1.50,ERR,\n7,x,\n8,z,\n')
-    reader = RowOptions(missing="ERR").open(str(path))
-    a, b, c = table_quality(reader).columns
-    assert (a.name, a.n_missing, a.examples, a.n_different) == ("a", 1, ("1.5", "2", "7"), 4)
-    assert (b.n_missing, b.examples, b.n_different) == (2, ("x", "y", "z"), 3)
-    assert (c.n_missing, c.examples, c.n_different) == (6, (), 0)
-    many = table_quality(read(pa.table({"n": range(1001)}))).columns[0]
-    assert (many.n_different, many.examples) == (None, ("0", "1", "2"))
-
-
 def test_constant_and_missing_columns():
     rows = ordinary(100).assign(unit="ml", empty=None, some=[None, "x\u200by"] * 50)
     reader = read(rows)
@@ -82,13 +69,6 @@ def test_constant_and_missing_columns():
     ]
     assert findings[0].words == 'unit: every row holds "ml".'
     assert findings[2].words == 'some: each of 50 rows with a value holds "x\\u200by".'
-
-
-def test_one_row_is_nothing_odd():
-    table = pa.table({"a": [1], "b": ["Total"], "c": pa.nulls(1), "d": [1]})
-    report = table_quality(read(table))
-    assert report.n_rows == 1
-    assert {one.kind for one in report.findings} == {"shape"}
 
 
 @pytest.mark.parametrize(("one", "other"), [("ICU", "icu "), ("a b", "a\u00a0b")])
@@ -140,18 +120,6 @@ def test_a_doubt_of_the_columns_is_counted():
     assert one.examples == (3, 503, 1003, 1503)
     assert one.words.endswith("This affects 4 rows.")
     assert not quality(rows, missing=["ERR"]).findings
-
-
-def test_scales_and_few_odd_values_do_not_stand_apart():
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame({
-        "pain": rng.choice([0, 1, 2, 10], 3000),
-        "rare": (rng.random(3000) < 0.02).astype(float) + rng.choice([0.0, 100.0], 3000),
-        "one": np.append(rng.normal(size=2999), 1e6),
-        "capped": rng.normal(100, 20, 3000).round().clip(None, 120),
-        "growing": rng.lognormal(0, 3, 3000).round(2),
-    })  # fmt: skip
-    assert not found(rows, "sentinel")
 
 
 def test_equal_rows(tmp_path):
@@ -236,20 +204,6 @@ def test_a_cell_that_says_total(word):
     rows.loc[299, "ward"] = word
     [one] = found(rows, "total")
     assert (one.columns, one.rows, one.examples) == (("ward",), 1, (299,))
-
-
-def test_a_value_between_others_or_in_few_rows_is_not_far_from_all_others():
-    values = np.random.default_rng(0).uniform(0.0, 1.6, 40)
-    for more in ([10.0, 10.0, 40.0], [10.0, 10.0]):
-        table = pa.table({"x": [*values, *more]})
-        assert not [one for one in table_quality(read(table)).findings if one.kind == "sentinel"]
-
-
-def test_the_word_nan_is_missing_for_check_as_for_fit():
-    rows = read(pa.table({"x": [*map(str, np.arange(30) / 4), "NaN", "NaN"]}))
-    columns = understand(rows).columns
-    assert [one.evidence for one in columns] == ["30 numbers"]
-    assert [one.n_missing for one in table_quality(rows, columns).columns] == [2]
 
 
 def test_a_last_row_that_adds_up_the_others():
@@ -349,16 +303,6 @@ def test_types_of_values(values):
 def test_times_that_floats_do_not_tell_apart_are_different_rows():
     table = pa.table({"a": pa.array([2**60, 2**60 + 1], pa.timestamp("ns"))})
     assert not [one for one in table_quality(read(table)).findings if one.kind == "duplicates"]
-
-
-def test_large_tables_are_sampled_and_all_rows_are_compared():
-    n, rng = 100_000, np.random.default_rng(0)
-    X = rng.normal(size=(n, 4))
-    X[:, 3] = X[:, 0]
-    X[70_000] = X[3]
-    copies, duplicates = table_quality(as_reader(X)).findings
-    assert copies.columns == ("x0", "x3")
-    assert (duplicates.rows, duplicates.examples) == (1, (70_000,))
 
 
 def test_batches_do_not_matter(tmp_path):

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from estimator_checks import standard_errors
 from hushtable import (
@@ -17,11 +15,9 @@ from hushtable import (
 )
 from hushtable.counts import rounds
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.plans.draws import detectors
 from hushtable.plans.families import ScoreHistogram
-from hushtable.plans.gate import PRIVATE_RANK_BINS, RANK_BINS
+from hushtable.plans.gate import PRIVATE_RANK_BINS
 from hushtable.scores.scorer import Ranks, Scorer
-from strategies import as_table, schemas_and_rows
 
 DETECTORS = [HushTable, LSHiTables]
 SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=-9, high=9) for j in range(4)), named=False)
@@ -47,31 +43,6 @@ def merged():
 # --- counting scores ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("detector", detectors())
-@given(data=schemas_and_rows(), seed=st.integers(0, 99), cut=st.integers(0, 30))
-def test_sites_add_up_to_the_scores_of_all_rows(detector, data, seed, cut):
-    schema, some = data
-    sketch = Sketch.from_data(
-        Plan.draw(schema, detector=detector, n_tables=3, random_state=seed), as_table(schema, some)
-    )
-    plan = rounds.ranks(sketch)
-    whole = Sketch.from_data(plan, as_table(schema, some))
-    parts = [part for part in (some[:cut], some[cut:]) if part]
-    together = sum(
-        (Sketch.from_data(plan, as_table(schema, part)) for part in parts), start=Sketch.zero(plan)
-    )
-    np.testing.assert_array_equal(together.counts, whole.counts)
-    scorer = Scorer(sketch)
-    scores, ranks = scorer.score(as_table(schema, some)), Ranks(whole, scorer)
-    # Rows that lie in the same cell, or lower ones: a cell is a part of the scores' range.
-    edges = plan.family.edges
-    cells = np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, RANK_BINS - 1)
-    expected = [(cells <= cell).mean() for cell in cells]
-    np.testing.assert_allclose(ranks.of(scores), expected)
-    assert (edges[cells] <= scores).all()
-    assert (scores < edges[cells + 1]).all()
-
-
 @pytest.mark.parametrize("make", DETECTORS)
 def test_ranks_are_the_shares_of_rows_as_rare(make):
     X = rows()
@@ -87,49 +58,6 @@ def test_ranks_are_the_shares_of_rows_as_rare(make):
     far = np.full((1, 4), 9.0)
     low = HushTable(random_state=0).fit(X[10:]).set_ranks(X[10:])
     assert low.rank_samples(far)[0] <= 1 / len(X)
-
-
-def test_weights_threads_and_batches_leave_counts_alone(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    X = rows(20_000)
-    plan = rounds.ranks(HushTable(random_state=0).fit(X).sketch_)
-    once = Sketch.from_data(plan, X, n_jobs=1)
-    np.testing.assert_array_equal(Sketch.from_data(plan, X, n_jobs=3).counts, once.counts)
-    twice = Sketch.from_data(plan, X, sample_weight=np.full(len(X), 2))
-    np.testing.assert_array_equal(twice.counts, 2 * once.counts)
-    table = pa.table({f"x{j}": X[:, j] for j in range(4)})
-    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=777)
-    named = rounds.ranks(HushTable(random_state=0).fit(table).sketch_)
-    read = Sketch.from_data(named, tmp_path / "rows.parquet")
-    np.testing.assert_array_equal(read.counts, once.counts)
-    sampled = Sketch.from_data(plan, X, max_samples=100, random_state=0)
-    assert sampled.counts.sum() == 100
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda family, arrays: family.pop("bins"), r"entries \['bins', 'model'\]"),
-        (lambda family, arrays: family.update(bins="9"), "each of its kind"),
-        (lambda family, arrays: family.update(bins=1), "from 2 to 65,536"),
-        (lambda family, arrays: family.update(bins=True), "each of its kind"),
-        (lambda family, arrays: family.update(model=3), "each of its kind"),
-        (lambda family, arrays: family.update(model=dict(family)), "a detector's tables"),
-        (lambda family, arrays: family["model"].update(name="Made up"), "unknown"),
-        (lambda family, arrays: arrays.pop("value"), "needs values"),
-        (lambda family, arrays: arrays.update(more=arrays["value"]), "no others"),
-        (lambda family, arrays: arrays.update(value=arrays["value"][1:]), "value has shape"),
-        (lambda family, arrays: arrays.update(value=arrays["value"] + (1 << 52)), "too large"),
-    ],
-)
-def test_a_plan_that_does_not_fit_is_refused(change, says):
-    plan = rounds.ranks(HushTable(n_tables=3, random_state=0).fit(rows(200)).sketch_)
-    content, arrays = plan.to_dict(), dict(plan.arrays())
-    change(content["family"], arrays)
-    with pytest.raises(PlanError, match=says):
-        Plan.from_content(content, arrays)
 
 
 # --- private ranks --------------------------------------------------------------------------------

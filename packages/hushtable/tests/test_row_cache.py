@@ -1,7 +1,5 @@
 """Rows of a file are read once by `fit`, within a bound of memory; counts and words stay."""
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -123,40 +121,6 @@ def test_a_file_is_read_once_and_again_where_it_takes_more_memory(tmp_path, boun
     assert len(openings) > 3
 
 
-LATER = {
-    "words": "none",
-    "another-sign": "1,5",
-    "a-unit": "3 kg",
-    "a-day": "20260515",
-    "a-code": "00123",
-    "a-large-number": str(2**60),
-    "a-truth": "true",
-    "nothing": "",
-    "nan": "nan",
-    "an-infinity": "inf",
-}
-
-
-@pytest.mark.parametrize(
-    ("text", "plain"),
-    [
-        pytest.param(text, plain, marks=[pytest.mark.slow] * ((row + column) % 3 > 0))
-        for row, text in enumerate(LATER.values())
-        for column, plain in enumerate(["2.5", "7", "20260101"])
-    ],
-)
-def test_texts_that_change_after_the_first_block(tmp_path, bounded, text, plain):
-    lines = [f"{plain};{k % 9}.5\n" for k in range(1200)] + [f"{text};1.5\n"] * 400
-    path = tmp_path / "rows.csv"
-    path.write_text("value;other\n" + "".join(lines))
-    found = []
-    for n_bytes, threads in ((1, 1), (40_000, 2), (row_cache.MOST_BYTES, 2)):
-        bounded(n_bytes)
-        make = partial(HushTable, n_tables=5, random_state=0, n_jobs=threads)
-        found.append(outcome(make, path))
-    assert found[0] == found[1] == found[2]
-
-
 def test_a_file_that_changes_between_passes_is_refused(tmp_path, bounded, monkeypatch):
     path = written(tmp_path / "rows.csv", table().select(["dose", "visits"]))
     real = HushTable._drawn_by
@@ -176,18 +140,6 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, bounded, monkey
     bounded(1)
     with pytest.raises(DataError, match=r"rows\.csv: changed while it was being read"):
         HushTable(random_state=0).fit(path)
-
-
-def test_rows_are_kept_only_if_all_of_them_are():
-    rows = as_reader(table().select(["dose"]))
-    batches = list(rows.read())
-    kept = row_cache.KeptBatches(10**6)
-    for number, batch in enumerate(batches[1:], 1):
-        kept.add(100 * number, batch)
-    assert kept.rows(rows, 1500) is None
-    kept.add(0, batches[0])
-    assert list(kept.rows(rows, 1500).read()) == batches
-    assert kept.n_bytes == sum(batch.nbytes for batch in batches)
 
 
 def test_nothing_is_kept_when_the_memory_does_not_suffice():

@@ -16,7 +16,6 @@ from hushtable import (
     SlidingWindow,
     drift,
 )
-from hushtable.data.encoding import Encoder
 from hushtable.errors import PlanError, UsageError
 from strategies import second_pass
 
@@ -119,29 +118,6 @@ def test_nothing_in_common_is_one():
     assert drift(low, high).overall == pytest.approx(1.0)
     assert drift(low, low).overall == pytest.approx(0.0, abs=1e-12)
     assert list(drift(low, high).features.values()) == pytest.approx([1.0, 1.0, 1.0])
-
-
-def test_features_follow_from_tables_as_from_the_rows():
-    """A half of a table holds the rows on one side of a cut, whatever the other functions say."""
-    from hushtable.streams import Pair, Side, _halves
-
-    plan = PLANS["lsh_itables"]
-    X = rows(3, 500)
-    sketch = Sketch.from_data(plan, X)
-    side, offsets = Side.of(sketch), plan.family.offsets
-    both = Pair(side, side, offsets, np.arange(len(offsets) - 1))
-    halves = _halves(plan, plan.family, both)
-    family = plan.family
-    table = np.repeat(np.arange(family.n_tables), family.depth)
-    whole = 1 << family.depth.astype(int) == np.diff(family.offsets)
-    kept = {name: [] for name in "abc"}
-    codes = Encoder(plan.schema).encode(X).codes
-    for h in np.flatnonzero(whole[table]):
-        j = family.feature[h]
-        high = np.where(codes[j] == 0, family.missing[h], codes[j] >= family.cut[h]).sum()
-        kept["abc"[j]].append((len(X) - high, high))
-    for name, parts in halves.items():
-        assert [tuple(part.before.counts) for part in parts] == kept[name]
 
 
 def test_the_window_tells_its_newest_pane_from_the_others():

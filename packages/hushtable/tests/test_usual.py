@@ -7,22 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable
-from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import BARS, FARTHEST, MOST, PassingSample, Usual, _Outermost
-
-
-def test_bars_are_a_histogram(rng):
-    X = rng.normal(size=(1000, 2))
-    X[:30, 1] = np.nan
-    detector = HushTable(random_state=0, n_tables=5).fit(X)
-    usual = detector._usual_values()
-    for j, feature in enumerate(detector.plan_.schema.features):
-        expected, _ = np.histogram(X[:, j], BARS, (feature.low, feature.high))
-        assert np.abs(usual.bars[j] - expected).sum() <= 2  # on an edge, to either side
-        assert usual.bars[j].sum() == np.count_nonzero(~np.isnan(X[:, j]))
+from hushtable.scores.usual import MOST, PassingSample, Usual, _Outermost
 
 
 def test_a_far_value_does_not_squeeze_the_bars_of_the_others(rng, tmp_path):
@@ -41,23 +30,6 @@ def test_a_far_value_does_not_squeeze_the_bars_of_the_others(rng, tmp_path):
     content.manifest["usual_bar_ends"] = {"0": [2.0, 1.0]}
     with pytest.raises(PlanError, match="two rising numbers"):
         Usual.from_file(content, Schema(feature))
-
-
-def test_a_heavy_tail_is_no_crowd_of_far_values(rng):
-    X = np.column_stack([rng.lognormal(0, 1.5, 5000), rng.normal(size=5000)])
-    detector = HushTable(random_state=0).fit(X)
-    usual, features = detector._usual_values(), detector.plan_.schema.features
-    far = usual.far(features, X)
-    assert np.count_nonzero(far) <= 10
-    assert usual.far(features, np.array([[1e300, np.nan]])).tolist() == [FARTHEST]
-
-
-def test_lsh_itables_rank_far_values_first(rng):
-    X = rng.normal(size=(600, 4))
-    X[3, 1] = 30.0
-    detector = LSHiTables(random_state=0).fit(X)
-    scores = detector.outliers(X, n=50)["score"].to_pylist()
-    assert sorted(scores) == sorted(detector.score_samples(X))[:50]
 
 
 def test_verdicts_go_before_far_values(rng):

@@ -171,27 +171,6 @@ def test_an_identifier_beyond_2_to_the_53_can_be_left_out(run, readers, csv, com
 # --- schemas ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("", "an empty file"),
-        ("low =", "not a TOML file"),
-        ('[[feature]]\nname = "a"\nkind = "numeric"\n', "'a': low and high not given: fill in"),
-        ('[[feature]]\nname = "a"\nkind = "categorical"\n', "'a': categories not given: fill in"),
-        ('[[feature]]\nname = "a"\nkind = "numeric"\nlow = 2\nhigh = 1\n', "swap them"),
-        ('[[feature]]\nname = "a"\nkind = "numeric"\nlow = 0\nhigh = inf\n', "two finite numbers"),
-        ('[[feature]]\nname = "a"\nkind = "number"\n', "'numeric' or 'categorical'"),
-    ],
-)
-@pytest.mark.parametrize("command", ["draw", "check"])
-def test_schemas_that_are_not_finished(refused, site, tmp_path, old, command, text, says):
-    schema = tmp_path / "schema.toml"
-    schema.write_text(text)
-    rest = [site / "rows.csv"] if command == "check" else ["-o", old]
-    refused("plan", command, schema, *rest, says=["schema.toml: ", says])
-    refused("plan", command, tmp_path / "no.toml", *rest, says="no.toml: No such file")
-
-
 def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
     schema = tmp_path / "schema.toml"
     schema.write_text("filled in")
@@ -256,15 +235,3 @@ def test_wrong_usage(refused, site, tmp_path, old, arguments, says):
         "SCHEMA": site / "schema.toml",
     }
     refused(*(paths.get(argument, argument) for argument in arguments), code=2, says=says)
-
-
-def test_wrong_usage_says_where_help_is(refused):
-    refused("fit", code=2, says="Try: hushtable fit --help")
-    says = ["No such command 'drow'. Did you mean 'draw'?", "Try: hushtable plan --help"]
-    refused("plan", "drow", code=2, says=says)
-
-
-def test_a_group_alone_is_no_command(run):
-    result = run("plan")
-    assert (result.code, result.out) == (2, "")
-    assert result.err == "hushtable: error: Missing command.\nTry: hushtable plan --help\n"

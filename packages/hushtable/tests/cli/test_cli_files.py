@@ -1,10 +1,7 @@
 """Damaged, foreign and mismatched .hush files, through the command line."""
 
-import json
-
 import pytest
 
-from cli_helpers import contents
 from hushtable import Sketch, files, load
 
 
@@ -105,14 +102,6 @@ def test_a_sketch_that_calls_itself_a_release_is_refused(refused, site, tmp_path
 # --- plans that differ ------------------------------------------------------------------------
 
 
-def test_other_hash_functions(refused, site, old):
-    first, other = site / "a.sketch.hush", site / "other.sketch.hush"
-    says = [
-        f"{other} was counted under a different plan than {first}", "different hash functions",
-    ]  # fmt: skip
-    refused("merge", first, site / "b.sketch.hush", other, "-o", old, says=says)
-
-
 @pytest.mark.parametrize(
     ("old_text", "new_text", "says"),
     [
@@ -134,11 +123,3 @@ def test_other_schema(run, refused, site, tmp_path, old, old_text, new_text, say
     marginals = site / "marginals.sketch.hush"
     says = ["the marginals were counted under another plan", *says]
     refused("plan", "draw", schema, "--marginals", marginals, "-o", old, says=says)
-
-
-def test_failures_leave_nothing_behind(run, site, tmp_path, old):
-    """What a shell sees after a refused merge: the old file, no part of a new one."""
-    result = run("merge", site / "a.sketch.hush", site / "plan.hush", "-o", old, "--json")
-    assert result.code == 1
-    assert json.loads(result.out)["kind"] == "FileError"
-    assert contents(tmp_path) == {"old.hush": b"precious"}

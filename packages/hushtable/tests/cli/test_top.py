@@ -16,7 +16,6 @@ from python_calamine import CalamineWorkbook
 import hushtable
 from cli_helpers import do, write_rows
 from hushtable.data import spreadsheets
-from hushtable.report import lists
 
 ENDINGS = (".csv", ".xlsx", ".html", ".parquet")
 #: What a spreadsheet or a browser must not run.
@@ -179,21 +178,6 @@ def test_the_page_has_each_row_with_its_reasons(top):
     assert "http" not in page.replace("http-equiv", "")
 
 
-def test_what_is_printed(top, here):
-    result, _ = top("--id", "Patient ID", "--top", 6)
-    assert "The 6 most unusual of 400 rows:" in result.out
-    assert "1. " in result.out
-    assert "income 199999.00, usually " in result.out
-    assert "... and 1 more in the file." in result.out
-    assert "among the rows that the model counted." in " ".join(result.out.split())
-    facts = top("--id", "Patient ID", "--top", 6, "--json")[0].json
-    assert facts["command"] == "score"
-    assert facts["rows"] == 400
-    assert facts["severity_among"] == "the rows that the model counted"
-    assert [row["rank"] for row in facts["top"]] == [1, 2, 3, 4, 5, 6]
-    assert facts["top"][0]["Patient ID"] == "=1+1"
-
-
 def test_every_row_keeps_its_columns_too(run, here, tmp_path):
     command = ("score", here / "rows.csv", "--model", here / "model.hush", "--id", "Patient ID")
     for suffix in (".csv", ".parquet"):
@@ -288,25 +272,6 @@ def test_a_failure_leaves_what_was_there(run, here, tmp_path, monkeypatch):
         assert "nothing was written" in result.err
         assert out.read_bytes() == b"precious"
         assert not list(tmp_path.glob(".*.part"))
-
-
-def test_a_format_of_lists_is_one_entry_of_the_registry(run, here, tmp_path, monkeypatch):
-    """As another package adds one: score, watch and their messages know it then."""
-
-    def write_lines(file, found, model, source, unit):
-        file.writelines(f"- row {row.row} of {source}\n".encode() for row in found.rows)
-
-    monkeypatch.setitem(lists.LISTS, ".md", write_lines)
-    command = ("score", here / "rows.csv", "--model", here / "model.hush", "--top", 3, "-o")
-    assert run(*command, tmp_path / "top.md").code == 0
-    assert (tmp_path / "top.md").read_text().startswith("- row ")
-    assert (tmp_path / "top.md").read_text().count("\n") == 3
-    assert ".parquet or .md" in run(*command, tmp_path / "top.pdf").err
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in/a.csv").write_bytes((here / "rows.csv").read_bytes())
-    watch = ("watch", tmp_path / "in", "--model", here / "model.hush", "--settle", 0)
-    assert run(*watch, "--format", "md", "-o", tmp_path / "out").code == 0
-    assert (tmp_path / "out/top-000001.md").exists()
 
 
 def test_texts_that_a_cell_does_not_hold_are_counted(run, here, tmp_path):

@@ -12,8 +12,7 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.blocks import LabelledValues, TextTable
 from hushtable.counts import rounds
 from hushtable.data.readers import as_reader
-from hushtable.describe import describe_ledger
-from hushtable.errors import DataError, MissingExtraError, UsageError
+from hushtable.errors import MissingExtraError, UsageError
 from hushtable.report import page
 from hushtable.report.content import RowsToShow, Subject, gather, score_rows, sites_of_parts
 from hushtable.report.page import Figures
@@ -134,19 +133,6 @@ def test_ids_columns_and_values_when_requested(of_values, kept):
     assert "distributed" in text
 
 
-def test_the_values_of_features_and_of_listed_rows_are_named_apart(X, score_them):
-    """A reader knows which of them belong to the listed rows alone."""
-    features = [Feature.numeric(f"x{j}", low=-9, high=9) for j in range(3)]
-    sketch = Sketch.from_data(Plan.draw(Schema(features, public=False), random_state=0), X)
-    offset, scores = score_them(sketch, X, 3, values=True)
-    model = Subject("a.hush", "sketch", sketch)
-    left_out = gather(model, threshold=offset, scores=scores, values=True).left_out
-    assert left_out[0] == (
-        "All values of rows except (a) the categories and ranges of the model's features and (b) "
-        "the following values of the listed rows: the values that lower their scores."
-    )
-
-
 @pytest.mark.slow
 def test_a_page_of_many_rows_is_small(rng):
     n = 1500
@@ -159,12 +145,6 @@ def test_a_page_of_many_rows_is_small(rng):
     html = html_of(gather(Subject("a.hush", "sketch", sketch), scores=scores))
     assert html.count("</figcaption><svg ") > 190
     assert len(html) < 3_000_000
-
-
-def test_crowding_is_stated_where_it_is_true(of_everything):
-    """Counts with noise do not say how many similar rows there are."""
-    assert "similar rows" not in words_of(of_everything)
-    assert " bits" in words_of(of_everything)
 
 
 @pytest.mark.parametrize("private", [False, True])
@@ -184,18 +164,6 @@ def test_severities_are_among_the_rows_of_all_sites(sketch, releases, X, private
     assert ("between" in flagged) == private
     if not private:
         assert re.fullmatch(r"5(\.\d+)?% are below the threshold", flagged)
-
-
-def test_one_table_has_no_error(schema, X):
-    sketch = Sketch.from_data(Plan.draw(schema, n_tables=1, random_state=0), X)
-    scores = score_rows(Scorer(sketch), 0.0, as_reader(X), shown=RowsToShow(2))
-    assert "±" not in words_of(gather(Subject("a.hush", "sketch", sketch), scores=scores))
-
-
-def test_a_share_of_the_rows_to_flag(of_rows):
-    report = of_rows(contamination=0.05)
-    assert report.page.glance["outliers, 5.00% of the rows scored"] == "30"
-    assert "set to flag 5% of these rows" in words_of(report)
 
 
 def test_no_threshold_in_the_noise(releases, X):
@@ -233,15 +201,6 @@ def test_drift_beside_chance(sketch, X):
     assert columns(report)["by chance up to"][1] == f"{scores.drift.feature_levels['x1']:.4f}"
 
 
-def test_columns_of_zeros_are_left_out(sketch, X):
-    scores = score_rows(Scorer(sketch), 0.0, as_reader(X[30:]))
-    report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
-    assert (
-        "All zero, and therefore not in the table: missing in these rows, outside in these rows."
-        in words_of(report)
-    )
-
-
 def test_features_in_another_unit_are_named(sketch, X):
     scores = score_rows(Scorer(sketch), 0.0, as_reader(1000.0 * X))
     text = words_of(gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores))
@@ -249,47 +208,9 @@ def test_features_in_another_unit_are_named(sketch, X):
     assert "Most rows are outside the plan in <script>" in text
 
 
-def test_the_ledger_is_the_releases(of_release, releases):
-    text = words_of(of_release)
-    total = releases["<i>north</i>"] + releases["<i>south</i>"]
-    for sentence in describe_ledger(total.ledger):
-        assert sentence in text
-    assert f"epsilon {total.ledger.epsilon:.6g}, delta 1e-06" in text
-    assert f"{total.noise_sd:,.4g} counts (standard deviation)" in text
-    for share in total.ledger.shares:
-        assert share.release[:12] in text
-        assert share.release not in text
-    (table,) = blocks(of_release, "privacy", TextTable)
-    assert len(table.rows) == 2
-
-
-def test_counts_that_stand_out_of_the_noise(of_release, releases):
-    total = releases["<i>north</i>"] + releases["<i>south</i>"]
-    share = 100.0 * np.mean(total.counts > 2.0 * total.noise_sd)
-    assert f"{share:.1f}% of the counts are above twice as much" in words_of(of_release)
-    assert f"are from {total.counts.min():,} to {total.counts.max():,}." in words_of(of_release)
-
-
-def test_sites_and_their_sum(of_release, releases):
-    total = releases["<i>north</i>"] + releases["<i>south</i>"]
-    (table,) = blocks(of_release, "sites", TextTable)
-    assert table.rows == [[name, f"{one.n_rows:,}"] for name, one in releases.items()]
-    assert "✓ passed:" in words_of(of_release)
-    assert of_release.page.glance["sites in the sum"] == "2 of 2"
-    first = dict([next(iter(releases.items()))])
-    sites = sites_of_parts(first, total, "all.hush")
-    report = gather(Subject("all.hush", "release", total), sites=sites)
-    assert "✗ failed: The sum of the parts is not all.hush" in words_of(report)
-
-
 def test_parts_of_another_kind(sketch, releases):
     with pytest.raises(UsageError, match="of different kinds"):
         sites_of_parts(releases, sketch, "all.hush")
-
-
-def test_no_rows(sketch, X):
-    with pytest.raises(DataError, match="no rows"):
-        score_rows(Scorer(sketch), 0.0, as_reader(X[:0]))
 
 
 # --- what it must not say -------------------------------------------------------------------------
