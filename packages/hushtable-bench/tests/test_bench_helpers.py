@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from hushtable import HushTable
 from hushtable.errors import DataError
 from hushtable_bench.data import LabelledSet, load
 
@@ -19,25 +18,6 @@ def labelled(rng):
 def folder(labelled, tmp_path):
     np.savez(tmp_path / "made-up.npz", X=labelled.X, y=labelled.y.astype(int))
     return tmp_path
-
-
-def test_missing_values_and_categories_are_kept(tmp_path):
-    X = np.array([[0.5, 3.0], [np.nan, 12.0], [2.5, np.nan], [1.0, 3.0]])
-    mask = np.array([False, True])
-    np.savez(tmp_path / "odd.npz", X=X, y=np.arange(4) == 3, categorical=mask)
-    data = load(tmp_path / "odd.npz")
-    np.testing.assert_array_equal(data.X, X)
-    assert data.rows().to_pydict() == {
-        "x0": [0.5, None, 2.5, 1.0], "x1": ["code 3", "code 12", None, "code 3"]
-    }  # fmt: skip
-    some = data.at_most(2)
-    assert some.categorical.tolist() == [False, True]
-    assert data.schema().features[0].high == 2.5
-    # Read as one category each, though all are numbers.
-    plan = HushTable(random_state=0).fit(data.rows()).plan_
-    assert [feature.kind for feature in plan.schema.features] == ["numeric", "categorical"]
-    np.savez(tmp_path / "odd.npz", X=X, y=np.arange(4) == 3, categorical=~mask & mask)
-    assert load(tmp_path / "odd.npz").rows().shape == (4, 2)  # none: an array as before
 
 
 OK = {"X": np.zeros((2, 2)), "y": np.arange(2)}

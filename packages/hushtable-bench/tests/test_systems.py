@@ -21,12 +21,10 @@ from estimator_checks import some_checks, standard_errors
 from hushtable import Feature, Plan, Schema, Sketch, files, load, plugins
 from hushtable.counts import rounds
 from hushtable.data.encoding import Encoder
-from hushtable.data.readers import as_reader
 from hushtable.errors import FileError, PluginError, UsageError
 from hushtable.kernels import BLOCK
 from hushtable.plans import draws
 from hushtable.plans.families import FAMILIES
-from hushtable.report.content import RowsToShow, Subject, gather, score_rows
 from hushtable.scores.scorer import Scorer
 from hushtable_bench import ACE, RotatedRSHash, RSHash
 from manifest_schema import manifest_schema
@@ -203,18 +201,6 @@ def test_a_list_follows_the_scores_and_has_no_reasons(make, X):
     meaning = detector._lowest(X, 3).meaning
     assert ("mean number of rows" if make is ACE else "at most one bit") in meaning
     assert ("bit" in meaning) == (make is RSHash)
-
-
-def test_a_report_says_why_reasons_are_missing(X):
-    pytest.importorskip("jinja2", reason="reports need jinja2")
-    plan = Plan.draw(SCHEMA, detector="ace", n_tables=20, n_bits=8, random_state=0)
-    sketch = Sketch.from_data(plan, X)
-    offset = Scorer(sketch).auto_offset()
-    scores = score_rows(Scorer(sketch), offset, as_reader(X), shown=RowsToShow(3))
-    report = gather(Subject("a.hush", "sketch", sketch), threshold=offset, scores=scores)
-    assert not scores.lowest.explained
-    (line,) = [line for line in report.left_out if line.startswith("Reasons for the lowest")]
-    assert "HushTable and LSHiTables do" in line
 
 
 # --- files ----------------------------------------------------------------------------------------

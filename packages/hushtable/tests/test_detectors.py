@@ -108,25 +108,6 @@ def test_contamination_is_the_share_of_flagged_rows(make, rng):
 
 
 @pytest.mark.parametrize("make", DETECTORS)
-def test_columns_are_checked_as_scikit_learn_does(make, X):
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    named = make(n_tables=5, random_state=0).fit(frame)
-    plain = make(n_tables=5, random_state=0).fit(X)
-    with pytest.raises(ValueError, match=r"unseen at fit time:\n- z\n.*now missing:\n- d"):
-        named.predict(frame.rename(columns={"d": "z"}))
-    with pytest.raises(ValueError, match="must be in the same order"):
-        named.predict(frame[["b", "a", "c", "d"]])
-    with pytest.raises(ValueError, match="X has 3 features"):
-        plain.predict(X[:, :3])
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        named.predict(X)
-    with pytest.warns(UserWarning, match="fitted without feature names"):
-        plain.predict(frame)
-    with pytest.raises(TypeError, match="string names"):
-        named.predict(frame.rename(columns={"d": 3}))
-
-
-@pytest.mark.parametrize("make", DETECTORS)
 def test_not_fitted(make, X):
     with pytest.raises(NotFittedError):
         make().score_samples(X)

@@ -1,7 +1,6 @@
 """Explanations: the kernel against the oracle, shares that add up, and culprits that are found."""
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
@@ -30,14 +29,6 @@ DRAWS = {
 def sketched(draw, schema, rows, seed):
     plan = Plan.draw(schema, random_state=seed, **DRAWS[draw])
     return Sketch.from_data(plan, as_table(schema, rows))
-
-
-def planted(n=2000, d=6, seed=0):
-    """Normal rows, and the first ten with a feature each that is far off."""
-    X = np.random.default_rng(seed).normal(size=(n, d))
-    guilty = np.arange(10) % d
-    X[np.arange(10), guilty] = 9.0
-    return X, guilty
 
 
 # --- the kernel -----------------------------------------------------------------------------------
@@ -80,31 +71,6 @@ def test_shares_add_up_to_what_a_score_falls_short_of(draw, data, seed):
     # These rows are the counted ones, at the ranges' ends: their mean is the typical score.
     typical = np.mean(list(scorer.batches(table, lambda codes, _: scorer.scoring.clipped(codes))))
     np.testing.assert_allclose(shares.sum(axis=1), typical - scores, atol=1e-9)
-
-
-def test_the_kept_explainer_is_of_the_scores_at_hand(monkeypatch):
-    X, _ = planted()
-    made = []
-    monkeypatch.setattr(
-        "hushtable.detectors.base.Explainer",
-        lambda scorer: made.append(scorer) or Explainer(scorer),
-    )
-    detector = HushTable(random_state=0, passes=1).fit(X)
-    size = len(pickle.dumps(detector))
-    first = detector.explain(X[:9])
-    assert detector.explain(X[:9]).tolist() == first.tolist()
-    detector.importances(X[:9])
-    assert len(made) == 1
-    assert len(pickle.dumps(detector)) == size
-    for change in (
-        lambda: detector.learn(X[:4], [1, 0, 1, 0]), detector.forget,
-        lambda: detector.partial_fit(X[100:]), lambda: detector.fit(X[100:]),
-    ):  # fmt: skip
-        change()
-        expected = Explainer(detector._scorer).explain(X[:9])
-        assert detector.explain(X[:9]).tolist() == expected.tolist()
-    assert len(made) == 5
-    assert pickle.loads(pickle.dumps(detector)).explain(X[:9]).tolist() == expected.tolist()
 
 
 # --- importances ----------------------------------------------------------------------------

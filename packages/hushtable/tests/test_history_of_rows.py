@@ -254,14 +254,6 @@ def test_watch_keeps_its_history_if_a_file_fails(watch):
     assert_lowest(watch, watch("c.csv", watch.frame[800:]), slice(800, None))
 
 
-def test_a_file_that_has_the_columns_already_leaves_the_history_as_it_was(watch):
-    watch("a.csv", watch.frame[:800])
-    made = history_columns(watch.frame[:50], **NAMES, values=["pulse", "heat"])
-    made.to_csv(watch.folder / "in" / "b.csv", index=False)
-    facts = watch("c.csv", watch.frame[800:])
-    assert_lowest(watch, facts, np.r_[:50, 800 : len(watch.frame)])
-
-
 def test_a_folder_of_another_history_is_refused(watch, run, tmp_path):
     watch("a.csv", watch.frame[:400])
     other = watch.frame[:400].drop(columns="heat")

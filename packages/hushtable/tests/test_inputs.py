@@ -1,6 +1,5 @@
 """Rows as people have them: every container gives the same bits."""
 
-import datetime as dt
 import gzip
 
 import duckdb
@@ -13,7 +12,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from hushtable import HushTable, LSHiTables, Plan, Sketch
+from hushtable import LSHiTables, Plan, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.data.understanding import schema_from_data
 
@@ -114,51 +113,9 @@ def test_every_container_gives_the_same_bits(table, plan, tmp_path, name):
     assert schema_of(CONTAINERS[name](table, tmp_path / "again")) == plan.schema
 
 
-def test_dates_and_times_are_seconds():
-    days = [dt.date(2024, 1, 1), dt.date(2024, 1, 3), None]
-    stamps = [dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC), dt.datetime(2024, 1, 2, tzinfo=dt.UTC)]
-    table = pa.table({
-        "day": pa.array(days),
-        "at": pa.array([*stamps, None], pa.timestamp("ns", "UTC")),
-        "clock": pa.array([dt.time(1), dt.time(2), None], pa.time32("s")),
-        "took": pa.array([dt.timedelta(seconds=1.5), dt.timedelta(0), None]),
-    })  # fmt: skip
-    ranges = {f.name: (f.low, f.high) for f in schema_of(table).features}
-    new_year = 1_704_067_200.0
-    assert ranges == {
-        "day": (new_year, new_year + 2 * 86_400),
-        "at": (new_year + 43_200, new_year + 86_400),
-        "clock": (3600.0, 7200.0),
-        "took": (0.0, 1.5),
-    }
-    frame = table.to_pandas()
-    assert {f.name: (f.low, f.high) for f in schema_of(frame).features}["at"] == ranges["at"]
-
-
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_samples_of_every_kind(table, tmp_path, name):
     detector = LSHiTables(max_samples=20, random_state=0)
     expected = detector.fit(table).score_samples(table)
     rows = CONTAINERS[name](table, tmp_path)
     np.testing.assert_array_equal(detector.fit(rows).score_samples(table), expected)
-
-
-@pytest.mark.parametrize("name", CONTAINERS)
-def test_rows_of_weight_zero_of_every_kind(table, tmp_path, name):
-    weights = np.arange(ROWS) % 3
-    detector = HushTable(n_tables=5, random_state=0)
-    expected = detector.fit(table, sample_weight=weights).score_samples(table)
-    rows = CONTAINERS[name](table, tmp_path)
-    detector.fit(rows, sample_weight=weights)
-    assert detector.feature_names_in_.tolist() == table.column_names
-    np.testing.assert_array_equal(detector.score_samples(table), expected)
-
-
-@pytest.mark.parametrize("name", CONTAINERS)
-def test_rows_are_taken_by_number(table, tmp_path, name):
-    plan = Plan.marginals(schema_of(table))
-    whole = as_reader(CONTAINERS[name](table, tmp_path)).repeatable()
-    for rows in map(np.array, ([0], [3, 4, ROWS - 1], range(0, ROWS, 7))):
-        reader = whole.take(rows)
-        assert reader.n_rows == len(rows) == sum(len(batch) for batch in reader.read())
-        assert Sketch.from_data(plan, reader) == Sketch.from_data(plan, table.take(rows))

@@ -198,20 +198,6 @@ def test_labels_that_are_asked_about(group, how):
     assert labels.difference(group) == how
 
 
-@pytest.mark.usefixtures("shell")
-def test_the_doubt_counts_the_rows_of_each_spelling():
-    towns = ["Alpha"] * 6 + ["alpha"] * 2 + ["ALPHA"] + ["Beta"] * 4
-    one = understand(pa.table({"site": towns * 5})).columns[0]
-    assert one.question == (
-        "'Alpha' (30 rows), 'alpha' (10) and 'ALPHA' (5) differ only by case: are they the same "
-        "label? If not, add --as site=category"
-    )
-    assert (one.refused, one.asked, one.option) == (False, True, "--as site=label")
-    with pytest.warns(UserWarning, match="differ only by case"):
-        model = HushTable(n_tables=3, random_state=0).fit(pa.table({"site": towns * 5}))
-    assert len(model.plan_.schema.features[0].categories) == 4
-
-
 # --- yes and no -----------------------------------------------------------------------------------
 
 

@@ -81,24 +81,6 @@ def test_the_sample_is_the_same_for_any_source(n_rows, rng, tmp_path):
     assert len(found[0][0]) == min(n_rows, max(FEW, n_rows // 16))
 
 
-def test_it_is_gone_where_counts_are_added_and_kept_in_files(fitted, people, tmp_path):
-    expected = fitted.outliers(people, n=5)
-    fitted.save(tmp_path / "d.hush")
-    pd.testing.assert_frame_equal(load(tmp_path / "d.hush").outliers(people, n=5), expected)
-    again = pickle.loads(pickle.dumps(fitted))
-    pd.testing.assert_frame_equal(again.outliers(people, n=5), expected)
-    with pytest.warns(UserWarning, match="first of the two passes"):
-        fitted.partial_fit(people)
-    assert fitted.outliers(people, n=5).attrs["severity_among"] == "the rows that were scored here"
-    merged = HushTable.from_counts(fitted.sketch_)
-    assert merged.outliers(people, n=5)["severity"].tolist() == [99.75, 99.5, 99.25, 99.0, 98.75]
-    # What is usual is read off the rows that are scored, if these are not few.
-    lists = merged.outliers(people, n=400), fitted.outliers(people, n=400)
-    usual = [one.set_index("row").loc[7, "usual_1"] for one in lists]
-    assert usual[0] == usual[1]
-    assert "(range)" in merged.outliers(people.iloc[:40], n=5)["usual_1"].iloc[0]
-
-
 def test_no_row_is_pickled_before_the_first_use(people):
     people["pulse"] += 0.123456789
     detector = HushTable(random_state=0).fit(people)
@@ -212,38 +194,6 @@ def test_reasons_have_values_usual_ranges_and_directions(fitted, people):
     assert table.loc[9, ["reason_1", "value_1", "direction_1"]].tolist() == ["ward", "east", "rare"]
     assert table.loc[11, "direction_1"] == "missing"
     assert table.loc[11, "words"].startswith("pulse is missing, as in 0.25% of rows")
-
-
-def test_what_lies_beyond_is_said(fitted, people):
-    odd = people.iloc[:1].assign(pulse=9999.0, ward="west")
-    words = fitted.outliers(odd, n=1)["words"].item()
-    assert "pulse 9999, usually 6" in words
-    assert ": beyond the range of 60 to 250" in words
-    assert "ward west: none of the 3 known" in words
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "text", "usual"),
-    [
-        (pa.array([datetime.date(2026, 3, 1)]), datetime.datetime(2026, 3, 1), "2026-03-01",
-         "2026-01-01 to 2026-12-31"),
-        (pa.array([datetime.datetime(2026, 3, 1, 8, 30)]), datetime.datetime(2026, 3, 1, 8, 30),
-         "2026-03-01 08:30", "2026-01-01 to 2026-12-31"),
-        (pa.array([1.7723232e9]), 1.7723232e9, "1772323200", "1767225600 to 1798675200"),
-        (pa.array([None], pa.timestamp("s")), None, "", "2026-01-01 to 2026-12-31"),
-    ],
-)  # fmt: skip
-def test_dates_are_told_as_dates(column, value, text, usual):
-    ends = [datetime.datetime(2026, *day, tzinfo=datetime.UTC) for day in ((1, 1), (12, 31))]
-    low, high = (day.timestamp() for day in ends)
-    feature = Feature.numeric("day", low=low - 1e6, high=high + 1e6)
-    found = describe_cell(feature, column, UsualValues(0.0, (low, low, high)))
-    assert (found.value, found.text) == (value, text)
-    if not text.isdigit():
-        assert found.usual == usual
-    dated = Feature.numeric("day", low=low, high=high, unit="date")
-    plain = describe_cell(dated, pa.array([low]), None)
-    assert (plain.text, plain.usual) == ("2026-01-01", "2026-01-01 to 2026-12-31 (range)")
 
 
 def test_truth_values_times_and_numbers_of_no_calendar():

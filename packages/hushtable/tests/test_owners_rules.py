@@ -9,13 +9,12 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable import Feature, HushTable, Schema
+from hushtable import Feature, Schema
 from hushtable.errors import UsageError
 from hushtable.scores.rules import HEADER, Rules, write_rule
 from hushtable.scores.typical import UsualValues
@@ -36,7 +35,7 @@ USUAL = [
     UsualValues(0.0, (START + 10 * DAY, START + 20 * DAY, START + 30 * DAY)),
     UsualValues(0.0, (3.0, 10.0, 20.0)),
 ]
-Z, CREATININE, WARD, ADMITTED, GAP = range(5)
+ADMITTED = 3
 
 
 def rules_of(*columns, known=(), usual=USUAL, schema=SCHEMA):
@@ -131,19 +130,6 @@ def test_impossible_whole_numbers_and_truth_values():
     assert rules.impossible(matrix([1, 2], 5, np.float32)).tolist() == [0, -1]
 
 
-TEXT_TYPES = [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]
-
-
-@pytest.mark.parametrize("kind", TEXT_TYPES)
-def test_impossible_texts(kind):
-    markup = "<b>x</b> & \"y\" 'z' \\ [/red]"
-    rules = rules_of({"name": "ward", "impossible": [markup, "south", 1]})
-    column = pa.array(["north", "south", None, markup, "1", "South", "<b>x</b>"], kind)
-    found = rules.impossible(rows(ward=column)).tolist()
-    assert found == [-1, WARD, -1, WARD, WARD, -1, -1]
-    assert rules.words(WARD, markup) == f"ward {markup}: impossible by your rules"
-
-
 def test_codes_in_a_matrix_are_impossible_as_texts():
     schema = Schema([Feature.categorical("code", ["1", "2", "9"])])
     rules = rules_of({"name": "code", "impossible": [9]}, schema=schema, usual=None)
@@ -151,23 +137,6 @@ def test_codes_in_a_matrix_are_impossible_as_texts():
     assert rules.impossible(X).tolist() == [-1, 0, -1]
     known = rules_of(known=[{"code": "2"}], schema=schema).known(np.array([[1], [2]]))
     assert known.tolist() == [False, True]
-
-
-def test_the_first_impossible_feature_is_named():
-    rules = rules_of(
-        {"name": "creatinine", "impossible_above": 1000},
-        {"name": "ward", "impossible": ["south"]},
-        {"name": "z", "impossible": [0]},
-    )
-    batch = rows(z=[5, 0, 5], creatinine=[2000, 2000, 50], ward=["south", "south", "south"])
-    assert rules.impossible(batch).tolist() == [CREATININE, Z, WARD]
-    assert rules.words(CREATININE, "2000") == "creatinine 2000 umol/l: impossible by your rules"
-
-
-def test_a_time_since_an_earlier_reading_is_a_length_of_time():
-    rules = rules_of({"name": "gap", "impossible_above": "30 days"})
-    seconds = np.array([29, 30, 31]) * DAY
-    assert rules.impossible(rows(gap=np.log2(1.0 + seconds))).tolist() == [-1, -1, GAP]
 
 
 # --- known rows -----------------------------------------------------------------------------------
@@ -246,23 +215,6 @@ def test_columns_behind_the_features(value, column, known):
     assert rules.columns == ["order"]
     batch = rows(z=[5.0] * len(column)).append_column("order", column)
     assert rules.known(batch).tolist() == [bool(one) for one in known]
-
-
-def test_values_of_several_kinds_in_one_column_behind():
-    values = [17, "a", date(2026, 1, 5), "2026-01-05 00:00", "17"]
-    rules = rules_of(known=[{"order": value} for value in values])
-    column = pa.array(["17", "a", "2026-01-05", "b"])
-    batch = rows(z=[5.0] * 4).append_column("order", column)
-    assert rules.known(batch).tolist() == [True, True, True, False]
-    batch = rows(z=[5.0] * 2).append_column("order", pa.array([date(2026, 1, 5), None]))
-    assert rules.known(batch).tolist() == [True, False]
-
-
-def test_features_are_found_by_their_place():
-    rules = rules_of({"name": "z", "impossible": [0]}, known=[{"z": 3}])
-    batch = rows(z=[0.0, 3.0]).rename_columns(list("abcde"))
-    assert rules.impossible(batch).tolist() == [0, -1]
-    assert rules.known(batch).tolist() == [False, True]
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -397,23 +349,6 @@ def test_a_file_of_1_0_0rc1_with_another_kind_of_rule_is_refused(tmp_path, dropp
     assert way in str(error.value)
 
 
-#: Rules that are close to a contradiction, but none.
-TAKEN = [
-    "[[column]]\nname = 'z'\nimpossible = [0]\n[[column]]\nname = 'z'\nimpossible = [0, 1]",
-    "[[column]]\nname = 'z'\nimpossible_above = 5",
-    "[[column]]\nname = 'ward'\nimpossible = ['south', 'east', 3]",
-    "[[column]]\nname = 'admitted'\nimpossible = [2026-01-05, 2026-01-06T07:00:00Z, '2026-01-07']",
-    "known = [{z = 17}, {z = 18}]",
-    "[[known]]\nordr = 17\n[[known]]\nordr = '17'",
-    "[[known]]\n'a.b' = 17",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", TAKEN)
-def test_what_is_taken(tmp_path, text):
-    Rules.read(written(tmp_path, text), SCHEMA, USUAL)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no time.tzset")
 def test_dates_do_not_depend_on_where_the_machine_is(monkeypatch):
     try:
@@ -428,18 +363,6 @@ def test_dates_do_not_depend_on_where_the_machine_is(monkeypatch):
             assert rules.known(batch).tolist() == [True, True]
     finally:
         time.tzset()
-
-
-def test_differences_are_no_columns_for_rules(rng):
-    X = rng.normal(size=(400, 2))
-    X[:, 1] += 3.0 * X[:, 0]
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    detector = HushTable(context=["a"], random_state=0).fit(frame)
-    schema = detector._scorer.plan.schema
-    assert schema.differences is not None
-    usual = detector._usual_values().values
-    with pytest.raises(UsageError, match=r"no column 'b given context': needs one of 'a', 'b'$"):
-        rules_of({"name": schema.names[-1], "impossible": [0]}, schema=schema, usual=usual)
 
 
 # --- adding rules ---------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
-from hushtable.counts import passes, rounds
-from hushtable.data.readers import as_reader, reader
+from hushtable.counts import rounds
+from hushtable.data.readers import reader
 from hushtable.errors import PlanError, UsageError
 
 
@@ -32,40 +32,6 @@ def test_a_fit_is_what_its_rounds_are(X, n_jobs, weighted, n_tables, monkeypatch
     assert second == detector.sketch_
     assert second.largest_weight == detector.sketch_.largest_weight
     assert (first.counts == detector.plan_.first_counts).all()
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("first", ["dense", "apart", "one cluster"])
-def test_rows_that_come_in_order_mislead_the_guess_not_the_counts(X, first, weighted, monkeypatch):
-    """The first batches do not look like the last: rows are taken in, or taken away, at the end."""
-    monkeypatch.setattr(reader, "BATCH_ROWS", 64)
-    corrected = []
-    wanted = passes._Correcting._add
-
-    def add(self, item):
-        placed = self._placed[item[0]]
-        corrected.append(np.sign(placed.guess - self._gate_cell))
-        wanted(self, item)
-
-    monkeypatch.setattr(passes._Correcting, "_add", add)
-    X = X[np.argsort((X**2).sum(axis=1))]
-    if first == "apart":
-        X = X[::-1]
-    if first == "one cluster":  # most rows lie below the gate at the end, none at first
-        X = np.concatenate([np.zeros((200, 3)), X])
-    given = {"sample_weight": np.arange(len(X)) % 3 if weighted else None}
-    detector = HushTable(random_state=0).fit(X, **given)
-    before = Sketch.from_data(detector.plan_.first_pass(), X, **given)
-    gate = Sketch.from_data(rounds.gate(before), X, **given)
-    assert any(corrected)
-    assert detector.sketch_ == Sketch.from_data(rounds.second_pass(before, gate), X, **given)
-
-
-def test_empty_batches_are_no_rows(X):
-    batches = [X[:300], X[:0], X[300:], X[:0]]
-    reader = as_reader(X).of_batches(lambda: iter(batches), len(X))
-    detector = HushTable(random_state=0, n_jobs=3).fit(reader)
-    assert detector.sketch_ == HushTable(random_state=0).fit(X).sketch_
 
 
 # --- adding rows ------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import PlanError, UsageError
+from hushtable.plans.score_rule import ScoreRule
 from strategies import second_pass
 
 PUBLIC = Schema((Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "b"])))

@@ -111,17 +111,6 @@ def test_days_that_stand_apart(tmp_path):
         )
 
 
-def test_a_doubt_of_the_columns_is_counted():
-    rows = ordinary()
-    rows["lab"] = ["ERR" if i % 500 == 3 else f"{i % 90 / 10}" for i in range(2000)]
-    reader = read(rows)
-    [one] = table_quality(reader, tuple(understand(reader))).findings
-    assert (one.kind, one.columns, one.rows) == ("sentinel", ("lab",), 4)
-    assert one.examples == (3, 503, 1003, 1503)
-    assert one.words.endswith("This affects 4 rows.")
-    assert not quality(rows, missing=["ERR"]).findings
-
-
 def test_equal_rows(tmp_path):
     rows = ordinary(300)
     twice = pd.concat([rows, rows.iloc[[7, 7, 250]]], ignore_index=True)
@@ -139,12 +128,6 @@ def test_equal_rows(tmp_path):
         [one] = found(table, "duplicates")
         assert (one.columns, one.rows, one.examples) == (("patient",), 3, (300, 301, 302))
         assert one.words == "3 rows are equal to an earlier row in all columns but patient."
-
-
-def test_persons_with_several_rows_are_no_finding():
-    rows = ordinary(300)
-    rows["patient"] = [f"P{i // 3 * 2 if i % 3 else i:07}" for i in range(300)]
-    assert not found(rows, "duplicates")
 
 
 cells = st.one_of(
@@ -198,14 +181,6 @@ def test_columns_that_are_equal():
     assert not found(rows, "copies")
 
 
-@pytest.mark.parametrize("word", ["Total", "TOTAL:", "Summe", "insgesamt", "Итого", "合計"])
-def test_a_cell_that_says_total(word):
-    rows = ordinary(300).drop(columns="patient")
-    rows.loc[299, "ward"] = word
-    [one] = found(rows, "total")
-    assert (one.columns, one.rows, one.examples) == (("ward",), 1, (299,))
-
-
 def test_a_last_row_that_adds_up_the_others():
     rows = ordinary(300)[["ward", "cost", "paid", "age"]]
     rows.loc[300] = [None, rows["cost"].sum(), rows["paid"].sum().round(1), 60]
@@ -239,12 +214,6 @@ def test_rows_that_are_totals_columns_that_group_alike_and_labels_of_outliers(rn
     assert not any("number" in line and "copies" not in line for line in words)
 
 
-def test_a_category_of_this_name_is_no_total():
-    rows = ordinary(300)
-    rows["cholesterol"] = ["total", "LDL", "HDL"] * 100
-    assert not found(rows, "total")
-
-
 HOSTILE = ["=1+1", "<script>", "\u202egnp", "a\0b", "\U0001f600" * 50, "x" * 100_000, "\ud7ff", "'"]
 
 
@@ -257,21 +226,6 @@ def test_hostile_texts():
     words = " ".join(one.words for one in table_quality(read(labels)).findings)
     assert "\\u202eICU\\x1b[31m" in words
     assert words.isprintable()
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string()),
-        pa.dictionary(pa.int32(), pa.large_string()),
-    ],
-)  # fmt: skip
-def test_types_of_text_give_the_same(kind):
-    plain = pa.array(["ICU", "icu", "b", None, " ", "x" * 30] * 10)
-    some = pa.table({"w": plain, "n": range(60), "v": plain})
-    typed = pa.table({"w": plain.cast(kind), "n": range(60), "v": plain.cast(kind)})
-    assert table_quality(read(typed)) == table_quality(read(some))
-    assert {one.kind for one in table_quality(read(some)).findings} == {"labels", "copies"}
 
 
 @pytest.mark.parametrize(
@@ -303,17 +257,3 @@ def test_types_of_values(values):
 def test_times_that_floats_do_not_tell_apart_are_different_rows():
     table = pa.table({"a": pa.array([2**60, 2**60 + 1], pa.timestamp("ns"))})
     assert not [one for one in table_quality(read(table)).findings if one.kind == "duplicates"]
-
-
-def test_batches_do_not_matter(tmp_path):
-    rows = ordinary(400)
-    rows.loc[399] = rows.loc[2]
-    rows.loc[50, "ward"] = "icu"
-    table = pa.Table.from_pandas(rows)
-    parts = pa.Table.from_batches(table.to_batches(max_chunksize=7))
-    assert table_quality(read(parts)) == table_quality(read(table))
-    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
-    rows.iloc[:200].to_csv(first, index=False)
-    rows.iloc[200:].to_csv(second, index=False)
-    kinds = [one.kind for one in table_quality(read(str(tmp_path / "*.csv"))).findings]
-    assert kinds == ["labels", "duplicates", "duplicates"]

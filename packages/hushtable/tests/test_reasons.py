@@ -1,21 +1,15 @@
 """The lowest rows and their reasons, from rows in memory as from files, with and without values."""
 
-from types import SimpleNamespace
-
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch
-from hushtable.counts import rounds
+from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import FileError, PlanError
 from hushtable.scores.explain import Explainer
-from hushtable.scores.finding import Finding, RowDetails, lowest_rows
+from hushtable.scores.finding import RowDetails
 from hushtable.scores.outliers import Lowest, explained_rows
 from hushtable.scores.reasons import Reasons
-from hushtable.scores.scorer import Ranks, Scorer
+from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Frequencies
 
 SCHEMA = Schema([Feature.numeric(name, low=-9, high=9, unit="mm") for name in "abcd"])
@@ -77,61 +71,4 @@ def test_marginals_are_checked(scorer, X):
     assert marginals.beside(None).among == "the rows of all sites"
 
 
-def scored(scores, lowest):
-    """Return a batch of rows about which only the scores are known."""
-    return SimpleNamespace(
-        scores=scores, keys=scores, lowest=lowest, ruled=None,
-        finding=lambda k, row, file: Finding(row, float(scores[lowest[k]]), file),
-    )  # fmt: skip
-
-
-@given(
-    st.lists(st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.0]), max_size=9), max_size=6),
-    st.integers(0, 7),
-    st.integers(1, 3),
-)
-def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most, n_files):
-    files = {f"{name}": batches[name::n_files] for name in range(n_files)}
-    total, every = Lowest(most), []
-    for name, own in files.items():
-        kept, n_rows = Lowest(most, name), 0
-        for scores in map(np.array, own):
-            scores = scores.astype(float)
-            kept.add(scored(scores, lowest_rows(scores, most)), n_rows)
-            every += [(score, name, n_rows + i) for i, score in enumerate(scores.tolist())]
-            n_rows += len(scores)
-        total.merge(kept)
-    assert [(row.score, row.file, row.row) for row in total.rows] == sorted(every)[:most]
-    scores = np.array([score for score, *_ in every])
-    expected = np.argsort(scores, kind="stable")[:most]
-    np.testing.assert_array_equal(lowest_rows(scores, most), expected)
-
-
-def test_what_is_found_of_a_row_is_what_is_found_of_all(scorer, X):
-    ranks = Ranks(Sketch.from_data(rounds.ranks(scorer.sketch), X), scorer)
-    details = RowDetails(scorer, 7, every=True, errors=True, ranks=ranks)
-    scores, errors = scorer.score_with_errors(X)
-    expected = np.column_stack([ranks.of(scores), ranks.between(scores, errors)])
-    (batch,) = details.batches(X, lambda batch: batch)
-    np.testing.assert_array_equal(batch.ranks, expected)
-    assert batch.lowest.tolist() == np.argsort(scores, kind="stable")[:7].tolist()
-    for k, i in enumerate(batch.lowest):
-        found = batch.finding(k, i)
-        assert (found.error, found.ranks, found.why) == (errors[i], [*expected[i]], None)
-
-
 # --- reasons that convince ------------------------------------------------------------------------
-
-
-def test_a_value_that_many_rows_share_is_named_only_with_its_partner(rng):
-    """Women are 14% of the artists: that is no reason; born in 1790, they are one."""
-    women = rng.random(3000) < 0.14
-    born = np.where(women, rng.normal(1935, 20, 3000), rng.normal(1860, 65, 3000)).round()
-    artists = pd.DataFrame({"gender": np.where(women, "Female", "Male"), "born": born})
-    artists.loc[:2, "gender"], artists.loc[:2, "born"] = "Female", [1790.0, 1795.0, 1800.0]
-    listed = HushTable(random_state=0).fit(artists).outliers(artists, n=3000)
-    assert not listed["words"].str.contains(r"gender Female, in|gender Male, in").any()
-    words = listed.set_index("row")["words"].loc[[0, 1, 2]]
-    for year, said in zip((1790, 1795, 1800), words, strict=True):
-        assert said.startswith(f"born {year} with gender Female: usually at least 19")
-        assert "for gender Female (each usual, together " in said

@@ -12,7 +12,6 @@ from hushtable import (
 from hushtable.errors import UsageError
 from hushtable.plans.families import FINE, OUTLIER
 from hushtable.scores.review import Review
-from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Scorer
 
 N = 600
@@ -182,37 +181,6 @@ def test_what_cannot_learn_is_not_reviewed(rows):
 
 
 # --- what a second face of a review needs ---------------------------------------------------------
-
-
-def test_rows_far_outside_everything_and_impossible_ones_come_first(rows):
-    """As in a list of the same rows; known rows do not come at all."""
-    X = rows[FEATURES].copy()
-    X.loc[400, "d"], X.loc[401, "c"] = 60.0, 0.0
-    detector = HushTable(random_state=0).fit(X)
-    usual = detector._usual_values()
-    content = {"column": [{"name": "c", "impossible": [0]}], "known": [{"d": 60.0}]}
-    scorer = Scorer(detector.sketch_)
-    plain = Review(scorer, scorer.open(X), usual=usual)
-    assert plain.next().row == 400
-    rules = Rules.from_dict(content, scorer.plan.schema, usual.values)
-    review = Review(scorer.by_rules(rules), scorer.open(X), usual=usual)
-    assert review.next().row == 401
-    assert 400 not in [row.row for row in review.lowest(N).rows]
-
-
-def test_a_list_of_a_review_is_that_of_the_detector(detector, rows):
-    """With reasons, repairs and incidents; rows with an answer stay in it."""
-    scorer, usual = Scorer(detector.sketch_), detector._usual_values()
-    review = Review(scorer, scorer.open(rows[FEATURES]), usual=usual)
-    found, expected = review.lowest(10), detector.outliers(rows[FEATURES], n=10)
-    assert [row.row for row in found.rows] == expected["row"].tolist()
-    assert [found.sentence(row) for row in found.rows] == expected["words"].tolist()
-    assert [found.repair(row) for row in found.rows] == expected["repair"].tolist()
-    for _ in range(12):
-        review.answer(review.next(), FINE)
-    again = review.lowest(3)
-    assert set(review.last()) <= {row.row for row in again.rows}
-    assert len(again.rows) >= 12
 
 
 def test_rows_that_are_alike(detector, rows):

@@ -143,21 +143,6 @@ def test_another_table_of_as_many_columns_below_a_blank_line(tmp_path):
     assert "line 43, below an empty line" in message
 
 
-def test_another_table_in_a_sheet(tmp_path):
-    path = tmp_path / "a.xlsx"
-    other = [["site", "manager", "since", "room"], ["Alpha", "Ann", 2009, "x"]]
-    total = [None, "Total", AMOUNT, COUNT]
-    book(path, [NAMES, *ROWS, total, [], *other])
-    message = refused(path)
-    assert "rows 44 to 45, the last, look like another table" in message
-    assert remedied(path, message) == (3, 40)  # with the total above
-    book(path, [NAMES, *ROWS, [], ["Managers"], [], *other])
-    assert remedied(path, refused(path)) == (3, 40)
-    book(path, [NAMES, *ROWS, NAMES, *ROWS])
-    assert as_reader(path).found == ("line 42 repeats the names, and is left out",)
-    assert n_rows(path) == 80
-
-
 def grouped():
     rows = []
     for i in range(0, 40, 10):
@@ -316,11 +301,3 @@ def test_lines_are_left_out_where_nobody_is_asked(tmp_path):
     assert n_rows(tmp_path / "a.ods", skip_footer=1, unasked=unasked) == 40
     assert n_rows(tmp_path / "a.ods", unasked=unasked) == 41
     assert not unasked.words
-
-
-@pytest.mark.parametrize("content", ["a;b\n=k1\n", "a,31\n.\n", "a,b\nTotal\n"])
-def test_names_above_a_line_that_is_no_row(content, tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text(content)
-    with pytest.raises(DataError, match=r"line 2|no rows"):
-        list(as_reader(path).read())

@@ -130,16 +130,6 @@ def test_ranks_are_of_the_learned_scores(detector):
         Ranks(Sketch.from_data(unlearned, rows()), detector._scorer)
 
 
-def test_reasons_add_up_and_errors_are_those_of_the_learned_scores(detector):
-    X, y = some()
-    detector.learn(X, y)
-    scorer = detector._scorer
-    typical = Explainer(scorer).typical
-    shares = detector.explain(rows())
-    np.testing.assert_allclose(shares.sum(axis=1), typical - scorer.score(rows()), atol=1e-6)
-    assert (detector.standard_errors(rows()) > 0.0).all()
-
-
 # --- files ----------------------------------------------------------------------------------------
 
 
@@ -183,11 +173,6 @@ def test_other_labels_are_refused_and_nothing_is_lost(detector, y, words):
         detector.learn(X[:2], y)
     assert detector.verdicts_.n_rows == len(known)
     np.testing.assert_array_equal(detector.score_samples(X), before)
-
-
-def test_other_columns_are_refused(detector):
-    with pytest.raises(DataError, match="3 features"):
-        detector.learn(rows()[:2, :3], [1, 0])
 
 
 def test_verdicts_of_another_model_are_refused(detector):

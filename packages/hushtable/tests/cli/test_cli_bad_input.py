@@ -92,27 +92,6 @@ def test_wrong_columns(refused, readers, csv, command):
     refused(*arguments, renamed, says="has no column ['income']; its other columns are ['wage']")
 
 
-@pytest.mark.parametrize("command", UNDER_A_PLAN)
-def test_columns_match_by_name(run, readers, csv, command):
-    """In any order; those that are no feature are left out, and that is said."""
-    arguments = [*readers[command], csv("age,income,ward\n50,1000,north\n60,,south\n"), "--json"]
-    expected = run(*arguments)
-    csv("income,age,x y,ward\n1000,50,1,north\n,60,2,south\n")
-    found = run(*arguments)
-    assert (found.code, expected.err) == (0, "")
-    facts, same = ({**one.json, "columns": None} for one in (found, expected))
-    assert facts == same
-    assert found.err.endswith("bad.csv: left out, because it is not a feature: x y\n")
-
-
-@pytest.mark.parametrize("command", UNDER_A_PLAN)
-def test_choosing_columns_works(run, readers, csv, command):
-    extra = csv("id,age,income,ward\n1,50,1000,north\n")
-    assert "left out" not in run(*readers[command], extra, "--drop", "id").err
-    order = csv("income,age,ward\n1000,50,north\n")
-    assert run(*readers[command], order, "--columns", "age,income,ward").code == 0
-
-
 @pytest.mark.parametrize("command", ALL)
 def test_columns_that_are_not_there(refused, readers, csv, command):
     rows = csv("age,income,ward\n50,1000,north\n")

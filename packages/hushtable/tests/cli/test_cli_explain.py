@@ -1,7 +1,5 @@
 """``hushtable score --explain``: columns that agree with the library, and reasons in words."""
 
-import re
-
 import numpy as np
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -44,21 +42,6 @@ def test_columns_are_the_librarys_shares(explained, site, suffix):
         assert table[f"share_{k + 1}"].to_pylist() == [s if s > 0 else None for s in best]
 
 
-def test_the_lowest_rows_are_explained_in_words(explained, site):
-    facts = explained("--json")[0].json
-    first = facts["lowest"][0]
-    assert first["row"] == 7
-    assert {reason["feature"] for reason in first["reasons"][:2]} == {"age", "income"}
-    words = [reason["words"] for reason in first["reasons"]]
-    assert any(
-        re.fullmatch(r"income 199999.00, usually [\d.]+ to [\d.]+: far above", one) for one in words
-    )
-    assert first["repaired"]["columns"][0] in ("age", "income")
-    out = explained()[0].out
-    assert "Row 7: " in out
-    assert "reason_3, share_3" in out
-
-
 def test_marginals_say_how_far_out_a_value_lies(explained, site):
     marginals = ("--marginals", site / "marginals.sketch.hush")
     words = [
@@ -68,20 +51,6 @@ def test_marginals_say_how_far_out_a_value_lies(explained, site):
     ]
     assert "income 199999.00, usually 12500.00 to 37500.00: far above" in words
     assert "age is missing, as in 2% of rows" in words
-
-
-def test_low_values_unseen_categories_and_units(run, site, tmp_path):
-    model = ("--model", site / "a.sketch.hush", "--marginals", site / "marginals.sketch.hush")
-    data = tmp_path / "odd.csv"
-    data.write_text("age,income,ward\n0,20000,north\n40,20000,west\n")
-    result = run("score", data, *model, "--explain", "-o", tmp_path / "s.csv", "--json")
-    assert result.code == 0, result.err
-    words = {
-        line["row"]: [reason["words"] for reason in line["reasons"]]
-        for line in result.json["lowest"]
-    }
-    assert words[0][0] == "age 0 year, usually 20.62 to 78.75: low"
-    assert words[1][0] == "ward west: none of the 2 known"
 
 
 def test_what_cannot_be_explained_is_refused(refused, site, tmp_path):

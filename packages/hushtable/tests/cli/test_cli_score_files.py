@@ -86,28 +86,6 @@ def test_a_failure_keeps_whole_files_and_the_next_call_goes_on(score, lake, tmp_
     assert (facts["rows"], facts["files_kept"]) == (130, 1)
 
 
-@pytest.mark.parametrize("threads", [1, 4])
-def test_ctrl_c_leaves_whole_files_only(score, tmp_path, monkeypatch, threads):
-    from hushtable.cli import score as scoring
-
-    write = scoring.write_scores
-    begun = []
-
-    def interrupted(path, *others):
-        begun.append(path)
-        if len(begun) == 2:
-            raise KeyboardInterrupt
-        write(path, *others)
-
-    monkeypatch.setattr(scoring, "write_scores", interrupted)
-    result = score("--threads", threads)
-    assert result.code == 130
-    assert all(name.endswith(".scores.parquet") for name in contents(tmp_path / "scores"))
-    monkeypatch.undo()
-    assert score().code == 0
-    assert len(contents(tmp_path / "scores")) == 3
-
-
 def test_nothing_of_others_is_lost(score, lake, site, tmp_path):
     assert score().code == 0
     before = contents(tmp_path / "scores")

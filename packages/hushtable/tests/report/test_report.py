@@ -16,9 +16,7 @@ from hushtable.errors import MissingExtraError, UsageError
 from hushtable.report import page
 from hushtable.report.content import RowsToShow, Subject, gather, score_rows, sites_of_parts
 from hushtable.report.page import Figures
-from hushtable.scores.outliers import Search
 from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.streams import drift
 from report_helpers import EVIL, Parsed
 from strategies import second_pass
 
@@ -60,35 +58,6 @@ def html(report):
 
 
 # --- numbers --------------------------------------------------------------------------------------
-
-
-def test_scores_are_the_scorers(score_them, sketch, X):
-    offset, scores = score_them(sketch, X, 4)
-    scorer = Scorer(sketch)
-    expected = scorer.score(X)
-    np.testing.assert_array_equal(scores.scores, expected)
-    assert scores.n_outliers == (expected < offset).sum() > 0
-    np.testing.assert_array_equal(scores.tally, sketch.tally)
-    assert scores.lowest.table() == Search(scorer, 4).find(as_reader(X)).table()
-    assert scores.drift.overall == drift(sketch, sketch).overall < 0.0
-    # Some of the rows tell how far chance goes.
-    assert 0.0 < scores.drift.level < drift(sketch, sketch).level
-
-
-def test_the_scores_in_words_and_as_a_picture(of_rows, sketch, X):
-    report = of_rows(n_shown=4)
-    expected, offset = Scorer(sketch).score(X), Scorer(sketch).auto_offset()
-    ((_, caption),) = blocks(report, "scores", Figures)[0].figures
-    assert caption.startswith("Distribution of 600 scores from ")
-    assert caption.endswith(f"; {(expected < offset).sum()} are below the threshold.")
-    text = words_of(report)
-    assert "these rows drifted no more than chance explains" in text
-    lowest = np.argsort(expected, kind="stable")[:4]
-    assert 20 <= lowest[0] < 30  # beyond its range
-    _, errors = Scorer(sketch).score_with_errors(X)
-    for row in lowest:
-        assert f"row {row} " in text
-        assert f"score {expected[row]:.2f} ± {errors[row]:.2f}" in text
 
 
 def test_a_second_pass_tells_of_all_rows_and_of_those_it_counts(sketch, X):
@@ -177,18 +146,6 @@ def test_no_threshold_in_the_noise(releases, X):
     assert "var(--flag)" not in html_of(report).partition("</head>")[2]
 
 
-def test_features_have_both_tallies_and_drift(of_rows):
-    table = columns(of_rows())
-    assert table["feature"] == (EVIL, "x1", "x2")
-    assert list(table)[2:] == [
-        "missing in rows counted", "outside in rows counted", "missing in these rows",
-        "outside in these rows", "drift", "by chance up to",
-    ]  # fmt: skip
-    for whose in ("rows counted", "these rows"):
-        assert table[f"missing in {whose}"] == ("0", "20", "0")
-        assert table[f"outside in {whose}"] == ("10", "0", "0")
-
-
 def test_drift_beside_chance(sketch, X):
     scores = score_rows(Scorer(sketch), 0.0, as_reader(X + np.array([0.0, 2.0, 0.0])))
     report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
@@ -199,13 +156,6 @@ def test_drift_beside_chance(sketch, X):
     assert f"{scores.drift.overall:.4f} (by chance up to {scores.drift.level:.4f})" in text
     assert scores.drift.beyond_chance[0] == "x1"
     assert columns(report)["by chance up to"][1] == f"{scores.drift.feature_levels['x1']:.4f}"
-
-
-def test_features_in_another_unit_are_named(sketch, X):
-    scores = score_rows(Scorer(sketch), 0.0, as_reader(1000.0 * X))
-    text = words_of(gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores))
-    assert "a different unit from the plan" in text
-    assert "Most rows are outside the plan in <script>" in text
 
 
 def test_parts_of_another_kind(sketch, releases):
@@ -272,17 +222,6 @@ def test_what_does_not_apply_is_left_out_with_a_reason(of_rows, of_release, sche
     assert "a marginals plan counts each feature separately and scores no row" in left_out(report)
 
 
-def test_drift_from_two_passes_is_that_from_the_first(X):
-    from hushtable import HushTable
-
-    found = []
-    for passes in (1, 2):
-        detector = HushTable(random_state=0, n_tables=5, passes=passes).fit(X)
-        scores = score_rows(Scorer(detector.sketch_), detector.offset_, as_reader(X))
-        found.append(scores.drift.overall)
-    assert found[0] == found[1]
-
-
 # --- the page -------------------------------------------------------------------------------------
 
 
@@ -343,20 +282,6 @@ def test_marginals_have_histograms(of_marginals, marginals):
         assert f"; missing {counts[-1]:,}." in caption
     assert EVIL in drawn.figures[0][1]
     assert "The counts have noise, whose standard deviation is " in words_of(of_marginals)
-
-
-def test_exact_marginals_have_no_noise(schema, X):
-    report = gather(Subject("m.hush", "sketch", Sketch.from_data(Plan.marginals(schema), X)))
-    (drawn,) = blocks(report, "features", Figures)
-    assert [caption.partition("missing ")[2] for _, caption in drawn.figures] == [
-        "0.",
-        "20.",
-        "0.",
-    ]
-    assert "The counts have noise" not in words_of(report)
-    assert "var(--flag)" not in html_of(report).partition("</head>")[2]
-    report = gather(Subject("a.hush", "sketch", Sketch.zero(Plan.draw(schema))))
-    assert not blocks(report, "features", Figures)
 
 
 def test_many_features(rng):
