@@ -20,6 +20,18 @@ def folder(labelled, tmp_path):
     return tmp_path
 
 
+def test_missing_values_and_categories_are_kept(tmp_path):
+    X = np.array([[0.5, 3.0], [np.nan, 12.0], [2.5, np.nan], [1.0, 3.0]])
+    mask = np.array([False, True])
+    np.savez(tmp_path / "odd.npz", X=X, y=np.arange(4) == 3, categorical=mask)
+    data = load(tmp_path / "odd.npz")
+    assert data.rows().to_pydict() == {
+        "x0": [0.5, None, 2.5, 1.0], "x1": ["code 3", "code 12", None, "code 3"]
+    }  # fmt: skip
+    np.savez(tmp_path / "odd.npz", X=X, y=np.arange(4) == 3, categorical=~mask & mask)
+    assert load(tmp_path / "odd.npz").rows().shape == (4, 2)  # none: an array as before
+
+
 OK = {"X": np.zeros((2, 2)), "y": np.arange(2)}
 
 

@@ -135,6 +135,11 @@ def test_an_archive_that_changes_while_it_is_unpacked(tmp_path, monkeypatch):
         as_reader(path)
 
 
+def test_a_name_that_no_file_may_have(tmp_path):
+    name = "x" * 300 + ".c\nsv." + "y" * 300
+    assert values(as_reader(zipped(tmp_path / "a.zip", {name: CSV}))) == ROWS
+
+
 @pytest.mark.parametrize(
     ("name", "make", "says"),
     [

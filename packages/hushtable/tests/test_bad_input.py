@@ -61,6 +61,13 @@ def test_files_that_cannot_be_fitted(tmp_path, text, message):
         HushTable().fit(csv(tmp_path, text))
 
 
+def test_columns_in_another_order_are_found_by_their_names(tmp_path):
+    csv(tmp_path, "a,b\n1,2\n", "1.csv")
+    csv(tmp_path, "b,a\n20,3\n", "2.csv")
+    schema = HushTable(n_tables=2).fit(tmp_path).plan_.schema
+    assert [(f.name, f.low, f.high) for f in schema.features] == [("a", 1, 3), ("b", 2, 20)]
+
+
 @pytest.mark.parametrize(
     ("X", "message"),
     [

@@ -81,3 +81,7 @@ def test_used_is_the_part_of_the_range_that_holds_the_middle_98_percent(rng):
     low, high = np.quantile(values, [0.01, 0.99])
     assert column(values).used == pytest.approx((high - low) / 100, abs=0.003)
     assert column([None], high=1.0).used == 1.0
+
+
+def test_a_feature_of_one_value_is_not_narrow():
+    assert column([5.0, 5.0], low=5.0, high=5.0).finding is None

@@ -77,3 +77,10 @@ def test_shares_add_up_to_what_a_score_falls_short_of(draw, data, seed):
 
 
 # --- bad input ------------------------------------------------------------------------------
+
+
+def test_importances_are_the_mean_sizes_of_the_shares(rng):
+    X = rng.normal(size=(300, 3))
+    detector = HushTable(random_state=0).fit(X)
+    expected = np.abs(detector.explain(X)).mean(axis=0)
+    np.testing.assert_allclose(detector.importances(X), expected, rtol=1e-12)

@@ -203,3 +203,17 @@ def test_public_plans_keep_pairs_of_cells():
     content = exact.family.parameters() | {"pooled": 3}
     with pytest.raises(PlanError, match="pooled=3"):
         type(exact.family)(schema=schema, **exact.family.arrays(), **content)
+
+
+def test_a_category_that_differs_within_its_group_is_a_reason():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({
+        "person": [f"p{i // 6}" for i in range(1800)],
+        "sex": np.repeat(rng.choice(["M", "F"], 300), 6),
+        "pulse": rng.normal(70.0, 8.0, 1800),
+    })  # fmt: skip
+    usual = rows.loc[10, "sex"]
+    other = rows.loc[10, "sex"] = "F" if usual == "M" else "M"
+    listed = HushTable(context="person", random_state=0).fit(rows).outliers(rows, n=1).loc[10]
+    assert listed["words"] == f"sex {other}, where by person it would be {usual}"
+    assert list(listed[["reason_1", "usual_1", "direction_1"]]) == ["sex", usual, "rare"]

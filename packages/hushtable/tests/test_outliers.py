@@ -196,6 +196,14 @@ def test_reasons_have_values_usual_ranges_and_directions(fitted, people):
     assert table.loc[11, "words"].startswith("pulse is missing, as in 0.25% of rows")
 
 
+def test_what_lies_beyond_is_said(fitted, people):
+    odd = people.iloc[:1].assign(pulse=9999.0, ward="west")
+    words = fitted.outliers(odd, n=1)["words"].item()
+    assert "pulse 9999, usually 6" in words
+    assert ": beyond the range of 60 to 250" in words
+    assert "ward west: none of the 3 known" in words
+
+
 def test_truth_values_times_and_numbers_of_no_calendar():
     flag = Feature.numeric("flag", low=0, high=1)
     found = describe_cell(flag, pa.array([True]), UsualValues(0.0, (0.0, 0.0, 0.0)))

@@ -35,6 +35,7 @@ USUAL = [
     UsualValues(0.0, (START + 10 * DAY, START + 20 * DAY, START + 30 * DAY)),
     UsualValues(0.0, (3.0, 10.0, 20.0)),
 ]
+Z, CREATININE, WARD, ADMITTED, GAP = range(5)
 ADMITTED = 3
 
 
@@ -137,6 +138,12 @@ def test_codes_in_a_matrix_are_impossible_as_texts():
     assert rules.impossible(X).tolist() == [-1, 0, -1]
     known = rules_of(known=[{"code": "2"}], schema=schema).known(np.array([[1], [2]]))
     assert known.tolist() == [False, True]
+
+
+def test_a_time_since_an_earlier_reading_is_a_length_of_time():
+    rules = rules_of({"name": "gap", "impossible_above": "30 days"})
+    seconds = np.array([29, 30, 31]) * DAY
+    assert rules.impossible(rows(gap=np.log2(1.0 + seconds))).tolist() == [-1, -1, GAP]
 
 
 # --- known rows -----------------------------------------------------------------------------------

@@ -272,6 +272,14 @@ def test_rows_without_names_have_no_such_column():
             Sketch.from_data(plan, rows, person="patient")
 
 
+def test_no_rows():
+    empty = table(visits(1, 1)).slice(0, 0)
+    with pytest.raises(DataError, match="no rows"):
+        sketch(empty)
+    found = sketch(empty, allow_empty=True)
+    assert (found.n_rows, found.rows_per_person, found.persons.n_persons) == (0, 2, 0)
+
+
 # --- what the sketch says, and what its release does ----------------------------------------
 
 

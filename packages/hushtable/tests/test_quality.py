@@ -181,6 +181,14 @@ def test_columns_that_are_equal():
     assert not found(rows, "copies")
 
 
+@pytest.mark.parametrize("word", ["Total", "TOTAL:", "Summe", "insgesamt", "Итого", "合計"])
+def test_a_cell_that_says_total(word):
+    rows = ordinary(300).drop(columns="patient")
+    rows.loc[299, "ward"] = word
+    [one] = found(rows, "total")
+    assert (one.columns, one.rows, one.examples) == (("ward",), 1, (299,))
+
+
 def test_a_last_row_that_adds_up_the_others():
     rows = ordinary(300)[["ward", "cost", "paid", "age"]]
     rows.loc[300] = [None, rows["cost"].sum(), rows["paid"].sum().round(1), 60]

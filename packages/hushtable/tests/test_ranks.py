@@ -60,6 +60,25 @@ def test_ranks_are_the_shares_of_rows_as_rare(make):
     assert low.rank_samples(far)[0] <= 1 / len(X)
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda family, arrays: family.update(bins=1), "from 2 to 65,536"),
+        (lambda family, arrays: family.update(model=dict(family)), "a detector's tables"),
+        (lambda family, arrays: arrays.pop("value"), "needs values"),
+        (lambda family, arrays: arrays.update(more=arrays["value"]), "no others"),
+        (lambda family, arrays: arrays.update(value=arrays["value"][1:]), "value has shape"),
+        (lambda family, arrays: arrays.update(value=arrays["value"] + (1 << 52)), "too large"),
+    ],
+)
+def test_a_plan_that_does_not_fit_is_refused(change, says):
+    plan = rounds.ranks(HushTable(n_tables=3, random_state=0).fit(rows(200)).sketch_)
+    content, arrays = plan.to_dict(), dict(plan.arrays())
+    change(content["family"], arrays)
+    with pytest.raises(PlanError, match=says):
+        Plan.from_content(content, arrays)
+
+
 # --- private ranks --------------------------------------------------------------------------------
 
 
@@ -142,6 +161,12 @@ def test_standard_errors_equal_the_oracles(make):
     scores, same = scorer.score_with_errors(X, n_jobs=3)
     np.testing.assert_array_equal(scores, detector.score_samples(X))
     np.testing.assert_array_equal(same, errors)
+
+
+def test_one_table_tells_no_error():
+    X = rows(300)
+    with pytest.raises(UsageError, match="2 tables"):
+        HushTable(n_tables=1, random_state=0).fit(X).standard_errors(X)
 
 
 # --- the line -------------------------------------------------------------------------------------

@@ -82,6 +82,16 @@ def test_too_little_for_relations_is_refused(X, words):
         HushTable(relations=True).fit(X)
 
 
+def test_equal_and_constant_columns_have_relations():
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    X = np.column_stack([X, X[:, 0], np.ones(400), 3.0 * X[:, 1] - X[:, 0]])
+    model = HushTable(relations=True, random_state=0).fit(X)
+    assert model.plan_.schema.relations.columns == (0, 1, 2, 4)
+    odd = X[:1].copy()
+    odd[0, 2] += 2.0
+    assert model.score_samples(odd)[0] < np.quantile(model.score_samples(X), 0.02)
+
+
 def test_an_infinity_is_refused_by_its_name():
     X = np.random.default_rng(0).normal(size=(400, 3))
     model = HushTable(relations=True, random_state=0).fit(X)

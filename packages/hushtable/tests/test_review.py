@@ -46,6 +46,16 @@ def review_of(detector, rows, **options):
     return Review(detector._scorer, reader, usual=detector._usual_values(), **options)
 
 
+class LogInMemory:
+    """A log of earlier answers that is written nowhere."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def add(self, answer, *_about):
+        return answer
+
+
 def judge(review, n):
     """Look at n rows as someone whom rows high in a concern; return them."""
     seen = []
@@ -119,11 +129,29 @@ def test_answers_are_outlier_fine_or_skip_and_to_rows_that_are_shown(detector, r
     assert review.answers == []
 
 
+def test_reasons_say_what_verdicts_moved(detector, rows):
+    review = review_of(detector, rows[FEATURES])
+    for row in (*range(10), *range(30, 40)):
+        review.answer(review.of_row(row), OUTLIER if row < 30 else FINE)
+    like = {number: review.of_row(number) for number in (*range(10, 30), *range(40, 60))}
+    assert sum("confirmed as outliers" in one.likeness for k, one in like.items() if k < 30) > 2
+    assert sum("judged fine" in one.likeness for k, one in like.items() if k >= 30) > 2
+
+
 def test_lists_and_reasons_of_a_learned_detector_say_so_too(detector, rows):
     assert "like rows" not in " ".join(detector.outliers(rows[FEATURES], n=30)["words"])
     detector.learn(rows[FEATURES].iloc[:15], [1] * 15)
     words = detector.outliers(rows[FEATURES], n=30)["words"]
     assert words.str.contains(r"; like rows that were confirmed as outliers \(\d\.\d bits\)").any()
+
+
+def test_a_review_goes_on_where_it_ended(detector, rows):
+    whole, first = (review_of(detector, rows[FEATURES]) for _ in range(2))
+    expected, begin = judge(whole, 20), judge(first, 8)
+    again = review_of(detector, rows[FEATURES], log=LogInMemory(first.answers))
+    assert begin + judge(again, 12) == expected
+    assert again.learned == whole.learned
+    assert again.found() == whole.found()
 
 
 # --- going on -------------------------------------------------------------------------------------
@@ -178,6 +206,21 @@ def test_the_end_of_the_rows(rows):
 def test_what_cannot_learn_is_not_reviewed(rows):
     with pytest.raises(UsageError, match="needs a list of columns"):
         HushTable(random_state=0).fit(rows[FEATURES]).review(rows, keep="id")
+
+
+def test_a_list_of_a_review_is_that_of_the_detector(detector, rows):
+    """With reasons, repairs and incidents; rows with an answer stay in it."""
+    scorer, usual = Scorer(detector.sketch_), detector._usual_values()
+    review = Review(scorer, scorer.open(rows[FEATURES]), usual=usual)
+    found, expected = review.lowest(10), detector.outliers(rows[FEATURES], n=10)
+    assert [row.row for row in found.rows] == expected["row"].tolist()
+    assert [found.sentence(row) for row in found.rows] == expected["words"].tolist()
+    assert [found.repair(row) for row in found.rows] == expected["repair"].tolist()
+    for _ in range(12):
+        review.answer(review.next(), FINE)
+    again = review.lowest(3)
+    assert set(review.last()) <= {row.row for row in again.rows}
+    assert len(again.rows) >= 12
 
 
 # --- what a second face of a review needs ---------------------------------------------------------

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from hushtable import HushTable, LSHiTables, load
 from hushtable.data import row_cache
-from hushtable.data.readers import csv, reader
+from hushtable.data.readers import as_reader, csv, reader
 from hushtable.errors import DataError, HushTableError, PlanError, PrivacyError, UsageError
 
 #: Bytes: none of the rows, some of them, all values and no code, and all.
@@ -105,6 +105,15 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, bounded, monkey
     bounded(1)
     with pytest.raises(DataError, match=r"rows\.csv: changed while it was being read"):
         HushTable(random_state=0).fit(path)
+
+
+def test_nothing_is_kept_when_the_memory_does_not_suffice():
+    rows = as_reader(table())
+    for kept in (row_cache.KeptBatches(20_000), row_cache.KeptBatches(10**6, per_row=8)):
+        for number, batch in enumerate(rows.read()):
+            kept.add(number, batch)
+        assert kept.rows(rows, 1500) is None
+        assert kept.n_bytes == 0
 
 
 # --- a sample of the rows -------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Calls on few rows: orders as of a stable sort, one thread, and texts as their detector reads them."""
+"""Calls on few rows: orders as of a stable sort, one thread, and texts read as a detector does."""
 
 import threading
 

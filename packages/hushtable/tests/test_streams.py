@@ -156,6 +156,20 @@ def test_what_changed_exceeds_chance():
         assert all(d.beyond_chance[0] == "b" for d in found)
 
 
+def test_noise_is_in_the_level():
+    """No seed: of 100 releases five exceed it on average, and 22 never."""
+    plan = PLANS["marginals"]
+    a, b = (Sketch.from_data(plan, rows(seed, 3000)) for seed in (0, 1))
+    exact = drift(a, b)
+    found = [drift(*(s.release(epsilon=1.0, delta=1e-6) for s in (a, b))) for _ in range(100)]
+    level = np.mean([d.level for d in found])
+    assert level > 3.0 * exact.level
+    overall, features = exceeding(found)
+    assert overall < 0.22
+    assert features < 0.15
+    assert 1.0 < level / np.std([d.overall for d in found]) < 4.0
+
+
 def test_a_sample_of_too_few_rows_is_refused():
     a = Sketch.from_data(PLANS["hushtable"], rows(0))
     with pytest.raises(UsageError, match="3 rows as a sample: needs four or more"):

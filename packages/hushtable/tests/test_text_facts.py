@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hushtable import HushTable
 from hushtable.data import understand
 from hushtable.data.readers import reader
+from hushtable.data.texts.facts import TextFacts
 
 TEXTS = [
     *("1.25", "0.5", "17", "-3", "007", "1e5", "1.234", "1,234", "1,5", "99,9", "4,5 €", "3 kg"),
@@ -23,6 +24,23 @@ TEXTS = [
 BATCHES = st.lists(
     st.lists(st.sampled_from(TEXTS), min_size=1, max_size=60), min_size=1, max_size=5
 )
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "unit", "lost"),
+    [
+        ("4,5 €", "comma", "€", False),
+        ("7 m2", "whole", "m2", False),
+        ("5.3 H", "flag", "H", False),
+        ("<LOD", "limit", "", True),
+        ("3 mars 2024", "date", "", True),
+    ],
+)
+def test_facts_about_a_text(text, kind, unit, lost):
+    facts = TextFacts.of(pa.array([text]))
+    assert (facts.kind[0], facts.unit[0], facts.lost[0]) == (kind, unit, lost)
+    both = TextFacts.of(pa.array(["8 m3", text]))
+    assert (both.kind[1], both.unit[1]) == (kind, unit)
 
 
 @pytest.mark.slow

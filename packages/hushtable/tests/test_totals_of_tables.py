@@ -143,6 +143,21 @@ def test_another_table_of_as_many_columns_below_a_blank_line(tmp_path):
     assert "line 43, below an empty line" in message
 
 
+def test_another_table_in_a_sheet(tmp_path):
+    path = tmp_path / "a.xlsx"
+    other = [["site", "manager", "since", "room"], ["Alpha", "Ann", 2009, "x"]]
+    total = [None, "Total", AMOUNT, COUNT]
+    book(path, [NAMES, *ROWS, total, [], *other])
+    message = refused(path)
+    assert "rows 44 to 45, the last, look like another table" in message
+    assert remedied(path, message) == (3, 40)  # with the total above
+    book(path, [NAMES, *ROWS, [], ["Managers"], [], *other])
+    assert remedied(path, refused(path)) == (3, 40)
+    book(path, [NAMES, *ROWS, NAMES, *ROWS])
+    assert as_reader(path).found == ("line 42 repeats the names, and is left out",)
+    assert n_rows(path) == 80
+
+
 def grouped():
     rows = []
     for i in range(0, 40, 10):
@@ -209,6 +224,13 @@ def test_what_may_be_a_row_is_not_offered_to_be_left_out(tmp_path, last, says):
     (tmp_path / "a.csv").write_text(text() + last)
     message = refused(tmp_path / "a.csv")
     assert says in message
+    assert "skip_footer" not in message
+
+
+def test_a_stray_line_between_rows_is_not_offered_to_be_left_out(tmp_path):
+    (tmp_path / "a.csv").write_text(text("Page 2", *ROWS))
+    message = refused(tmp_path / "a.csv")
+    assert "line 42 has 1 field" in message
     assert "skip_footer" not in message
 
 

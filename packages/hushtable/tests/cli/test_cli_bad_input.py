@@ -214,3 +214,11 @@ def test_wrong_usage(refused, site, tmp_path, old, arguments, says):
         "SCHEMA": site / "schema.toml",
     }
     refused(*(paths.get(argument, argument) for argument in arguments), code=2, says=says)
+
+
+def test_schemas_that_are_not_finished(refused, site, tmp_path, old):
+    schema = tmp_path / "schema.toml"
+    schema.write_text('[[feature]]\nname = "a"\nkind = "numeric"\n')
+    says = ["schema.toml: ", "'a': low and high not given: fill in"]
+    refused("plan", "draw", schema, "-o", old, says=says)
+    refused("plan", "check", schema, site / "rows.csv", says=says)

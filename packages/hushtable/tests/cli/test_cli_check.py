@@ -2,7 +2,10 @@
 
 import pytest
 
-from cli_helpers import contents
+from cli_helpers import contents, write_rows
+from places import GOLDEN
+
+SUBMISSION = GOLDEN / "protocol-1" / "rounds" / "s00.submission.hush"
 
 
 HOSPITAL = """\
@@ -114,3 +117,19 @@ def test_check_words_every_finding(run, hospital, tmp_path):
     assert "age: no row has a value. Is it the right column?" in text
     assert "sex: most values are not among its 2 categories: F, M. Are they spelled" in text
     assert "HeartRate: all values are the same" in text
+
+
+def test_a_file_without_a_plan_is_refused(refused, site, tmp_path):
+    rows = write_rows(tmp_path / "rows.csv", 400)
+    refused("plan", "check", SUBMISSION, rows, says="holds a submission without a plan: give the")
+    (tmp_path / "plan.bin").write_bytes((site / "plan.hush").read_bytes())
+    refused("plan", "check", tmp_path / "plan.bin", rows, says="plan.bin: not a TOML file")
+
+
+def test_check_cuts_a_long_list(run, tmp_path):
+    names = [f"x{i}" for i in range(60)]
+    (tmp_path / "rows.csv").write_text(",".join(names) + "\n" + ",".join(["9"] * 60) + "\n")
+    table = '[[feature]]\nname = "{}"\nkind = "numeric"\nlow = 0\nhigh = 1\n'
+    (tmp_path / "schema.toml").write_text("".join(map(table.format, names)))
+    out = run("plan", "check", tmp_path / "schema.toml", tmp_path / "rows.csv").out
+    assert out.count("... and 20 more (--json lists all)") == 2

@@ -1,5 +1,7 @@
 """``hushtable score --explain``: columns that agree with the library, and reasons in words."""
 
+import re
+
 import numpy as np
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -40,6 +42,21 @@ def test_columns_are_the_librarys_shares(explained, site, suffix):
         found = table[f"reason_{k + 1}"].to_pylist()
         assert [name or None for name in found] == named
         assert table[f"share_{k + 1}"].to_pylist() == [s if s > 0 else None for s in best]
+
+
+def test_the_lowest_rows_are_explained_in_words(explained, site):
+    facts = explained("--json")[0].json
+    first = facts["lowest"][0]
+    assert first["row"] == 7
+    assert {reason["feature"] for reason in first["reasons"][:2]} == {"age", "income"}
+    words = [reason["words"] for reason in first["reasons"]]
+    assert any(
+        re.fullmatch(r"income 199999.00, usually [\d.]+ to [\d.]+: far above", one) for one in words
+    )
+    assert first["repaired"]["columns"][0] in ("age", "income")
+    out = explained()[0].out
+    assert "Row 7: " in out
+    assert "reason_3, share_3" in out
 
 
 def test_marginals_say_how_far_out_a_value_lies(explained, site):

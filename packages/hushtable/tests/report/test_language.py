@@ -12,6 +12,8 @@ from hushtable.data.readers import as_reader
 from hushtable.errors import UsageError
 from hushtable.language import (
     LANGUAGES,
+    WORDS,
+    Catalogue,
     _,
     ngettext,
     numeral,
@@ -97,6 +99,15 @@ def test_a_german_sheet_keeps_the_names_of_its_columns(sketch, X, tmp_path):
     assert {"rank", "severity", "words", "direction_1"} <= {*names}
     assert {line[names.index("direction_1")] for line in lines} <= {"high", "low", "beyond", ""}
     assert all("üblich" in line[names.index("words")] for line in lines)
+
+
+def test_a_text_that_is_missing_is_english(tmp_path):
+    words = Catalogue(tmp_path / "__init__.py", "toy")
+    with speaking("de"):
+        assert WORDS.say("a text that no catalogue has") == "a text that no catalogue has"
+        assert words.say("%(n)s rows", n=3) == "3 rows"
+        assert words.count("%(n)s thing", "%(n)s things", 2_000) == "2.000 things"
+        assert _("") == ""  # not the head of the catalogue
 
 
 def test_a_language_holds_for_a_while_only():

@@ -158,6 +158,21 @@ def test_drift_beside_chance(sketch, X):
     assert columns(report)["by chance up to"][1] == f"{scores.drift.feature_levels['x1']:.4f}"
 
 
+def test_features_in_another_unit_are_named(sketch, X):
+    scores = score_rows(Scorer(sketch), 0.0, as_reader(1000.0 * X))
+    text = words_of(gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores))
+    assert "a different unit from the plan" in text
+    assert "Most rows are outside the plan in <script>" in text
+
+
+def test_sites_that_are_not_the_sum(releases):
+    total = releases["<i>north</i>"] + releases["<i>south</i>"]
+    first = dict([next(iter(releases.items()))])
+    sites = sites_of_parts(first, total, "all.hush")
+    report = gather(Subject("all.hush", "release", total), sites=sites)
+    assert "✗ failed: The sum of the parts is not all.hush" in words_of(report)
+
+
 def test_parts_of_another_kind(sketch, releases):
     with pytest.raises(UsageError, match="of different kinds"):
         sites_of_parts(releases, sketch, "all.hush")
