@@ -1,5 +1,7 @@
 """Values beyond the range: found, marked, and odder the further they are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,10 +12,16 @@ from hushtable import (
     Plan,
     Schema,
     Sketch,
+    load,
 )
 from hushtable.scores import Explainer, Scorer
 
 STEPS = np.array([0.0, 1e-6, 0.1, 1.0, 2.0, 99.0, 1e6])
+
+
+def clipped(plan):
+    """Return the plan as it was drawn before margins."""
+    return replace(plan, family=replace(plan.family, margin=0))
 
 
 def rows_beyond(X, j=2, row=3, side=1):
@@ -78,6 +86,17 @@ def test_shares_add_up_and_name_the_column(X, model):
     assert (shares[3:].argmax(axis=1) == 2).all()
     [scores] = explainer.batches(rows, lambda batch: batch.scores)
     np.testing.assert_array_equal(scores, scorer.score(rows))
+
+
+def test_new_plans_carry_the_margin_and_old_ones_do_not(X, tmp_path):
+    plan = Plan.draw(public(X), n_tables=3, random_state=0)
+    assert plan.family.parameters()["margin"] == plan.family.margin
+    assert "margin" not in clipped(plan).family.parameters()
+    for one in (plan, clipped(plan)):
+        one.save(tmp_path / "plan.hush")
+        read = load(tmp_path / "plan.hush")
+        assert (read.plan_id, read.family.margin) == (one.plan_id, one.family.margin)
+    assert plan.plan_id != clipped(plan).plan_id
 
 
 # --- plans ----------------------------------------------------------------------------------------

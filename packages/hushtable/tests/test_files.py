@@ -1,6 +1,7 @@
 """The .hush file: what comes back, what is refused, what survives."""
 
 import hashlib
+import itertools
 import json
 import os
 import struct
@@ -347,6 +348,14 @@ def test_golden_increments_decode_to_the_golden_sum():
         np.testing.assert_array_equal(kept.increment(period).counts, increment.counts)
 
 
+def test_every_truncation_is_refused(sketch_file):
+    whole = sketch_file.read_bytes()
+    for length in [*range(0, 64), *range(64, len(whole), 97), len(whole) - 1]:
+        sketch_file.write_bytes(whole[:length])
+        with pytest.raises(FileError, match=r"a\.hush"):
+            load(sketch_file)
+
+
 # --- damage ----------------------------------------------------------------------------------
 
 
@@ -367,6 +376,14 @@ def test_no_flipped_bit_goes_unnoticed(sketch_file, position, bit):
         sketch_file.write_bytes(whole)
     # Padding of the JSON header, and who wrote the file, may change without a change of meaning.
     assert same
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=400))
+def test_noise_is_refused(tmp_path, content):
+    (tmp_path / "noise.hush").write_bytes(content)
+    with pytest.raises(FileError):
+        load(tmp_path / "noise.hush")
 
 
 def test_other_safetensors_files_are_refused(tmp_path):
@@ -533,6 +550,27 @@ def test_edited_arrays_are_refused(sketch_file):
         rewrite(sketch_file, arrays=changed, honest=honest)
         with pytest.raises(FileError, match=message):
             load(sketch_file)
+
+
+def test_a_failed_write_keeps_the_old_file(sketch_file, monkeypatch):
+    before = sketch_file.read_bytes()
+    plan = plans()["marginals"]
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    for place, error in itertools.product(
+        [(os, "fsync"), (os, "fstat"), (os, "replace")], [full, interrupted]
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(*place, error)
+            with pytest.raises((OSError, KeyboardInterrupt)):
+                plan.save(sketch_file)
+        assert sketch_file.read_bytes() == before
+        assert os.listdir(sketch_file.parent) == ["a.hush"]
 
 
 # --- writing ---------------------------------------------------------------------------------

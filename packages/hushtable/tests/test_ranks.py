@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from estimator_checks import standard_errors
 from hushtable import (
@@ -15,9 +17,11 @@ from hushtable import (
 )
 from hushtable.counts import rounds
 from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.plans.draws import detectors
 from hushtable.plans.families import ScoreHistogram
-from hushtable.plans.gate import PRIVATE_RANK_BINS
+from hushtable.plans.gate import PRIVATE_RANK_BINS, RANK_BINS
 from hushtable.scores.scorer import Ranks, Scorer
+from strategies import as_table, schemas_and_rows
 
 DETECTORS = [HushTable, LSHiTables]
 SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=-9, high=9) for j in range(4)), named=False)
@@ -38,6 +42,31 @@ def merged():
     parts = X[:1500], X[1500:]
     releases = [Sketch.from_data(plan, part).release(0.9) for part in parts]
     return parts, releases
+
+
+@pytest.mark.parametrize("detector", detectors())
+@given(data=schemas_and_rows(), seed=st.integers(0, 99), cut=st.integers(0, 30))
+def test_sites_add_up_to_the_scores_of_all_rows(detector, data, seed, cut):
+    schema, some = data
+    sketch = Sketch.from_data(
+        Plan.draw(schema, detector=detector, n_tables=3, random_state=seed), as_table(schema, some)
+    )
+    plan = rounds.ranks(sketch)
+    whole = Sketch.from_data(plan, as_table(schema, some))
+    parts = [part for part in (some[:cut], some[cut:]) if part]
+    together = sum(
+        (Sketch.from_data(plan, as_table(schema, part)) for part in parts), start=Sketch.zero(plan)
+    )
+    np.testing.assert_array_equal(together.counts, whole.counts)
+    scorer = Scorer(sketch)
+    scores, ranks = scorer.score(as_table(schema, some)), Ranks(whole, scorer)
+    # Rows that lie in the same cell, or lower ones: a cell is a part of the scores' range.
+    edges = plan.family.edges
+    cells = np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, RANK_BINS - 1)
+    expected = [(cells <= cell).mean() for cell in cells]
+    np.testing.assert_allclose(ranks.of(scores), expected)
+    assert (edges[cells] <= scores).all()
+    assert (scores < edges[cells + 1]).all()
 
 
 # --- counting scores ------------------------------------------------------------------------------

@@ -7,6 +7,9 @@ import pytest
 
 from hushtable import load
 from hushtable.cli import main
+from hushtable.data import read
+
+READ = {"missing": ["ERR"], "kinds": {"CRP": "number"}, "drop": ["Fall"]}
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,15 @@ def labor(tmp_path_factory):
     ]
     assert main(["fit", f"{folder}/labor.csv", *said, "-o", f"{folder}/m.hush"]) == 0
     return folder
+
+
+def test_options_of_fit_are_kept_for_later_files(labor, capsys):
+    file, model = labor / "labor.csv", labor / "m.hush"
+    assert main(["score", str(file), "--model", str(model), "-o", f"{labor}/s.csv"]) == 0
+    assert "CRP" not in capsys.readouterr().out  # nothing is missing there
+    scores = pyarrow.csv.read_csv(labor / "s.csv")["score"].to_numpy()
+    expected = load(model).score_samples(read(file, **READ))
+    assert np.array_equal(scores, expected)
 
 
 # --- how files are laid out -----------------------------------------------------------------------
