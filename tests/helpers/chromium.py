@@ -104,15 +104,6 @@ class Chromium:
             width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
         )  # fmt: skip
 
-    @contextlib.contextmanager
-    def no_scripts(self):
-        """Open pages as browsers do in which scripts are switched off."""
-        self._do("Emulation.setScriptExecutionDisabled", value=True)
-        try:
-            yield
-        finally:
-            self._do("Emulation.setScriptExecutionDisabled", value=False)
-
     def run(self, script):
         """Return what a script of ours, not of the page, finds; a promise is waited for."""
         answer = self._do(

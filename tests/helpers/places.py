@@ -8,8 +8,8 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 GOLDEN = ROOT / "tests" / "golden"
-CORE, FEDERATION, CONNECT, BENCH = (
-    ROOT / "packages" / f"hushtable{name}" for name in ("", "-federation", "-connect", "-bench")
+CORE, FEDERATION, CONNECT = (
+    ROOT / "packages" / f"hushtable{name}" for name in ("", "-federation", "-connect")
 )
 
 

@@ -20,19 +20,16 @@ from cli_helpers import do
 from estimator_checks import some_checks, standard_errors
 from hushtable import Feature, Plan, Schema, Sketch, files, load, plugins
 from hushtable.data.encoding import Encoder
-from hushtable.data.readers import as_reader
 from hushtable.errors import FileError, PluginError, UsageError
 from hushtable.kernels import BLOCK
 from hushtable.plans import draws
 from hushtable.plans.families import FAMILIES
-from hushtable.report.content import RowsToShow, Subject, gather, score_rows
 from hushtable.scores.scorer import Scorer
 from hushtable_bench import ACE, RotatedRSHash, RSHash
 from manifest_schema import manifest_schema
 from strategies import as_table, numbers, schemas, schemas_and_rows, words
 
 SYSTEMS = [RSHash, RotatedRSHash, ACE]
-SAMPLED = [RSHash, RotatedRSHash]
 DRAWS = {
     "rs_hash": {"n_tables": 5},
     "rotated_rs_hash": {"n_tables": 5},
@@ -63,31 +60,6 @@ def test_scikit_learns_checks(estimator, check):
 ])  # fmt: skip
 def test_scikit_learns_checks_of_other_settings(estimator, check):
     check(estimator)
-
-
-def test_ace_sees_angles_not_lengths(rng):
-    X = rng.normal(loc=5.0, size=(500, 4))
-    X[0], X[1] = -5.0, 500.0
-    detector = ACE(random_state=0).fit(X)
-    scores = detector.score_samples(X)
-    assert scores.argmin() == 0
-    assert detector.predict(X[:1]) == [-1]
-    assert scores[1] > np.median(scores)
-
-
-@pytest.mark.parametrize(
-    ("detector", "parameters", "message"),
-    [
-        ("ace", {"n_bits": 0}, "n_bits=0"),
-        ("ace", {"n_bits": 17}, "n_bits=17"),
-        ("ace", {"max_samples": 10}, "max_samples"),
-        ("rs_hash", {"max_samples": 65_537}, "max_samples=65537"),
-        ("rotated_rs_hash", {"n_tables": 0}, "n_tables=0"),
-    ],
-)
-def test_wrong_parameters_of_a_draw_are_named(detector, parameters, message):
-    with pytest.raises(UsageError, match=message):
-        Plan.draw(SCHEMA, detector=detector, **parameters)
 
 
 # --- counts and scores, against the naive oracle ----------------------------------------------
@@ -188,18 +160,6 @@ def test_one_row_changes_exactly_one_cell_of_each_histogram_by_one(name, case):
         assert change[first:last].sum() == 1
 
 
-@pytest.mark.parametrize("name", DRAWS)
-def test_releases_merge_and_score(name, rng, tmp_path):
-    pytest.importorskip("opendp", reason="releases need opendp")
-    plan = drawn(name, SCHEMA)
-    a, b = (Sketch.from_data(plan, rng.normal(size=(300, 4))).release(8.0) for _ in range(2))
-    (a + b).save(tmp_path / "r.hush")
-    again = load(tmp_path / "r.hush")
-    assert (again.counts == a.counts + b.counts).all()
-    assert again.ledger.sensitivity.tables == plan.family.n_histograms
-    assert np.isfinite(Scorer(again).score(rng.normal(size=(9, 4)))).all()
-
-
 @pytest.mark.parametrize("make", SYSTEMS)
 def test_standard_errors_equal_the_oracles(make, X):
     detector = make(n_tables=7, random_state=0).fit(X[:300])
@@ -238,18 +198,6 @@ def test_a_list_follows_the_scores_and_has_no_reasons(make, X):
     meaning = detector._lowest(X, 3).meaning
     assert ("mean number of rows" if make is ACE else "at most one bit") in meaning
     assert ("bit" in meaning) == (make is RSHash)
-
-
-def test_a_report_says_why_reasons_are_missing(X):
-    pytest.importorskip("jinja2", reason="reports need jinja2")
-    plan = Plan.draw(SCHEMA, detector="ace", n_tables=20, n_bits=8, random_state=0)
-    sketch = Sketch.from_data(plan, X)
-    offset = Scorer(sketch).auto_offset()
-    scores = score_rows(Scorer(sketch), offset, as_reader(X), shown=RowsToShow(3))
-    report = gather(Subject("a.hush", "sketch", sketch), threshold=offset, scores=scores)
-    assert not scores.lowest.explained
-    (line,) = [line for line in report.left_out if line.startswith("Reasons for the lowest")]
-    assert "HushTable and LSHiTables do" in line
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 from markupsafe import Markup
 
-from hushtable.charts.drawing import ROWS, WIDTH, text_width
+from hushtable.charts.drawing import WIDTH, text_width
 from hushtable_desk.lines import ChartLine, LineChart
 
 RNG = np.random.default_rng(5)
@@ -32,11 +32,6 @@ def boxes(picture):
         size = text_width(part.text, flagged=part.get("font-weight") is not None)
         left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * size
         yield left, left + size, float(part.get("y")), part.text
-
-
-def line_of(picture, colour=ROWS):
-    (path,) = (p.get("d") for p in picture.iter("path") if p.get("stroke") == colour)
-    return path
 
 
 def overlapping(picture):

@@ -1,6 +1,5 @@
 """Archives: one table of them is read, and nothing else happens."""
 
-import bz2
 import gc
 import gzip
 import io
@@ -9,11 +8,8 @@ import tarfile
 import tempfile
 import zipfile
 
-import pyarrow as pa
 import pytest
 
-from hushtable import HushTable
-from hushtable.cli import main
 from hushtable.data.readers import FileLayout, as_reader
 from hushtable.data.readers import archives as unpacking
 from hushtable.errors import DataError, UsageError
@@ -65,11 +61,6 @@ def test_what_goes_with_a_table_is_left_out_and_said(tmp_path):
     assert reader.found == ("left out of the archive: README.txt, about.html",)
 
 
-def test_a_text_alone_is_the_table(tmp_path):
-    assert values(as_reader(zipped(tmp_path / "a.zip", {"export": CSV}))) == ROWS
-    assert values(as_reader(zipped(tmp_path / "b.zip", {"x/export.txt": CSV}))) == ROWS
-
-
 SEVERAL = {"x/one.csv": CSV, "x/two.csv": CSV.replace("30", "31") * 2, "README.txt": "Read me."}
 
 
@@ -92,28 +83,6 @@ def test_a_member_of_what_has_none_is_refused(tmp_path):
         as_reader(tmp_path / "a.csv", layout=FileLayout(member="x"))
     with pytest.raises(DataError, match="does not contain 'x'"):
         as_reader(zipped(tmp_path / "a.zip"), layout=FileLayout(member="x"))
-
-
-def test_a_model_keeps_the_member(tmp_path, capsys):
-    zipped(tmp_path / "a.zip", SEVERAL)
-    model = tmp_path / "m.hush"
-    arguments = ["--model", str(model), "-o"]
-    assert main(["fit", str(tmp_path / "a.zip"), "--read", "member=one.csv", "-o", str(model)]) == 0
-    assert main(["score", str(tmp_path / "a.zip"), *arguments, str(tmp_path / "a.csv")]) == 0
-    assert len((tmp_path / "a.csv").read_text().splitlines()) == 1 + len(ROWS)
-    # Of other archives too, as far as they hold a file of this name.
-    zipped(tmp_path / "b.zip", {"other.csv": CSV})
-    (tmp_path / "c.csv").write_text(CSV)
-    for name in ("b.zip", "c.csv"):
-        assert main(["score", str(tmp_path / name), *arguments, str(tmp_path / f"{name}.csv")]) == 0
-    capsys.readouterr()
-
-
-def test_messages_name_the_file_in_the_archive(tmp_path):
-    path = zipped(tmp_path / "a.zip", {"export.csv": CSV + "1,2,3\n"})
-    with pytest.raises(DataError) as caught:
-        HushTable().fit(as_reader(path))
-    assert str(caught.value).startswith(f"{path}: export.csv: line 5 has 3 fields, but needs 2")
 
 
 # Bad input
@@ -150,38 +119,6 @@ def test_a_file_that_becomes_huge(tmp_path, temporary, declared):
         as_reader(path)
     gc.collect()
     assert sum(one.stat().st_size for one in temporary.iterdir()) <= 1 << 21
-
-
-@pytest.mark.parametrize(
-    ("name", "make"),
-    [
-        ("a.zip", zipped),
-        ("a.csv.gz", lambda path: path.write_bytes(gzip.compress(CSV.encode() * 999))),
-        ("a.csv.bz2", lambda path: path.write_bytes(bz2.compress(CSV.encode() * 999))),
-        (
-            "a.csv.zst",
-            lambda path: path.write_bytes(pa.compress(CSV.encode() * 999, "zstd", asbytes=True)),
-        ),
-    ],
-)
-def test_archives_that_were_cut_off(tmp_path, name, make):
-    path = tmp_path / name
-    make(path)
-    content = path.read_bytes()
-    for length in (len(content) // 2, 40, 12):
-        path.write_bytes(content[:length])
-        with pytest.raises(DataError, match=rf"^{path}") as caught:
-            list(as_reader(path).read())
-        assert "hushtable-" not in str(caught.value)
-
-
-def test_a_disk_that_is_full(tmp_path, monkeypatch):
-    def pour(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(unpacking, "_pour", pour)
-    with pytest.raises(DataError, match="cannot be unpacked: No space left on device: free some"):
-        as_reader(zipped(tmp_path / "a.zip"))
 
 
 def test_an_archive_that_changes_while_it_is_unpacked(tmp_path, monkeypatch):

@@ -5,7 +5,6 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -59,22 +58,6 @@ def test_visits_at_night_are_found():
     assert ap >= 0.45
 
 
-@pytest.mark.parametrize("kind", ["texts", "timestamps", "arrow"])
-def test_all_kinds_of_times_are_one(tmp_path, kind):
-    rows, _ = visits(n=500)
-    texts = rows.assign(at=rows["at"].dt.strftime("%d.%m.%Y %H:%M:%S"))
-    texts.to_csv(tmp_path / "rows.csv", index=False)
-    model = HushTable(time="at", random_state=0).fit(rows)
-    given = {
-        "texts": tmp_path / "rows.csv",
-        "timestamps": rows,
-        "arrow": pa.Table.from_pandas(rows, preserve_index=False),
-    }[kind]
-    again = HushTable(time="at", random_state=0).fit(given)
-    assert again.plan_.plan_id == model.plan_.plan_id
-    np.testing.assert_array_equal(again.sketch_.counts, model.sketch_.counts)
-
-
 def test_a_model_keeps_its_time(tmp_path):
     rows, _ = visits(n=500)
     model = HushTable(time="at", context=["hour"], random_state=0).fit(rows)
@@ -125,13 +108,6 @@ def test_days_without_hours_have_none():
     with pytest.warns(UserWarning, match="day_of: it has no hours"):
         model = HushTable(time="day_of").fit(rows)
     assert model.plan_.schema.names == ["x", "weekday", "day", "month"]
-
-
-def test_an_hour_in_the_last_row_is_an_hour():
-    days = pd.date_range("2026-01-01", periods=90).to_list() * 4000
-    rows = pd.DataFrame({"at": days, "x": np.arange(360_000) % 7 / 4})
-    rows.loc[359_999, "at"] += pd.Timedelta(hours=3)
-    assert "hour" in HushTable(time="at", n_tables=2, passes=1).fit(rows).plan_.schema.names
 
 
 TIMES = ["2026-01-05 12:00"] * 5
@@ -198,15 +174,6 @@ def test_other_bad_input():
         HushTable(time="at").fit(np.zeros((5, 2)))
     with pytest.raises(PlanError, match="cyclic"):
         Feature("x", "numeric", low=0, high=1, cyclic=True)
-
-
-def test_equal_and_future_times_are_times():
-    rows, _ = visits(n=300)
-    model = HushTable(time="at", random_state=0).fit(rows)
-    later = rows.assign(at=rows["at"] + pd.Timedelta(days=28 * 365 + 7))  # the same calendar
-    np.testing.assert_array_equal(
-        model.score_samples(later[:0:-1]), model.score_samples(rows[:0:-1])
-    )
 
 
 def test_commands_take_time(tmp_path, capsys):

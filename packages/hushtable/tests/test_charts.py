@@ -14,7 +14,6 @@ from hushtable.errors import UsageError
 from report_helpers import EVIL
 
 RNG = np.random.default_rng(7)
-TOP = 20.0
 
 
 def value(cells, at=0.5, text="4.1", ends=("0", "10"), words="a value", **more):

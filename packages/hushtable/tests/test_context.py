@@ -13,13 +13,11 @@ from pyarrow import csv
 from sklearn.metrics import roc_auc_score
 
 import naive
-from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, drift, load
-from hushtable.counts import rounds
-from hushtable.data import read
+from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, drift
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.families import family_from_content
 from hushtable.plans.families.contextual import WEIGHT, Contextual
-from hushtable.scores import Ranks, Scorer
+from hushtable.scores import Scorer
 from strategies import as_table, codes_of, schemas_and_rows, tampered
 
 WARDS = ("gyn", "surgery", "renal")
@@ -121,25 +119,6 @@ def test_values_are_shares_within_the_context(model):
     assert values.min() >= 0.0
 
 
-def test_one_category_has_a_cell_for_each_value_and_others_are_drawn():
-    schema = Schema([
-        Feature.categorical("ward", WARDS), Feature.categorical("sex", ("f", "m")),
-        Feature.numeric("age", low=0, high=120), Feature.numeric("creatinine", low=0, high=9),
-    ])  # fmt: skip
-    own = Plan.draw(schema, context=["ward"], random_state=0).family
-    assert (own.own, own.contexts, own.context) == (1, len(WARDS) + 2, None)
-    assert set(own.feature.tolist()) == {1, 2, 3}
-    for names in (["age"], ["ward", "sex"], ["ward", "age"]):
-        plan = Plan.draw(schema, context=names, random_state=0)
-        assert (plan.family.own, plan.family.contexts) == (0, 256)
-        assert plan.context == names
-    many = Schema([
-        Feature.categorical("id", [f"c{j}" for j in range(5000)]),
-        Feature.numeric("x", low=0, high=1),
-    ])  # fmt: skip
-    assert Plan.draw(many, context=["id"], n_tables=2, random_state=0).family.own == 0
-
-
 def test_arrays_that_do_not_fit_are_refused():
     schema = Schema([Feature.categorical("ward", WARDS), Feature.numeric("x", low=0, high=1)])
     for names in (["ward"], ["x"]):
@@ -196,21 +175,6 @@ def test_rows_of_another_ward_are_found_down_to_wards_of_five(capsys):
     assert min(aucs.values()) >= 0.95
 
 
-def test_a_context_of_few_rows_is_compared_with_all(patients, model):
-    new = pa.table({"ward": ["icu"] * 3, "creatinine": [0.9, 2.7, 60.0], "sodium": [140.0] * 3})
-    scores = model.score_samples(new)
-    assert scores.argmin() == 2
-    listed = model.outliers(new, n=1)
-    assert (
-        listed["words"][0].as_py().endswith("ward icu: no rows counted, so compared with all rows")
-    )
-    icu = pa.table({"ward": ["icu"], "creatinine": [1.0], "sodium": [100.0]})
-    one = pa.concat_tables([patients, icu])
-    listed = HushTable(context="ward", random_state=0).fit(one).outliers(icu, n=1)
-    words = "ward icu: about 1 row counted, so also compared with all rows"
-    assert listed["words"][0].as_py().endswith(words)
-
-
 # --- reasons and words ----------------------------------------------------------------------------
 
 
@@ -250,44 +214,7 @@ def test_only_a_model_with_exact_contexts_can_leave_rows_unjudged(patients, sche
         released.outliers(patients, only_counted=True)
 
 
-def test_words_say_what_is_usual_for_the_context(patients, model, tmp_path):
-    first = model.outliers(patients, n=1).to_pylist()[0]
-    assert first["row"] == 0
-    assert first["words"].startswith("creatinine 2.6: high for ward gyn, where 0.")
-    assert " is usual (anywhere 0." in first["words"]
-    assert first["direction_1"] == "high"
-    assert model.explain(patients)[0].argmax() == 1
-    assert (model.explain(patients)[:, 0] == 0.0).all()
-    model.save(tmp_path / "m.hush")
-    again = load(tmp_path / "m.hush")
-    assert again.outliers(patients, n=20).equals(model.outliers(patients, n=20))
-    assert (again.score_samples(patients) == model.score_samples(patients)).all()
-    assert again.get_params()["context"] == "ward"
-
-
-def test_words_of_a_context_of_several_columns_are_those_of_all_rows(patients):
-    model = HushTable(context=["ward", "sodium"], random_state=0).fit(patients)
-    first = model.outliers(patients, n=1).to_pylist()[0]
-    assert first["row"] == 0
-    assert "for ward" not in first["words"]
-    assert first["reason_1"] == "creatinine"
-
-
 # --- what else counts do --------------------------------------------------------------------------
-
-
-def test_verdicts_ranks_and_errors(patients):
-    model = HushTable(context="ward", random_state=0).fit(patients)
-    scores = model.score_samples(patients)
-    model.learn(patients.take([0, 5, 6]), [1, 0, 0])
-    assert model.score_samples(patients)[0] < scores[0]
-    model.forget()
-    assert (model.score_samples(patients) == scores).all()
-    ranks = Ranks(Sketch.from_data(rounds.ranks(model.sketch_), patients), Scorer(model.sketch_))
-    assert ranks.of(scores).argmin() == 0
-    assert 0.0 < (scores < model.offset_).mean() < 0.2
-    _, errors = Scorer(model.sketch_).score_with_errors(patients)
-    assert (errors > 0.0).all()
 
 
 @pytest.fixture(scope="module")
@@ -353,40 +280,12 @@ def test_contexts_that_say_nothing_are_refused(patients, context, words):
         HushTable(context=context, random_state=0).fit(table)
 
 
-@pytest.mark.parametrize("n", [40, 600])
-def test_one_value_and_missing_ones_are_a_context(n):
-    rng = np.random.default_rng(0)
-    marked = np.arange(n) % 4 == 0
-    age = rng.normal(np.where(marked, 80.0, 20.0), 3.0)
-    age[8] = 21.0  # usual for most rows, but not for ward A
-    rows = pa.table({"ward": pa.array(["A"] * n, mask=~marked), "age": age})
-    listed = HushTable(context="ward", random_state=0).fit(rows).outliers(rows, n=1)
-    assert listed["row"].to_pylist() == [8]
-
-
 @pytest.mark.parametrize("other", [{"passes": 2}, {"novelty": True}])
 def test_a_context_takes_one_pass_over_all_rows(patients, schema, other):
     with pytest.raises(UsageError, match="leave one of the two out"):
         HushTable(context="ward", **other).fit(patients)
     with pytest.raises(UsageError, match="context="):
         Plan.draw(schema, context=["ward"], epsilon=1.0, expected_rows=1_000_000, **other)
-
-
-def test_missing_contexts_are_a_context_and_rare_values_keep_their_rows(rng):
-    ward = np.array(["a"] * 200 + ["b"] * 2)
-    missing = pa.array([None if i % 4 == 0 else w for i, w in enumerate(ward)])
-    table = pa.table({"ward": missing, "x": rng.normal(size=len(ward))})
-    model = HushTable(context="ward", random_state=0).fit(table)
-    assert isinstance(model.plan_.family, Contextual)
-    counted = model.sketch_.counts.reshape(model.plan_.family.n_tables, 4, -1).sum(axis=2)
-    assert counted[0].tolist() == [51, 150, 1, 0]
-
-
-def test_partial_fit_adds_rows_of_any_context(patients):
-    model = HushTable(context="ward", random_state=0).partial_fit(patients[:2000])
-    model.partial_fit(patients[2000:])
-    assert model.sketch_.n_rows == 3000
-    assert 0 in model.score_samples(patients).argsort()[:3]
 
 
 # --- drift within the context -------------------------------------------------------------------
@@ -402,28 +301,6 @@ def year(rng, n, months=range(1, 13), warmer=0.0):
     heat = 10.0 - 12.0 * np.cos((month - 1) * np.pi / 6.0) + rng.normal(0, 3, len(days)) + warmer
     at = days.astype("M8[s]") + rng.integers(0, 86_400, len(days)).astype("m8[s]")
     return pa.table({"at": at, "heat": heat, "wind": rng.gamma(3.0, 2.0, len(days))})
-
-
-def test_months_are_compared_with_the_same_months(rng):
-    before = pa.concat_tables([year(rng, 8_000) for _ in range(3)])
-    seasons = HushTable(time="at", passes=1, random_state=0).fit(before)
-    same = HushTable(time="at", context="month", random_state=0).fit(before)
-
-    def found(model, **options):
-        rows = read(year(rng, 12_000, **options), time="at")
-        return drift(model.sketch_, Sketch.from_data(model.plan_, rows))
-
-    alarms = 0
-    for month in range(1, 13):
-        plain = found(seasons, months=[month])
-        assert plain.overall > 10.0 * plain.level
-        within = found(same, months=[month])
-        assert within.context == ("month",)
-        alarms += within.overall > within.level
-        warmer = found(same, months=[month], warmer=3.0)
-        assert warmer.overall > warmer.level
-    print(f"\nmonths beyond chance: 12 of all seasons, {alarms} of the same months")
-    assert alarms <= 1
 
 
 def test_where_no_context_changed_alarms_are_rare(rng):

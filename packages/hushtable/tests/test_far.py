@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.scores.outliers import Search
 from hushtable.scores.review import Review
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import MOST, Frequencies
+from hushtable.scores.usual import Frequencies
 
 FAR = 143
 
@@ -51,86 +51,6 @@ def test_a_far_value_comes_first_whatever_the_rest_of_the_row(n, gaps, rare):
     np.testing.assert_array_equal(listed["score"], scores[listed["row"]])
 
 
-def test_the_farthest_come_first(tmp_path):
-    rows = patients(3000)
-    rows.loc[7, "weight"], rows.loc[8, "steps"] = 740.0, 812_345.0
-    detector = HushTable(random_state=0).fit(rows)
-    assert detector.outliers(rows, n=3)["row"].tolist() == [8, 7, FAR]
-    detector.save(tmp_path / "m.hush")
-    fresh = patients(450, seed=6)  # a new file under the model's limits
-    fresh.loc[9, "sbp"] = 1280.0
-    model = load(tmp_path / "m.hush")
-    assert model.outliers(fresh, n=2)["row"].tolist() == [9, FAR]
-
-
-def test_a_number_of_few_can_be_far(rng):
-    rows = pd.DataFrame(
-        {
-            "rating": rng.choice([1.0, 2.0, 3.0, 4.0, 5.0], 3000, p=[0.1, 0.1, 0.2, 0.4, 0.2]),
-            "price": rng.lognormal(3, 1, 3000),
-        }
-    )
-    rows.loc[7, "rating"] = 55.0
-    listed = HushTable(random_state=0).fit(rows).outliers(rows, n=1).iloc[0]
-    assert listed["row"] == 7
-    assert listed["words"].startswith("rating 55, usually 4 (")
-    assert listed["words"].endswith("): far above")
-    assert listed["direction_1"] == "high"
-
-
-def limits(rows, **options):
-    return HushTable(random_state=0, n_tables=2).fit(rows, **options)._usual_values().values[0].far
-
-
-@pytest.mark.parametrize(("share", "value"), [(0.02, 900.0), (0.02, -900.0), (0.96, 900.0)])
-def test_in_a_column_that_is_nearly_constant(share, value, rng):
-    rows = pd.DataFrame(rng.gamma(2, 1, (450, 40))).add_prefix("x")
-    rows["flag"] = (rng.random(450) < share).astype(float)
-    rows.loc[FAR] = rows.median()
-    rows.loc[FAR, "flag"] = value
-    listed = HushTable(random_state=0).fit(rows).outliers(rows, n=1)
-    assert listed["row"].tolist() == [FAR]
-    assert ": far " in listed["words"].iloc[0]
-
-
-def test_a_rare_number_is_not_far_if_hardly_any_other_differs(rng):
-    rows = pd.DataFrame(rng.normal(size=(450, 3)), columns=[*"abc"])
-    rows["flag"] = 0.0
-    rows.loc[:2, "flag"] = 1.0
-    words = HushTable(random_state=0).fit(rows).outliers(rows, n=3)["words"]
-    assert not words.str.contains(": far ").any()
-
-
-def test_limits_are_twice_as_far_as_all_fitted_values_but_three(rng):
-    """Also as those that are not in the sample from which other usual values are read."""
-    values = rng.normal(size=2 * MOST + 1)
-    ordered = np.sort(values)
-    values[[1, 3, 5, 7]] = 40.0, 50.0, 60.0, 70.0  # rows of odd numbers are not in the sample
-    low, high = limits(values[:, np.newaxis])
-    median = float(np.median(values[::2]))
-    assert high == pytest.approx(median + 2.0 * (40.0 - median), abs=0.1)
-    assert low == pytest.approx(median + 4.0 * (np.quantile(ordered, 0.05) - median), abs=0.3)
-
-
-def test_four_equal_errors_hide_each_other(rng):
-    """The rule says so: they are not twice as far as all values but three."""
-    values = rng.normal(size=(2000, 2))
-    values[:4, 0] = 100.0
-    usual = HushTable(random_state=0).fit(values)._usual_values()
-    assert not usual.values[0].is_far(100.0)
-    assert usual.values[0].is_far(200.0)
-
-
-def test_verdicts_decide_until_they_are_forgotten():
-    rows = patients(450)
-    detector = HushTable(random_state=0).fit(rows)
-    assert detector.outliers(rows, n=1)["row"].item() == FAR
-    detector.learn(rows[FAR : FAR + 1], [0])
-    assert detector.outliers(rows, n=1)["row"].item() != FAR
-    detector.forget()
-    assert detector.outliers(rows, n=1)["row"].item() == FAR
-
-
 def test_a_review_asks_about_a_far_value_first_even_if_it_keeps_few_rows():
     rows = patients(3000, gaps=0.05, rare=0.05)
     detector = HushTable(random_state=0).fit(rows)
@@ -155,15 +75,6 @@ def list_of(model, rows, marginals):
     frequencies = None if marginals is None else Frequencies(marginals, "marginals")
     found = Search(Scorer(model), 3, frequencies=frequencies).find(as_reader(rows))
     return [row.row for row in found.rows]
-
-
-def test_a_model_of_counts_claims_far_values_only_from_marginals():
-    rows = patients(3000, gaps=0.05, rare=0.05)
-    model = Sketch.from_data(Plan.draw(SCHEMA, random_state=0), rows)
-    exact = Sketch.from_data(Plan.marginals(SCHEMA), rows)
-    assert list_of(model, rows, exact)[0] == FAR
-    lowest = np.argsort(HushTable.from_counts(model).score_samples(rows))[:3]
-    assert list_of(model, rows, None) == lowest.tolist()
 
 
 def test_a_released_model_claims_far_values_from_released_marginals():

@@ -27,17 +27,6 @@ def fitted(people):
 # --- frames ---------------------------------------------------------------------------------------
 
 
-def test_words_are_the_third_column_of_a_list(fitted, people):
-    found = fitted.outliers(people, n=3)
-    assert found.columns[:3].tolist() == ["row", "severity", "words"]
-    assert found["words"].iloc[0].startswith("pulse 250")
-    assert found.attrs["severity_among"]
-    kept = fitted.outliers(people.assign(bed="b"), n=3, keep=["bed"])
-    assert kept.columns[:4].tolist() == ["row", "bed", "severity", "words"]
-    assert sorted(kept.columns) == sorted([*found.columns, "bed"])
-    assert fitted.outliers(pa.table(people.reset_index(drop=True)), n=1).column_names[2] == "words"
-
-
 def test_explain_returns_a_frame_for_a_frame(fitted, people):
     shares = fitted.explain(people)
     pd.testing.assert_index_equal(shares.index, people.index)

@@ -1,15 +1,12 @@
 """Contexts of many small groups: rows are compared by their differences within their group."""
 
-import copy
-import json
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.residuals import FAR, differences_in_groups
 from hushtable.errors import PlanError, PrivacyError
 
@@ -86,28 +83,6 @@ def test_rows_are_compared_within_hundreds_of_small_groups(gaps):
 # --- which contexts -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["int64", "float64", "array", "file"])
-def test_whole_numbers_that_name_groups_are_groups(tmp_path, rows, kind):
-    named = rows.drop(columns=["branch"])
-    numbered = named.assign(person=named["person"].str[1:].astype(int))
-    given, context = numbered, "person"
-    if kind == "file":
-        given = str(tmp_path / "rows.csv")
-        numbered.to_csv(given, index=False)
-    elif kind == "array":
-        given, context = numbered.to_numpy(), "x5"
-    else:
-        given = numbered.astype({"person": kind})
-    with pytest.warns(UserWarning, match="used as names of groups"):
-        model = HushTable(context=context, random_state=0).fit(given)
-    assert model.plan_.schema.features[5].kind == "categorical"
-    # "p10" and "10" have the same order among the names, so the plans differ by names alone.
-    expected = HushTable(context="person", random_state=0).fit(named).score_samples(named)
-    np.testing.assert_array_equal(model.score_samples(given), expected)
-    if kind != "file":
-        np.testing.assert_array_equal(model.score_samples(given[:7]), expected[:7])
-
-
 @pytest.mark.parametrize("slope", [0.0, 0.3, 30.0])
 def test_whole_numbers_in_an_order_stay_numbers(slope):
     rng = np.random.default_rng(0)
@@ -118,18 +93,6 @@ def test_whole_numbers_in_an_order_stay_numbers(slope):
     schema = HushTable(context="age", random_state=0).fit(rows).plan_.schema
     assert schema.features[0].kind == "numeric"
     assert not schema.differences.in_groups
-
-
-def test_large_groups_and_hours_are_pairs_alone():
-    rows, _ = panel(groups=20, each=60)
-    large = HushTable(context="person", random_state=0).fit(rows).plan_
-    assert large.schema.differences is None
-    assert "pooled" not in large.family.parameters()
-    rng = np.random.default_rng(0)
-    at = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 10**7, 500), unit="s")
-    visits = pd.DataFrame({"at": at, "items": rng.normal(size=500)})
-    by_hour = HushTable(time="at", context="hour", random_state=0).fit(visits).plan_
-    assert by_hour.schema.differences is None
 
 
 # --- the differences ------------------------------------------------------------------------------
@@ -191,31 +154,6 @@ def test_a_constant_within_groups_is_compared_by_its_spread_over_all_rows():
     assert learned(nothing)[0] is None
 
 
-def test_a_row_of_a_weight_is_as_many_rows():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({
-        "g": rng.choice(list("abcdef"), 60), "x": rng.normal(size=60).round(1),
-        "kind": rng.choice(list("xyz"), 60),
-    })  # fmt: skip
-    table.loc[3:5, "x"], table.loc[7:9, "kind"] = np.nan, None
-    weights = rng.integers(1, 4, 60)
-    several = table.loc[np.repeat(table.index, weights)].reset_index(drop=True)
-    once, often = learned(table, weights)[0], learned(several)[0]
-    np.testing.assert_allclose(once.weights, often.weights)
-    np.testing.assert_allclose(once.least, often.least)
-
-
-def test_an_array_and_a_row_alone_have_the_same_bits(rows, model):
-    changed = rows.copy()
-    changed.loc[3, "a"], changed.loc[4, "person"], changed.loc[5, "branch"] = np.nan, None, None
-    changed.loc[6, "person"], changed.loc[7, "branch"] = "unseen", "unseen"
-    whole = model.score_samples(changed)
-    assert np.isfinite(whole).all()
-    alone = [model.score_samples(changed.iloc[i : i + 1])[0] for i in range(9)]
-    np.testing.assert_array_equal(alone, whole[:9])
-    np.testing.assert_array_equal(model.score_samples(pa.Table.from_pandas(changed)), whole)
-
-
 # --- what is done with them -----------------------------------------------------------------------
 
 
@@ -226,22 +164,6 @@ def test_counts_of_the_plan_add_up(rows, model):
     other = HushTable(context="person", random_state=0).fit(rows[:1600])
     with pytest.raises(PlanError):
         _ = model.sketch_ + other.sketch_
-
-
-def test_added_rows_are_compared_with_the_groups_of_the_first_ones(rows):
-    first, later = rows[:1600], rows[1600:]  # other persons
-    model = HushTable(context="person", random_state=0).partial_fit(first)
-    differences = model.plan_.schema.differences
-    assert len(differences.points[0]) == 200
-    with pytest.warns(UserWarning, match="person"):
-        model.partial_fit(later)
-    assert model.plan_.schema.differences == differences
-    assert model.sketch_.n_rows == len(rows)
-    features = model.plan_.schema.of_rows.features
-    batch = pa.RecordBatch.from_pandas(later, preserve_index=False)
-    unknown = differences.predicted(batch, features)
-    assert (unknown == unknown[:, :1]).all()
-    assert "no rows counted" not in model.outliers(first, n=1)["words"].iloc[0]
 
 
 def test_an_unseen_group_is_compared_with_all_rows(rows, model):
@@ -259,13 +181,6 @@ def test_a_row_without_its_group_is_no_outlier(rows, share, rng):
     ranks = HushTable(context="person", random_state=0).fit(new).score_samples(new)
     ranks = ranks.argsort().argsort() / len(new)
     assert (ranks[gaps] < 0.03).mean() < 0.06
-
-
-def test_rows_of_an_unseen_group_are_no_outliers(rows, model):
-    fitted = np.sort(model.score_samples(rows))
-    ranks = np.searchsorted(fitted, model.score_samples(rows.assign(person="unseen"))) / len(rows)
-    assert np.median(ranks) > 0.3
-    assert (ranks < 0.03).mean() < 0.06
 
 
 def test_they_do_not_leave_the_site(rows, model):
@@ -290,35 +205,6 @@ def test_public_plans_keep_pairs_of_cells():
         type(exact.family)(schema=schema, **exact.family.arrays(), **content)
 
 
-def test_a_file_keeps_them_and_grows_by_two_numbers_for_each_group_and_column(
-    tmp_path, rows, model
-):
-    model.save(tmp_path / "model.hush")
-    again = load(tmp_path / "model.hush")
-    assert again.plan_.plan_id == model.plan_.plan_id
-    assert again.plan_.schema.differences == model.plan_.schema.differences
-    np.testing.assert_array_equal(again.score_samples(rows), model.score_samples(rows))
-    assert list(again.outliers(rows, n=3)["words"]) == list(model.outliers(rows, n=3)["words"])
-    differences = model.plan_.schema.differences
-    assert differences.weights.shape == (1 + 400, 2 * 6)
-    size = len(json.dumps(differences.to_dict()))
-    print(f"\n{size / 400 / 6:.0f} bytes for each group and column")
-    assert size < 400 * 6 * 2 * 24
-
-
-def test_reasons_name_the_group(rows):
-    changed = rows.copy()
-    usual = changed.loc[16:23, "a"].drop(20).median()
-    changed.loc[20, "a"] = usual + 4.0
-    model = HushTable(context="person", random_state=0).fit(changed)
-    assert model.explain(changed.iloc[:30]).loc[20].idxmax() == "a"
-    found = model.outliers(changed[16:24], n=1).loc[20, "words"]
-    assert found.startswith("a ")
-    assert "where by person it would be" in found
-    shares = copy.copy(model).set_output(transform="pandas").explain(changed[:3])
-    assert list(shares.columns) == list(rows.columns)
-
-
 def test_a_category_that_differs_within_its_group_is_a_reason():
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({
@@ -331,11 +217,3 @@ def test_a_category_that_differs_within_its_group_is_a_reason():
     listed = HushTable(context="person", random_state=0).fit(rows).outliers(rows, n=1).loc[10]
     assert listed["words"] == f"sex {other}, where by person it would be {usual}"
     assert list(listed[["reason_1", "usual_1", "direction_1"]]) == ["sex", usual, "rare"]
-
-
-def test_few_rows_of_a_group_are_noted_only_if_most_groups_have_more():
-    rows, _ = panel(groups=100, each=6)
-    shorter = rows.drop(index=[595, 596, 597, 598])  # two of the last six remain
-    listed = HushTable(context="person", random_state=0).fit(shorter).outliers(shorter, n=596)
-    noted = listed["words"].str.contains("counted, so also compared with all rows")
-    assert list(noted[noted].index.sort_values()) == [594, 599]

@@ -10,7 +10,7 @@ from test_history import Injection, panel, synthetic
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
 from hushtable.data import read, typed
 from hushtable.data.encoding import Encoder
-from hushtable.data.history import SINCE, history_names, values_behind
+from hushtable.data.history import SINCE, history_names
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, FileError, PlanError, PrivacyError, UsageError
 from hushtable.history import History, history_columns
@@ -50,11 +50,6 @@ def assert_same(table, frame):
         np.testing.assert_array_equal(table[name].to_numpy(), frame[name].to_numpy(), err_msg=name)
 
 
-def test_names_are_found_again():
-    assert values_behind(history_names(["a", "b c", "c place"])) == ["a", "b c", "c place"]
-    assert values_behind(["since", "ward", "hour"]) == []
-
-
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_rows_have_the_columns_of_the_function(ending, tmp_path):
     frame = readings()
@@ -64,30 +59,11 @@ def test_rows_have_the_columns_of_the_function(ending, tmp_path):
     assert_same(opened(file), expected(frame))
 
 
-def test_small_files_and_frames_may_be_in_any_order(tmp_path):
-    frame = readings().sample(frac=1.0, random_state=0, ignore_index=True)
-    frame.to_csv(tmp_path / "rows.csv", index=False)
-    assert_same(opened(frame), expected(frame))
-    assert_same(opened(tmp_path / "rows.csv"), expected(frame))
-
-
 @pytest.fixture
 def streamed(monkeypatch):
     """Read files in small batches, none of them at once."""
     monkeypatch.setattr(typed, "_AT_ONCE", 0)
     monkeypatch.setattr("hushtable.data.readers.reader.BATCH_ROWS", 100)
-
-
-def test_large_files_are_read_in_batches_and_several_one_after_the_other(streamed, tmp_path):
-    frame = readings()
-    half = len(frame) // 2
-    frame[:half].to_parquet(tmp_path / "a.parquet")
-    frame[half:].to_parquet(tmp_path / "b.parquet")
-    reader = open_rows(read(tmp_path, **NAMES), schema(public=False))
-    for _ in range(2):  # each pass begins again
-        batches = list(reader.read())
-        assert len(batches) >= 2
-        assert_same(pa.Table.from_batches(batches), expected(frame))
 
 
 def test_a_large_file_out_of_order_is_refused_with_the_row(streamed, tmp_path):
@@ -133,39 +109,6 @@ def test_features_are_the_history_and_what_is_no_number():
     assert by_hour.plan_.schema.names == [*detector.plan_.schema.names, "hour"]
 
 
-def test_a_model_keeps_how_rows_are_read_and_no_reading(tmp_path):
-    frame = readings()
-    detector = HushTable(**NAMES, random_state=0).fit(frame)
-    detector.save(tmp_path / "model.hush")
-    again = load(tmp_path / "model.hush")
-    assert again.reading_.entity == "patient"
-    np.testing.assert_array_equal(again.score_samples(frame), detector.score_samples(frame))
-    # History begins again with each call: the first readings of each are missing.
-    first = opened(frame.groupby("patient").head(1))
-    assert np.isnan(first["since"].to_numpy()).all()
-
-
-def test_lists_keep_what_is_asked_for_and_say_how_long_ago():
-    frame = readings().dropna(subset=["at", "patient"], ignore_index=True)
-    late = frame.index[frame["patient"] == frame["patient"][0]][-1]
-    frame.loc[late, "at"] = frame["at"].max() + pd.Timedelta(days=90)
-    detector = HushTable(**NAMES, random_state=0).fit(frame)
-    listed = detector.outliers(frame, n=300, keep=["patient", "at"]).set_index("row")
-    found = listed.loc[late]
-    assert (found["patient"], found["at"]) == tuple(frame.loc[late, ["patient", "at"]])
-    assert "no reading for 9" in found["words"]
-    assert "days, usually" in found["words"]
-
-
-def test_features_and_the_time_may_stand_beside_a_list():
-    frame = readings()
-    model = HushTable(time="at", random_state=0).fit(frame.drop(columns="patient"))
-    listed = model.outliers(frame, n=3, keep=["heat", "at", "patient"])
-    for row in listed.itertuples():
-        there = frame.loc[row.row, ["heat", "at", "patient"]]
-        assert there.equals(pd.Series([row.heat, row.at, row.patient], there.index, name=row.row))
-
-
 @pytest.mark.parametrize(
     ("change", "options", "said"),
     [
@@ -185,13 +128,6 @@ def test_what_cannot_be_compared_is_refused_in_words(change, options, said):
     with pytest.raises((DataError, UsageError)) as refused:
         HushTable(**options, random_state=0).fit(frame)
     assert said in str(refused.value)
-
-
-def test_entities_with_one_reading_have_no_history():
-    frame = readings()
-    frame["patient"] = [f"p{i}" for i in range(len(frame))]
-    with pytest.raises(DataError, match="all its values are missing"):
-        HushTable(**NAMES, random_state=0).fit(frame)
 
 
 def test_a_first_reading_is_no_outlier_for_being_the_first():
@@ -316,14 +252,6 @@ def test_watch_keeps_its_history_if_a_file_fails(watch):
     assert "older than the last one before it" in failed[0]["error"]
     (watch.folder / "in" / "b.csv").unlink()
     assert_lowest(watch, watch("c.csv", watch.frame[800:]), slice(800, None))
-
-
-def test_a_file_that_has_the_columns_already_leaves_the_history_as_it_was(watch):
-    watch("a.csv", watch.frame[:800])
-    made = history_columns(watch.frame[:50], **NAMES, values=["pulse", "heat"])
-    made.to_csv(watch.folder / "in" / "b.csv", index=False)
-    facts = watch("c.csv", watch.frame[800:])
-    assert_lowest(watch, facts, np.r_[:50, 800 : len(watch.frame)])
 
 
 def test_a_folder_of_another_history_is_refused(watch, run, tmp_path):

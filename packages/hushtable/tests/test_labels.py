@@ -15,7 +15,6 @@ import hushtable
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data import labels, read, understand
 from hushtable.data.labels import fold, fold_names, fold_texts, key
-from hushtable.data.readers import as_reader
 from hushtable.data.texts import answers
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, FileError, PlanError
@@ -52,31 +51,6 @@ def fitted(rows, **options):
 # --- folding --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ONE)
-def test_what_nobody_sees_is_folded(text):
-    assert fold(text) == NFC
-
-
-def test_signs_inside_and_letters_stay():
-    family = "\U0001f468\u200d\U0001f469"
-    for text in (
-        "a b",
-        "a\u00a0b",
-        "Z\u00dcRICH",
-        family,
-        "\u0627\u200c\u0628",
-        "\uff21",
-        "m\u00b2",
-    ):
-        assert fold(text) == text
-
-
-@given(TEXTS)
-def test_folding_again_changes_nothing(text):
-    assert fold(fold(text)) == fold(text)
-    assert unicodedata.is_normalized("NFC", fold(text))
-
-
 @given(st.lists(TEXTS | st.none(), max_size=12), st.integers(0, 3))
 @example(["", None, " a"], 1)
 @example(["\u00a0", "\u0434\u0308"], 0)
@@ -84,15 +58,6 @@ def test_columns_are_folded_as_their_texts(texts, start):
     column = pa.array(texts, pa.string()).slice(start)
     found = fold_texts(column)
     assert found.to_pylist() == [None if text is None else fold(text) for text in texts[start:]]
-
-
-@pytest.mark.parametrize("texts", [
-    ["a", "b c", ""], ["Stra\u00dfe", "Z\u00fcrich \u00e0 la"], ["\u6771\u4eac", None], [],
-    ["\u041c\u043e\u0441\u043a\u0432\u0430"],
-])  # fmt: skip
-def test_a_column_with_nothing_to_fold_is_returned_as_it_is(texts):
-    column = pa.array(texts, pa.string())
-    assert fold_texts(column) is column
 
 
 def test_bytes_show_what_may_be_folded():
@@ -132,26 +97,6 @@ def test_a_file_with_such_names_is_refused_by_line(tmp_path):
         HushTable().fit(path)
 
 
-@pytest.mark.parametrize("name", ONE)
-@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars", "records", "file", "typed"])
-def test_columns_are_found_by_any_spelling_of_their_names(tmp_path, name, kind):
-    rows = pa.table({NFC: [1.5, 2.5, 9.0] * 9, "b": ["x", "y", "x"] * 9})
-    model = HushTable(n_tables=3, random_state=0).fit(rows)
-    later = rows.rename_columns([name, "b"])
-    if kind == "pandas":
-        later = later.to_pandas()
-    elif kind == "polars":
-        later = pytest.importorskip("polars").from_arrow(later)
-    elif kind == "records":
-        later = later.to_pylist()
-    elif kind == "typed":
-        later = later.select([1, 0])
-    elif kind == "file":
-        later.to_pandas().to_csv(tmp_path / "rows.csv", index=False)
-        later = tmp_path / "rows.csv"
-    assert model.score_samples(later).tolist() == model.score_samples(rows).tolist()
-
-
 def test_a_numeric_frame_is_found_too():
     rows = pd.DataFrame({NFC: [1.5, 2.5, 9.0] * 9, "b": [1.0, 2.0, 7.0] * 9})
     model = HushTable(n_tables=3, random_state=0).fit(rows)
@@ -184,51 +129,6 @@ def test_spellings_are_one_category():
     clean = fitted(table(*[NFC] * len(ONE), "Bern", HEART, HEART))
     assert model.plan_.plan_id == clean.plan_.plan_id
     assert model.sketch_.counts.tolist() == clean.sketch_.counts.tolist()
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())],
-)
-def test_later_rows_are_folded_in_whatever_type_they_come(kind):
-    model = fitted(table(NFC, "Bern", "Bern"))
-    scores = model.score_samples(table(NFC, "Bern", "Bern")).tolist()
-    for text in ONE:
-        rows = table(text, " Bern", "Bern")
-        rows = rows.set_column(0, "town", rows["town"].cast(kind))
-        assert model.score_samples(rows).tolist() == scores
-
-
-def test_blank_texts_are_missing_in_files_and_frames(tmp_path):
-    rows = table("a", " ", "\u200b", "")
-    model = fitted(rows)
-    assert model.plan_.schema.features[0].categories == ("a",)
-    listed = Schema(
-        [Feature.categorical("town", ["", "a"]), Feature.numeric("size", low=0, high=4)]
-    )
-    batches = open_rows(rows, listed).read()
-    assert {text for batch in batches for text in batch.column(0).to_pylist()} == {"a", ""}
-
-
-def test_a_byte_order_mark_before_a_value_is_no_part_of_it(tmp_path):
-    lines = [f"{i % 7}.5,{'ab'[i % 2]},2026-01-{1 + i % 28:02}\n" for i in range(90)]
-    clean, marked = tmp_path / "clean.csv", tmp_path / "marked.csv"
-    clean.write_text("x,w,day\n" + "".join(lines))
-    odd = [line if i % 30 else f"\ufeff{line}" for i, line in enumerate(lines)]
-    odd = [line.replace(",a,", ",\ufeffa,").replace(",2026", ",\ufeff2026") for line in odd]
-    marked.write_text("\ufeffx,w,day\n" + "".join(odd))
-    model = HushTable(n_tables=5, random_state=0).fit(clean)
-    again = HushTable(n_tables=5, random_state=0).fit(marked)
-    assert again.plan_.plan_id == model.plan_.plan_id
-    assert again.score_samples(marked).tolist() == model.score_samples(clean).tolist()
-    marked.write_text("\ufeffx,w,day\n" + "".join(odd) + "\ufeffx,w,day\n" + "".join(lines))
-    assert as_reader(marked).found == ("line 92 repeats the names, and is left out",)
-
-
-def test_values_that_stand_for_missing_ones_are_folded():
-    rows = pa.table({"town": [NFC, f"{NFD} ", "b", "c"] * 9})
-    [one] = understand(rows, missing=[f" {NFD}"]).columns
-    assert one.evidence == "2 different texts"
 
 
 def test_a_public_schema_is_folded(tmp_path):
@@ -285,12 +185,6 @@ def test_a_plan_without_the_note_compares_texts_as_before():
 # --- labels that may be one -----------------------------------------------------------------------
 
 
-@given(TEXTS)
-def test_what_is_folded_is_one_key(text):
-    assert key(fold(text)) == key(text)
-    assert key(f" {text}\u00a0") == key(text)
-
-
 @pytest.mark.parametrize(("group", "how"), [
     (["Alpha", "alpha", "ALPHA"], "case"), (["Stra\u00dfe", "STRASSE"], "case"),
     (["K\u00f6ln", "Koln"], "case or accents"), (["\u0130zmir", "izmir"], "case or accents"),
@@ -302,53 +196,6 @@ def test_labels_that_are_asked_about(group, how):
     assert labels.near(dict.fromkeys(group, 1)) == [sorted(group)]
     assert labels.is_asked(group)
     assert labels.difference(group) == how
-
-
-@pytest.mark.parametrize("codes", [["a", "A"], ["aA", "AA", "aa"], ["b1", "B1"], ["e", "\u00e9"]])
-def test_case_of_codes_is_not_asked_about(codes):
-    rows = table(*codes, "x1", "y2")
-    [one, _] = understand(rows).columns
-    assert (one.kind, one.question) == ("category", "")
-
-
-@pytest.mark.usefixtures("shell")
-def test_the_doubt_counts_the_rows_of_each_spelling():
-    towns = ["Alpha"] * 6 + ["alpha"] * 2 + ["ALPHA"] + ["Beta"] * 4
-    one = understand(pa.table({"site": towns * 5})).columns[0]
-    assert one.question == (
-        "'Alpha' (30 rows), 'alpha' (10) and 'ALPHA' (5) differ only by case: are they the same "
-        "label? If not, add --as site=category"
-    )
-    assert (one.refused, one.asked, one.option) == (False, True, "--as site=label")
-    with pytest.warns(UserWarning, match="differ only by case"):
-        model = HushTable(n_tables=3, random_state=0).fit(pa.table({"site": towns * 5}))
-    assert len(model.plan_.schema.features[0].categories) == 4
-
-
-def test_a_label_is_written_as_most_write_it_and_later_rows_read_so(tmp_path):
-    towns = ["ALPHA", "Alpha", "alpha", "alpha ", "Beta", "Be\u0301ta", "Beta"]
-    model = fitted(table(*towns), kinds={"town": "label"})
-    assert model.plan_.schema.features[0].categories == ("alpha", "Beta")
-    [one, _] = model.understanding_
-    assert one.evidence == "2 labels in 5 spellings"
-    clean = fitted(table(*["alpha"] * 4, *["beta"] * 3))
-    model.save(tmp_path / "model.hush")
-    model = hushtable.load(tmp_path / "model.hush")
-    later = table("AL\u03a1HA", "\uff21lpha", "aLpHa", "\u00c4lpha", "BETA", "beta", "b\u00eata")
-    expected = clean.score_samples(table(*["alpha"] * 4, *["beta"] * 3)).tolist()
-    assert model.score_samples(later).tolist() == expected
-    later.to_pandas().to_csv(tmp_path / "later.csv", index=False)
-    assert model.score_samples(tmp_path / "later.csv").tolist() == expected
-    unattended = open_rows(later, model.plan_.schema, model.reading_, attended=False)
-    texts = [text for batch in unattended.read() for text in batch.column(0).to_pylist()]
-    assert {*texts} == {"alpha", "Beta"}
-
-
-def test_a_label_of_a_public_schema_is_found_by_any_spelling():
-    schema = of_towns(1, ["North", "South"])
-    rows = read(table("north", "SOUTH", "west"), kinds={"town": "label"})
-    [batch] = open_rows(rows, schema).read()
-    assert batch.column(0).to_pylist()[:3] == ["North", "South", "west"]
 
 
 # --- yes and no -----------------------------------------------------------------------------------
@@ -385,13 +232,6 @@ def test_other_texts_are_categories_as_they_are(texts):
     [one, _] = understand(table(*texts)).columns
     assert one.reading.kind == "category"
     assert one.evidence == f"{len(texts)} different texts"
-
-
-def test_true_and_false_alone_and_digits_stay_numbers():
-    [one, _] = understand(table("True", "FALSE", "true")).columns
-    assert (one.kind, one.reading.kind) == ("number", "boolean")
-    [one, _] = understand(table("1", "0", "1", "0", "yes")).columns
-    assert one.reading.kind == "number"
 
 
 def test_yes_and_no_are_written_as_most_write_them_and_read_from_other_types(tmp_path):
@@ -438,3 +278,15 @@ def test_names_of_an_older_history_are_folded_or_refused(names):
     else:
         again = History.from_bytes(file.getvalue())
         assert list(again._numbers) == [fold(name) for name in names]
+
+
+@given(TEXTS)
+def test_folding_again_changes_nothing(text):
+    assert fold(fold(text)) == fold(text)
+    assert unicodedata.is_normalized("NFC", fold(text))
+
+
+@given(TEXTS)
+def test_what_is_folded_is_one_key(text):
+    assert key(fold(text)) == key(text)
+    assert key(f" {text}\u00a0") == key(text)

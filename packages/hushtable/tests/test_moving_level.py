@@ -1,15 +1,12 @@
 """Streams whose level moves: partial_fit says so, and stays quiet where nothing moves."""
 
-import re
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import betabinom
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch, drift
-from hushtable.streams import _by_chance, drift_words, outside_beyond
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
+from hushtable.streams import _by_chance, outside_beyond
 
 
 def _moved(rng, n, level=0.0, ward="ab"):
@@ -29,29 +26,6 @@ def test_a_moving_level_is_warned_of_with_share_and_row(rng):
     assert 0.5 < detector.outside_["x"] <= 1.0
     detector.partial_fit(_moved(rng, 500))
     assert detector.outside_ == {}
-
-
-def test_each_column_has_the_row_from_which_on_it_moved(rng):
-    detector = HushTable(n_tables=5, random_state=0).partial_fit(_moved(rng, 1000))
-    for _ in range(2):
-        with pytest.warns(UserWarning, match=r"x since row 1,000 \("):
-            detector.partial_fit(_moved(rng, 500, level=6.0))
-    with pytest.warns(UserWarning, match=r": ward since row 2,000 \(100%\)\. "):
-        detector.partial_fit(_moved(rng, 500, ward="c"))
-    with pytest.warns(UserWarning, match=r": (?=.*x since row 2,500)(?=.*ward since row 2,000)"):
-        detector.partial_fit(_moved(rng, 500, level=6.0, ward="c"))
-
-
-def test_from_a_fifth_of_a_batch_on(rng):
-    for share, warns in ((0.1, False), (0.25, True)):
-        detector = HushTable(n_tables=5, random_state=0).partial_fit(_moved(rng, 1000))
-        batch = _moved(rng, 200)
-        batch.loc[: int(share * 200) - 1, "y"] = 40.0
-        with warnings.catch_warnings(record=True) as seen:
-            warnings.simplefilter("always")
-            detector.partial_fit(batch)
-        assert bool(seen) == warns
-    assert detector.outside_["y"] == pytest.approx(0.25, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -93,15 +67,3 @@ def _feature(name, values):
 def test_chance_is_that_of_a_beta_binomial_distribution():
     for k, m, a, b in ((0, 5, 2, 9), (3, 10, 2, 99), (200, 1000, 40, 500), (7, 7, 1, 1)):
         assert _by_chance(k, m, a, b) == pytest.approx(betabinom(m, a, b).sf(k - 1), rel=1e-9)
-
-
-def test_drift_says_it_too_in_the_same_words(rng):
-    plan = HushTable(n_tables=20, random_state=0).fit(_moved(rng, 1000)).plan_
-    plan = Plan.marginals(plan.schema)
-    first, same, moved = (
-        Sketch.from_data(plan, _moved(rng, 500, level)) for level in (0.0, 0.0, 5.0)
-    )
-    assert not drift(first, same).outside
-    assert "outside" not in drift_words(drift(first, same))
-    words = drift_words(drift(first, moved))
-    assert re.search(r"outside the model's ranges or categories: x \(\d+%\)\. It does not", words)

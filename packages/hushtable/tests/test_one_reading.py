@@ -97,19 +97,6 @@ def test_what_cannot_be_read_is_refused_in_the_same_words(rng, tmp_path):
 IDS = [f"case-{k}" for k in range(30_000)]
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 3, 7])
-@pytest.mark.parametrize(
-    "texts", [IDS, [f"{k // 100}-{k % 100:02}-x" for k in range(30_000)], [f"{i} a" for i in IDS]]
-)
-def test_the_words_on_too_many_texts_do_not_depend_on_threads(texts, n_jobs, tmp_path):
-    columns = {"who": texts, "x": [f"{k % 17}.5" for k in range(30_000)]}
-    path = written(tmp_path / "rows.csv", columns)
-    found = understood(read(path), None, n_jobs)[0]
-    assert found == understood(read(path), None, 1)[0]
-    assert "more than 10,000 different texts" in (found[0].evidence, found[0].question)
-    assert found[0].refused
-
-
 @pytest.mark.parametrize(
     "later",
     [

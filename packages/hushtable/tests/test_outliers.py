@@ -12,15 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 
-from hushtable import Feature, HushTable, LSHiTables, Schema, Sketch, files, load
-from hushtable.data.readers import as_reader
+from hushtable import Feature, HushTable, LSHiTables, Schema, files, load
 from hushtable.errors import DataError, FileError, UsageError
-from hushtable.plans.plan import Plan
 from hushtable.scores.finding import Finding, lowest_rows
-from hushtable.scores.outliers import AMONG, LISTED, Lowest, Search
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.outliers import AMONG, Lowest
 from hushtable.scores.typical import UsualValues, describe_cell
-from hushtable.scores.usual import FEW, MOST, Sample
+from hushtable.scores.usual import FEW, Sample
 
 
 @pytest.fixture
@@ -65,24 +62,6 @@ def test_severity_is_one_minus_the_share_of_counted_rows_as_rare(make, people):
     np.testing.assert_array_equal(table["error"], errors[table["row"]])
 
 
-def test_severity_is_of_the_rows_that_were_counted_and_not_of_those_scored(fitted, people):
-    lowest = fitted.outliers(people, n=1)
-    alone = fitted.outliers(people.iloc[[lowest["row"].item(), 0, 1]], n=1)
-    assert lowest["row"].item() == 7  # first, because its pulse is far outside
-    assert alone["severity"].item() == lowest["severity"].item() > 100.0 - 100.0 / 3
-
-
-def test_a_row_of_weight_w_is_w_rows(people):
-    weights = np.arange(400) % 3
-    repeated = people.iloc[np.repeat(np.arange(400), weights)]
-    a = HushTable(random_state=0).fit(people, sample_weight=weights)
-    b = HushTable(random_state=0).fit(repeated)
-    assert a.outliers(people, n=50)["severity"].tolist() == (
-        b.outliers(people, n=50)["severity"].tolist()
-    )
-    assert a._usual_values().values == b._usual_values().values
-
-
 @pytest.mark.parametrize("n_rows", [5, FEW, 20 * FEW + 11])
 def test_the_sample_is_the_same_for_any_source(n_rows, rng, tmp_path):
     X = rng.normal(size=(n_rows, 2))
@@ -100,35 +79,6 @@ def test_the_sample_is_the_same_for_any_source(n_rows, rng, tmp_path):
             found.append((usual.scores.tolist(), usual.values))
     assert found.count(found[0]) == len(found) == 5
     assert len(found[0][0]) == min(n_rows, max(FEW, n_rows // 16))
-
-
-def test_a_sample_is_evenly_spaced_and_small_where_rows_are_wide():
-    sample = Sample(20 * MOST, 3, None)
-    X = np.repeat(np.arange(20.0 * MOST)[:, None], 3, axis=1)
-    for _ in sample.of(as_reader(X)).read():
-        pass
-    seen = np.concatenate([sample._batches[start][:, 0] for start in sorted(sample._batches)])
-    assert set(np.diff(seen)) == {20.0}
-    assert len(seen) == MOST
-    assert len(Sample(10 * MOST, 4096, None)._rows) == 1024
-
-
-def test_it_is_gone_where_counts_are_added_and_kept_in_files(fitted, people, tmp_path):
-    expected = fitted.outliers(people, n=5)
-    fitted.save(tmp_path / "d.hush")
-    pd.testing.assert_frame_equal(load(tmp_path / "d.hush").outliers(people, n=5), expected)
-    again = pickle.loads(pickle.dumps(fitted))
-    pd.testing.assert_frame_equal(again.outliers(people, n=5), expected)
-    with pytest.warns(UserWarning, match="first of the two passes"):
-        fitted.partial_fit(people)
-    assert fitted.outliers(people, n=5).attrs["severity_among"] == "the rows that were scored here"
-    merged = HushTable.from_counts(fitted.sketch_)
-    assert merged.outliers(people, n=5)["severity"].tolist() == [99.75, 99.5, 99.25, 99.0, 98.75]
-    # What is usual is read off the rows that are scored, if these are not few.
-    lists = merged.outliers(people, n=400), fitted.outliers(people, n=400)
-    usual = [one.set_index("row").loc[7, "usual_1"] for one in lists]
-    assert usual[0] == usual[1]
-    assert "(range)" in merged.outliers(people.iloc[:40], n=5)["usual_1"].iloc[0]
 
 
 def test_no_row_is_pickled_before_the_first_use(people):
@@ -209,16 +159,6 @@ def test_a_text_that_no_category_is_stays_out_of_the_file(tmp_path):
     pd.testing.assert_frame_equal(again, detector.outliers(rows, n=3))
 
 
-def test_the_most_frequent_of_many_categories_is_not_rare():
-    """Of forty destinations, the one with most flights has 6% of them."""
-    to = np.repeat([f"X{i}" for i in range(40)], [120, *[50] * 38, 1])
-    rows = pd.DataFrame({"to": to, "delay": np.random.default_rng(0).normal(size=len(to))})
-    rows.loc[0, "delay"] = rows.loc[len(to) - 1, "delay"] = 30.0
-    found = HushTable(random_state=0).fit(rows).outliers(rows, n=2).set_index("row")
-    assert "to X39, in few rows: rare" in found.loc[len(to) - 1, "words"]
-    assert "rare" not in found.loc[0, "words"]
-
-
 def scored(scores, lowest):
     """Return a batch of rows about which only the scores are known."""
     return SimpleNamespace(
@@ -264,30 +204,6 @@ def test_what_lies_beyond_is_said(fitted, people):
     assert "ward west: none of the 3 known" in words
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "text", "usual"),
-    [
-        (pa.array([datetime.date(2026, 3, 1)]), datetime.datetime(2026, 3, 1), "2026-03-01",
-         "2026-01-01 to 2026-12-31"),
-        (pa.array([datetime.datetime(2026, 3, 1, 8, 30)]), datetime.datetime(2026, 3, 1, 8, 30),
-         "2026-03-01 08:30", "2026-01-01 to 2026-12-31"),
-        (pa.array([1.7723232e9]), 1.7723232e9, "1772323200", "1767225600 to 1798675200"),
-        (pa.array([None], pa.timestamp("s")), None, "", "2026-01-01 to 2026-12-31"),
-    ],
-)  # fmt: skip
-def test_dates_are_told_as_dates(column, value, text, usual):
-    ends = [datetime.datetime(2026, *day, tzinfo=datetime.UTC) for day in ((1, 1), (12, 31))]
-    low, high = (day.timestamp() for day in ends)
-    feature = Feature.numeric("day", low=low - 1e6, high=high + 1e6)
-    found = describe_cell(feature, column, UsualValues(0.0, (low, low, high)))
-    assert (found.value, found.text) == (value, text)
-    if not text.isdigit():
-        assert found.usual == usual
-    dated = Feature.numeric("day", low=low, high=high, unit="date")
-    plain = describe_cell(dated, pa.array([low]), None)
-    assert (plain.text, plain.usual) == ("2026-01-01", "2026-01-01 to 2026-12-31 (range)")
-
-
 def test_truth_values_times_and_numbers_of_no_calendar():
     flag = Feature.numeric("flag", low=0, high=1)
     found = describe_cell(flag, pa.array([True]), UsualValues(0.0, (0.0, 0.0, 0.0)))
@@ -325,11 +241,6 @@ def test_a_frame_of_the_callers_kind(fitted, people, tmp_path):
     assert matrix["reason_1"].to_pylist()[0] == "x0"
 
 
-def test_one_table_has_no_standard_error(people):
-    one = HushTable(n_tables=1, random_state=0).fit(people).outliers(people, n=2)
-    assert one["error"].isna().all()
-
-
 @pytest.mark.parametrize(
     ("n", "keep", "says"),
     [
@@ -347,11 +258,6 @@ def test_bad_wishes_are_refused(fitted, people, n, keep, says):
         fitted.outliers(people, n=n, keep=keep)
 
 
-def test_a_list_has_the_columns_that_it_says(fitted, people):
-    found = fitted._lowest(people.reset_index(), 3, keep=["name"]).table().column_names
-    assert {*found} | {"file"} == {*LISTED, "name"}
-
-
 def test_further_columns_are_left_out_and_missing_ones_refused(fitted, people):
     with pytest.warns(UserWarning, match="'more'.* are ignored"):
         assert fitted.outliers(people.assign(more=1.0), n=2).equals(fitted.outliers(people, n=2))
@@ -359,26 +265,6 @@ def test_further_columns_are_left_out_and_missing_ones_refused(fitted, people):
         fitted.outliers(people.reset_index().drop(columns="ward"), n=2, keep=["name"])
     with pytest.raises(DataError, match="has no rows"):
         fitted.outliers(people.iloc[:0], n=2)
-
-
-def test_several_files_say_which(rng, tmp_path):
-    X = rng.normal(size=(60, 2))
-    X[41] = 30.0
-    for k, part in enumerate((X[:40], X[40:])):
-        pq.write_table(pa.table({"a": part[:, 0], "b": part[:, 1]}), tmp_path / f"{k}.parquet")
-    detector = HushTable(random_state=0).fit(tmp_path)
-    first = detector.outliers(tmp_path, n=2).to_pylist()[0]
-    assert (first["file"], first["row"]) == (str(tmp_path / "1.parquet"), 1)
-
-
-def test_counts_alone_list_outliers(people):
-    reader = as_reader(people)
-    plan = HushTable(random_state=0).fit(people).plan_
-    counts = Sketch.from_data(Plan.draw(plan.schema, random_state=1), people)
-    found = Search(Scorer(counts), 3).find(reader)
-    assert found.among == "the rows that were scored here"
-    assert [found.severity(k) for k in range(3)] == ["99.75", "99.50", "99.25"]
-    assert found.table()["row"].to_pylist()[0] in (7, 9, 11)
 
 
 # --- set_output -------------------------------------------------------------------------------

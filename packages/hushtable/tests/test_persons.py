@@ -138,15 +138,6 @@ def iter_of(rows):
     return pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=70))
 
 
-def test_a_run_keeps_few_rows_of_somebody_who_has_nearly_all(monkeypatch):
-    monkeypatch.setattr(persons, "RUN_BYTES", 4_000)
-    written = []
-    keep = persons.smallest
-    monkeypatch.setattr(persons, "smallest", lambda r, n: written.append(len(r)) or keep(r, n))
-    sketch([("p1", float(i % 90), "a") for i in range(5_000)] + [("p2", 1.0, "b")])
-    assert max(written[-256:]) < 500  # of the parts that are read back
-
-
 def test_nothing_is_left_in_the_temporary_folder(monkeypatch, tmp_path):
     monkeypatch.setattr(persons, "RUN_BYTES", 4_000)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -200,14 +191,6 @@ def test_texts_and_whole_numbers_are_the_same_ids_however_they_are_stored():
 def test_blanks_around_an_id_are_not_part_of_it_and_zeros_are():
     rows = [(one, float(i), "a") for i, one in enumerate(["7", " 7", "7\t", "007", "P7", "p7"])]
     assert sketch(rows, g=1).persons.n_persons == 4
-
-
-def test_an_accent_of_one_character_or_two_is_the_same():
-    """Two exports of one register may spell it either way: no one is two persons by that."""
-    one, two = "Andr\u00e9", "Andre\u0301"
-    assert one != two
-    found = sketch([(one, 1.0, "a"), (two, 2.0, "a"), ("P7", 3.0, "a")], g=1)
-    assert (found.persons.n_persons, found.n_rows) == (2, 2)
 
 
 def test_ids_of_files_are_taken_as_they_are_written(tmp_path):

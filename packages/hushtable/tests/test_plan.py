@@ -7,8 +7,8 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import PlanError, UsageError
-from hushtable.plans.draws import DRAWS, detectors
-from strategies import plans_of_every_kind, second_pass
+from hushtable.plans.score_rule import ScoreRule
+from strategies import second_pass
 
 PUBLIC = Schema((Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "b"])))
 ROWS = np.array([[0.1, "a"], [0.9, "b"], [None, "a"]], dtype=object)
@@ -50,16 +50,6 @@ def test_every_part_of_the_schema_is_in_the_id(other):
     assert mine.difference(mine) == "nothing"
 
 
-def test_plans_do_not_change():
-    plan = Plan.draw(PUBLIC, random_state=1)
-    second = second_pass(Sketch.from_data(plan, ROWS), ROWS)
-    for array in (*plan.family.arrays().values(), second.first_counts):
-        with pytest.raises(ValueError, match="read-only"):
-            array[:1] = 1
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        plan.detector = "other"
-
-
 def test_rounds_that_do_not_fit_are_refused():
     plan = Plan.draw(PUBLIC, random_state=1)
     counts = Sketch.from_data(plan, ROWS)
@@ -75,17 +65,23 @@ def test_rounds_that_do_not_fit_are_refused():
         second_pass(Sketch.from_data(second, ROWS), ROWS)
 
 
-def test_a_purpose_follows_from_the_name():
-    plans = plans_of_every_kind(PUBLIC, ROWS)
-    for name, plan in plans.items():
-        assert plan.purpose is DRAWS[name].purpose
-        assert plan.purpose.scores_rows == (name in detectors())
-    shares = {name: plan.share_of_budget for name, plan in plans.items()}
-    assert {name for name, share in shares.items() if share} == {"gate", "marginals", "ranges"}
-
-
 def test_a_plan_says_what_it_is():
     plan = Plan.draw(PUBLIC, n_tables=3, random_state=1)
     assert repr(plan) == (
         "Plan('hushtable', 2 features, 3 tables, 768 cells, " + f"plan_id={plan.plan_id[:12]!r})"
     )
+
+
+def test_a_rule_of_a_damaged_plan_that_is_no_text_is_refused():
+    with pytest.raises(PlanError, match="is unknown: needs one of"):
+        ScoreRule({"name": "log2"})
+
+
+def test_plans_do_not_change():
+    plan = Plan.draw(PUBLIC, random_state=1)
+    second = second_pass(Sketch.from_data(plan, ROWS), ROWS)
+    for array in (*plan.family.arrays().values(), second.first_counts):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:1] = 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plan.detector = "other"

@@ -3,20 +3,17 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch
-from hushtable.counts import rounds
+from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import FileError, PlanError
 from hushtable.scores.explain import Explainer
 from hushtable.scores.finding import Finding, RowDetails, lowest_rows
 from hushtable.scores.outliers import Lowest, explained_rows
 from hushtable.scores.reasons import Reasons
-from hushtable.scores.scorer import Ranks, Scorer
+from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Frequencies
 
 SCHEMA = Schema([Feature.numeric(name, low=-9, high=9, unit="mm") for name in "abcd"])
@@ -52,13 +49,6 @@ def test_they_are_the_explainers(scorer, X):
         assert one.reasons == found[0].reasons
 
 
-def test_the_same_of_arrays_and_of_arrow(scorer, X):
-    table = pa.table(dict(zip("abcd", X.T, strict=True)))
-    of_array, of_table = lowest(scorer, X), lowest(scorer, table)
-    assert of_array == of_table
-    assert [row.facts() for row in of_array[1]] == [row.facts() for row in of_table[1]]
-
-
 def test_values_only_where_they_are_wanted(scorer, X):
     (row,) = lowest(scorer, X, n=1)[1]
     j = "abcd".index(row.reasons[0].feature)
@@ -69,23 +59,6 @@ def test_values_only_where_they_are_wanted(scorer, X):
     odd = np.where(np.arange(4) == 2, np.nan, X[:1])
     missing = [r.words for r in lowest(scorer, odd)[1][0].reasons if r.feature == "c"]
     assert missing == ["c is missing"]
-
-
-def test_what_most_rows_have_is_no_reason():
-    """Of births, 94% have no high pressure; to say so of a row says nothing about it."""
-    rng = np.random.default_rng(0)
-    births = pd.DataFrame({
-        "weight": rng.normal(3400, 400, 800).round(),
-        "pressure": (rng.random(800) < 0.06) * 1.0,
-        "visits": rng.integers(0, 3, 800) * 1.0,
-    })  # fmt: skip
-    births.loc[rng.random(800) < 0.4, "visits"] = np.nan
-    detector = HushTable(random_state=0).fit(births)
-    words = detector.outliers(births, n=200)["words"]
-    assert not words.str.contains("pressure 0").any()
-    assert not words.str.contains("visits is missing").any()
-    assert words.str.contains("pressure 1, in .*% of rows: rare").any()
-    assert not words.str.contains("pressure 1, within").any()
 
 
 def test_marginals_are_checked(scorer, X):
@@ -102,12 +75,7 @@ def test_marginals_are_checked(scorer, X):
     assert marginals.beside(None).among == "the rows of all sites"
 
 
-def scored(scores, lowest):
-    """Return a batch of rows about which only the scores are known."""
-    return SimpleNamespace(
-        scores=scores, keys=scores, lowest=lowest, ruled=None,
-        finding=lambda k, row, file: Finding(row, float(scores[lowest[k]]), file),
-    )  # fmt: skip
+# --- reasons that convince ------------------------------------------------------------------------
 
 
 @given(
@@ -132,56 +100,9 @@ def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most
     np.testing.assert_array_equal(lowest_rows(scores, most), expected)
 
 
-def test_what_is_found_of_a_row_is_what_is_found_of_all(scorer, X):
-    ranks = Ranks(Sketch.from_data(rounds.ranks(scorer.sketch), X), scorer)
-    details = RowDetails(scorer, 7, every=True, errors=True, ranks=ranks)
-    scores, errors = scorer.score_with_errors(X)
-    expected = np.column_stack([ranks.of(scores), ranks.between(scores, errors)])
-    (batch,) = details.batches(X, lambda batch: batch)
-    np.testing.assert_array_equal(batch.ranks, expected)
-    assert batch.lowest.tolist() == np.argsort(scores, kind="stable")[:7].tolist()
-    for k, i in enumerate(batch.lowest):
-        found = batch.finding(k, i)
-        assert (found.error, found.ranks, found.why) == (errors[i], [*expected[i]], None)
-
-
-# --- reasons that convince ------------------------------------------------------------------------
-
-
-def test_a_value_that_many_rows_share_is_named_only_with_its_partner(rng):
-    """Women are 14% of the artists: that is no reason; born in 1790, they are one."""
-    women = rng.random(3000) < 0.14
-    born = np.where(women, rng.normal(1935, 20, 3000), rng.normal(1860, 65, 3000)).round()
-    artists = pd.DataFrame({"gender": np.where(women, "Female", "Male"), "born": born})
-    artists.loc[:2, "gender"], artists.loc[:2, "born"] = "Female", [1790.0, 1795.0, 1800.0]
-    listed = HushTable(random_state=0).fit(artists).outliers(artists, n=3000)
-    assert not listed["words"].str.contains(r"gender Female, in|gender Male, in").any()
-    words = listed.set_index("row")["words"].loc[[0, 1, 2]]
-    for year, said in zip((1790, 1795, 1800), words, strict=True):
-        assert said.startswith(f"born {year} with gender Female: usually at least 19")
-        assert "for gender Female (each usual, together " in said
-
-
-def test_nothing_stands_out_in_the_corners_of_a_uniform_table(rng):
-    orders = pd.DataFrame(
-        {"quantity": rng.integers(1, 15, 2000), "price": rng.integers(1, 16, 2000)}
-    )
-    listed = HushTable(random_state=0).fit(orders).outliers(orders, n=20)
-    assert not listed["words"].str.contains("within the usual").any()
-    plain = listed["words"] == "no column stands out"
-    assert (listed.loc[plain, "reason_1"].isna()).all()
-    assert plain.sum() >= 10
-
-
-@pytest.mark.parametrize(("share", "said"), [(0.03, True), (0.07, False)])
-def test_a_missing_value_is_named_where_few_rows_lack_it(share, said, rng):
-    wards = pd.DataFrame(
-        {
-            "age": rng.integers(18, 90, 1200).astype(float),
-            "ward": rng.choice(["A", "B", "C"], 1200, p=[0.5, 0.3, 0.2]),
-            "crea": rng.lognormal(0, 0.3, 1200).round(2),
-        }
-    )
-    wards.loc[rng.permutation(1200)[: round(1200 * share)], "crea"] = np.nan
-    listed = HushTable(random_state=0).fit(wards).outliers(wards, n=100)
-    assert listed["words"].str.contains("crea is missing").any() == said
+def scored(scores, lowest):
+    """Return a batch of rows about which only the scores are known."""
+    return SimpleNamespace(
+        scores=scores, keys=scores, lowest=lowest, ruled=None,
+        finding=lambda k, row, file: Finding(row, float(scores[lowest[k]]), file),
+    )  # fmt: skip

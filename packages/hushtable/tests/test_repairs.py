@@ -75,35 +75,6 @@ def test_the_repair_is_in_table_page_and_json(orders):
     assert facts["far"]
 
 
-def test_rows_alike_are_one_incident(orders):
-    orders.loc[100:140, "amount"] = 500.0 + np.arange(41)
-    found = HushTable(random_state=0).fit(orders)._lowest(orders, 30)
-    incidents = found.incidents
-    numbers = found.table()["incident"].to_pylist()
-    for n, one in enumerate(incidents, 1):
-        assert [k for k, number in enumerate(numbers) if number == n] == one.rows
-        assert len(one.rows) > 1
-    words = {one.words.split(", ")[0]: len(one.rows) for one in incidents}
-    assert words["amount high"] >= 5
-    for rows in (one.rows for one in incidents):
-        assert len({found.rows[k].reasons[0].feature for k in rows}) == 1
-
-
-def test_a_row_that_no_single_repair_helps_names_what_stands_out():
-    """Of all listed rows, only those in which nothing stands out have no reasons."""
-    rng = np.random.default_rng(5)
-    births = pd.DataFrame({
-        name: (rng.random(190) < share) * 1.0
-        for name, share in (("ui", 0.15), ("ht", 0.06), ("low", 0.3), ("smoke", 0.4))
-    } | {"ptl": rng.choice([0.0, 1.0, 2.0], 190, p=[0.84, 0.13, 0.03])})  # fmt: skip
-    detector = HushTable(random_state=0).fit(births)
-    found = detector._lowest(births, 60)
-    for row in found.rows:
-        reasons = row.reasons
-        assert reasons or ((births == births.iloc[row.row]).mean() >= 0.1).all()
-        assert all(one.partner or one.phrase.stands_out for one in reasons)
-
-
 def test_incidents_share_their_strongest_reason():
     def reason(feature, direction, text="7", share=None):
         phrase = ValuePhrase(7.0, text, "1 to 5", direction, "", True, share)

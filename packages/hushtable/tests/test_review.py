@@ -6,21 +6,13 @@ import pyarrow as pa
 import pytest
 
 from hushtable import (
-    Feature,
     HushTable,
     LSHiTables,
-    Plan,
-    Schema,
-    Sketch,
-    Verdicts,
-    load,
 )
-from hushtable.errors import DataError, UsageError
+from hushtable.errors import UsageError
 from hushtable.plans.verdicts import FINE, OUTLIER
 from hushtable.scores.review import Review
-from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.verdict_log import SKIP, Answer
 
 N = 600
 
@@ -124,48 +116,7 @@ def test_few_are_kept_and_the_lowest_of_them(detector, rows, n_jobs, monkeypatch
         assert review.n_rows == N
 
 
-def test_a_rescan_finds_rows_that_were_not_kept(detector, rows):
-    review = review_of(detector, rows[FEATURES], most=15)
-    judge(review, 15)
-    assert review.next() is None
-    review.rescan()
-    other = HushTable(random_state=0).fit(rows[FEATURES]).learn_from(review.verdicts)
-    scores = other.score_samples(rows[FEATURES])
-    scores[[*review.last()]] = np.inf
-    row = review.next()
-    assert row is None or row.row == scores.argmin()
-    bigger = review_of(detector, rows[FEATURES], most=40, log=LogInMemory(review.answers))
-    assert bigger.next().row == scores.argmin()
-
-
-def test_rows_that_are_read_once_are_not_scored_again(detector, rows):
-    batches = pa.Table.from_pandas(rows[FEATURES]).to_batches()
-    reader = pa.RecordBatchReader.from_batches(batches[0].schema, iter(batches))
-    review = review_of(detector, reader)
-    judge(review, 3)
-    with pytest.raises(UsageError, match="read only once"):
-        review.rescan()
-
-
 # --- answers --------------------------------------------------------------------------------------
-
-
-def test_undo_takes_back_one_answer_after_the_other(detector, rows):
-    review = review_of(detector, rows[FEATURES])
-    states = []
-    for verdict in (OUTLIER, FINE, SKIP, OUTLIER):
-        states.append((review.next().row, review.learned, review.scores))
-        review.answer(review.next(), verdict)
-    review.answer(review.of_row(states[0][0]), FINE)  # another word on the first row
-    assert review.last()[states[0][0]].verdict == FINE
-    assert review.undo().verdict == FINE
-    assert review.learned.n_outliers == 2
-    for row, learned, scores in reversed(states):
-        assert review.undo().row == row
-        assert review.next().row == row
-        assert review.learned == learned
-        np.testing.assert_array_equal(review.scores, scores)
-    assert review.undo() is None
 
 
 def test_answers_are_outlier_fine_or_skip_and_to_rows_that_are_shown(detector, rows):
@@ -185,17 +136,6 @@ def test_reasons_say_what_verdicts_moved(detector, rows):
     like = {number: review.of_row(number) for number in (*range(10, 30), *range(40, 60))}
     assert sum("confirmed as outliers" in one.likeness for k, one in like.items() if k < 30) > 2
     assert sum("judged fine" in one.likeness for k, one in like.items() if k >= 30) > 2
-    before = detector.score_samples(rows[FEATURES])
-    spread = review.scorer.sketch.spread(detector.sketch_.cell_scores())
-    for number, one in like.items():
-        now = review.of_row(number)
-        moved = before[number] - now.score
-        if abs(moved) < spread:  # scores differ by that anyway
-            assert (one.moved, one.likeness) == (0.0, "")
-        else:
-            assert one.moved == pytest.approx(moved, abs=1e-9)
-            assert one.likeness
-        assert one.likeness in now.words
 
 
 def test_lists_and_reasons_of_a_learned_detector_say_so_too(detector, rows):
@@ -203,23 +143,6 @@ def test_lists_and_reasons_of_a_learned_detector_say_so_too(detector, rows):
     detector.learn(rows[FEATURES].iloc[:15], [1] * 15)
     words = detector.outliers(rows[FEATURES], n=30)["words"]
     assert words.str.contains(r"; like rows that were confirmed as outliers \(\d\.\d bits\)").any()
-
-
-def test_what_was_found(detector, rows):
-    review = review_of(detector, rows[FEATURES])
-    judge(review, 20)
-    review.answer(review.next(), SKIP)
-    found = review.found()
-    lowest = np.argsort(detector.score_samples(rows[FEATURES]))[:20]
-    confirmed = {row for row, one in review.last().items() if one.verdict == OUTLIER}
-    assert found == {
-        "looked_at": 20, "outliers": len(confirmed), "fine": 20 - len(confirmed), "skipped": 1,
-        "by_score_alone": len(confirmed & {*lowest.tolist()}),
-    }  # fmt: skip
-    assert found["outliers"] > found["by_score_alone"] > 0
-
-
-# --- going on -------------------------------------------------------------------------------------
 
 
 def test_a_review_goes_on_where_it_ended(detector, rows):
@@ -231,81 +154,13 @@ def test_a_review_goes_on_where_it_ended(detector, rows):
     assert again.found() == whole.found()
 
 
-def test_verdicts_that_the_model_has_learned_count_once(detector, rows):
-    first = review_of(detector, rows[FEATURES])
-    judge(first, 8)
-    learned = HushTable(random_state=0).fit(rows[FEATURES]).learn_from(first.verdicts)
-    judge(first, 2)  # which the model has not
-    again = review_of(learned, rows[FEATURES], log=LogInMemory(first.answers))
-    assert again.n_known == 8
-    assert again.verdicts == first.verdicts
-    for _ in range(10):
-        again.undo()
-    assert again.verdicts.n_rows == 0
-
-
-def test_a_model_that_learned_from_others_keeps_their_verdicts(detector, rows):
-    theirs = Verdicts.from_data(detector.plan_, frame(seed=5)[FEATURES].iloc[:9], [1] * 9)
-    review = review_of(detector.learn_from(theirs), rows[FEATURES])
-    judge(review, 5)
-    assert review.verdicts == theirs + review.learned
-    assert review.learned.n_rows == 5
-
-
-def test_answers_to_other_rows_are_refused(detector, rows):
-    first = review_of(detector, rows[FEATURES])
-    judge(first, 5)
-    moved = rows[FEATURES].iloc[::-1].reset_index(drop=True)
-    with pytest.raises(DataError, match="is not the row that was answered"):
-        review_of(detector, moved, log=LogInMemory(first.answers))
-    with pytest.raises(DataError, match="has 600 rows, but there is an answer to row 600"):
-        review_of(detector, rows[FEATURES], log=LogInMemory([Answer(600, OUTLIER)]))
+# --- going on -------------------------------------------------------------------------------------
 
 
 # --- lists ----------------------------------------------------------------------------------------
 
 
-def test_rows_of_a_list_are_unlike_each_other():
-    X = np.random.default_rng(0).normal(size=(400, 3))
-    X[:6] = [6.0, 0.0, 0.0]  # six times the same
-    X[6] = [0.0, 6.0, 0.0]
-    X[7] = [0.0, 0.0, -6.0]
-    detector = HushTable(random_state=0, passes=1).fit(X)
-    review = review_of(detector, X)
-    listed = [row.row for row in review.list_of(5)]
-    assert len(set(listed)) == 5
-    assert {6, 7} <= set(listed)
-    assert sum(row < 6 for row in listed) <= 1
-    for row in listed[:4]:
-        review.answer(review.of_row(row), FINE)
-    assert not {*listed[:4]} & {row.row for row in review.list_of(5)}
-    assert len(review.list_of(1_000)) == 396
-
-
 # --- in Python ------------------------------------------------------------------------------------
-
-
-def test_a_detector_learns_from_its_review_at_once(detector, rows, tmp_path):
-    review = detector.review(rows, keep=["id", "ward"])
-    seen = []
-    for row in review:
-        seen.append(row.row)
-        if row.row < 30:
-            review.outlier("high in a")
-        elif row.row < 60:
-            review.fine()
-        elif len(seen) > 20:
-            break
-    y = [1 if row < 30 else 0 for row in seen if row < 60]
-    answered = rows[FEATURES].iloc[[row for row in seen if row < 60]]
-    other = HushTable(random_state=0).fit(rows[FEATURES]).learn(answered, y)
-    assert detector.verdicts_ == other.verdicts_ == review.verdicts
-    assert detector.offset_ == other.offset_
-    expected = other.score_samples(rows[FEATURES])
-    np.testing.assert_array_equal(detector.score_samples(rows[FEATURES]), expected)
-    assert review.found()["looked_at"] == len(y)
-    detector.save(tmp_path / "m.hush")
-    assert load(tmp_path / "m.hush").verdicts_ == other.verdicts_
 
 
 def test_a_review_in_a_notebook(detector, rows):
@@ -353,39 +208,6 @@ def test_what_cannot_learn_is_not_reviewed(rows):
         HushTable(random_state=0).fit(rows[FEATURES]).review(rows, keep="id")
 
 
-def test_released_counts_are_reviewed_too(rows):
-    pytest.importorskip("opendp")
-    schema = Schema([Feature.numeric(name, low=-5.0, high=8.0) for name in FEATURES])
-    release = Sketch.from_data(Plan.draw(schema), rows[FEATURES]).release(epsilon=5.0)
-    detector = HushTable.from_counts(release)
-    review = detector.review(rows[FEATURES])
-    before = review.row.score
-    review.fine()
-    review.undo()
-    assert review.row.score == before
-    review.outlier()
-    assert detector.verdicts_.n_outliers == 1
-
-
-# --- what a second face of a review needs ---------------------------------------------------------
-
-
-def test_rows_far_outside_everything_and_impossible_ones_come_first(rows):
-    """As in a list of the same rows; known rows do not come at all."""
-    X = rows[FEATURES].copy()
-    X.loc[400, "d"], X.loc[401, "c"] = 60.0, 0.0
-    detector = HushTable(random_state=0).fit(X)
-    usual = detector._usual_values()
-    content = {"column": [{"name": "c", "impossible": [0]}], "known": [{"d": 60.0}]}
-    scorer = Scorer(detector.sketch_)
-    plain = Review(scorer, scorer.open(X), usual=usual)
-    assert plain.next().row == 400
-    rules = Rules.from_dict(content, scorer.plan.schema, usual.values)
-    review = Review(scorer.by_rules(rules), scorer.open(X), usual=usual)
-    assert review.next().row == 401
-    assert 400 not in [row.row for row in review.lowest(N).rows]
-
-
 def test_a_list_of_a_review_is_that_of_the_detector(detector, rows):
     """With reasons, repairs and incidents; rows with an answer stay in it."""
     scorer, usual = Scorer(detector.sketch_), detector._usual_values()
@@ -399,6 +221,9 @@ def test_a_list_of_a_review_is_that_of_the_detector(detector, rows):
     again = review.lowest(3)
     assert set(review.last()) <= {row.row for row in again.rows}
     assert len(again.rows) >= 12
+
+
+# --- what a second face of a review needs ---------------------------------------------------------
 
 
 def test_rows_that_are_alike(detector, rows):

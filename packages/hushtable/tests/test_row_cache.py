@@ -1,7 +1,5 @@
 """Rows of a file are read once by `fit`, within a bound of memory; counts and words stay."""
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -12,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from hushtable import HushTable, LSHiTables, load
 from hushtable.data import row_cache
-from hushtable.data.readers import as_reader, csv, memory, reader
+from hushtable.data.readers import as_reader, csv, reader
 from hushtable.errors import DataError, HushTableError, PlanError, PrivacyError, UsageError
 
 #: Bytes: none of the rows, some of them, all values and no code, and all.
@@ -68,20 +66,6 @@ def bounded(monkeypatch):
     return bound
 
 
-@pytest.fixture
-def openings(monkeypatch):
-    """Count how often Arrow begins to read a CSV file."""
-    opened = []
-    real = csv.arrow_csv.open_csv
-
-    def counting(*given):
-        opened.append(given)
-        return real(*given)
-
-    monkeypatch.setattr(csv.arrow_csv, "open_csv", counting)
-    return opened
-
-
 @pytest.mark.parametrize(
     ("suffix", "settings"),
     [
@@ -100,61 +84,6 @@ def test_the_same_bits_within_any_memory(tmp_path, bounded, suffix, settings):
         found.append(outcome(lambda: HushTable(random_state=0, **settings), path))
     assert found[0] == found[1] == found[2] == found[3]
     assert len(found[0]) == 5, found[0]
-
-
-def test_several_files_are_kept_as_one(tmp_path, bounded):
-    (tmp_path / "rows").mkdir()
-    for k in range(3):
-        written(tmp_path / "rows" / f"{k}.parquet", table(400, k))
-    found = []
-    for n_bytes in MEMORIES:
-        bounded(n_bytes)
-        found.append(outcome(lambda: HushTable(random_state=0, n_jobs=2), tmp_path / "rows"))
-    assert found[0] == found[1] == found[2] == found[3]
-
-
-def test_a_file_is_read_once_and_again_where_it_takes_more_memory(tmp_path, bounded, openings):
-    path = written(tmp_path / "rows.csv", table().select(["dose", "visits", "ward", "paid"]))
-    HushTable(random_state=0).fit(path)
-    assert len(openings) == 1
-    openings.clear()
-    bounded(1)
-    HushTable(random_state=0).fit(path)
-    assert len(openings) > 3
-
-
-LATER = {
-    "words": "none",
-    "another-sign": "1,5",
-    "a-unit": "3 kg",
-    "a-day": "20260515",
-    "a-code": "00123",
-    "a-large-number": str(2**60),
-    "a-truth": "true",
-    "nothing": "",
-    "nan": "nan",
-    "an-infinity": "inf",
-}
-
-
-@pytest.mark.parametrize(
-    ("text", "plain"),
-    [
-        pytest.param(text, plain, marks=[pytest.mark.slow] * ((row + column) % 3 > 0))
-        for row, text in enumerate(LATER.values())
-        for column, plain in enumerate(["2.5", "7", "20260101"])
-    ],
-)
-def test_texts_that_change_after_the_first_block(tmp_path, bounded, text, plain):
-    lines = [f"{plain};{k % 9}.5\n" for k in range(1200)] + [f"{text};1.5\n"] * 400
-    path = tmp_path / "rows.csv"
-    path.write_text("value;other\n" + "".join(lines))
-    found = []
-    for n_bytes, threads in ((1, 1), (40_000, 2), (row_cache.MOST_BYTES, 2)):
-        bounded(n_bytes)
-        make = partial(HushTable, n_tables=5, random_state=0, n_jobs=threads)
-        found.append(outcome(make, path))
-    assert found[0] == found[1] == found[2]
 
 
 def test_a_file_that_changes_between_passes_is_refused(tmp_path, bounded, monkeypatch):
@@ -176,18 +105,6 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, bounded, monkey
     bounded(1)
     with pytest.raises(DataError, match=r"rows\.csv: changed while it was being read"):
         HushTable(random_state=0).fit(path)
-
-
-def test_rows_are_kept_only_if_all_of_them_are():
-    rows = as_reader(table().select(["dose"]))
-    batches = list(rows.read())
-    kept = row_cache.KeptBatches(10**6)
-    for number, batch in enumerate(batches[1:], 1):
-        kept.add(100 * number, batch)
-    assert kept.rows(rows, 1500) is None
-    kept.add(0, batches[0])
-    assert list(kept.rows(rows, 1500).read()) == batches
-    assert kept.n_bytes == sum(batch.nbytes for batch in batches)
 
 
 def test_nothing_is_kept_when_the_memory_does_not_suffice():
@@ -251,11 +168,6 @@ def test_a_sample_detects_as_all_rows_do(data_dir, name):
     assert abs(some - every) < 0.01
 
 
-def test_few_rows_are_all_counted(X):
-    few = HushTable(random_state=0, max_rows=len(X)).fit(X)
-    assert few.sketch_ == HushTable(random_state=0).fit(X).sketch_
-
-
 def test_a_threshold_is_a_share_of_all_rows(X):
     detector = HushTable(random_state=0, max_rows=700, contamination=0.1).fit(X)
     assert (detector.predict(X) == -1).sum() == 500
@@ -294,19 +206,3 @@ def test_more_columns_than_a_schema_takes():
     X = np.broadcast_to(np.arange(5.0, dtype=np.float32)[:, np.newaxis], (5, 10**5))
     with pytest.raises(PlanError, match="100,000 features: a schema takes at most 65,535"):
         HushTable().fit(X)
-
-
-@pytest.mark.parametrize(("different", "passes"), [(30, 1), (2_000, 2)])
-@pytest.mark.filterwarnings("ignore:columns")  # look like identifiers
-def test_a_frame_of_texts_that_come_again_is_made_arrow_once(monkeypatch, different, passes):
-    converted, as_table = [], memory._as_table
-
-    def counting(part):
-        converted.append(len(part))
-        return as_table(part)
-
-    monkeypatch.setattr(memory, "_as_table", counting)
-    monkeypatch.setattr(reader, "BATCH_ROWS", 3_000)
-    rows = pd.DataFrame({"x": [f"kind {k % different}" for k in range(9_000)]})
-    HushTable(n_tables=4, random_state=0).fit(rows)
-    assert sum(converted) == passes * len(rows)

@@ -24,17 +24,6 @@ categories = ["f", "m", "x"]
 """
 
 
-def test_toml_is_read(tmp_path):
-    path = tmp_path / "schema.toml"
-    path.write_text(TOML, encoding="utf-8")
-    schema = Schema.from_toml(path)
-    age = Feature.numeric("age", low=0, high=120, unit="year")
-    assert schema == Schema((age, Feature.categorical("sex", ["f", "m", "x"])))
-    assert schema.public
-    assert Schema.from_dict(schema.to_dict()) == schema
-    assert schema.categorical_names == {"sex"}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -66,11 +55,6 @@ def test_wrong_toml_is_refused(tmp_path, text, message):
     path.write_text(text, encoding="latin-1")
     with pytest.raises(PlanError, match=message):
         Schema.from_toml(path)
-
-
-def test_a_missing_file_is_an_os_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        Schema.from_toml(tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize(

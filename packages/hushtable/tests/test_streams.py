@@ -16,7 +16,6 @@ from hushtable import (
     SlidingWindow,
     drift,
 )
-from hushtable.data.encoding import Encoder
 from hushtable.errors import PlanError, UsageError
 from strategies import second_pass
 
@@ -84,19 +83,6 @@ def test_a_window_is_its_rows_counted_afresh(name, n_panes):
         assert sum(window.panes, start=Sketch.zero(plan)) == window.sketch
 
 
-def test_scores_are_those_of_a_detector_of_the_window():
-    window = SlidingWindow(PLANS["hushtable"], n_panes=2)
-    for hour in range(4):
-        window.roll().add(rows(hour))
-    afresh = Sketch.from_data(PLANS["hushtable"], np.concatenate([rows(2), rows(3)]))
-    frame = rows(9)
-    expected = HushTable.from_counts(afresh)._scorer.score(frame)
-    np.testing.assert_array_equal(window.score_samples(frame), expected)
-    # Later rows count at once.
-    window.add(rows(7))
-    assert (window.score_samples(frame) != expected).any()
-
-
 def test_an_empty_window_and_wrong_sizes():
     window = SlidingWindow(PLANS["hushtable"], n_panes=2)
     with pytest.raises(UsageError, match="no rows were counted"):
@@ -110,38 +96,6 @@ def test_an_empty_window_and_wrong_sizes():
 
 
 # --- drift ------------------------------------------------------------------------------------
-
-
-def test_nothing_in_common_is_one():
-    plan = PLANS["marginals"]
-    low = Sketch.from_data(plan, np.full((50, 3), -5.0))
-    high = Sketch.from_data(plan, np.full((70, 3), 5.0))
-    assert drift(low, high).overall == pytest.approx(1.0)
-    assert drift(low, low).overall == pytest.approx(0.0, abs=1e-12)
-    assert list(drift(low, high).features.values()) == pytest.approx([1.0, 1.0, 1.0])
-
-
-def test_features_follow_from_tables_as_from_the_rows():
-    """A half of a table holds the rows on one side of a cut, whatever the other functions say."""
-    from hushtable.streams import Pair, Side, _halves
-
-    plan = PLANS["lsh_itables"]
-    X = rows(3, 500)
-    sketch = Sketch.from_data(plan, X)
-    side, offsets = Side.of(sketch), plan.family.offsets
-    both = Pair(side, side, offsets, np.arange(len(offsets) - 1))
-    halves = _halves(plan, plan.family, both)
-    family = plan.family
-    table = np.repeat(np.arange(family.n_tables), family.depth)
-    whole = 1 << family.depth.astype(int) == np.diff(family.offsets)
-    kept = {name: [] for name in "abc"}
-    codes = Encoder(plan.schema).encode(X).codes
-    for h in np.flatnonzero(whole[table]):
-        j = family.feature[h]
-        high = np.where(codes[j] == 0, family.missing[h], codes[j] >= family.cut[h]).sum()
-        kept["abc"[j]].append((len(X) - high, high))
-    for name, parts in halves.items():
-        assert [tuple(part.before.counts) for part in parts] == kept[name]
 
 
 def test_the_window_tells_its_newest_pane_from_the_others():
@@ -203,20 +157,6 @@ def test_what_changed_exceeds_chance():
         assert all(d.beyond_chance[0] == "b" for d in found)
 
 
-def test_a_sample_lowers_the_level_where_tables_differ():
-    plan = PLANS["lsh_itables"]
-    a, b = (Sketch.from_data(plan, rows(seed, 500)) for seed in (0, 1))
-    bound, exact = drift(a, b), drift(a, b, rows=rows(2, 200))
-    assert exact.overall == bound.overall
-    assert exact.features == bound.features
-    assert exact.feature_levels == bound.feature_levels
-    assert bound.level / 4 < exact.level < bound.level
-    # Of one histogram there is nothing to add up: both are the same, up to the sample.
-    plan = Plan.marginals(Schema(SCHEMA.features[:1]))
-    a, b = (Sketch.from_data(plan, rows(seed, 4000)[:, :1]) for seed in (0, 1))
-    assert drift(a, b, rows=rows(2, 600)[:, :1]).level == pytest.approx(drift(a, b).level, rel=0.15)
-
-
 def test_noise_is_in_the_level():
     """No seed: of 100 releases five exceed it on average, and 22 never."""
     plan = PLANS["marginals"]
@@ -246,3 +186,16 @@ def test_drift_refuses_what_cannot_be_compared():
     second = second_pass(a, rows(0))
     with pytest.raises(UsageError, match="second pass"):
         drift(Sketch.from_data(second, rows(0)), Sketch.from_data(second, rows(1)))
+
+
+def test_scores_are_those_of_a_detector_of_the_window():
+    window = SlidingWindow(PLANS["hushtable"], n_panes=2)
+    for hour in range(4):
+        window.roll().add(rows(hour))
+    afresh = Sketch.from_data(PLANS["hushtable"], np.concatenate([rows(2), rows(3)]))
+    frame = rows(9)
+    expected = HushTable.from_counts(afresh)._scorer.score(frame)
+    np.testing.assert_array_equal(window.score_samples(frame), expected)
+    # Later rows count at once.
+    window.add(rows(7))
+    assert (window.score_samples(frame) != expected).any()

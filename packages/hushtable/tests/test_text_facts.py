@@ -29,15 +29,13 @@ BATCHES = st.lists(
 @pytest.mark.parametrize(
     ("text", "kind", "unit", "lost"),
     [
-        ("1.5", "point", "", False), ("1,5", "comma", "", False), ("12", "whole", "", False),
-        ("1.234", "1.234", "", False), ("1,234", "1,234", "", False), ("0.999", "point", "", False),
-        ("007", "code", "", False), ("0" * 20, "code", "", False), ("4,5 €", "comma", "€", False),
-        ("7 m2", "whole", "m2", False), ("5.3 H", "flag", "H", False), ("<0.5", "limit", "", False),
-        ("<LOD", "limit", "", True), ("5.3*", "other", "", False), ("TRUE", "truth", "", True),
-        ("10:35", "time", "", True), ("3 mars 2024", "date", "", True), ("3A", "other", "", False),
-        ("NHS 123", "other", "", True), ("n/k", "other", "", True), ("17h30", "time", "", False),
+        ("4,5 €", "comma", "€", False),
+        ("7 m2", "whole", "m2", False),
+        ("5.3 H", "flag", "H", False),
+        ("<LOD", "limit", "", True),
+        ("3 mars 2024", "date", "", True),
     ],
-)  # fmt: skip
+)
 def test_facts_about_a_text(text, kind, unit, lost):
     facts = TextFacts.of(pa.array([text]))
     assert (facts.kind[0], facts.unit[0], facts.lost[0]) == (kind, unit, lost)

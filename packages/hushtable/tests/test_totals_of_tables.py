@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_sources import opendocument
 
-from hushtable.data import read, understand
+from hushtable.data import read
 from hushtable.data.readers import FileLayout, Unasked, as_reader
 from hushtable.data.readers.encoding import Text
 from hushtable.errors import DataError, UsageError
@@ -111,18 +111,6 @@ def test_summaries_at_the_end_are_refused_and_left_out_on_request(tmp_path, belo
     assert remedied(path, message) == (k, 40)
 
 
-WORDS = (
-    *("Total", "TOTAL:", "Gesamtsumme", "Suma", "Soma", "Totale", "Razem", "Итого", "Toplam"),
-    *("Totaal", "Sous-total", "合計", "小計", "総計", "合计", "总计", "합계", "Total-general"),
-)
-
-
-@pytest.mark.parametrize("word", WORDS)
-def test_the_word_for_a_total_is_known_in_many_languages(tmp_path, word):
-    (tmp_path / "a.csv").write_text(text([word, None, AMOUNT, 7]))
-    assert remedied(tmp_path / "a.csv", refused(tmp_path / "a.csv")) == (1, 40)
-
-
 @pytest.mark.parametrize(
     "footer",
     [
@@ -199,23 +187,6 @@ def test_subtotals_are_refused_by_line(tmp_path, ending):
             list(read(path, drop=["site", "day"]).read())
 
 
-def test_a_category_of_that_name_with_a_gap_is_no_subtotal(tmp_path):
-    rows = [[["total", "LDL", "HDL"][i % 3], row[1], row[2], row[3]] for i, row in enumerate(ROWS)]
-    rows[12][1] = None
-    (tmp_path / "a.csv").write_text(text(rows=rows))
-    assert n_rows(tmp_path / "a.csv") == 40
-
-
-def test_two_exports_with_marks_in_one_file(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("\ufeff" + text() + "\ufeff" + text())
-    assert as_reader(path).found == ("line 42 repeats the names, and is left out",)
-    path.write_text("\ufeff" + text() + "\ufeff" + text().partition("\n")[2])
-    (batch,) = as_reader(path).read()
-    assert {len(day) for day in batch["day"].to_pylist()} == {10}
-    assert len(batch) == 80
-
-
 # --- no false alarms ------------------------------------------------------------------------------
 
 
@@ -268,18 +239,6 @@ def test_a_stray_line_between_rows_is_not_offered_to_be_left_out(tmp_path):
 # --- the option -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252", "utf-8-sig"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
-def test_lines_at_the_end_are_left_out_of_any_text(tmp_path, encoding, end, name):
-    content = text("Über allem", '"two\nlines"', rows=ROWS * 50).replace("\n", end) + end * 3
-    for whole in (content.encode(encoding), content.rstrip().encode(encoding)):
-        (tmp_path / name).write_bytes(gzip.compress(whole) if name.endswith("gz") else whole)
-        assert (
-            n_rows(tmp_path / name, skip_footer=3, encoding=encoding.removesuffix("-sig")) == 2000
-        )
-
-
 def test_the_lines_left_out_are_said(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(text(["Total", None, AMOUNT, COUNT]))
@@ -304,12 +263,6 @@ def test_more_lines_than_there_are(tmp_path, ending):
     assert n_rows(path, skip_footer=0) == 40
 
 
-def test_formats_without_lines_have_no_use_for_it(tmp_path):
-    pd.DataFrame(ROWS, columns=NAMES).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match="cannot use --read skip_footer="):
-        n_rows(tmp_path / "a.parquet", skip_footer=1)
-
-
 def test_lines_held_back_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr("hushtable.data.readers.encoding._MOST_HELD", 1 << 10)
     (tmp_path / "a.csv").write_text(text(rows=ROWS * 50))
@@ -317,57 +270,11 @@ def test_lines_held_back_are_bounded(tmp_path, monkeypatch):
         n_rows(tmp_path / "a.csv", skip_footer=1_000)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("size", [1 << 20, 3, 1])
-def test_lines_of_delimiters_at_the_end_are_no_rows(tmp_path, monkeypatch, encoding, end, size):
-    """A spreadsheet writes them for rows that were used once; those in the middle are rows."""
-    monkeypatch.setattr("hushtable.data.readers.encoding._BLOCK", size)
-    middle, below = ",,,", [",,,", "", " ,\t,,"] * 30
-    content = end.join([text(rows=ROWS[:20]).rstrip().replace("\n", end), middle, line(ROWS[20])])
-    for ending in (end, ""):
-        whole = content + end + end.join(below) + ending
-        (tmp_path / "a.csv").write_bytes(whole.encode(encoding))
-        found = read(tmp_path / "a.csv", encoding=encoding)
-        assert found.found[-1] == "60 lines without values at the end left out"
-        assert [len(batch) for batch in found.read()] == [22]
-        assert found.place(21) == "line 23"
-    unasked = read(tmp_path / "a.csv", encoding=encoding, unasked=Unasked(NAMES))
-    assert sum(len(batch) for batch in unasked.read()) == 82
-
-
-@pytest.mark.parametrize("n", [1, 40])
-@pytest.mark.parametrize("last", [["Total", None, AMOUNT, COUNT], "Source: ward 3"])
-def test_a_total_above_lines_of_delimiters_is_found(tmp_path, n, last):
-    path = tmp_path / "a.csv"
-    path.write_text(text(last, *[",,,"] * n))
-    message = refused(path)
-    assert message.endswith("Add: --read skip_footer=1")
-    assert n_rows(path, skip_footer=1) == 40
-    assert read(path, skip_footer=1).found[0].startswith("of its lines, the last is left out, from")
-
-
 def test_lines_of_delimiters_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr("hushtable.data.readers.encoding._MOST_HELD", 1 << 10)
     (tmp_path / "a.csv").write_text(text(*[",,,"] * 1_000))
     with pytest.raises(DataError, match=r"in lines without values.*delete these"):
         n_rows(tmp_path / "a.csv")
-
-
-@given(
-    lines=st.lists(st.sampled_from(["a,", "a\n", "\n", ",\r\n", "\r", " ,\n", ","])),
-    size=st.integers(1, 5),
-)
-def test_what_is_left_out_does_not_depend_on_blocks(lines, size):
-    whole = "".join(lines).encode()
-    read = [Text(io.BytesIO(whole), "utf-8", "a", delimiter=",") for _ in range(2)]
-    found = [
-        b"".join(iter(lambda text=text, n=n: text.read(n), b""))
-        for text, n in zip(read, (size, 1 << 20), strict=True)
-    ]
-    assert found[0].rstrip(b"\r\n") == found[1].rstrip(b"\r\n")
-    assert whole.startswith(found[1])
-    assert not whole[len(found[1]) :].strip(b", \r\n")
 
 
 # --- sheets ---------------------------------------------------------------------------------------
@@ -420,36 +327,17 @@ def test_lines_are_left_out_where_nobody_is_asked(tmp_path):
     assert not unasked.words
 
 
-def test_each_file_of_a_folder_says_what_is_left_out(tmp_path):
-    """One of them has no total: its last row is left out as well, and that is said."""
-    (tmp_path / "a.csv").write_text(text(["Total", None, AMOUNT, COUNT]))
-    (tmp_path / "b.csv").write_text(text())
-    with pytest.raises(DataError, match=r"a\.csv: line 42, the last, looks like totals"):
-        sum(len(batch) for batch in as_reader(tmp_path).read())
-    found = read(tmp_path, skip_footer=1).found
-    assert found == (
-        f"of its lines, the last is left out, from 'Total,,{AMOUNT},{COUNT}' on",
-        f"of its lines, the last is left out, from '{line(ROWS[-1])}' on",
-    )
-
-
-@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
-def test_a_total_in_files_of_programs_is_noted(tmp_path, ending):
-    path = tmp_path / f"a.{ending}"
-    for below, doubts in (([["-", "Total", AMOUNT, COUNT]], 1), ([], 0)):
-        frame = pd.DataFrame([*ROWS, *below], columns=NAMES)
-        if ending == "parquet":
-            frame.to_parquet(path)
-        else:
-            frame.to_json(path, orient="records", lines=True)
-        found = [one for one in understand(path) if "sum up others" in one.question]
-        assert [one.name for one in found] == ["site"] * doubts
-        assert all("'Total' in " in one.question and not one.refused for one in found)
-
-
-@pytest.mark.parametrize("content", ["a;b\n=k1\n", "a,31\n.\n", "a,b\nTotal\n"])
-def test_names_above_a_line_that_is_no_row(content, tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text(content)
-    with pytest.raises(DataError, match=r"line 2|no rows"):
-        list(as_reader(path).read())
+@given(
+    lines=st.lists(st.sampled_from(["a,", "a\n", "\n", ",\r\n", "\r", " ,\n", ","])),
+    size=st.integers(1, 5),
+)
+def test_what_is_left_out_does_not_depend_on_blocks(lines, size):
+    whole = "".join(lines).encode()
+    read = [Text(io.BytesIO(whole), "utf-8", "a", delimiter=",") for _ in range(2)]
+    found = [
+        b"".join(iter(lambda text=text, n=n: text.read(n), b""))
+        for text, n in zip(read, (size, 1 << 20), strict=True)
+    ]
+    assert found[0].rstrip(b"\r\n") == found[1].rstrip(b"\r\n")
+    assert whole.startswith(found[1])
+    assert not whole[len(found[1]) :].strip(b", \r\n")

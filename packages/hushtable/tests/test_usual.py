@@ -1,28 +1,13 @@
 """What is usual: bars, values far outside everything, and rows that pass."""
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import hushtable
-from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
-from hushtable.data.readers import as_reader
+from hushtable import Feature, HushTable, Schema
 from hushtable.errors import PlanError
-from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import BARS, FARTHEST, MOST, PassingSample, Usual, _Outermost
-
-
-def test_bars_are_a_histogram(rng):
-    X = rng.normal(size=(1000, 2))
-    X[:30, 1] = np.nan
-    detector = HushTable(random_state=0, n_tables=5).fit(X)
-    usual = detector._usual_values()
-    for j, feature in enumerate(detector.plan_.schema.features):
-        expected, _ = np.histogram(X[:, j], BARS, (feature.low, feature.high))
-        assert np.abs(usual.bars[j] - expected).sum() <= 2  # on an edge, to either side
-        assert usual.bars[j].sum() == np.count_nonzero(~np.isnan(X[:, j]))
+from hushtable.scores.usual import Usual, _Outermost
 
 
 def test_a_far_value_does_not_squeeze_the_bars_of_the_others(rng, tmp_path):
@@ -43,68 +28,12 @@ def test_a_far_value_does_not_squeeze_the_bars_of_the_others(rng, tmp_path):
         Usual.from_file(content, Schema(feature))
 
 
-def test_a_heavy_tail_is_no_crowd_of_far_values(rng):
-    X = np.column_stack([rng.lognormal(0, 1.5, 5000), rng.normal(size=5000)])
-    detector = HushTable(random_state=0).fit(X)
-    usual, features = detector._usual_values(), detector.plan_.schema.features
-    far = usual.far(features, X)
-    assert np.count_nonzero(far) <= 10
-    assert usual.far(features, np.array([[1e300, np.nan]])).tolist() == [FARTHEST]
-
-
-def test_lsh_itables_rank_far_values_first(rng):
-    X = rng.normal(size=(600, 4))
-    X[3, 1] = 30.0
-    detector = LSHiTables(random_state=0).fit(X)
-    scores = detector.outliers(X, n=50)["score"].to_pylist()
-    assert sorted(scores) == sorted(detector.score_samples(X))[:50]
-
-
 def test_verdicts_go_before_far_values(rng):
     X = rng.normal(size=(900, 4))
     X[3, 1] = 30.0
     detector = HushTable(random_state=0).fit(X).learn(X[:6], [0, 0, 0, 0, 0, 1])
     scores = detector.outliers(X, n=50)["score"].to_pylist()
     assert scores == sorted(scores)
-
-
-@pytest.mark.parametrize("n_rows", [49, 50, 3000, 5 * MOST + 17])
-def test_rows_that_pass_are_evenly_spaced_for_any_batches(n_rows, rng, tmp_path):
-    X = np.arange(float(n_rows))
-    table, schema = pa.table({"a": X}), None
-    pq.write_table(table, tmp_path / "a.parquet")
-    found = []
-    for size in (7 if n_rows < 4000 else 700, 1000, 10**6):
-        reader = as_reader(pa.RecordBatchReader.from_batches(
-            table.schema, table.to_batches(max_chunksize=size)
-        ))  # fmt: skip
-        sample = PassingSample(1)
-        assert sum(len(batch) for batch in sample.of(reader).read()) == n_rows
-        found.append(np.concatenate([b.column(0).to_numpy() for _, b in sample._batches]))
-    for one in found[1:]:
-        np.testing.assert_array_equal(one, found[0])
-    assert len(set(np.diff(found[0]))) <= 1
-    assert min(n_rows, MOST // 2) <= len(found[0]) <= MOST
-    schema = Schema([HushTable(n_tables=2).fit(X[:, None]).plan_.schema.features[0]])
-    assert (sample.usual(schema) is None) == (n_rows < 50)
-
-
-def test_a_model_without_usual_values_compares_with_the_rows_that_it_scores(rng):
-    rows = pd.DataFrame({"pulse": rng.normal(75, 8, 800), "temp": rng.normal(37, 0.4, 800)})
-    rows.loc[5, "pulse"] = 240.0
-    known = HushTable(random_state=0).fit(rows)
-    plan = Plan.draw(known.plan_.schema, random_state=1)
-    merged = HushTable.from_counts(Sketch.from_data(plan, rows))
-    found = merged._lowest(rows, 3)
-    assert found.usual.among == "the rows that were scored here"
-    assert "the rows that were scored here" in found.notes("m.hush")["usual"]
-    low, high = (
-        f"{x:.4g}" for x in np.quantile(rows["pulse"], [0.05, 0.95], method="inverted_cdf")
-    )
-    assert found.sentence(found.rows[0]).startswith(
-        f"pulse 240, usually {low} to {high}: far above"
-    )
-    assert Scorer(merged.sketch_).rules is None
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])

@@ -311,7 +311,6 @@ _WHOLE = (0, 1, -1, 100, 127, None)
 _LARGE = (0, 2**53, 2**53 + 1, -(2**63), 2**63 - 1, None)
 _TEXTS = ("", "a", "b", "1", "1.0", "nan", "é", "\0", "a\nb", "x" * 2_000, None)
 _BYTES = (b"", b"a", b"\xff\xfe", None)
-_TIMES = (0, 1, -1, 86_400, 2**31 - 1, None)
 _NAMES = ("age", "ward", "a", "b", "", "é", "\0", "n" * 500, "x.y", "a,b", "'", '"')
 
 #: Arrow types, and what their values are picked from.

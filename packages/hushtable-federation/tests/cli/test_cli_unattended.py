@@ -16,7 +16,6 @@ from hushtable_federation.keys import Keys
 from hushtable_federation.round import Round
 
 SITES = "north", "south", "west"
-DAY = timedelta(days=1)
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,10 @@
 """Every command's way to success, for people and for machines."""
 
 import contextlib
-import gc
 import os
 import subprocess
 import sys
 import tomllib
-import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +15,6 @@ import pytest
 import hushtable
 from cli_helpers import contents
 from hushtable import (
-    Feature,
     HushTable,
     HushTableError,
     LSHiTables,
@@ -40,17 +37,6 @@ def test_version(run):
 
 
 # --- fit --------------------------------------------------------------------------------------
-
-
-def test_fit_is_the_estimator(run, site, tmp_path):
-    result = run("fit", site / "rows.csv", "--seed", 3, "--tables", 7, "-o", tmp_path / "m.hush")
-    assert result.code == 0
-    assert "Fitted HushTable to 400 rows: 7 tables" in result.out
-    assert "2 columns are numeric, 1 categorical." in result.out
-    expected = HushTable(n_tables=7, random_state=3).fit(site / "rows.csv")
-    model = hushtable.load(tmp_path / "m.hush")
-    assert model.sketch_ == expected.sketch_
-    assert model.offset_ == expected.offset_
 
 
 @pytest.mark.parametrize(
@@ -95,18 +81,6 @@ def test_fit_options(run, site, tmp_path, monkeypatch, options, kind, parameters
     # The file is read once; a share of its rows needs their scores.
     (watch,) = watches
     assert watch.passes == 1
-
-
-def test_columns_by_name(run, site, tmp_path):
-    def names(*options):
-        assert run("fit", data, *options, "-o", tmp_path / "m.hush").code == 0
-        return hushtable.load(tmp_path / "m.hush").plan_.schema.names
-
-    data = tmp_path / "odd.csv"
-    data.write_text('id,"a,b",c\n1,2,x\n2,3,y\n3,4,x\n')
-    assert names("--drop", "id") == ["a,b", "c"]
-    assert names("--drop", "id, c") == ["a,b"]
-    assert names("--columns", 'c,"a,b"') == ["c", "a,b"]
 
 
 # --- score ------------------------------------------------------------------------------------
@@ -222,25 +196,6 @@ def test_merged_parts_are_the_whole(run, site, tmp_path):
     assert [line["rows"] for line in facts["inputs"]] == [250, 1, 149]
     assert facts["rows"] == 400
     assert facts["alike"] == []
-
-
-def test_merging_holds_one_file_at_a_time(run, tmp_path):
-    """Twenty sketches take no more memory than their sum and the file that is being read."""
-    schema = Schema([Feature.numeric("x", low=0, high=1)])
-    plan = Plan.draw(schema, random_state=0, n_tables=100, n_cells=256, min_depth=8, max_depth=8)
-    inputs = [tmp_path / f"{i}.hush" for i in range(20)]
-    for i, path in enumerate(inputs):
-        Sketch.from_data(plan, np.full((i + 1, 1), 0.5)).save(path)
-    assert run("merge", *inputs[:2], "-o", tmp_path / "two.hush").code == 0  # imports and caches
-    peaks = []
-    for few in (inputs[:2], inputs):
-        gc.collect()
-        tracemalloc.start()
-        assert run("merge", *few, "-o", tmp_path / "all.hush").code == 0
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] - peaks[0] < 5 * 8 * plan.family.n_cells
-    assert hushtable.load(tmp_path / "all.hush").n_rows == 210
 
 
 def test_merge_points_out_equal_counts(run, site, tmp_path):

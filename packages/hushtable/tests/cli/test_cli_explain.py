@@ -70,20 +70,6 @@ def test_marginals_say_how_far_out_a_value_lies(explained, site):
     assert "age is missing, as in 2% of rows" in words
 
 
-def test_low_values_unseen_categories_and_units(run, site, tmp_path):
-    model = ("--model", site / "a.sketch.hush", "--marginals", site / "marginals.sketch.hush")
-    data = tmp_path / "odd.csv"
-    data.write_text("age,income,ward\n0,20000,north\n40,20000,west\n")
-    result = run("score", data, *model, "--explain", "-o", tmp_path / "s.csv", "--json")
-    assert result.code == 0, result.err
-    words = {
-        line["row"]: [reason["words"] for reason in line["reasons"]]
-        for line in result.json["lowest"]
-    }
-    assert words[0][0] == "age 0 year, usually 20.62 to 78.75: low"
-    assert words[1][0] == "ward west: none of the 2 known"
-
-
 def test_what_cannot_be_explained_is_refused(refused, site, tmp_path):
     out = tmp_path / "s.csv"
     base = ("score", site / "rows.csv", "-o", out, "--model")

@@ -1,10 +1,7 @@
 """Damaged, foreign and mismatched .hush files, through the command line."""
 
-import json
-
 import pytest
 
-from cli_helpers import contents
 from hushtable import Sketch, files, load
 
 
@@ -103,42 +100,3 @@ def test_a_sketch_that_calls_itself_a_release_is_refused(refused, site, tmp_path
 
 
 # --- plans that differ ------------------------------------------------------------------------
-
-
-def test_other_hash_functions(refused, site, old):
-    first, other = site / "a.sketch.hush", site / "other.sketch.hush"
-    says = [
-        f"{other} was counted under a different plan than {first}", "different hash functions",
-    ]  # fmt: skip
-    refused("merge", first, site / "b.sketch.hush", other, "-o", old, says=says)
-
-
-@pytest.mark.parametrize(
-    ("old_text", "new_text", "says"),
-    [
-        ("high = 120", "high = 130", ["feature 'age'", "'high': 130.0", "'high': 120.0"]),
-        ('"south"]', '"west"]', ["feature 'ward'", "'west'", "'south'"]),
-        ('name = "income"', 'name = "wage"', ["features ['age', 'wage', 'ward']", "'income'"]),
-        ('unit = "year"', 'unit = "month"', ["feature 'age'", "'month'", "'year'"]),
-    ],
-)
-def test_other_schema(run, refused, site, tmp_path, old, old_text, new_text, says):
-    schema = tmp_path / "schema.toml"
-    schema.write_text((site / "schema.toml").read_text().replace(old_text, new_text))
-    plan, sketch = tmp_path / "plan.hush", tmp_path / "far.hush"
-    rows = tmp_path / "rows.csv"
-    rows.write_text((site / "rows.csv").read_text().replace("income", "wage", "wage" in new_text))
-    assert run("plan", "draw", schema, "--seed", 1, "-o", plan).code == 0
-    assert run("sketch", rows, "--plan", plan, "-o", sketch).code == 0
-    refused("merge", site / "a.sketch.hush", sketch, "-o", old, says=["far.hush", *says])
-    marginals = site / "marginals.sketch.hush"
-    says = ["the marginals were counted under another plan", *says]
-    refused("plan", "draw", schema, "--marginals", marginals, "-o", old, says=says)
-
-
-def test_failures_leave_nothing_behind(run, site, tmp_path, old):
-    """What a shell sees after a refused merge: the old file, no part of a new one."""
-    result = run("merge", site / "a.sketch.hush", site / "plan.hush", "-o", old, "--json")
-    assert result.code == 1
-    assert json.loads(result.out)["kind"] == "FileError"
-    assert contents(tmp_path) == {"old.hush": b"precious"}

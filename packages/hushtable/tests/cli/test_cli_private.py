@@ -1,6 +1,5 @@
 """Private release on the command line: two rounds at two sites, and what is refused."""
 
-import pyarrow.csv
 import pytest
 
 from cli_helpers import SCHEMA, do, write_rows
@@ -37,20 +36,6 @@ def sites(tmp_path_factory):
 # --- two rounds, end to end ---------------------------------------------------------------------
 
 
-def test_a_release_can_be_signed(run, sites):
-    out = run("inspect", sites / "all.hush").out
-    folded = " ".join(out.split())
-    assert (
-        "Adding or removing one record changes the probability of anything that this file shows by "
-        "at most a factor e^1.0, plus 1e-06." in folded
-    )
-    assert "That is the total over all 200 tables and the earlier releases" in folded
-    assert "for one at 2 sites the factor is e^1.4" in folded
-    assert "May leave yes" in folded
-    assert "opendp" in folded
-    assert max(map(len, out.splitlines())) <= 100
-
-
 def test_a_sketch_may_not_leave(run, sites):
     out = run("inspect", sites / "north.sketch.hush").out
     assert "no: it holds exact counts" in " ".join(out.split())
@@ -65,24 +50,6 @@ def test_a_detector_made_from_a_release_may_not_leave(run, sites, tmp_path):
     assert "Privacy cost of this release for one person" in out
 
 
-def test_a_private_plan_says_what_it_is_for(run, sites):
-    out = " ".join(run("inspect", sites / "plan.hush").out.split())
-    assert "Laid out for epsilon 1, delta 1e-06, 20,000 rows" in out
-    assert "through private releases only" in out
-
-
-def test_release_says_what_may_leave(run, sites, tmp_path):
-    out = run("release", sites / "north.sketch.hush", "--epsilon", 2, "-o", tmp_path / "r.hush").out
-    assert "this file may leave the site" in out
-    assert "north.sketch.hush may not" in out
-    assert "e^2.0" in out
-    facts = run(
-        "release", sites / "north.sketch.hush", "--epsilon", 2, "-o", tmp_path / "r.hush", "--json"
-    ).json
-    assert 1.999 < facts["epsilon"] <= 2.0
-    assert facts["cells"] == 12_800
-
-
 def test_rows_score_against_the_merged_release(run, sites, tmp_path):
     facts = run(
         "score", sites / "north.csv", "--model", sites / "all.hush",
@@ -94,47 +61,6 @@ def test_rows_score_against_the_merged_release(run, sites, tmp_path):
         "score", sites / "north.csv", "--model", sites / "all.hush", "-o", tmp_path / "s.csv"
     ).out
     assert "the privacy of the model does not cover them" in out
-
-
-def test_a_drowned_threshold_is_not_told(run, sites, tmp_path):
-    schema, plan = sites / "schema.toml", tmp_path / "p.hush"
-    do("plan", "draw", schema, "--epsilon", 0.01, "--expected-rows", 9_000, "-o", plan)
-    do("sketch", sites / "north.csv", "--plan", plan, "-o", tmp_path / "s.hush")
-    do("release", tmp_path / "s.hush", "--epsilon", 0.001, "-o", tmp_path / "r.hush")
-    scores = tmp_path / "s.csv"
-    for _ in range(20):  # one release in a hundred leaves a threshold by luck
-        facts = run(
-            "score", sites / "north.csv", "--model", tmp_path / "r.hush", "-o", scores, "--json"
-        ).json
-        if facts["offset"] is None:
-            break
-        do("release", tmp_path / "s.hush", "--epsilon", 0.001, "-o", tmp_path / "r.hush")
-    assert facts["offset"] is None
-    assert facts["outliers"] is None
-    assert pyarrow.csv.read_csv(scores)["outlier"].null_count == 9_000
-    out = run("score", sites / "north.csv", "--model", tmp_path / "r.hush", "-o", scores).out
-    assert "--contamination 0.05" in out
-    share = ("--contamination", 0.1)
-    facts = run(
-        "score", sites / "north.csv", "--model", tmp_path / "r.hush", *share, "-o", scores, "--json"
-    ).json
-    assert facts["outliers"] == pytest.approx(900, abs=20)
-
-
-def test_one_round_points_to_the_second(run, sites, tmp_path):
-    out = run("plan", "draw", sites / "schema.toml", *TERMS, "-o", tmp_path / "p.hush").out
-    assert "A first round for the marginals would be worthwhile" in out
-    assert "Noise is expected to cost less than 0.1 points" in out
-    few = ("--epsilon", 0.1, "--expected-rows", 100)
-    out = run("plan", "draw", sites / "schema.toml", *few, "-o", tmp_path / "p.hush").out
-    assert "no accuracy is promised" in out
-    assert "would be worthwhile" not in out
-    again = tmp_path / "again.hush"
-    facts = run("plan", "draw", sites / "schema.toml", *few, "-o", again, "--json").json
-    assert facts["expectation"]["mostly_noise"]
-    assert facts["expectation"]["loss"] == facts["expected_loss"] > 10
-    assert facts["expectation"]["helps"] == {"rows": 1200, "epsilon": 1.4}
-    assert facts["expectation"]["early"] is None
 
 
 def test_ranges_are_narrowed_in_a_round_of_their_own(run, sites, tmp_path):
@@ -179,3 +105,29 @@ def test_ranges_of_another_schema_are_refused(refused, sites, tmp_path, old):
     other.write_text(SCHEMA.replace("high = 120", "high = 130"))
     ranges = ("--ranges", sites / "north.hush")
     refused("plan", "draw", other, *ranges, *TERMS, "-o", old, says="ranges of a different schema")
+
+
+def test_a_release_can_be_signed(run, sites):
+    out = run("inspect", sites / "all.hush").out
+    folded = " ".join(out.split())
+    assert (
+        "Adding or removing one record changes the probability of anything that this file shows by "
+        "at most a factor e^1.0, plus 1e-06." in folded
+    )
+    assert "That is the total over all 200 tables and the earlier releases" in folded
+    assert "for one at 2 sites the factor is e^1.4" in folded
+    assert "May leave yes" in folded
+    assert "opendp" in folded
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_release_says_what_may_leave(run, sites, tmp_path):
+    out = run("release", sites / "north.sketch.hush", "--epsilon", 2, "-o", tmp_path / "r.hush").out
+    assert "this file may leave the site" in out
+    assert "north.sketch.hush may not" in out
+    assert "e^2.0" in out
+    facts = run(
+        "release", sites / "north.sketch.hush", "--epsilon", 2, "-o", tmp_path / "r.hush", "--json"
+    ).json
+    assert 1.999 < facts["epsilon"] <= 2.0
+    assert facts["cells"] == 12_800

@@ -1,7 +1,6 @@
 """Scoring into a folder: a file for each, resumable, nothing lost."""
 
 import json
-import os
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -87,34 +86,6 @@ def test_a_failure_keeps_whole_files_and_the_next_call_goes_on(score, lake, tmp_
     assert (facts["rows"], facts["files_kept"]) == (130, 1)
 
 
-@pytest.mark.parametrize("threads", [1, 4])
-def test_ctrl_c_leaves_whole_files_only(score, tmp_path, monkeypatch, threads):
-    from hushtable.cli import score as scoring
-
-    write = scoring.write_scores
-    begun = []
-
-    def interrupted(path, *others):
-        begun.append(path)
-        if len(begun) == 2:
-            raise KeyboardInterrupt
-        write(path, *others)
-
-    monkeypatch.setattr(scoring, "write_scores", interrupted)
-    result = score("--threads", threads)
-    assert result.code == 130
-    assert all(name.endswith(".scores.parquet") for name in contents(tmp_path / "scores"))
-    monkeypatch.undo()
-    assert score().code == 0
-    assert len(contents(tmp_path / "scores")) == 3
-
-
-def test_an_empty_file_has_no_scores(score, lake, tmp_path):
-    pq.write_table(pq.read_table(lake / "a.parquet")[:0], lake / "none.parquet")
-    assert score().code == 0
-    assert len(pq.read_table(tmp_path / "scores" / "none.scores.parquet")) == 0
-
-
 def test_nothing_of_others_is_lost(score, lake, site, tmp_path):
     assert score().code == 0
     before = contents(tmp_path / "scores")
@@ -153,21 +124,3 @@ def test_what_is_refused(score, lake, tmp_path):
     assert "same name" in result.err
     (lake / "a.csv").unlink()
     assert contents(tmp_path) == before
-
-
-def test_columns_are_compared_before_the_first_file_is_scored(score, lake, tmp_path):
-    (lake / "z.csv").write_text("age,ward\n40,north\n")
-    result = score()
-    assert result.code == 1
-    assert "z.csv" in result.err
-    assert not (tmp_path / "scores").exists()
-
-
-def test_a_folder_that_cannot_be_written(score, tmp_path, monkeypatch):
-    (tmp_path / "scores").mkdir()
-    # Permissions do not bind root.
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
-    result = score()
-    assert result.code == 1
-    assert "scores is read-only: use another folder" in result.err
-    assert contents(tmp_path / "scores") == {}

@@ -47,33 +47,6 @@ def test_options_of_fit_are_kept_for_later_files(labor, capsys):
     assert np.array_equal(scores, expected)
 
 
-@pytest.mark.parametrize("further", [[], ["--decimal", ","], ["--missing", "n.b."]])
-def test_ids_beside_rows_that_are_read_again(labor, further):
-    top = labor / "top.csv"
-    command = [
-        "score",
-        f"{labor}/labor.csv",
-        "--model",
-        f"{labor}/m.hush",
-        "--id",
-        "Fall",
-        *further,
-    ]
-    assert main([*command, "--top", "3", "-o", str(top)]) == 0
-    table = pyarrow.csv.read_csv(top)
-    assert [f"F{row}" for row in table["row"].to_pylist()] == table["Fall"].to_pylist()
-
-
-def test_texts_are_kept_beside_columns_that_are_left_out(tmp_path, capsys):
-    rows = [f"Fall {i};Name {i} {i};{i % 7}" for i in range(60)]
-    (tmp_path / "a.csv").write_text("\n".join(["Fall;Name;x", *rows]))
-    command = ["fit", f"{tmp_path}/a.csv", "--drop", "Fall", "-o", f"{tmp_path}/m.hush"]
-    assert main(command) == 1
-    assert "Add: --drop Fall,Name" in capsys.readouterr().err
-    assert main([*command, "--as", "Name=category"]) == 0
-    assert load(tmp_path / "m.hush").plan_.schema.names == ["Name", "x"]
-
-
 # --- how files are laid out -----------------------------------------------------------------------
 
 PLACES = ["\u0141\u00f3d\u017a", "Gda\u0144sk", "\u017bary", "Wroc\u0142aw"]
@@ -147,15 +120,3 @@ def test_a_file_of_another_format_has_no_use_for_the_layout(tmp_path):
 def test_options_of_earlier_versions_are_refused_with_what_replaces_them(words, says, capsys):
     assert main(words.split()) == 2
     assert says in capsys.readouterr().err
-
-
-def test_a_command_beside_a_model_proposes_entries_that_work(tmp_path, capsys):
-    lines = [f"{i % 9},{i % 7}" for i in range(60)]
-    (tmp_path / "a.csv").write_text("\n".join(["x,y", *lines]))
-    (tmp_path / "b.csv").write_text("\n".join(["x,y", *lines[:30], "ERR,1", *lines[30:]]))
-    assert main(["fit", f"{tmp_path}/a.csv", "-o", f"{tmp_path}/m.hush"]) == 0
-    capsys.readouterr()
-    command = ["drift", f"{tmp_path}/m.hush", f"{tmp_path}/b.csv"]
-    assert main(command) == 1
-    assert capsys.readouterr().err.endswith("Add: --read missing=ERR\n")
-    assert main([*command, "--read", "missing=ERR"]) == 0

@@ -2,11 +2,9 @@
 
 import datetime
 import decimal
-import json
 import re
 import stat
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -16,7 +14,6 @@ from python_calamine import CalamineWorkbook
 import hushtable
 from cli_helpers import do, write_rows
 from hushtable.data import spreadsheets
-from hushtable.report import lists
 
 ENDINGS = (".csv", ".xlsx", ".html", ".parquet")
 #: What a spreadsheet or a browser must not run.
@@ -179,42 +176,6 @@ def test_the_page_has_each_row_with_its_reasons(top):
     assert "http" not in page.replace("http-equiv", "")
 
 
-def test_what_is_printed(top, here):
-    result, _ = top("--id", "Patient ID", "--top", 6)
-    assert "The 6 most unusual of 400 rows:" in result.out
-    assert "1. " in result.out
-    assert "income 199999.00, usually " in result.out
-    assert "... and 1 more in the file." in result.out
-    assert "among the rows that the model counted." in " ".join(result.out.split())
-    facts = top("--id", "Patient ID", "--top", 6, "--json")[0].json
-    assert facts["command"] == "score"
-    assert facts["rows"] == 400
-    assert facts["severity_among"] == "the rows that the model counted"
-    assert [row["rank"] for row in facts["top"]] == [1, 2, 3, 4, 5, 6]
-    assert facts["top"][0]["Patient ID"] == "=1+1"
-
-
-def test_every_row_keeps_its_columns_too(run, here, tmp_path):
-    command = ("score", here / "rows.csv", "--model", here / "model.hush", "--id", "Patient ID")
-    for suffix in (".csv", ".parquet"):
-        out = tmp_path / f"all{suffix}"
-        result = run(*command, "--keep", "ward", "--explain", "-o", out)
-        assert result.code == 0, result.err
-        found = table_of(out)
-        names = ["row", "score", "outlier", "outside", "Patient ID", "ward", "reason_1"]
-        assert list(found[0])[:7] == names
-        defused = "'=1+1" if suffix == ".csv" else "=1+1"
-        assert [row["Patient ID"] for row in found[5:9]] == ["00005", "00006", defused, "00008"]
-    folder = tmp_path / "scores"
-    assert run(*command, "-o", folder).code == 0
-    kept = pq.read_table(folder / "rows.scores.parquet")["Patient ID"].to_pylist()
-    assert kept[7] == "=1+1"
-    assert "1 file" in run(*command, "-o", folder).out  # done
-    again = run(*command[:-2], "--drop", "Patient ID", "-o", folder)
-    assert again.code == 2
-    assert "other columns" in again.err
-
-
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
@@ -272,43 +233,6 @@ def test_kept_columns_of_any_single_value_and_no_nested_one(run, refused, here, 
     refused(*command, "list", says="needs single values")
 
 
-def test_a_failure_leaves_what_was_there(run, here, tmp_path, monkeypatch):
-    for suffix in ENDINGS:
-        out = tmp_path / f"top{suffix}"
-        out.write_bytes(b"precious")
-
-        def full(*_, **__):
-            raise OSError(28, "No space left on device")
-
-        with monkeypatch.context() as patch:
-            patch.setattr("os.fsync", full)
-            result = run("score", here / "plain.csv", "--model", here / "model.hush",
-                         "--top", 3, "-o", out)  # fmt: skip
-        assert result.code == 1
-        assert "nothing was written" in result.err
-        assert out.read_bytes() == b"precious"
-        assert not list(tmp_path.glob(".*.part"))
-
-
-def test_a_format_of_lists_is_one_entry_of_the_registry(run, here, tmp_path, monkeypatch):
-    """As another package adds one: score, watch and their messages know it then."""
-
-    def write_lines(file, found, model, source, unit):
-        file.writelines(f"- row {row.row} of {source}\n".encode() for row in found.rows)
-
-    monkeypatch.setitem(lists.LISTS, ".md", write_lines)
-    command = ("score", here / "rows.csv", "--model", here / "model.hush", "--top", 3, "-o")
-    assert run(*command, tmp_path / "top.md").code == 0
-    assert (tmp_path / "top.md").read_text().startswith("- row ")
-    assert (tmp_path / "top.md").read_text().count("\n") == 3
-    assert ".parquet or .md" in run(*command, tmp_path / "top.pdf").err
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in/a.csv").write_bytes((here / "rows.csv").read_bytes())
-    watch = ("watch", tmp_path / "in", "--model", here / "model.hush", "--settle", 0)
-    assert run(*watch, "--format", "md", "-o", tmp_path / "out").code == 0
-    assert (tmp_path / "out/top-000001.md").exists()
-
-
 def test_texts_that_a_cell_does_not_hold_are_counted(run, here, tmp_path):
     lines = [(here / "plain.csv").read_text().splitlines()[k] for k in range(41)]
     long = ["note", "x" * 32_767, *["y" * 40_000] * 2, *["short"] * 37]
@@ -327,17 +251,3 @@ def test_the_terminal_has_one_language(top):
     result, _ = top("--top", 5, "--language", "de", suffix=".xlsx")
     assert "The 5 most unusual of" in result.out
     assert "üblich" not in result.out
-
-
-def test_a_lone_negative_is_said_by_check_and_with_the_list(run, tmp_path, monkeypatch, rng):
-    monkeypatch.chdir(tmp_path)
-    sales = pd.DataFrame({"price": rng.lognormal(3, 1, 400), "days": rng.normal(50, 9, 400)})
-    sales.loc[162, "price"] = -40.0
-    sales.to_csv("sales.csv", index=False)
-    words = "price has one negative value, -40, in row 162."
-    assert words in run("check", "sales.csv").out
-    assert run("fit", "sales.csv", "--seed", "0", "-o", "m.hush").code == 0
-    listed = run("score", "sales.csv", "--model", "m.hush", "--top", "5", "-o", "top.csv")
-    assert words in listed.out
-    again = ("score", "sales.csv", "--model", "m.hush", "--top", "5", "-o", "again.csv", "--json")
-    assert json.loads(run(*again).out)["lone"] == [words]

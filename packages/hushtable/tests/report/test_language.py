@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from hushtable import HushTable, Plan, Sketch
-from hushtable.charts.reasons import Pictures
 from hushtable.data.readers import as_reader
 from hushtable.errors import UsageError
 from hushtable.language import (
@@ -26,9 +25,7 @@ from hushtable.report import page
 from hushtable.report.content import Subject, gather, sites_of_parts
 from hushtable.report.lists import LISTS
 from hushtable.scores.outliers import Search
-from hushtable.scores.reasons import Reason
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import ValuePhrase
 from report_helpers import Parsed
 
 #: Words of English pages that no German text has.
@@ -75,17 +72,6 @@ def test_reasons_and_numbers_are_german(german):
     assert "1,5 MB" in text
     assert re.search(r"üblich -\d,\d+ bis \d,\d+: außerhalb des Bereichs -9 bis 9", text)
     assert not re.search(r"\d\.\d{1,2}\b", text.replace("1.0.0rc1", ""))
-
-
-def test_a_page_is_english_unless_chosen(sketch, X, score_them, monkeypatch):
-    monkeypatch.setenv("LANGUAGE", "de")
-    monkeypatch.setenv("LANG", "de_DE.UTF-8")
-    offset, scores = score_them(sketch, X, 5, values=True)
-    html = page.html(
-        gather(Subject("a.hush", "sketch", sketch), threshold=offset, scores=scores).page
-    )
-    assert '<html lang="en">' in html
-    assert "The most unusual rows" in html
 
 
 def test_a_german_list_has_no_english(sketch, X, tmp_path):
@@ -152,9 +138,3 @@ def test_files_do_not_depend_on_the_language(tmp_path, X):
     for kind in ("model", "plan", "sketch"):
         english, german = (tmp_path / f"{one}.{kind}.hush" for one in ("en", "de"))
         assert english.read_bytes() == german.read_bytes(), kind
-
-
-def test_a_page_emphasises_whole_numbers():
-    phrase = ValuePhrase(6.0, "6", "", "with", "Cylinders 6 mit mpg 32,7: einzeln üblich")
-    made = page._reason(Reason("Cylinders", 1.0, phrase, "mpg"), Pictures([], None), values=True)
-    assert (made["unusual"], made["rest"]) == ("Cylinders 6 mit mpg 32,7", ": einzeln üblich")

@@ -12,14 +12,11 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.blocks import LabelledValues, TextTable
 from hushtable.counts import rounds
 from hushtable.data.readers import as_reader
-from hushtable.describe import describe_ledger
-from hushtable.errors import DataError, MissingExtraError, UsageError
+from hushtable.errors import MissingExtraError, UsageError
 from hushtable.report import page
 from hushtable.report.content import RowsToShow, Subject, gather, score_rows, sites_of_parts
 from hushtable.report.page import Figures
-from hushtable.scores.outliers import Search
 from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.streams import drift
 from report_helpers import EVIL, Parsed
 from strategies import second_pass
 
@@ -61,35 +58,6 @@ def html(report):
 
 
 # --- numbers --------------------------------------------------------------------------------------
-
-
-def test_scores_are_the_scorers(score_them, sketch, X):
-    offset, scores = score_them(sketch, X, 4)
-    scorer = Scorer(sketch)
-    expected = scorer.score(X)
-    np.testing.assert_array_equal(scores.scores, expected)
-    assert scores.n_outliers == (expected < offset).sum() > 0
-    np.testing.assert_array_equal(scores.tally, sketch.tally)
-    assert scores.lowest.table() == Search(scorer, 4).find(as_reader(X)).table()
-    assert scores.drift.overall == drift(sketch, sketch).overall < 0.0
-    # Some of the rows tell how far chance goes.
-    assert 0.0 < scores.drift.level < drift(sketch, sketch).level
-
-
-def test_the_scores_in_words_and_as_a_picture(of_rows, sketch, X):
-    report = of_rows(n_shown=4)
-    expected, offset = Scorer(sketch).score(X), Scorer(sketch).auto_offset()
-    ((_, caption),) = blocks(report, "scores", Figures)[0].figures
-    assert caption.startswith("Distribution of 600 scores from ")
-    assert caption.endswith(f"; {(expected < offset).sum()} are below the threshold.")
-    text = words_of(report)
-    assert "these rows drifted no more than chance explains" in text
-    lowest = np.argsort(expected, kind="stable")[:4]
-    assert 20 <= lowest[0] < 30  # beyond its range
-    _, errors = Scorer(sketch).score_with_errors(X)
-    for row in lowest:
-        assert f"row {row} " in text
-        assert f"score {expected[row]:.2f} ± {errors[row]:.2f}" in text
 
 
 def test_a_second_pass_tells_of_all_rows_and_of_those_it_counts(sketch, X):
@@ -134,19 +102,6 @@ def test_ids_columns_and_values_when_requested(of_values, kept):
     assert "distributed" in text
 
 
-def test_the_values_of_features_and_of_listed_rows_are_named_apart(X, score_them):
-    """A reader knows which of them belong to the listed rows alone."""
-    features = [Feature.numeric(f"x{j}", low=-9, high=9) for j in range(3)]
-    sketch = Sketch.from_data(Plan.draw(Schema(features, public=False), random_state=0), X)
-    offset, scores = score_them(sketch, X, 3, values=True)
-    model = Subject("a.hush", "sketch", sketch)
-    left_out = gather(model, threshold=offset, scores=scores, values=True).left_out
-    assert left_out[0] == (
-        "All values of rows except (a) the categories and ranges of the model's features and (b) "
-        "the following values of the listed rows: the values that lower their scores."
-    )
-
-
 @pytest.mark.slow
 def test_a_page_of_many_rows_is_small(rng):
     n = 1500
@@ -159,12 +114,6 @@ def test_a_page_of_many_rows_is_small(rng):
     html = html_of(gather(Subject("a.hush", "sketch", sketch), scores=scores))
     assert html.count("</figcaption><svg ") > 190
     assert len(html) < 3_000_000
-
-
-def test_crowding_is_stated_where_it_is_true(of_everything):
-    """Counts with noise do not say how many similar rows there are."""
-    assert "similar rows" not in words_of(of_everything)
-    assert " bits" in words_of(of_everything)
 
 
 @pytest.mark.parametrize("private", [False, True])
@@ -186,18 +135,6 @@ def test_severities_are_among_the_rows_of_all_sites(sketch, releases, X, private
         assert re.fullmatch(r"5(\.\d+)?% are below the threshold", flagged)
 
 
-def test_one_table_has_no_error(schema, X):
-    sketch = Sketch.from_data(Plan.draw(schema, n_tables=1, random_state=0), X)
-    scores = score_rows(Scorer(sketch), 0.0, as_reader(X), shown=RowsToShow(2))
-    assert "±" not in words_of(gather(Subject("a.hush", "sketch", sketch), scores=scores))
-
-
-def test_a_share_of_the_rows_to_flag(of_rows):
-    report = of_rows(contamination=0.05)
-    assert report.page.glance["outliers, 5.00% of the rows scored"] == "30"
-    assert "set to flag 5% of these rows" in words_of(report)
-
-
 def test_no_threshold_in_the_noise(releases, X):
     model = releases["<i>north</i>"]
     scores = score_rows(Scorer(model), float("nan"), as_reader(X))
@@ -207,18 +144,6 @@ def test_no_threshold_in_the_noise(releases, X):
     assert "none: the counts are too noisy to derive one" in text
     assert not any("outliers" in label for label in report.page.glance)
     assert "var(--flag)" not in html_of(report).partition("</head>")[2]
-
-
-def test_features_have_both_tallies_and_drift(of_rows):
-    table = columns(of_rows())
-    assert table["feature"] == (EVIL, "x1", "x2")
-    assert list(table)[2:] == [
-        "missing in rows counted", "outside in rows counted", "missing in these rows",
-        "outside in these rows", "drift", "by chance up to",
-    ]  # fmt: skip
-    for whose in ("rows counted", "these rows"):
-        assert table[f"missing in {whose}"] == ("0", "20", "0")
-        assert table[f"outside in {whose}"] == ("10", "0", "0")
 
 
 def test_drift_beside_chance(sketch, X):
@@ -233,15 +158,6 @@ def test_drift_beside_chance(sketch, X):
     assert columns(report)["by chance up to"][1] == f"{scores.drift.feature_levels['x1']:.4f}"
 
 
-def test_columns_of_zeros_are_left_out(sketch, X):
-    scores = score_rows(Scorer(sketch), 0.0, as_reader(X[30:]))
-    report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
-    assert (
-        "All zero, and therefore not in the table: missing in these rows, outside in these rows."
-        in words_of(report)
-    )
-
-
 def test_features_in_another_unit_are_named(sketch, X):
     scores = score_rows(Scorer(sketch), 0.0, as_reader(1000.0 * X))
     text = words_of(gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores))
@@ -249,33 +165,8 @@ def test_features_in_another_unit_are_named(sketch, X):
     assert "Most rows are outside the plan in <script>" in text
 
 
-def test_the_ledger_is_the_releases(of_release, releases):
-    text = words_of(of_release)
+def test_sites_that_are_not_the_sum(releases):
     total = releases["<i>north</i>"] + releases["<i>south</i>"]
-    for sentence in describe_ledger(total.ledger):
-        assert sentence in text
-    assert f"epsilon {total.ledger.epsilon:.6g}, delta 1e-06" in text
-    assert f"{total.noise_sd:,.4g} counts (standard deviation)" in text
-    for share in total.ledger.shares:
-        assert share.release[:12] in text
-        assert share.release not in text
-    (table,) = blocks(of_release, "privacy", TextTable)
-    assert len(table.rows) == 2
-
-
-def test_counts_that_stand_out_of_the_noise(of_release, releases):
-    total = releases["<i>north</i>"] + releases["<i>south</i>"]
-    share = 100.0 * np.mean(total.counts > 2.0 * total.noise_sd)
-    assert f"{share:.1f}% of the counts are above twice as much" in words_of(of_release)
-    assert f"are from {total.counts.min():,} to {total.counts.max():,}." in words_of(of_release)
-
-
-def test_sites_and_their_sum(of_release, releases):
-    total = releases["<i>north</i>"] + releases["<i>south</i>"]
-    (table,) = blocks(of_release, "sites", TextTable)
-    assert table.rows == [[name, f"{one.n_rows:,}"] for name, one in releases.items()]
-    assert "✓ passed:" in words_of(of_release)
-    assert of_release.page.glance["sites in the sum"] == "2 of 2"
     first = dict([next(iter(releases.items()))])
     sites = sites_of_parts(first, total, "all.hush")
     report = gather(Subject("all.hush", "release", total), sites=sites)
@@ -285,11 +176,6 @@ def test_sites_and_their_sum(of_release, releases):
 def test_parts_of_another_kind(sketch, releases):
     with pytest.raises(UsageError, match="of different kinds"):
         sites_of_parts(releases, sketch, "all.hush")
-
-
-def test_no_rows(sketch, X):
-    with pytest.raises(DataError, match="no rows"):
-        score_rows(Scorer(sketch), 0.0, as_reader(X[:0]))
 
 
 # --- what it must not say -------------------------------------------------------------------------
@@ -349,17 +235,6 @@ def test_what_does_not_apply_is_left_out_with_a_reason(of_rows, of_release, sche
     marginals = Sketch.from_data(Plan.marginals(schema), X)
     report = gather(Subject("m.hush", "sketch", marginals))
     assert "a marginals plan counts each feature separately and scores no row" in left_out(report)
-
-
-def test_drift_from_two_passes_is_that_from_the_first(X):
-    from hushtable import HushTable
-
-    found = []
-    for passes in (1, 2):
-        detector = HushTable(random_state=0, n_tables=5, passes=passes).fit(X)
-        scores = score_rows(Scorer(detector.sketch_), detector.offset_, as_reader(X))
-        found.append(scores.drift.overall)
-    assert found[0] == found[1]
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -422,20 +297,6 @@ def test_marginals_have_histograms(of_marginals, marginals):
         assert f"; missing {counts[-1]:,}." in caption
     assert EVIL in drawn.figures[0][1]
     assert "The counts have noise, whose standard deviation is " in words_of(of_marginals)
-
-
-def test_exact_marginals_have_no_noise(schema, X):
-    report = gather(Subject("m.hush", "sketch", Sketch.from_data(Plan.marginals(schema), X)))
-    (drawn,) = blocks(report, "features", Figures)
-    assert [caption.partition("missing ")[2] for _, caption in drawn.figures] == [
-        "0.",
-        "20.",
-        "0.",
-    ]
-    assert "The counts have noise" not in words_of(report)
-    assert "var(--flag)" not in html_of(report).partition("</head>")[2]
-    report = gather(Subject("a.hush", "sketch", Sketch.zero(Plan.draw(schema))))
-    assert not blocks(report, "features", Figures)
 
 
 def test_many_features(rng):
