@@ -114,22 +114,15 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
         yield Paragraph(one.words for one in found.lone)
     yield f"The {len(found.rows):,} most unusual of {found.n_rows - found.n_unjudged:,} rows:\n"
     headers, left = ["rank", *found.keep, "row", "severity", "score"], 1 + len(found.keep)
-    lines = [
-        [
-            f"{k + 1}",
-            *map(_kept_text, row.kept_values.values()),
-            f"{row.row:,}",
-            found.severity(k),
-            _score(row),
-        ]
-        for k, row in enumerate(rows)
-    ]
-    if rows[0].file:
-        headers.insert(left, "file")
-        for line, row in zip(lines, rows, strict=True):
-            line.insert(left, row.file)
-        left += 1
-    yield TextTable(headers, lines, left=left)
+    several = bool(rows[0].file)
+    headers[left:left] = ["file"] if several else []
+    lines = []
+    for k, row in enumerate(rows):
+        place = [row.file, f"{row.row:,}"] if several else [f"{row.row:,}"]
+        error = "" if row.error is None else f" ± {row.error:.4f}"
+        kept = map(_kept_text, row.kept_values.values())
+        lines.append([f"{k + 1}", *kept, *place, found.severity(k), f"{row.score:.4f}{error}"])
+    yield TextTable(headers, lines, left=left + several)
     if found.explained and words:
         yield "\nWhy:\n"
         yield Paragraph(f"{k + 1}. {found.sentence(row)}." for k, row in enumerate(rows))
@@ -191,11 +184,6 @@ def _kept_text(value: pa.Array) -> str:
 
 #: No fraction of a second, and midnight.
 _ZEROS = re.compile(r"(?: 00:00:00)?(?:\.0+)?(Z?)$")
-
-
-def _score(row: Finding) -> str:
-    error = row.error
-    return f"{row.score:.4f}" + ("" if error is None else f" ± {error:.4f}")
 
 
 #: Rows written at a time: a Parquet row group of about 4 MB.

@@ -327,21 +327,17 @@ class NewRows:
     def _read(self) -> Iterator[Batch]:
         for batch in self._source.read():
             assert isinstance(batch, pa.RecordBatch)
-            marks = [
-                self._mark(one) for one in batch.column(self._id).cast(pa.string()).to_pylist()
-            ]
+            names = batch.column(self._id).cast(pa.string()).to_pylist()
+            if None in names:
+                raise DataError(
+                    f"{self._source.source}: a row has no {self._id!r}: --id identifies rows; "
+                    "exclude rows without it in the query"
+                )
+            marks = [hashlib.sha256(one.encode()).digest()[:16] for one in names]
             self.ids.update(marks)
             new = np.flatnonzero([mark not in self._known for mark in marks])
             if len(new):
                 yield taken(batch, new)
-
-    def _mark(self, text: str | None) -> bytes:
-        if text is None:
-            raise DataError(
-                f"{self._source.source}: a row has no {self._id!r}: --id identifies rows; exclude "
-                "rows without it in the query"
-            )
-        return hashlib.sha256(text.encode()).digest()[:16]
 
 
 @dataclass(frozen=True)

@@ -150,13 +150,19 @@ def score_rows(
         at = np.array([threshold])
         flagged = np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
     drifted, no_drift = _drift(scorer, reader, len(scores), n_jobs)
+    before, moved = scorer.sketch.unlearned, []
+    if before is not scorer.sketch:
+        bits = Explainer(scorer).moved_from(Explainer(Scorer(before)), reader, n_jobs=n_jobs)
+        most = np.argsort(-bits, kind="stable")[:_FURTHEST].tolist()
+        names = scorer.plan.schema.of_rows.names
+        moved = [(names[j], float(bits[j])) for j in most if bits[j] > 0.0]
     return Scores(
         source=reader.source,
         scores=scores,
         threshold=threshold,
         chosen=contamination,
         unit=scorer.plan.score.unit,
-        moved=_moved(scorer, reader, n_jobs),
+        moved=moved,
         flagged=flagged,
         lowest=lowest,
         values=shown.values,
@@ -164,16 +170,6 @@ def score_rows(
         drift=drifted,
         no_drift=no_drift,
     )
-
-
-def _moved(scorer: Scorer, reader: Reader, n_jobs: int | None) -> list[tuple[str, float]]:
-    if scorer.sketch.unlearned is scorer.sketch:
-        return []
-    learned, before = Explainer(scorer), Explainer(Scorer(scorer.sketch.unlearned))
-    sizes = learned.moved_from(before, reader, n_jobs=n_jobs)
-    most = np.argsort(-sizes, kind="stable")[:_FURTHEST]
-    names = scorer.plan.schema.of_rows.names
-    return [(names[j], float(sizes[j])) for j in most.tolist() if sizes[j] > 0.0]
 
 
 def _drift(

@@ -267,18 +267,15 @@ class UsualValues:
         if self.middle is None:
             return 0.0
         if self.shares:
-            return max(0.5 * _of_share(self.share(feature, value)), self._from_mean(value))
+            numbers, shares = [*map(float, self.shares)], [*self.shares.values()]
+            mean = float(np.average(numbers, weights=shares))
+            deviation = math.sqrt(np.average((np.array(numbers) - mean) ** 2, weights=shares))
+            from_mean = abs(value - mean) / deviation if deviation else 0.0
+            return max(0.5 * _of_share(self.share(feature, value)), from_mean)
         low, middle, high = self.middle
         if low == high:
             return 0.0 if value == middle else _of_share(2.0 * QUANTILES[0])
         return _NORMAL * abs(value - middle) / spread(self.middle, value > middle)
-
-    def _from_mean(self, value: float) -> float:
-        """Return how many standard deviations a number of few is from the column's mean."""
-        values, shares = np.array(list(map(float, self.shares))), np.array([*self.shares.values()])
-        mean = float(np.average(values, weights=shares))
-        spread = math.sqrt(float(np.average((values - mean) ** 2, weights=shares)))
-        return abs(value - mean) / spread if spread else 0.0
 
 
 def _rising(numbers: Any, n: int) -> bool:
