@@ -21,7 +21,7 @@ from hushtable.data.readers import Batch
 from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_of, number_words
 from hushtable.data.texts.reading import ColumnReading, form_of
 from hushtable.errors import PlanError
-from hushtable.language import N_, _, numerals
+from hushtable.language import N_, _, numeral
 
 #: Multiple of the distance to the end of the middle 90% from which a value is far outside
 #: everything; the same in a column of few different numbers; and number of values needed.
@@ -565,7 +565,7 @@ def _category_phrase(
 ) -> ValuePhrase:
     side, words, share = direction(feature, text, usual), f"{feature.name} {text}", None
     if side == BEYOND:
-        n = numerals(f"{len(feature.categories):,}")
+        n = numeral(len(feature.categories))
         words = _("%(what)s: none of the %(n)s known", what=words, n=n)
     elif usual is not None:
         share = usual.share(feature, text)
