@@ -80,6 +80,12 @@ def write_top(target: Target, found: Outliers, model: Path | None, source: str, 
 def top_facts(found: Outliers, output: Path) -> dict[str, object]:
     """Return what was written for machines."""
     rows = found.table().to_pylist()
+    for row in rows:
+        for name, value in row.items():
+            if value != value:
+                row[name] = None
+            elif not isinstance(value, str | int | float | None):
+                row[name] = str(value)
     return {
         "command": "score",
         "scores": str(output),
@@ -88,14 +94,8 @@ def top_facts(found: Outliers, output: Path) -> dict[str, object]:
         **({"known": found.n_known} if found.n_known else {}),
         **({"lone": [one.words for one in found.lone]} if found.lone else {}),
         "severity_among": found.among,
-        "top": [{name: _json(value) for name, value in row.items()} for row in rows],
+        "top": rows,
     }
-
-
-def _json(value: object) -> Any:
-    if isinstance(value, float) and value != value:
-        return None
-    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterator[Block]:
@@ -165,15 +165,14 @@ def lowest_blocks(lowest: list[Finding]) -> Iterator[Block]:
         usual = any(one.why.repaired for one in lowest if one.why)
         bits = "the score gains if that value alone is usual" if usual else "it lowers the score by"
         yield f"\nWhy (in brackets, the bits that {bits}):\n"
-        yield Paragraph(_sentence(one) for one in lowest)
-
-
-def _sentence(row: Finding) -> str:
-    place = f"Row {row.row:,} of {row.file}" if row.file else f"Row {row.row:,}"
-    found = [f"{reason.words} ({reason.share:.2f})" for reason in row.reasons]
-    found += [row.likeness] if row.likeness else []
-    crowding = f" A typical row has {row.crowding}." if row.crowding else ""
-    return f"{place}: {'; '.join(found) or 'no feature stands out'}.{crowding}"
+        sentences = []
+        for one in lowest:
+            place = f"Row {one.row:,} of {one.file}" if one.file else f"Row {one.row:,}"
+            found = [f"{reason.words} ({reason.share:.2f})" for reason in one.reasons]
+            why = "; ".join([*found, *filter(None, [one.likeness])]) or "no feature stands out"
+            crowding = f" A typical row has {one.crowding}." if one.crowding else ""
+            sentences.append(f"{place}: {why}.{crowding}")
+        yield Paragraph(sentences)
 
 
 def _kept_text(value: pa.Array) -> str:

@@ -158,7 +158,13 @@ class UsualValues:
             if not len(values):
                 return cls(missing)
             low, middle, high = np.quantile(values, QUANTILES, method="inverted_cdf").tolist()
-            shares = _shares_of_few(feature, values, n_rows)
+            shares: dict[str, float] = {}
+            many = len(np.unique(values[:_GLANCE])) > FEW_NUMBERS
+            if not many and feature.unit not in (DATE, SINCE):
+                numbers, rows = np.unique(values + 0.0, return_counts=True)  # no -0.0
+                if len(numbers) <= FEW_NUMBERS:
+                    each = zip(numbers.tolist(), rows.tolist(), strict=True)
+                    shares = {repr(x): n / n_rows for x, n in each}
             far = far_limits(np.sort(values), (low, middle, high), ends, bool(shares))
             return cls(missing, (low, middle, high), shares, far)
         texts = [text for batch in batches for text in texts_of(feature, batch, j).to_pylist()]
@@ -290,16 +296,6 @@ def _of_share(share: float) -> float:
     """Return how many standard deviations a 1 is from the mean, given the share of ones."""
     share = max(share, _LEAST_SHARE)
     return math.sqrt(max(0.0, 1.0 - share) / share)
-
-
-def _shares_of_few(feature: Feature, values: NDArray[np.float64], n_rows: int) -> dict[str, float]:
-    """Return the share of rows that have each number, if there are few and none is a time."""
-    if feature.unit in (DATE, SINCE) or len(np.unique(values[:_GLANCE])) > FEW_NUMBERS:
-        return {}
-    numbers, rows = np.unique(values + 0.0, return_counts=True)  # no -0.0
-    if len(numbers) > FEW_NUMBERS:
-        return {}
-    return {repr(x): n / n_rows for x, n in zip(numbers.tolist(), rows.tolist(), strict=True)}
 
 
 def _are_few(shares: dict[str, float]) -> bool:
