@@ -18,8 +18,7 @@ from hushtable.data.labels import fold
 from hushtable.data.readers import Reader, as_reader
 from hushtable.data.spreadsheets import original
 from hushtable.describe import describe_ledger
-from hushtable.describe.plan import learned
-from hushtable.describe.plan import verdicts as verdicts_words
+from hushtable.describe import plan as words
 from hushtable.detectors.load import learned_detector, open_model
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
@@ -283,7 +282,7 @@ def learn(
     facts: dict[str, object] = {
         "command": "learn",
         "verdicts" if only else "model": str(output),
-        **learned(given),
+        **words.learned(given),
         "forgotten": forget,
         "total": {"outliers": after.n_outliers, "fine": after.n_fine},
         "plan_id": given.plan_id,
@@ -316,11 +315,11 @@ def _learn_shared(model: Path, shared: Counts, target: Target, output: Path) -> 
     target.save(learned_detector(model, shared))
     ledger = shared.ledger
     assert ledger is not None  # that of a release
-    facts = {"command": "learn", "model": str(output), **learned(shared)}
+    facts = {"command": "learn", "model": str(output), **words.learned(shared)}
     facts |= {"epsilon": ledger.epsilon, "plan_id": shared.plan_id}
 
     def blocks() -> Iterator[Block]:
-        yield f"Learned {verdicts_words(shared)} of all sites.\n"
+        yield f"Learned {words.verdicts(shared)} of all sites.\n"
         yield Paragraph(describe_ledger(ledger))
         yield f"\nWrote {target}. Keep it where the model may be."
 

@@ -3,12 +3,13 @@
 One template sets them all, with pictures as SVG.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from hushtable.blocks import Items, LabelledValues, Paragraph, TextTable
+from hushtable.blocks import Block, Items, LabelledValues, Paragraph, TextTable
 from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import MissingExtraError
@@ -27,15 +28,9 @@ from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
-    from hushtable.charts.reasons import Pictures
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
-
-from hushtable.blocks import Block
-
-if TYPE_CHECKING:
     from markupsafe import Markup
+
+    from hushtable.charts.reasons import Pictures
 
 
 @dataclass(frozen=True)
