@@ -39,7 +39,7 @@ from hushtable.charts.drawing import (
     text_width,
 )
 from hushtable.errors import UsageError
-from hushtable.language import _, numerals, percents
+from hushtable.language import _, numeral, percents
 
 __all__ = ["PairChart", "SharesChart", "ValueChart"]
 
@@ -250,7 +250,7 @@ class SharesChart:
         if others:
             bars.append(
                 (
-                    _("%(n)s others", n=numerals(f"{len(others):,}")),
+                    _("%(n)s others", n=numeral(len(others))),
                     math.fsum(shares[k] for k in others),
                     WHOLE,
                 )

@@ -126,16 +126,15 @@ def _sides(names: list[str], model: Path | None, reads: RowOptions) -> list[_Sid
                 f"drift cannot be measured: {reason}: give a sketch, a release, or a model of one "
                 "pass"
             )
-    return [
-        _counted(name, plan, reading, reads) if one is None else _Side(of_all_rows(one))
-        for name, one in zip(names, counted, strict=True)
-    ]
-
-
-def _counted(data: str, plan: Plan, reading: Reading, reads: RowOptions) -> _Side:
-    reader = reads.open_as(data, plan.schema, reading).repeatable()
-    with watched(reader) as watch:
-        return _Side(count_here(plan, watch.reader, n_jobs=-1), reader)
+    sides = []
+    for name, one in zip(names, counted, strict=True):
+        if one is not None:
+            sides.append(_Side(of_all_rows(one)))
+            continue
+        reader = reads.open_as(name, plan.schema, reading).repeatable()
+        with watched(reader) as watch:
+            sides.append(_Side(count_here(plan, watch.reader, n_jobs=-1), reader))
+    return sides
 
 
 def _compared(old: str, before: _Side, new: str, after: _Side) -> Drift:

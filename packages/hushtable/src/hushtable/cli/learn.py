@@ -16,7 +16,7 @@ from hushtable.counts.verdicts import Verdicts
 from hushtable.data.labels import fold
 from hushtable.data.readers import Reader, as_reader
 from hushtable.data.spreadsheets import original
-from hushtable.describe.plan import learned
+from hushtable.describe import plan as words
 from hushtable.detectors.load import learned_detector, open_model
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
@@ -269,7 +269,7 @@ def learn(
     facts: dict[str, object] = {
         "command": "learn",
         "verdicts" if only else "model": str(output),
-        **learned(given),
+        **words.learned(given),
         "forgotten": forget,
         "total": {"outliers": after.n_outliers, "fine": after.n_fine},
         "plan_id": given.plan_id,

@@ -77,7 +77,12 @@ def _talk(review: Review, n: int, log: Path) -> None:
             return
         try:
             if key in _KEYS:
-                review.answer(_answered_row(review, row, key, rest), _KEYS[key], note)
+                if rest and not rest.strip().isdecimal():
+                    raise UsageError(
+                        f"{key} {rest}: type {key} alone, or with the number of a row in the list"
+                    )
+                judged = review.of_row(int(rest)) if rest else row
+                review.answer(judged, _KEYS[key], note)
                 answered, note = answered + 1, ""
                 row = _shown_next(review) if answered < n else None
             elif key == "n":
@@ -94,16 +99,6 @@ def _talk(review: Review, n: int, log: Path) -> None:
                 _print_about(review, key)
         except UsageError as error:
             print(f"{error}")
-
-
-def _answered_row(review: Review, row: Finding, key: str, number: str) -> Finding:
-    if not number:
-        return row
-    if not number.strip().isdecimal():
-        raise UsageError(
-            f"{key} {number}: type {key} alone, or with the number of a row in the list"
-        )
-    return review.of_row(int(number))
 
 
 def _sort_again(review: Review, row: Finding, key: str) -> None:

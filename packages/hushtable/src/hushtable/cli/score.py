@@ -54,7 +54,7 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader, one_after_other, paths
 from hushtable.data.texts.reading import Reading
 from hushtable.describe.plan import signed_by
-from hushtable.detectors.load import OpenedModel, open_model
+from hushtable.detectors.load import OpenedModel, open_model, opened
 from hushtable.errors import DataError, UsageError
 from hushtable.files import command_of
 from hushtable.language import ENGLISH, speaking
@@ -119,7 +119,6 @@ class ScoreFile:
         return stamp == self.stamp()
 
     def _found(self) -> bytes | None:
-        import pyarrow as pa
         from pyarrow import parquet
 
         try:
@@ -554,7 +553,6 @@ def _opened(
         found = open_model(model, id_)
         return found, {"signed_by": signed_by(found.scorer.sketch)}
     from hushtable.cli.fit import fit_rows  # not needed with a model
-    from hushtable.detectors.load import opened
 
     if id_ is not None:  # which is read as an identifier, not as a feature
         quoted = id_.replace('"', '""')

@@ -80,6 +80,12 @@ def write_top(target: Target, found: Outliers, model: Path | None, source: str, 
 def top_facts(found: Outliers, output: Path) -> dict[str, object]:
     """Return what was written for machines."""
     rows = found.table().to_pylist()
+    for row in rows:
+        for name, value in row.items():
+            if value != value:
+                row[name] = None
+            elif not isinstance(value, str | int | float | None):
+                row[name] = str(value)
     return {
         "command": "score",
         "scores": str(output),
@@ -88,14 +94,8 @@ def top_facts(found: Outliers, output: Path) -> dict[str, object]:
         **({"known": found.n_known} if found.n_known else {}),
         **({"lone": [one.words for one in found.lone]} if found.lone else {}),
         "severity_among": found.among,
-        "top": [{name: _json(value) for name, value in row.items()} for row in rows],
+        "top": rows,
     }
-
-
-def _json(value: object) -> Any:
-    if isinstance(value, float) and value != value:
-        return None
-    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterator[Block]:
@@ -114,22 +114,15 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
         yield Paragraph(one.words for one in found.lone)
     yield f"The {len(found.rows):,} most unusual of {found.n_rows - found.n_unjudged:,} rows:\n"
     headers, left = ["rank", *found.keep, "row", "severity", "score"], 1 + len(found.keep)
-    lines = [
-        [
-            f"{k + 1}",
-            *map(_kept_text, row.kept_values.values()),
-            f"{row.row:,}",
-            found.severity(k),
-            _score(row),
-        ]
-        for k, row in enumerate(rows)
-    ]
-    if rows[0].file:
-        headers.insert(left, "file")
-        for line, row in zip(lines, rows, strict=True):
-            line.insert(left, row.file)
-        left += 1
-    yield TextTable(headers, lines, left=left)
+    several = bool(rows[0].file)
+    headers[left:left] = ["file"] if several else []
+    lines = []
+    for k, row in enumerate(rows):
+        place = [row.file, f"{row.row:,}"] if several else [f"{row.row:,}"]
+        error = "" if row.error is None else f" ± {row.error:.4f}"
+        kept = map(_kept_text, row.kept_values.values())
+        lines.append([f"{k + 1}", *kept, *place, found.severity(k), f"{row.score:.4f}{error}"])
+    yield TextTable(headers, lines, left=left + several)
     if found.explained and words:
         yield "\nWhy:\n"
         yield Paragraph(f"{k + 1}. {found.sentence(row)}." for k, row in enumerate(rows))
@@ -172,15 +165,14 @@ def lowest_blocks(lowest: list[Finding]) -> Iterator[Block]:
         usual = any(one.why.repaired for one in lowest if one.why)
         bits = "the score gains if that value alone is usual" if usual else "it lowers the score by"
         yield f"\nWhy (in brackets, the bits that {bits}):\n"
-        yield Paragraph(_sentence(one) for one in lowest)
-
-
-def _sentence(row: Finding) -> str:
-    place = f"Row {row.row:,} of {row.file}" if row.file else f"Row {row.row:,}"
-    found = [f"{reason.words} ({reason.share:.2f})" for reason in row.reasons]
-    found += [row.likeness] if row.likeness else []
-    crowding = f" A typical row has {row.crowding}." if row.crowding else ""
-    return f"{place}: {'; '.join(found) or 'no feature stands out'}.{crowding}"
+        sentences = []
+        for one in lowest:
+            place = f"Row {one.row:,} of {one.file}" if one.file else f"Row {one.row:,}"
+            found = [f"{reason.words} ({reason.share:.2f})" for reason in one.reasons]
+            why = "; ".join([*found, *filter(None, [one.likeness])]) or "no feature stands out"
+            crowding = f" A typical row has {one.crowding}." if one.crowding else ""
+            sentences.append(f"{place}: {why}.{crowding}")
+        yield Paragraph(sentences)
 
 
 def _kept_text(value: pa.Array) -> str:
@@ -191,11 +183,6 @@ def _kept_text(value: pa.Array) -> str:
 
 #: No fraction of a second, and midnight.
 _ZEROS = re.compile(r"(?: 00:00:00)?(?:\.0+)?(Z?)$")
-
-
-def _score(row: Finding) -> str:
-    error = row.error
-    return f"{row.score:.4f}" + ("" if error is None else f" ± {error:.4f}")
 
 
 #: Rows written at a time: a Parquet row group of about 4 MB.

@@ -151,9 +151,10 @@ class WatchPlace:
         names = self._do("select name from files where digest = ? order by name", [digest])
         return names[0][0] if names else None
 
-    def note_file(self, name: str, seen: os.stat_result, digest: bytes) -> None:
+    def note_file(self, new: "NewFile") -> None:
         """Note that a file is done."""
-        values = [name, seen.st_size, seen.st_mtime_ns, digest]
+        name, seen = os.path.abspath(new.path), new.seen
+        values = [name, seen.st_size, seen.st_mtime_ns, new.digest]
         self._do("insert or replace into files values (?, ?, ?, ?)", values)
 
     # --- rows of a query --------------------------------------------------------------------
@@ -229,10 +230,6 @@ class NewFile:
             return True
         return (now.st_size, now.st_mtime_ns) != (self.seen.st_size, self.seen.st_mtime_ns)
 
-    def note(self, place: WatchPlace) -> None:
-        """Note it as done."""
-        place.note_file(os.path.abspath(self.path), self.seen, self.digest)
-
 
 @dataclass
 class Files:
@@ -299,12 +296,8 @@ class Files:
             return False
         if twin != os.path.abspath(new.path):
             self.same.append((str(new.path), twin))
-        new.note(place)
+        place.note_file(new)
         return True
-
-    def leave(self, new: NewFile) -> None:
-        """Leave a file that is being written to for the next run."""
-        self.left.append((str(new.path), "it changed while it was being read"))
 
 
 class NewRows:
@@ -327,21 +320,17 @@ class NewRows:
     def _read(self) -> Iterator[Batch]:
         for batch in self._source.read():
             assert isinstance(batch, pa.RecordBatch)
-            marks = [
-                self._mark(one) for one in batch.column(self._id).cast(pa.string()).to_pylist()
-            ]
+            names = batch.column(self._id).cast(pa.string()).to_pylist()
+            if None in names:
+                raise DataError(
+                    f"{self._source.source}: a row has no {self._id!r}: --id identifies rows; "
+                    "exclude rows without it in the query"
+                )
+            marks = [hashlib.sha256(one.encode()).digest()[:16] for one in names]
             self.ids.update(marks)
             new = np.flatnonzero([mark not in self._known for mark in marks])
             if len(new):
                 yield taken(batch, new)
-
-    def _mark(self, text: str | None) -> bytes:
-        if text is None:
-            raise DataError(
-                f"{self._source.source}: a row has no {self._id!r}: --id identifies rows; exclude "
-                "rows without it in the query"
-            )
-        return hashlib.sha256(text.encode()).digest()[:16]
 
 
 @dataclass(frozen=True)
@@ -482,9 +471,9 @@ class WatchRun:
                     self.failed.append((name, str(error)))
                     continue
             if done:
-                new.note(place)
-            else:
-                files.leave(new)
+                place.note_file(new)
+            else:  # for the next run
+                files.left.append((name, "it changed while it was being read"))
 
     def add(self, reader: Reader, name: str, changed: Callable[[], bool] = lambda: False) -> bool:
         """Score and count all rows of a reader; none if it fails or has changed in the meantime."""

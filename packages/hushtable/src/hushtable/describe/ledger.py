@@ -5,7 +5,7 @@ import math
 from hushtable.blocks import Block, LabelledValues, TextTable
 from hushtable.counts.base import Counts
 from hushtable.describe.plan import n_tables
-from hushtable.language import N_, _, ngettext, numerals, percents
+from hushtable.language import N_, _, ngettext, numeral, numerals, percents
 from hushtable.privacy.accounting import Horizon, rounded_up
 from hushtable.privacy.budget import suspicion
 from hushtable.privacy.ledger import Ledger
@@ -223,12 +223,12 @@ def ledger_lines(ledger: Ledger, noise_sd: float) -> dict[str, str]:
         _("Neighbours"): _(
             "%(adjacency)s, at most %(n)s per person%(periods)s",
             adjacency=sensitivity.adjacency,
-            n=numerals(f"{sensitivity.rows_per_person:,}"),
+            n=numeral(sensitivity.rows_per_person),
             periods=in_a_period,
         ),
         _("Sensitivity"): _(
             "L1 %(l1)s, L2 %(l2)s, over %(tables)s",
-            l1=numerals(f"{sensitivity.l1:,}"),
+            l1=numeral(sensitivity.l1),
             l2=numerals(f"{math.sqrt(sensitivity.l2_squared):.4g}"),
             tables=tables,
         ),
@@ -283,7 +283,7 @@ def ledger_blocks(ledger: Ledger, counts: Counts, indent: str = "") -> list[Bloc
     """Return the totals of the ledger of counts, and the table of its releases."""
     lines = ledger_lines(ledger, counts.noise_sd)
     if not counts.mixed:
-        lines[_("Rows, estimated")] = numerals(f"{counts.n_rows:,}")
+        lines[_("Rows, estimated")] = numeral(counts.n_rows)
     headers = [_(header) for header in LEDGER_HEADERS]
     table = TextTable(headers, ledger_rows(ledger), 2, _("Releases in the ledger"))
     return [LabelledValues(lines, indent), table]

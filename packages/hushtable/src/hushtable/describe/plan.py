@@ -10,7 +10,7 @@ from hushtable.counts.periods import Periods
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.schema import Feature, Schema, range_words
 from hushtable.files import Content
-from hushtable.language import N_, _, ngettext, numerals
+from hushtable.language import N_, _, ngettext, numeral, numerals
 from hushtable.plans.draws import NOVELTY, Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import Horizon
@@ -24,7 +24,7 @@ def values(feature: Feature, shown: bool = True, most: int = 3) -> str:
     if not shown:
         if feature.kind == "numeric":
             return _("a range read off rows")
-        n = numerals(f"{len(feature.categories):,}")
+        n = numeral(len(feature.categories))
         return _("%(n)s categories read off rows", n=n)
     return range_words(feature, most)
 
@@ -47,10 +47,10 @@ def values_of_rows(schema: Schema, most: int = 20) -> str:
     texts = texts_of_rows(schema)
     parts = []
     if texts:
-        each = [f"{name} ({numerals(f'{n:,}')})" for name, n in texts.items()]
+        each = [f"{name} ({numeral(n)})" for name, n in texts.items()]
         named = ", ".join(each[:most])
         if len(each) > most:
-            more = numerals(f"{len(each) - most:,}")
+            more = numeral(len(each) - most)
             named = _("%(names)s and %(n)s more columns", names=named, n=more)
         parts.append(_("texts of %(names)s", names=named))
     if numeric := len(schema.of_rows) - len(texts):
@@ -107,7 +107,7 @@ def verdicts(counts: Counts) -> str:
     found = learned(counts)
     if not found:
         return ""
-    outliers, fine = (numerals(f"{found[name]:,}") for name in ("outliers", "fine"))
+    outliers, fine = (numeral(found[name]) for name in ("outliers", "fine"))
     words = _("%(outliers)s outliers, %(fine)s fine", outliers=outliers, fine=fine)
     if twice := found["contradictory"]:
         words += ngettext(
@@ -139,7 +139,7 @@ def periods_lines(periods: Periods) -> dict[str, str]:
     if last < start:
         return {"Periods": _("none of %(of)s released yet", of=of)}
     began = _(", from period %(n)s on", n=start) if start > 1 else ""
-    rows = [numerals(f"{n:,}") for n in rows_of_periods(periods)]
+    rows = [numeral(n) for n in rows_of_periods(periods)]
     cut = _("the last 12 periods: ") if len(rows) > 12 else ""
     released = _("%(n)s of %(of)s released", n=last, of=of)
     return {"Periods": f"{released}{began}", "Rows counted": f"{cut}{', '.join(rows[-12:])}"}
@@ -171,13 +171,13 @@ def kind_words(content: Content) -> str:
 
 def plan_lines(plan: Plan) -> dict[str, str]:
     """Return lines about a plan."""
-    tables, cells = numerals(f"{plan.family.n_tables:,}"), numerals(f"{plan.family.n_cells:,}")
+    tables, cells = numeral(plan.family.n_tables), numeral(plan.family.n_cells)
     lines = {
         N_("Plan"): plan.plan_id,
         N_("Detector"): plan.detector + kind_of_plan(plan),
         N_("Depends on data"): dependence(plan),
         N_("Tables"): _("%(n)s (%(cells)s cells)", n=tables, cells=cells),
-        N_("Features"): numerals(f"{len(plan.schema):,}"),
+        N_("Features"): numeral(len(plan.schema)),
     }
     if of_rows := values_of_rows(plan.schema):
         lines[N_("Values of rows")] = of_rows
@@ -186,7 +186,7 @@ def plan_lines(plan: Plan) -> dict[str, str]:
             "epsilon %(epsilon)s, delta %(delta)s, %(rows)s rows",
             epsilon=numerals(f"{design.epsilon:g}"),
             delta=numerals(f"{design.delta:g}"),
-            rows=numerals(f"{design.expected_rows:,}"),
+            rows=numeral(design.expected_rows),
         )
         laid_out += _(", %(n)s releases", n=design.sites) if design.sites > 1 else ""
         laid_out += _(", two passes") if design.passes == 2 else ""
@@ -206,7 +206,7 @@ def counts_lines(counts: Counts, kind: str, threshold: object) -> dict[str, str]
         lines[N_("Rows counted")] = _rows_counted(counts)
         if (most := getattr(counts, "rows_per_person", None)) is not None:
             lines[N_("Rows a person")] = _(
-                "%(n)s at most, by a column that identifies persons", n=numerals(f"{most:,}")
+                "%(n)s at most, by a column that identifies persons", n=numeral(most)
             )
     if kind == "detector":
         lines[N_("Threshold")] = threshold_words(threshold, plan.score.unit)
@@ -222,11 +222,11 @@ def counts_lines(counts: Counts, kind: str, threshold: object) -> dict[str, str]
 
 
 def _rows_counted(counts: Counts) -> str:
-    plan, line = counts.plan, numerals(f"{counts.n_rows:,}")
+    plan, line = counts.plan, numeral(counts.n_rows)
     if counts.sampled:
         line += _(" in each table, a random sample")
     if plan.first_counts is not None:
-        first = numerals(f"{plan.first_rows:,}")
+        first = numeral(plan.first_rows)
         if plan.first_noise_sd is not None:
             first = _("about %(n)s", n=first)
         line += _(" in the second pass, %(n)s in the first", n=first)

@@ -1,7 +1,8 @@
 """Read any .hush file: its object, or what scores rows with it."""
 
+import math
 import os
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from hushtable import files, plugins
 from hushtable.counts.base import Counts
@@ -9,23 +10,18 @@ from hushtable.counts.kinds import counts_from_file, reader_of
 from hushtable.counts.release import LocalModel, Release
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import Verdicts
-from hushtable.errors import FileError, PlanError
-from hushtable.plans.draws import ESTIMATORS, draw_of
-from hushtable.plans.plan import Plan
-
-if TYPE_CHECKING:
-    from hushtable.detectors import TableDetector
-import math
-from typing import NamedTuple
-
 from hushtable.data.options import notes
 from hushtable.data.texts.reading import Reading
-from hushtable.errors import UsageError
+from hushtable.errors import FileError, PlanError, UsageError
 from hushtable.files import Content
-from hushtable.plans.draws import Purpose
+from hushtable.plans.draws import ESTIMATORS, Purpose, draw_of
+from hushtable.plans.plan import Plan
 from hushtable.scores.rules import Rules, rules_beside
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Usual
+
+if TYPE_CHECKING:
+    from hushtable.detectors import TableDetector
 
 
 class OpenedModel(NamedTuple):
@@ -196,7 +192,7 @@ def learned_detector(model: str | os.PathLike[str], verdicts: Verdicts) -> Any:
     return detector
 
 
-def _detector(content: files.Content) -> Any:
+def _detector(content: Content) -> Any:
     name = content.manifest.get("detector")
     draw = plugins.registered(ESTIMATORS, name)
     if draw is None:

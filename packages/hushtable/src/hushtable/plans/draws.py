@@ -29,7 +29,6 @@ from hushtable.plans.families import (
     context_columns,
     own_cells,
 )
-from hushtable.plans.families import register as register_family
 from hushtable.plans.families.random_feature import draw_functions, draw_lsh_itables
 from hushtable.plans.profile import (
     FIRST,
@@ -167,7 +166,7 @@ def register(draw: Draw) -> Draw:
     Raises `UsageError` if another kind, or another family, has the same name.
     """
     for family in (draw.family, *draw.others):
-        register_family(family)
+        families.register(family)
     if DRAWS.setdefault(draw.name, draw) is not draw:
         raise UsageError(f"a draw {draw.name!r} is registered already: rename one")
     if draw.estimator:

@@ -178,18 +178,16 @@ class Scoring:
 
     def share_kept(self, codes: Codes) -> Floats:
         """Return the share (n,) that each row keeps of its distance from below; 1 inside."""
-        if not self._loses(codes):
-            return np.ones(codes.n_rows)
         return self._kept_and_lost(codes)[0]
 
     def lost(self, codes: Codes, clipped: Floats) -> Floats:
         """Return what each row (n,) loses for being beyond, given the scores from `clipped`."""
-        if not self._loses(codes):
-            return np.zeros(codes.n_rows)
         return self._kept_and_lost(codes)[1] * (clipped - self._depth)
 
     def _kept_and_lost(self, codes: Codes) -> tuple[Floats, Floats]:
         """Return 1 - p and p of each row (n,), each computed without the other's rounding."""
+        if not self._loses(codes):
+            return np.ones(codes.n_rows), np.zeros(codes.n_rows)
         beyond = codes.outside.totals(codes.n_rows)
         # Do not square a distance: it may be 1e300.
         near, far = self._margin / (self._margin + beyond), beyond / (self._margin + beyond)

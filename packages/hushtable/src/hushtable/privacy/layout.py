@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import Stored, always, whole
 from hushtable.errors import PrivacyError, UsageError
-from hushtable.language import _, numerals
+from hushtable.language import _, numeral, numerals
 from hushtable.privacy.accounting import Horizon, epsilon_from_rho, rho_from_epsilon, rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_epsilon, check_public_delta
 
@@ -420,7 +420,7 @@ class Design(Stored):
                 "A site of %(rows)s rows that scores with a home model (its own rows and the "
                 "result) is expected to gain %(alike)s over its own rows alone if it is like the "
                 "others, and %(many)s if three in ten of its rows are rare elsewhere.",
-                rows=numerals(f"{rows:,}"),
+                rows=numeral(rows),
                 alike=alike,
                 many=many,
             )

@@ -27,7 +27,7 @@ from hushtable.describe.plan import (
     values_of_rows,
 )
 from hushtable.errors import RoundError, UsageError
-from hushtable.language import N_, _, numerals, percents
+from hushtable.language import N_, _, numeral, numerals, percents
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.plots import binned
@@ -150,13 +150,19 @@ def score_rows(
         at = np.array([threshold])
         flagged = np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
     drifted, no_drift = _drift(scorer, reader, len(scores), n_jobs)
+    before, moved = scorer.sketch.unlearned, []
+    if before is not scorer.sketch:
+        bits = Explainer(scorer).moved_from(Explainer(Scorer(before)), reader, n_jobs=n_jobs)
+        most = np.argsort(-bits, kind="stable")[:_FURTHEST].tolist()
+        names = scorer.plan.schema.of_rows.names
+        moved = [(names[j], float(bits[j])) for j in most if bits[j] > 0.0]
     return Scores(
         source=reader.source,
         scores=scores,
         threshold=threshold,
         chosen=contamination,
         unit=scorer.plan.score.unit,
-        moved=_moved(scorer, reader, n_jobs),
+        moved=moved,
         flagged=flagged,
         lowest=lowest,
         values=shown.values,
@@ -164,16 +170,6 @@ def score_rows(
         drift=drifted,
         no_drift=no_drift,
     )
-
-
-def _moved(scorer: Scorer, reader: Reader, n_jobs: int | None) -> list[tuple[str, float]]:
-    if scorer.sketch.unlearned is scorer.sketch:
-        return []
-    learned, before = Explainer(scorer), Explainer(Scorer(scorer.sketch.unlearned))
-    sizes = learned.moved_from(before, reader, n_jobs=n_jobs)
-    most = np.argsort(-sizes, kind="stable")[:_FURTHEST]
-    names = scorer.plan.schema.of_rows.names
-    return [(names[j], float(sizes[j])) for j in most.tolist() if sizes[j] > 0.0]
 
 
 def _drift(
@@ -222,7 +218,7 @@ def _distribution(scores: Scores) -> tuple["Markup", str]:
     counts, edges = binned(scores.scores, scores.threshold, bins)
     low, high = edges[0], edges[-1]
     ends = numerals(f"{low:.4g}"), numerals(f"{high:.4g}")
-    values = {"n": numerals(f"{scores.n_rows:,}"), "low": ends[0], "high": ends[1]}
+    values = {"n": numeral(scores.n_rows), "low": ends[0], "high": ends[1]}
     values["unit"] = _(scores.unit)
     words = _("Distribution of %(n)s scores from %(low)s to %(high)s %(unit)s.", **values)
     at, text = None, ""
@@ -232,17 +228,17 @@ def _distribution(scores: Scores) -> tuple["Markup", str]:
         words = _(
             "Distribution of %(n)s scores from %(low)s to %(high)s %(unit)s; %(k)s are below the "
             "threshold.",
-            k=numerals(f"{scores.n_outliers:,}"),
+            k=numeral(scores.n_outliers),
             **values,
         )
     return ValueChart(counts, at, text, ends, words=words).svg, words
 
 
 def _totals(scores: Scores) -> dict[str, str]:
-    n, unit = numerals(f"{scores.n_rows:,}"), _(scores.unit)
+    n, unit = numeral(scores.n_rows), _(scores.unit)
     lines = {_("Rows"): _("%(n)s rows of %(source)s", n=n, source=scores.source)}
     if scores.n_outliers is not None:
-        flagged, share = numerals(f"{scores.n_outliers:,}"), scores.flagged_share
+        flagged, share = numeral(scores.n_outliers), scores.flagged_share
         lines[_("Outliers")] = _("%(n)s (%(share)s%%)", n=flagged, share=share)
         lines[_("Threshold")] = threshold_words(scores.threshold, scores.unit)
     if scores.flagged is not None:
@@ -316,10 +312,10 @@ def _drift_blocks(found: Drift, noisy: bool) -> Iterator[PageBlock]:
             _(
                 "Each feature alone, %(k)s of %(n)s drifted more; if nothing had changed, it would "
                 "be about %(chance)s or fewer.",
-                k=numerals(f"{len(found.beyond_chance):,}"),
-                n=numerals(f"{n:,}"),
+                k=numeral(len(found.beyond_chance)),
+                n=numeral(n),
                 # The share that a level leaves to chance.
-                chance=numerals(f"{math.ceil(n / 20):,}"),
+                chance=numeral(math.ceil(n / 20)),
             )
         )
     yield Paragraph(words, look="strong")
@@ -368,7 +364,7 @@ def features_section(counts: Counts, scores: Scores | None, shown: bool) -> Sect
     for headers, tally in tallies.items():
         for which, header in enumerate(headers):
             if tally[:, which].any():
-                columns[_(header)] = [numerals(f"{n:,}") for n in tally[:_MOST, which].tolist()]
+                columns[_(header)] = [numeral(n) for n in tally[:_MOST, which].tolist()]
             else:
                 zeros.append(_(header))
     if scores is not None and scores.drift is not None and scores.drift.features:
@@ -400,7 +396,7 @@ def features_section(counts: Counts, scores: Scores | None, shown: bool) -> Sect
         words = _(
             "The first %(k)s of %(n)s features (hushtable inspect --json lists all).",
             k=len(names),
-            n=numerals(f"{len(schema):,}"),
+            n=numeral(len(schema)),
         )
         blocks.append(Paragraph([words], look="soft"))
     if counts.adds and counts.plan.purpose is Purpose.MARGINALS and schema.relations is None:
@@ -444,7 +440,7 @@ def _histogram_blocks(counts: Counts, shown: bool) -> Iterator[PageBlock]:
             )
         )
     if len(features) > _MOST_PICTURES:
-        n = numerals(f"{len(features):,}")
+        n = numeral(len(features))
         words.append(_("The first %(k)s of %(n)s features.", k=_MOST_PICTURES, n=n))
     yield Heading(_("Histograms"))
     yield Paragraph(words)
@@ -473,9 +469,9 @@ def _histogram(
         name=f"{feature.name}{unit}",
         range=values(feature, shown),
         cells=len(cells),
-        n=numerals(f"{cells[most]:,}"),
+        n=numeral(cells[most]),
         where=where and f" ({where})",
-        missing=numerals(f"{missing:,}"),
+        missing=numeral(missing),
     )
     if shown and not numeric:
         positive = np.maximum(cells, 0)
@@ -505,10 +501,6 @@ class Sites:
 KINDS = N_("sketch"), N_("release"), N_("local"), N_("detector")
 
 
-def _counted(n: int) -> str:
-    return numerals(f"{n:,}")
-
-
 def check_words(holds: bool, words: str) -> str:
     """Return what was looked at, marked by whether it holds."""
     return f"✓ {_(_PASSED)} {words}" if holds else f"✗ {_(_FAILED)} {words}"
@@ -533,7 +525,7 @@ def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sit
     equal = again.plan_id == total.plan_id and np.array_equal(again.counts, total.counts)
     exact = total.ledger is None
     headers = [_("site"), _("rows") if exact else _("rows, estimated")]
-    rows = [[part, _counted(counted.n_rows)] for part, counted in parts.items()]
+    rows = [[part, numeral(counted.n_rows)] for part, counted in parts.items()]
     words = _("The sum of the parts is not %(name)s, which has other parts.", name=name)
     if equal:
         words = _("The sum of the parts is exactly %(name)s.", name=name)
@@ -624,12 +616,12 @@ def _glance(model: Subject, scores: Scores | None, sites: Sites | None) -> dict[
     ledger = model.counts.ledger
     label = _("rows counted") if ledger is None else _("rows counted, estimated")
     # A second pass leaves out rows that lie apart: the first counted all.
-    glance = {label: _counted(model.plan.first_rows or model.counts.n_rows)}
+    glance = {label: numeral(model.plan.first_rows or model.counts.n_rows)}
     if scores is not None:
-        glance[_("rows scored")] = _counted(scores.n_rows)
+        glance[_("rows scored")] = numeral(scores.n_rows)
         if scores.n_outliers is not None:
             label = _("outliers, %(share)s%% of the rows scored", share=scores.flagged_share)
-            glance[label] = _counted(scores.n_outliers)
+            glance[label] = numeral(scores.n_outliers)
     if ledger is not None:
         label = _("total epsilon for one person")
         if ledger.delta:
@@ -664,9 +656,9 @@ def _privacy_blocks(counts: Counts, ledger: Ledger) -> Iterator[PageBlock]:
     yield Heading(_("Counts and their noise"))
     standing_out = np.mean(counts.counts > 2.0 * counts.noise_sd)
     values = {
-        "n": _counted(len(counts.counts)),
-        "most": _counted(int(counts.counts.max())),
-        "least": _counted(int(counts.counts.min())),
+        "n": numeral(len(counts.counts)),
+        "most": numeral(int(counts.counts.max())),
+        "least": numeral(int(counts.counts.min())),
         "sd": numerals(f"{counts.noise_sd:,.4g}"),
         "share": numerals(f"{100.0 * standing_out:.1f}"),
     }
@@ -690,7 +682,7 @@ def _privacy_blocks(counts: Counts, ledger: Ledger) -> Iterator[PageBlock]:
 
 
 def _left(counts: Counts, ledger: Ledger) -> list[str]:
-    numbers = {"n": _counted(len(counts.counts)), "tables": n_tables(counts.n_tables)}
+    numbers = {"n": numeral(len(counts.counts)), "tables": n_tables(counts.n_tables)}
     cells = _("%(n)s whole numbers in %(tables)s", **numbers)
     if ledger.period is not None:
         numbers["periods"] = str(ledger.period)
@@ -745,7 +737,7 @@ def _reasons_to_stay(
 ) -> list[str]:
     reasons = [_("It shows values of rows: %(what)s.", what=of_rows)] if of_rows else []
     if scores is not None:
-        n = _counted(scores.n_rows)
+        n = numeral(scores.n_rows)
         exact = _(
             "It contains exact totals of %(n)s rows: of scores, of missing values, and of values "
             "outside the plan.",

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hushtable.data.spreadsheets import harmless_table
-from hushtable.language import _, ngettext, numerals
+from hushtable.language import _, ngettext, numeral
 from hushtable.scores.outliers import Outliers
 
 #: Characters of a column's width, at most and at least.
@@ -64,7 +64,7 @@ def cut_words(table: pa.Table) -> str:
         "%(n)s texts were cut to %(most)s characters, the longest that a cell holds; a list as "
         ".csv or .parquet has them whole.",
         n_cut,
-        most=numerals(f"{_LONGEST:,}"),
+        most=numeral(_LONGEST),
     )
 
 

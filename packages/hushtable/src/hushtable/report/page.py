@@ -3,29 +3,34 @@
 One template sets them all, with pictures as SVG.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from hushtable.blocks import Items, LabelledValues, Paragraph, TextTable
+from hushtable.blocks import Block, Items, LabelledValues, Paragraph, TextTable
 from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import MissingExtraError
-from hushtable.language import N_, WORDS, Catalogue, _, ngettext, numerals, percents, spoken
+from hushtable.language import (
+    N_,
+    WORDS,
+    Catalogue,
+    _,
+    ngettext,
+    numeral,
+    numerals,
+    percents,
+    spoken,
+)
 from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
-    from hushtable.charts.reasons import Pictures
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
-
-from hushtable.blocks import Block
-
-if TYPE_CHECKING:
     from markupsafe import Markup
+
+    from hushtable.charts.reasons import Pictures
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ def template(name: str, package: str = "hushtable.report", texts: Catalogue = WO
     words: Any = environment
     words.install_gettext_translations(texts.translations(spoken()), newstyle=True)
     environment.globals["language"] = spoken()
-    environment.filters["count"] = lambda n: numerals(f"{n:,}")
+    environment.filters["count"] = numeral
     environment.filters["percent"] = lambda share: percents(f"{round(100.0 * share, 9):g}")
     environment.filters["number"] = lambda x, form: numerals(form % x)
     return environment.get_template(name)
@@ -153,7 +158,7 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
         made_by=f"hushtable, {datetime.now(UTC):%Y-%m-%d}",
         intro=_(
             "From %(n)s rows of %(source)s, the most unusual first. Scores are in %(unit)s.",
-            n=numerals(f"{found.n_rows:,}"),
+            n=numeral(found.n_rows),
             source=source,
             unit=_(unit),
         ),
@@ -178,7 +183,7 @@ def check_page(
     settle it; ``file`` says what was found out about the file. Raises `MissingExtraError` if
     Jinja is not installed.
     """
-    n_rows, n_columns = numerals(f"{quality.n_rows:,}"), numerals(f"{len(columns):,}")
+    n_rows, n_columns = numeral(quality.n_rows), numeral(len(columns))
     intro = _("%(n)s rows, %(d)s columns.", n=n_rows, d=n_columns)
     rows = [
         [
@@ -186,8 +191,8 @@ def check_page(
             _(column.kind),
             column.evidence,
             range_words(column, seen),
-            numerals(f"{seen.n_missing:,}"),
-            _("many") if seen.n_different is None else numerals(f"{seen.n_different:,}"),
+            numeral(seen.n_missing),
+            _("many") if seen.n_different is None else numeral(seen.n_different),
         ]
         for column, seen in zip(columns, quality.columns, strict=True)
     ]
@@ -223,7 +228,7 @@ def _cards(block: RowList) -> list[dict[str, Any]]:
     several = any(row.file for row in found.rows)
     cards = []
     for k, row in enumerate(found.rows):
-        error, number = row.error, numerals(f"{row.row:,}")
+        error, number = row.error, numeral(row.row)
         place = _("row %(n)s", n=number)
         if several:
             place = _("row %(n)s of %(file)s", n=number, file=row.file)

@@ -16,7 +16,7 @@ from hushtable.data.lone import LoneNumber, LoneNumbers
 from hushtable.data.readers import Batch, Reader, no_rows
 from hushtable.data.schema import DATE, SINCE, Feature
 from hushtable.errors import DataError, UsageError
-from hushtable.language import N_, _, ngettext, numerals
+from hushtable.language import N_, _, ngettext, numeral, numerals
 from hushtable.scores.finding import Finding, RowDetails, Scored, explained
 from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons
 from hushtable.scores.scorer import Ranks, Scorer
@@ -192,7 +192,7 @@ class Outliers:
 
     def notes(self, model: str) -> dict[str, str]:
         """Return notes for a reader of the rows, by headings; ``model`` is the model's name."""
-        k, n = numerals(f"{len(self.rows):,}"), numerals(f"{self.n_rows:,}")
+        k, n = numeral(len(self.rows)), numeral(self.n_rows)
         rows = _(
             "%(k)s of %(n)s rows: first those with values far outside, then the lowest scores.",
             k=k,

@@ -12,7 +12,7 @@ from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch
 from hushtable.data.residuals import numbers_of
 from hushtable.data.schema import Feature, number_words
-from hushtable.language import N_, _, ngettext, numerals
+from hushtable.language import N_, _, ngettext, numeral
 from hushtable.plans.families import WEIGHT, Contextual
 from hushtable.plans.plan import Plan
 from hushtable.plans.score_rule import exact
@@ -80,7 +80,7 @@ def crowding_words(bits: float) -> str:
         return _("%(n)s times as many similar rows", n=_(_COUNTED[whole - 3]))
     # Tables give only two significant digits.
     about = round(whole, min(2 - len(str(whole)), 0))
-    return _("about %(n)s times as many similar rows", n=numerals(f"{about:,}"))
+    return _("about %(n)s times as many similar rows", n=numeral(about))
 
 
 #: Number of rows of a context below which these are few: its rows are also compared with all rows.

@@ -21,7 +21,7 @@ from hushtable.data.readers import Batch
 from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_of, number_words
 from hushtable.data.texts.reading import ColumnReading, form_of
 from hushtable.errors import PlanError
-from hushtable.language import N_, _, numerals
+from hushtable.language import N_, _, numeral
 
 #: Multiple of the distance to the end of the middle 90% from which a value is far outside
 #: everything; the same in a column of few different numbers; and number of values needed.
@@ -158,7 +158,13 @@ class UsualValues:
             if not len(values):
                 return cls(missing)
             low, middle, high = np.quantile(values, QUANTILES, method="inverted_cdf").tolist()
-            shares = _shares_of_few(feature, values, n_rows)
+            shares: dict[str, float] = {}
+            many = len(np.unique(values[:_GLANCE])) > FEW_NUMBERS
+            if not many and feature.unit not in (DATE, SINCE):
+                numbers, rows = np.unique(values + 0.0, return_counts=True)  # no -0.0
+                if len(numbers) <= FEW_NUMBERS:
+                    each = zip(numbers.tolist(), rows.tolist(), strict=True)
+                    shares = {repr(x): n / n_rows for x, n in each}
             far = far_limits(np.sort(values), (low, middle, high), ends, bool(shares))
             return cls(missing, (low, middle, high), shares, far)
         texts = [text for batch in batches for text in texts_of(feature, batch, j).to_pylist()]
@@ -267,18 +273,15 @@ class UsualValues:
         if self.middle is None:
             return 0.0
         if self.shares:
-            return max(0.5 * _of_share(self.share(feature, value)), self._from_mean(value))
+            numbers, shares = [*map(float, self.shares)], [*self.shares.values()]
+            mean = float(np.average(numbers, weights=shares))
+            deviation = math.sqrt(np.average((np.array(numbers) - mean) ** 2, weights=shares))
+            from_mean = abs(value - mean) / deviation if deviation else 0.0
+            return max(0.5 * _of_share(self.share(feature, value)), from_mean)
         low, middle, high = self.middle
         if low == high:
             return 0.0 if value == middle else _of_share(2.0 * QUANTILES[0])
         return _NORMAL * abs(value - middle) / spread(self.middle, value > middle)
-
-    def _from_mean(self, value: float) -> float:
-        """Return how many standard deviations a number of few is from the column's mean."""
-        values, shares = np.array(list(map(float, self.shares))), np.array([*self.shares.values()])
-        mean = float(np.average(values, weights=shares))
-        spread = math.sqrt(float(np.average((values - mean) ** 2, weights=shares)))
-        return abs(value - mean) / spread if spread else 0.0
 
 
 def _rising(numbers: Any, n: int) -> bool:
@@ -293,16 +296,6 @@ def _of_share(share: float) -> float:
     """Return how many standard deviations a 1 is from the mean, given the share of ones."""
     share = max(share, _LEAST_SHARE)
     return math.sqrt(max(0.0, 1.0 - share) / share)
-
-
-def _shares_of_few(feature: Feature, values: NDArray[np.float64], n_rows: int) -> dict[str, float]:
-    """Return the share of rows that have each number, if there are few and none is a time."""
-    if feature.unit in (DATE, SINCE) or len(np.unique(values[:_GLANCE])) > FEW_NUMBERS:
-        return {}
-    numbers, rows = np.unique(values + 0.0, return_counts=True)  # no -0.0
-    if len(numbers) > FEW_NUMBERS:
-        return {}
-    return {repr(x): n / n_rows for x, n in zip(numbers.tolist(), rows.tolist(), strict=True)}
 
 
 def _are_few(shares: dict[str, float]) -> bool:
@@ -568,7 +561,7 @@ def _category_phrase(
 ) -> ValuePhrase:
     side, words, share = direction(feature, text, usual), f"{feature.name} {text}", None
     if side == BEYOND:
-        n = numerals(f"{len(feature.categories):,}")
+        n = numeral(len(feature.categories))
         words = _("%(what)s: none of the %(n)s known", what=words, n=n)
     elif usual is not None:
         share = usual.share(feature, text)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hushtable.language import N_, _, ngettext, numerals
+from hushtable.language import N_, _, ngettext, numeral, numerals
 from hushtable.words.options import typed_options
 
 
@@ -35,11 +35,6 @@ def n_rows(n: int) -> str:
     return ngettext("%(n)s row", "%(n)s rows", n)
 
 
-def number(n: float) -> str:
-    """Return a whole number as people write it."""
-    return numerals(f"{n:,}")
-
-
 def joined(words: Iterable[str], last: str = " and ") -> str:
     """Return words as a list, with a word before the last."""
     *others, end = words
@@ -56,20 +51,20 @@ def at(example: Example) -> str:
 def listed(examples: Sequence[Example], n: int) -> str:
     """Return texts, where the first of each is, and how many of ``n`` rows hold others."""
     words = ", ".join(
-        at(one) + (_(" and %(n)s more", n=number(one.rows - 1)) if one.rows > 1 else "")
+        at(one) + (_(" and %(n)s more", n=numeral(one.rows - 1)) if one.rows > 1 else "")
         for one in examples
     )
     rest = n - sum(one.rows for one in examples)
-    return words + (_(", and %(n)s rows with other texts", n=number(rest)) if rest else "")
+    return words + (_(", and %(n)s rows with other texts", n=numeral(rest)) if rest else "")
 
 
 def counted_labels(group: Sequence[tuple[str, int]]) -> str:
     """Return the first few labels in words, each with its number of rows."""
     first, *others = group[:_SPELLINGS]
     words = [f"{first[0][:_LETTERS]!r} ({n_rows(first[1])})"]
-    words += [f"{text[:_LETTERS]!r} ({number(rows)})" for text, rows in others]
+    words += [f"{text[:_LETTERS]!r} ({numeral(rows)})" for text, rows in others]
     if len(group) > _SPELLINGS:
-        words.append(_("%(n)s more", n=number(len(group) - _SPELLINGS)))
+        words.append(_("%(n)s more", n=numeral(len(group) - _SPELLINGS)))
     return joined(words)
 
 
@@ -154,7 +149,7 @@ def _fact(name: str, value: Any) -> str:
     if isinstance(value, tuple):
         return typed_options([value])
     if isinstance(value, int):
-        return number(value)
+        return numeral(value)
     return repr(value[:_LETTERS]) if name == "text" else _(str(value))
 
 
@@ -195,7 +190,7 @@ def _loss(facts: Facts) -> str:
         return ""
     words = _(
         "; %(asked)s would lose %(n)s of %(all)s values, which become missing",
-        asked=typed_options([loss.option]), n=number(loss.lost), all=number(loss.n),
+        asked=typed_options([loss.option]), n=numeral(loss.lost), all=numeral(loss.n),
     )  # fmt: skip
     return f"{words}: {listed(loss.examples, loss.lost)}" if loss.examples else words
 
@@ -298,7 +293,7 @@ def evidence_words(kind: str, **facts: object) -> str:
     return _(
         _EVIDENCE[kind],
         **{
-            name: number(value) if isinstance(value, int) else str(value)
+            name: numeral(value) if isinstance(value, int) else str(value)
             for name, value in facts.items()
         },
     )
@@ -329,10 +324,10 @@ def dates_words(order: str, first_year: int | None) -> str:
 
 def with_more(evidence: str, n: int, n_more: int) -> str:
     """Return evidence for ``n`` values, and for more that were read as requested."""
-    words = f"{number(n)} {evidence}"
+    words = f"{numeral(n)} {evidence}"
     if n_more:
         words += _(
             "; as requested, %(n)s more with a limit, a flag or a different separator",
-            n=number(n_more),
+            n=numeral(n_more),
         )
     return words

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hushtable.language import N_, _, ngettext
-from hushtable.words.doubts import joined, n_rows, number
+from hushtable.language import N_, _, ngettext, numeral
+from hushtable.words.doubts import joined, n_rows
 from hushtable.words.options import typed_options
 
 #: Number of letters of a text in a sentence.
@@ -57,7 +57,7 @@ def finding_words(kind: str, *, columns: list[str], rows: int, **facts: Any) -> 
         _SENTENCES[kind],
         name=columns[0] if columns else "",
         names=joined(columns),
-        n=number(rows),
+        n=numeral(rows),
         rows=n_rows(rows),
         text=quoted(facts.get("text", "")),
         doubt=ended(facts.get("doubt", "")),
@@ -86,8 +86,8 @@ def shape_words(n_rows: int, columns: Sequence[Any]) -> list[str]:
             _(
                 "%(n)s rows are few for %(columns)s columns: what is unusual in so many may be "
                 "chance",
-                n=number(n_rows),
-                columns=number(len(columns)),
+                n=numeral(n_rows),
+                columns=numeral(len(columns)),
             )
         )
     if columns and n_rows > 1 and all(one.kind in ("constant", "empty") for one in columns):

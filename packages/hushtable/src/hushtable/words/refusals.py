@@ -6,8 +6,7 @@ Options are in the form in which a person types them; a page shows buttons in th
 from typing import Any
 
 from hushtable.errors import DataError
-from hushtable.language import N_, _
-from hushtable.words.doubts import number
+from hushtable.language import N_, _, numeral
 
 _SENTENCES = {
     # Where something is.
@@ -238,7 +237,7 @@ def refusal(kind: str, /, **facts: Any) -> str:
         others are numbers of lines. ``word`` is what the file has: "line" or "row".
     """
     values = {
-        name: number(value) if name == "n" or name.startswith("n_") else value
+        name: numeral(value) if name == "n" or name.startswith("n_") else value
         for name, value in facts.items()
     }
     return _(_SENTENCES[kind], **values | {"word": _(facts.get("word", ""))})

@@ -141,7 +141,11 @@ class Ranked:
         repaid = len(on_cut) / REPAID + len(on_set) / _REPAID_BY_SETS
         if repaid < len(columns) + len(sets.rows):
             return None
-        of_codes = [_ranks(of_table & 0xFFFF) for of_table in np.split(cut_of, begins[1:])]
+        of_codes = []  # for each code, how many of the cuts, which are sorted, are at or below it
+        for of_table in np.split(cut_of, begins[1:]):
+            ranks = np.arange(_LOWEST, _LOWEST + len(of_table) + 1, dtype=np.int8)
+            steps = np.diff(of_table & 0xFFFF, prepend=0, append=1 << 16)
+            of_codes.append(np.repeat(ranks, steps))
         sizes = np.diff(first)
         bounds = np.append(0, np.cumsum(-(-sizes // _FOURS) * _FOURS))
         # Padding to groups of four is always 0, in the highest bits.
@@ -210,12 +214,6 @@ class RankedSets:
         return cls(
             np.array(read, np.int64), places, of_codes.view(np.int8), row, mask, np.maximum(mask, 0)
         )
-
-
-def _ranks(cuts: Ints) -> NDArray[np.int8]:
-    """Return for each code how many of the cuts, which are sorted, are at or below it."""
-    ranks = np.arange(_LOWEST, _LOWEST + len(cuts) + 1, dtype=np.int8)
-    return np.repeat(ranks, np.diff(cuts, prepend=0, append=1 << 16))
 
 
 @dataclass(frozen=True)
