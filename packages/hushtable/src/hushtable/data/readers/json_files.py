@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hushtable.data.layout_file import joined
+from hushtable.data.readers.copies import Copy
 from hushtable.data.readers.encoding import marked_encoding, opened_bytes
 from hushtable.data.readers.reader import (
     Batch,
-    Copy,
     FileLayout,
     Reader,
     Unasked,

@@ -2,11 +2,8 @@
 
 import contextlib
 import datetime as dt
-import os
-import tempfile
 import threading
 import unicodedata
-import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -599,42 +596,3 @@ def no_rows(reader: Reader) -> DataError:
     """Explain that there are no rows."""
     named = reader.n_bytes is not None and reader.names is not None
     return refused("no_rows_below" if named else "no_rows", source=reader.source)
-
-
-@dataclass(frozen=True, eq=False)
-class Copy:
-    """A file that only its owner may read, removed with the last reference to it."""
-
-    #: The original, for messages.
-    source: str
-    path: Path
-
-    @classmethod
-    def of(cls, source: str, ending: str) -> "Copy":
-        """Return an empty file whose name has this ending."""
-        number, path = tempfile.mkstemp(prefix="hushtable-", suffix=ending)
-        os.close(number)
-        copy = cls(source, Path(path))
-        weakref.finalize(copy, copy.path.unlink, missing_ok=True)  # at the latest at exit
-        return copy
-
-    def reader(self, open_: Callable[[Path], Reader]) -> Reader:
-        """Open the copy; messages name the original."""
-
-        def read(read: Read) -> Iterator[Batch]:
-            with self._named():
-                yield from read()
-
-        with self._named():
-            rows = open_(self.path)
-        sources = [replace(one.through(read), name=self.source) for one in rows.sources]
-        return replace(rows, sources=tuple(sources), source=self.source)
-
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except DataError as error:
-            raise type(error)(str(error).replace(str(self.path), self.source)) from None
-        except OSError as error:  # its message would name the copy, or the URL with its secrets
-            raise DataError(f"{self.source}: its copy cannot be read: {error.strerror}") from None
