@@ -224,8 +224,18 @@ class Text(io.IOBase):
                 self._read_lines(_FEW_BYTES)
 
     def _read_lines(self, size: int) -> None:
-        size = size if self._decoder is None else min(size, _BLOCK)
-        block = self.held + self._decoded(self._raw.read(size))
+        raw: bytes = self._raw.read(size if self._decoder is None else min(size, _BLOCK))
+        self._ended = not raw
+        if self._decoder is not None:
+            try:
+                raw = self._decoder.decode(raw, final=not raw).encode(errors="replace")
+            except UnicodeDecodeError:
+                raise refused(
+                    "other_encoding_below", source=self._source, line=self.ends,
+                    encoding=self._encoding,
+                    other="cp850" if self._encoding == "cp1252" else "cp1252",
+                ) from None  # fmt: skip
+        block = self.held + raw
         # The line feed of a carriage return may follow.
         whole = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1
         end = len(block) if self._ended else whole
@@ -260,20 +270,6 @@ class Text(io.IOBase):
                 kept.append(line)
             self._seen = self._seen or same
         return b"".join(kept)
-
-    def _decoded(self, raw: bytes) -> bytes:
-        self._ended = not raw
-        if self._decoder is None:
-            return raw
-        try:
-            text = self._decoder.decode(raw, final=not raw)
-        except UnicodeDecodeError:
-            raise refused(
-                "other_encoding_below", source=self._source, line=self.ends,
-                encoding=self._encoding,
-                other="cp850" if self._encoding == "cp1252" else "cp1252",
-            ) from None  # fmt: skip
-        return text.encode(errors="replace")
 
 
 def end_of_table(lines: bytes, signs: bytes, footer: int) -> int:

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import os
 import threading
 import unicodedata
 from collections import Counter
@@ -430,34 +431,31 @@ def of_file(
     place: Callable[[int], str] | None = None,
 ) -> Reader:
     """Read a file; ``batches`` yields the bytes read so far, and rows of the requested columns."""
-    position, then = [0], _state(path)
+    position, then = [0], path.stat()
 
     def project(columns: list[str] | None) -> Iterator[Batch]:
         with unchanged(path, then):
             for position[0], batch in named_errors(batches(columns), str(path)):
                 yield batch
 
-    source = Source(lambda: project(None), n_rows, project, str(path), then[0], lambda: position[0])
+    size = then.st_size
+    source = Source(lambda: project(None), n_rows, project, str(path), size, lambda: position[0])
     return Reader.of(names, len(names), source if place is None else replace(source, place=place))
 
 
 @contextlib.contextmanager
-def unchanged(path: Path, then: tuple[int, int] | None = None) -> Iterator[None]:
-    """Refuse a file that changes while it is read in the body, or since the state ``then``."""
-    then = then or _state(path)
+def unchanged(path: Path, then: os.stat_result | None = None) -> Iterator[None]:
+    """Refuse a file that changes while it is read in the body, or since ``then``."""
+    then, error = then or path.stat(), None
     try:
         yield
-    except DataError:
-        if _state(path) == then:
-            raise
+    except DataError as one:
+        error = one
+    now = path.stat()
+    if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
         raise refused("changed", source=path) from None
-    if _state(path) != then:
-        raise refused("changed", source=path)
-
-
-def _state(path: Path) -> tuple[int, int]:
-    stat = path.stat()
-    return stat.st_size, stat.st_mtime_ns
+    if error is not None:
+        raise error
 
 
 def library_of(data: object) -> str:
