@@ -245,7 +245,15 @@ class ColumnReading:
             return numbers.values(texts, self.decimal, unit, lenient=self.lenient)
         if self.kind == "date":
             found = seconds(texts, self.dates, self.language, self.pivot)
-            return _with_serials(found, texts) if self.lenient else found
+            if not self.lenient:
+                return found
+            is_serial = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), SERIAL)
+            if not pc.any(is_serial).as_py():
+                return found
+            # Where there are no dates, days as Excel counts them.
+            days = numbers.plain(pc.if_else(is_serial, texts, null(pa.string())))
+            assert days is not None
+            return np.where(np.isnan(found), (days - _SERIAL_OF_1970) * 86_400.0, found)
         if self.kind == "time":
             return of_day(texts)
         small = pc.utf8_lower(fold_texts(texts))
@@ -300,16 +308,6 @@ def _point(how: ColumnReading, value: float) -> str:
         if order
         else "-" * (value < 0) + dates.like("9:99:99", abs(value), None)
     )
-
-
-def _with_serials(found: NDArray[np.float64], texts: pa.Array) -> NDArray[np.float64]:
-    """Return seconds (n,) of dates; where there are none, those of days as Excel counts them."""
-    is_serial = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), SERIAL)
-    if not pc.any(is_serial).as_py():
-        return found
-    days = numbers.plain(pc.if_else(is_serial, texts, null(pa.string())))
-    assert days is not None
-    return np.where(np.isnan(found), (days - _SERIAL_OF_1970) * 86_400.0, found)
 
 
 #: Number of rows from which encoding texts pays off, if at most half of them are different.
