@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, as_numbers, as_texts
+from hushtable.data.columns import as_column, as_numbers, as_texts, decoded
 from hushtable.data.labels import fold, fold_names, key
 from hushtable.data.readers.stored import StoredRows
 from hushtable.errors import DataError, UsageError
@@ -499,7 +499,7 @@ def joined(batches: Sequence[Any], numeric: Collection[str] = ()) -> Batch:
 
 
 def _joined_column(parts: list[pa.Array], name: str, numeric: bool) -> pa.Array:
-    parts = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in parts]
+    parts = [*map(decoded, parts)]
     kinds = {one.type for one in parts if not pa.types.is_null(one.type)}
     if len(kinds) > 1:
         if not numeric:

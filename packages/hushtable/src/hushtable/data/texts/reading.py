@@ -18,6 +18,7 @@ from hushtable.data.columns import (
     as_column,
     as_numbers,
     as_texts,
+    decoded,
     filled,
     is_text,
     null,
@@ -69,8 +70,7 @@ def without_named(column: pa.Array, missing: tuple[str, ...], decimal: Decimal |
     """
     if not missing:
         return column
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    column = decoded(column)
     kind = column.type
     if is_text(kind):
         column = column if kind == pa.string() else pc.cast(column, pa.string())
@@ -318,8 +318,7 @@ _FEW = 64
 
 def plain_texts(column: pa.Array) -> pa.Array:
     """Return texts as Arrow's plain strings, however they are stored."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    column = decoded(column)
     return column if column.type == pa.string() else pc.cast(column, pa.string())
 
 
