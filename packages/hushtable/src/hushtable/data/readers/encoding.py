@@ -71,11 +71,6 @@ _SUBSTITUTE = b"\x1a"
 RAW = "raw"
 
 
-def marked_encoding(sample: bytes) -> str | None:
-    """Return the encoding of a file's byte order mark; None if there is no mark."""
-    return next((name for mark, name in _MARKS.items() if sample.startswith(mark)), None)
-
-
 def codec(name: str) -> str:
     """Return an encoding's name as Python spells it; raises `UsageError` if there is none."""
     try:
@@ -125,10 +120,16 @@ def says_its_encoding(path: Path) -> bool:
     return True
 
 
-def find_encoding(sample: bytes, source: str) -> str:
-    """Return the encoding of a file's first bytes; raises `DataError` if in doubt."""
-    if marked := marked_encoding(sample):
-        return marked
+def find_encoding(sample: bytes, source: str, *, asked: bool = True) -> str:
+    """Return the encoding of a file's first bytes; raises `DataError` if in doubt.
+
+    If no person can be asked, only a byte order mark makes it another one than UTF-8.
+    """
+    for mark, name in _MARKS.items():
+        if sample.startswith(mark):
+            return name
+    if not asked:
+        return "utf-8"
     if b"\0" in sample:
         # Latin letters leave every second byte empty.
         second, first = (sample[at::2].count(0) / len(sample) for at in (1, 0))
@@ -301,8 +302,7 @@ def first_lines(
     """Return the encoding and the first lines of a file, without ``footer`` lines at its end."""
     with opened_bytes(path) as (_, plain):
         sample = plain.read(_SAMPLE)
-    if encoding is None:
-        encoding = find_encoding(sample, str(path)) if asked else marked_encoding(sample) or "utf-8"
+    encoding = encoding or find_encoding(sample, str(path), asked=asked)
     try:
         codecs.getincrementaldecoder(encoding)("strict" if asked else "ignore").decode(sample)
     except UnicodeDecodeError:
