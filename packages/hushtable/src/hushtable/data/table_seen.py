@@ -118,7 +118,8 @@ class ColumnSeen:
         self.sample: list[Floats] = []
         self.words: list[Words] = []
         self.low, self.high = np.inf, -np.inf
-        self.lone = LoneNumbers(self.name, understood.reading and understood.reading.written)
+        how = understood.reading
+        self.lone = LoneNumbers(self.name, None if how is None else how.written)
         #: How many rows hold a text that is in doubt, and the first of them.
         self.n_doubtful, self.doubtful = 0, list[int]()
         self._in_doubt = () if understood.doubt is None else understood.doubt.texts
