@@ -26,13 +26,13 @@ from hushtable.data.lone import LoneNumbers
 from hushtable.data.persons import among
 from hushtable.data.readers import Batch
 from hushtable.data.texts.doubt import ColumnUnderstanding
+from hushtable.data.texts.missing import without_named
 from hushtable.data.texts.numbers import mask
 from hushtable.data.texts.reading import (
     Reading,
     form_of,
     plain_texts,
     without_blanks,
-    without_named,
 )
 
 Floats = NDArray[np.float64]
