@@ -29,7 +29,7 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _MARK = codecs.BOM_UTF8
-#: Number of bytes decoded at a time; and read at a time for lines, of which few may be needed.
+#: Number of bytes decoded at a time; and read at a time for lines, because few may be needed.
 _BLOCK, _FEW_BYTES = 1 << 20, 1 << 13
 #: Number of bytes of a file to check, at least `_FEW` lines; and of lines: each costs tens of
 #: microseconds.
