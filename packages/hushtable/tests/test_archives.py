@@ -11,7 +11,7 @@ import zipfile
 import pytest
 
 from hushtable.data.readers import FileLayout, as_reader
-from hushtable.data.readers import archives as unpacking
+from hushtable.data.readers import copies as unpacking
 from hushtable.errors import DataError, UsageError
 
 pytestmark = pytest.mark.usefixtures("shell")  # messages name options

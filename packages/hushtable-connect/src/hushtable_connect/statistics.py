@@ -15,10 +15,10 @@ from pyarrow import ipc
 
 from hushtable.data.columns import as_texts
 from hushtable.data.readers.columnar import feather_file
+from hushtable.data.readers.copies import Copy
 from hushtable.data.readers.reader import (
     FILE_ROWS,
     Batch,
-    Copy,
     FileLayout,
     Reader,
     Unasked,

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-from hushtable.data.readers.archives import extracted, members
 from hushtable.data.readers.content import content_of
+from hushtable.data.readers.copies import extracted, members
 from hushtable.data.readers.encoding import find_encoding, opened_lines
 from hushtable.data.readers.reader import as_name
 from hushtable.errors import DataError, UsageError

@@ -21,16 +21,26 @@ def is_text(kind: pa.DataType) -> bool:
     )
 
 
+def decoded(column: pa.Array) -> pa.Array:
+    """Return a column without its dictionary, if it has one."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def text_bytes(texts: pa.StringArray) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Return the bounds (n + 1,) of texts (n,) in UTF-8, and these bytes."""
+    _, ends, letters = texts.buffers()
+    ends = np.frombuffer(ends or bytes(4), np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    return ends, np.frombuffer(letters or b"", np.uint8)
+
+
 def as_numbers(column: pa.Array, name: str, start: int = 0) -> NDArray[np.floating]:
     """Return float32 or float64 values, NaN where missing.
 
     Dates and times become seconds (since 1970-01-01 UTC for points in time). ``name`` and
     ``start`` (the number of the column's first row) are for messages.
     """
+    column = decoded(column)
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.dictionary_decode()
-        kind = column.type
     if is_text(kind):
         raise _text_in_numeric(column, name, start)
     seconds = 1.0
@@ -136,10 +146,8 @@ def _text_in_numeric(column: pa.Array, name: str, start: int) -> DataError:
 
 def as_texts(column: pa.Array, name: str) -> pa.Array:
     """Return the column as Arrow strings; whole numbers lose a trailing ``.0``."""
+    column = decoded(column)
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.dictionary_decode()
-        kind = column.type
     if pa.types.is_float16(kind):
         column = column.cast(pa.float32())  # Arrow compares no half floats
         kind = column.type

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from hushtable.data.columns import texts_column
+from hushtable.data.columns import text_bytes, texts_column
 from hushtable.language import N_
 from hushtable.words.refusals import refused
 
@@ -95,11 +95,8 @@ def fold_texts(column: pa.Array) -> pa.Array:
 
 def _has_nothing_to_fold(column: pa.Array) -> bool:
     """Return whether the bytes of a column show that no text changes: True is certain."""
-    _, ends, letters = column.buffers()
-    if letters is None or not len(column):
-        return True
-    at = np.frombuffer(ends, np.int32)[column.offset : column.offset + len(column) + 1]
-    data = np.frombuffer(letters, np.uint8)[at[0] : at[-1]]
+    at, data = text_bytes(column)
+    data = data[at[0] : at[-1]]
     if not len(data):
         return True
     raw = data.tobytes()

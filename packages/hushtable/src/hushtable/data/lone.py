@@ -1,7 +1,8 @@
 """The only negative number, or the only zero, of a column: often an error that no score finds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 from hushtable.data.schema import number_words
 from hushtable.language import _, numerals
 
+#: Writes a number, with so many digits.
+Write: TypeAlias = Callable[[float, int | None], str]
 #: Least number of values of a column.
 _LEAST_VALUES = 30
 #: First values of a batch that show whether all are whole numbers.
@@ -27,7 +30,7 @@ class LoneNumber:
     row: int
     file: str = ""
     #: Writes the number as its column is written: see `Feature.written`.
-    write: Any = field(default=number_words, repr=False, compare=False)
+    write: Write = field(default=number_words, repr=False, compare=False)
 
     @property
     def words(self) -> str:
@@ -55,7 +58,7 @@ class LoneNumber:
 class LoneNumbers:
     """Looks for them in the batches of a column."""
 
-    def __init__(self, column: str, write: Any = None) -> None:
+    def __init__(self, column: str, write: Write | None = None) -> None:
         self.column, self._write = column, write or number_words
         self._n_values = self._n_negative = self._n_zeros = self._n_ones = 0
         self._whole = True

@@ -28,16 +28,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.arguments import whole
-from hushtable.data.columns import as_column, as_numbers, as_texts, is_text, null, scalar
+from hushtable.data.columns import as_column, as_numbers, as_texts, decoded, is_text
 from hushtable.data.encoding import Codes
-from hushtable.data.labels import fold, fold_texts
+from hushtable.data.labels import fold
 from hushtable.data.readers import BATCH_ROWS, Reader, Unasked
-from hushtable.data.texts.reading import Reading
+from hushtable.data.texts.reading import Reading, without_blanks
 from hushtable.errors import DataError, DataTypeError, FileError, UsageError
 
 #: Largest number of persons, or distinct rows, in a sample: those with the smallest digests.
@@ -359,14 +358,10 @@ def ids_of(
     ``place`` returns where a row is, for messages. A number that is not an id is refused if a
     person is ``asked``, and otherwise missing.
     """
-    if isinstance(column, np.ndarray):
-        column = as_column(column)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    column = decoded(as_column(column) if isinstance(column, np.ndarray) else column)
     kind = column.type
     if is_text(kind):
-        texts = fold_texts(column.cast(pa.string()))
-        return "text", pc.if_else(pc.equal(texts, scalar("")), null(pa.string()), texts)
+        return "text", without_blanks(column)
     if pa.types.is_null(kind):
         return "text", pa.nulls(len(column), pa.string())
     if pa.types.is_floating(kind):

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,9 @@ from hushtable.data.columns import (
 )
 from hushtable.data.readers import Batch, taken
 from hushtable.errors import DataError, PlanError
+
+if TYPE_CHECKING:
+    from hushtable.data.schema import Feature
 
 Floats: TypeAlias = NDArray[np.float64]
 #: Starts a pass over batches of rows, each with their weights (n,) above 0, or None.
@@ -362,7 +365,7 @@ class Differences:
         """Whether the context is one column of categories: each is a group of rows."""
         return len(self.points) == 1 and isinstance(next(iter(self.points[0]), None), str)
 
-    def of(self, batch: Batch, features: Sequence[Any], start: int = 0) -> Floats:
+    def of(self, batch: Batch, features: Sequence["Feature"], start: int = 0) -> Floats:
         """Return the differences (k, n) of a batch, in usual sizes; NaN where a value is missing.
 
         ``features`` are those of the rows; ``start`` is the number of the first row, for messages.
@@ -376,7 +379,7 @@ class Differences:
             found[:, left[0] == len(self.weights)] *= 0.0  # missing values stay missing
         return np.clip(found, -FAR, FAR, out=found)
 
-    def predicted(self, batch: Batch, features: Sequence[Any], start: int = 0) -> Floats:
+    def predicted(self, batch: Batch, features: Sequence["Feature"], start: int = 0) -> Floats:
         """Return the predictions of the columns (k, n) by the context of each row of a batch."""
         left, share = self._places(batch, features, start)
         weights, share = self._padded[:, : len(self.columns)], share[:, :, np.newaxis]
@@ -390,7 +393,7 @@ class Differences:
         return np.vstack([self.weights, np.zeros((1, self.weights.shape[1]))])
 
     def _places(
-        self, batch: Batch, features: Sequence[Any], start: int = 0
+        self, batch: Batch, features: Sequence["Feature"], start: int = 0
     ) -> tuple[NDArray[np.int64], Floats]:
         """Return, for each column of the context, the row positions among its points (c, n)."""
         left = np.full((len(self.context), len(batch)), len(self.weights))
@@ -440,7 +443,9 @@ def _are_points(points: Sequence[Any]) -> bool:
 # --- functions of a context -----------------------------------------------------------------------
 
 
-def _values(batch: Batch, place: int, features: Sequence[Any], start: int = 0) -> Floats | pa.Array:
+def _values(
+    batch: Batch, place: int, features: Sequence["Feature"], start: int = 0
+) -> Floats | pa.Array:
     name = features[place].name
     if features[place].kind == "numeric":
         return numbers_of(batch, [place], {place: name}, start)[:, 0]
@@ -450,7 +455,7 @@ def _values(batch: Batch, place: int, features: Sequence[Any], start: int = 0) -
 
 
 def _behaviour(
-    batch: Batch, columns: Sequence[int], features: Sequence[Any], start: int = 0
+    batch: Batch, columns: Sequence[int], features: Sequence["Feature"], start: int = 0
 ) -> Floats:
     found = np.empty((len(columns), len(batch)))
     for k, j in enumerate(columns):
@@ -488,7 +493,7 @@ def learned_differences(
     n_rows: int,
     context: Sequence[int],
     columns: Sequence[int],
-    features: Sequence[Any],
+    features: Sequence["Feature"],
 ) -> Differences | None:
     """Fit the regressions to some rows; None if no column has ten numbers there that vary.
 
@@ -524,7 +529,7 @@ def _some(
     every: int,
     context: Sequence[int],
     columns: Sequence[int],
-    features: Sequence[Any],
+    features: Sequence["Feature"],
 ) -> tuple[Floats, list[Any], Floats]:
     """Return the values of one row in ``every``, its context, column by column, and its weight."""
     numbers, given, times, start = [], [], [], 0
@@ -600,7 +605,7 @@ def differences_in_groups(
     n_rows: int,
     context: int,
     columns: Sequence[int],
-    features: Sequence[Any],
+    features: Sequence["Feature"],
 ) -> Differences | None:
     """Compare values with the other rows of their group; None if no column varies.
 
@@ -648,7 +653,7 @@ def names_of_groups(
     n_rows: int,
     context: int,
     columns: Sequence[int],
-    features: Sequence[Any],
+    features: Sequence["Feature"],
     most: int,
 ) -> list[str]:
     """Return the whole numbers of a context as texts if they name groups; empty if they do not.

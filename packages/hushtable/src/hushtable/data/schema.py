@@ -310,7 +310,13 @@ class Schema(Displayed):
             raise PlanError(f"feature {twice!r} is listed twice: rename one of the columns")
         self._check_labels()
         if self.relations is not None:
-            self._check_relations(self.relations)
+            if self.public and not self.paid:
+                raise PlanError(
+                    "a schema with relations, which are derived from rows, is not public"
+                )
+            places, n = self.relations.columns, len(features)
+            if any(j >= n or features[j].kind != "numeric" for j in places):
+                raise PlanError("relations: only numeric columns can have relations")
         if self.differences is not None:
             self._check_differences(self.differences)
 
@@ -329,13 +335,6 @@ class Schema(Displayed):
                         f"feature {feature.name!r}: no row can have the category {text!a}, because "
                         "texts are folded: make the feature with Feature.categorical"
                     )
-
-    def _check_relations(self, relations: Relations) -> None:
-        if self.public and not self.paid:
-            raise PlanError("a schema with relations, which are derived from rows, is not public")
-        kinds = [feature.kind for feature in self.features]
-        if any(j >= len(kinds) or kinds[j] != "numeric" for j in relations.columns):
-            raise PlanError("relations: only numeric columns can have relations")
 
     def _check_differences(self, differences: Differences) -> None:
         if self.public:

@@ -16,7 +16,8 @@ from hushtable.data.columns import (
 from hushtable.data.readers import Batch
 from hushtable.data.readers.stored import StoredRows
 from hushtable.data.texts.column_facts import ColumnFacts
-from hushtable.data.texts.reading import Reading, form_of, named_numbers
+from hushtable.data.texts.missing import named_numbers
+from hushtable.data.texts.reading import Reading, form_of
 
 
 def facts_of(name: str, reading: Reading) -> ColumnFacts:

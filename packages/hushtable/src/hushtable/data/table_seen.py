@@ -13,18 +13,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, as_numbers, as_texts, filled, is_text
+from hushtable.data.columns import (
+    as_column,
+    as_numbers,
+    as_texts,
+    decoded,
+    filled,
+    is_text,
+    text_bytes,
+)
 from hushtable.data.lone import LoneNumbers
 from hushtable.data.persons import among
 from hushtable.data.readers import Batch
 from hushtable.data.texts.doubt import ColumnUnderstanding
+from hushtable.data.texts.missing import without_named
 from hushtable.data.texts.numbers import mask
 from hushtable.data.texts.reading import (
     Reading,
     form_of,
     plain_texts,
     without_blanks,
-    without_named,
 )
 
 Floats = NDArray[np.float64]
@@ -110,7 +118,8 @@ class ColumnSeen:
         self.sample: list[Floats] = []
         self.words: list[Words] = []
         self.low, self.high = np.inf, -np.inf
-        self.lone = LoneNumbers(self.name, understood.reading and understood.reading.written)
+        how = understood.reading
+        self.lone = LoneNumbers(self.name, None if how is None else how.written)
         #: How many rows hold a text that is in doubt, and the first of them.
         self.n_doubtful, self.doubtful = 0, list[int]()
         self._in_doubt = () if understood.doubt is None else understood.doubt.texts
@@ -126,8 +135,7 @@ class ColumnSeen:
             self.n_doubtful += len(rows)
             self.doubtful += (rows[: EXAMPLE_ROWS - len(self.doubtful)] + start).tolist()
         values = reading.without_missing(values, self.name, read.decimal if read else None)
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
+        values = decoded(values)
         if is_text(values.type) and read and not (read.is_category or self.understood.refused):
             values = as_column(read.values(plain_texts(values)))
         if is_text(values.type):
@@ -219,11 +227,8 @@ def _number_words(values: pa.Array, numbers: Floats) -> Words:
 
 def _text_words(texts: pa.Array) -> Words:
     """Return 64 bits for each of texts (n,)."""
-    _, ends, data = texts.buffers()
-    at = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    letters = np.zeros(at[-1] - at[0] + 8, np.uint8)
-    if data is not None:
-        letters[:-8] = np.frombuffer(data, np.uint8)[at[0] : at[-1]]
+    at, data = text_bytes(texts)
+    letters = np.append(data[at[0] : at[-1]], np.zeros(8, np.uint8))
     windows = np.ndarray((len(letters) - 7,), "<u8", letters, strides=(1,))
     starts, lengths = at[:-1] - at[0], np.diff(at)
     words: Words = windows[starts] & _MASKS[np.minimum(lengths, 8)]

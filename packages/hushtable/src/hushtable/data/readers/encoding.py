@@ -29,7 +29,7 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _MARK = codecs.BOM_UTF8
-#: Number of bytes decoded at a time; and read at a time where few lines may be needed.
+#: Number of bytes decoded at a time; and read at a time for lines, because few may be needed.
 _BLOCK, _FEW_BYTES = 1 << 20, 1 << 13
 #: Number of bytes of a file to check, at least `_FEW` lines; and of lines: each costs tens of
 #: microseconds.
@@ -69,11 +69,6 @@ codecs.register_error("hushtable-western", _western)
 _SUBSTITUTE = b"\x1a"
 #: Instead of an encoding, for bytes as they are.
 RAW = "raw"
-
-
-def marked_encoding(sample: bytes) -> str | None:
-    """Return the encoding of a file's byte order mark; None if there is no mark."""
-    return next((name for mark, name in _MARKS.items() if sample.startswith(mark)), None)
 
 
 def codec(name: str) -> str:
@@ -125,10 +120,16 @@ def says_its_encoding(path: Path) -> bool:
     return True
 
 
-def find_encoding(sample: bytes, source: str) -> str:
-    """Return the encoding of a file's first bytes; raises `DataError` if in doubt."""
-    if marked := marked_encoding(sample):
-        return marked
+def find_encoding(sample: bytes, source: str, *, asked: bool = True) -> str:
+    """Return the encoding of a file's first bytes; raises `DataError` if in doubt.
+
+    If no person can be asked, only a byte order mark makes it another one than UTF-8.
+    """
+    for mark, name in _MARKS.items():
+        if sample.startswith(mark):
+            return name
+    if not asked:
+        return "utf-8"
     if b"\0" in sample:
         # Latin letters leave every second byte empty.
         second, first = (sample[at::2].count(0) / len(sample) for at in (1, 0))
@@ -224,8 +225,18 @@ class Text(io.IOBase):
                 self._read_lines(_FEW_BYTES)
 
     def _read_lines(self, size: int) -> None:
-        size = size if self._decoder is None else min(size, _BLOCK)
-        block = self.held + self._decoded(self._raw.read(size))
+        raw: bytes = self._raw.read(size if self._decoder is None else min(size, _BLOCK))
+        self._ended = not raw
+        if self._decoder is not None:
+            try:
+                raw = self._decoder.decode(raw, final=not raw).encode(errors="replace")
+            except UnicodeDecodeError:
+                raise refused(
+                    "other_encoding_below", source=self._source, line=self.ends,
+                    encoding=self._encoding,
+                    other="cp850" if self._encoding == "cp1252" else "cp1252",
+                ) from None  # fmt: skip
+        block = self.held + raw
         # The line feed of a carriage return may follow.
         whole = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1
         end = len(block) if self._ended else whole
@@ -261,20 +272,6 @@ class Text(io.IOBase):
             self._seen = self._seen or same
         return b"".join(kept)
 
-    def _decoded(self, raw: bytes) -> bytes:
-        self._ended = not raw
-        if self._decoder is None:
-            return raw
-        try:
-            text = self._decoder.decode(raw, final=not raw)
-        except UnicodeDecodeError:
-            raise refused(
-                "other_encoding_below", source=self._source, line=self.ends,
-                encoding=self._encoding,
-                other="cp850" if self._encoding == "cp1252" else "cp1252",
-            ) from None  # fmt: skip
-        return text.encode(errors="replace")
-
 
 def end_of_table(lines: bytes, signs: bytes, footer: int) -> int:
     """Return where the last ``footer`` lines begin, and blank ones around them, of whole lines."""
@@ -305,8 +302,7 @@ def first_lines(
     """Return the encoding and the first lines of a file, without ``footer`` lines at its end."""
     with opened_bytes(path) as (_, plain):
         sample = plain.read(_SAMPLE)
-    if encoding is None:
-        encoding = find_encoding(sample, str(path)) if asked else marked_encoding(sample) or "utf-8"
+    encoding = encoding or find_encoding(sample, str(path), asked=asked)
     try:
         codecs.getincrementaldecoder(encoding)("strict" if asked else "ignore").decode(sample)
     except UnicodeDecodeError:

@@ -1,5 +1,6 @@
 """Rows in JSON: one object per line, or one list of objects, which is rewritten once as lines."""
 
+import codecs
 import io
 import json
 import math
@@ -19,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hushtable.data.layout_file import joined
-from hushtable.data.readers.encoding import marked_encoding, opened_bytes
+from hushtable.data.readers.copies import Copy
+from hushtable.data.readers.encoding import find_encoding, opened_bytes
 from hushtable.data.readers.reader import (
     Batch,
-    Copy,
     FileLayout,
     Reader,
     Unasked,
@@ -413,8 +414,9 @@ def _as(value: Value, kind: pa.DataType) -> Any:
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
     with opened_bytes(path) as (_, plain):
-        mark = marked_encoding(plain.read(4))
-    encoding = {None: "utf-8", "utf-8": "utf-8-sig"}.get(mark) or mark
+        start = plain.read(4)
+    encoding = find_encoding(start, str(path), asked=False)  # other text than UTF-8 has a mark
+    encoding = "utf-8-sig" if start.startswith(codecs.BOM_UTF8) else encoding
     with opened_bytes(path) as (_, plain):
         try:
             # The reader of the copy reports which line is not UTF-8.

@@ -250,17 +250,15 @@ def sparse(data: Any) -> Reader:
     source = Source(batches, n)
     if none.numeric and rows.nnz <= stored_share(d) * n * d:
         stored = without_twice(rows)
-        if _plain(stored.data):
+        values = stored.data
+        if values.dtype.kind == "f":
+            exact = values.dtype.itemsize <= 8 and not np.isinf(values).any()
+        else:
+            wide = values.dtype.itemsize == 8 and values.size
+            exact = not wide or (values.max() <= 2**53 and values.min() >= -(2**53))
+        if exact:  # in float64; the reader of dense rows refuses other values
             source = replace(source, stored=partial(stored_batches, stored))
     return replace(none, sources=(source,))
-
-
-def _plain(values: np.ndarray) -> bool:
-    """Return whether float64 holds all values exactly; the reader of dense rows refuses others."""
-    if values.dtype.kind == "f":
-        return values.dtype.itemsize <= 8 and not np.isinf(values).any()
-    large = values.dtype.itemsize == 8 and values.size
-    return not large or bool(values.max() <= 2**53 and values.min() >= -(2**53))
 
 
 #: Types that NumPy also has. (Polars has integers of 128 bits.)

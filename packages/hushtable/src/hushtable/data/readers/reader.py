@@ -3,10 +3,8 @@
 import contextlib
 import datetime as dt
 import os
-import tempfile
 import threading
 import unicodedata
-import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, as_numbers, as_texts
+from hushtable.data.columns import as_column, as_numbers, as_texts, decoded
 from hushtable.data.labels import fold, fold_names, key
 from hushtable.data.readers.stored import StoredRows
 from hushtable.errors import DataError, UsageError
@@ -433,34 +431,31 @@ def of_file(
     place: Callable[[int], str] | None = None,
 ) -> Reader:
     """Read a file; ``batches`` yields the bytes read so far, and rows of the requested columns."""
-    position, then = [0], _state(path)
+    position, then = [0], path.stat()
 
     def project(columns: list[str] | None) -> Iterator[Batch]:
         with unchanged(path, then):
             for position[0], batch in named_errors(batches(columns), str(path)):
                 yield batch
 
-    source = Source(lambda: project(None), n_rows, project, str(path), then[0], lambda: position[0])
+    size = then.st_size
+    source = Source(lambda: project(None), n_rows, project, str(path), size, lambda: position[0])
     return Reader.of(names, len(names), source if place is None else replace(source, place=place))
 
 
 @contextlib.contextmanager
-def unchanged(path: Path, then: tuple[int, int] | None = None) -> Iterator[None]:
-    """Refuse a file that changes while it is read in the body, or since the state ``then``."""
-    then = then or _state(path)
+def unchanged(path: Path, then: os.stat_result | None = None) -> Iterator[None]:
+    """Refuse a file that changes while it is read in the body, or since ``then``."""
+    then, error = then or path.stat(), None
     try:
         yield
-    except DataError:
-        if _state(path) == then:
-            raise
+    except DataError as one:
+        error = one
+    now = path.stat()
+    if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
         raise refused("changed", source=path) from None
-    if _state(path) != then:
-        raise refused("changed", source=path)
-
-
-def _state(path: Path) -> tuple[int, int]:
-    stat = path.stat()
-    return stat.st_size, stat.st_mtime_ns
+    if error is not None:
+        raise error
 
 
 def library_of(data: object) -> str:
@@ -504,7 +499,7 @@ def joined(batches: Sequence[Any], numeric: Collection[str] = ()) -> Batch:
 
 
 def _joined_column(parts: list[pa.Array], name: str, numeric: bool) -> pa.Array:
-    parts = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in parts]
+    parts = [*map(decoded, parts)]
     kinds = {one.type for one in parts if not pa.types.is_null(one.type)}
     if len(kinds) > 1:
         if not numeric:
@@ -599,42 +594,3 @@ def no_rows(reader: Reader) -> DataError:
     """Explain that there are no rows."""
     named = reader.n_bytes is not None and reader.names is not None
     return refused("no_rows_below" if named else "no_rows", source=reader.source)
-
-
-@dataclass(frozen=True, eq=False)
-class Copy:
-    """A file that only its owner may read, removed with the last reference to it."""
-
-    #: The original, for messages.
-    source: str
-    path: Path
-
-    @classmethod
-    def of(cls, source: str, ending: str) -> "Copy":
-        """Return an empty file whose name has this ending."""
-        number, path = tempfile.mkstemp(prefix="hushtable-", suffix=ending)
-        os.close(number)
-        copy = cls(source, Path(path))
-        weakref.finalize(copy, copy.path.unlink, missing_ok=True)  # at the latest at exit
-        return copy
-
-    def reader(self, open_: Callable[[Path], Reader]) -> Reader:
-        """Open the copy; messages name the original."""
-
-        def read(read: Read) -> Iterator[Batch]:
-            with self._named():
-                yield from read()
-
-        with self._named():
-            rows = open_(self.path)
-        sources = [replace(one.through(read), name=self.source) for one in rows.sources]
-        return replace(rows, sources=tuple(sources), source=self.source)
-
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except DataError as error:
-            raise type(error)(str(error).replace(str(self.path), self.source)) from None
-        except OSError as error:  # its message would name the copy, or the URL with its secrets
-            raise DataError(f"{self.source}: its copy cannot be read: {error.strerror}") from None

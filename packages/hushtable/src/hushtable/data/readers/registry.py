@@ -6,20 +6,15 @@ Files may be one file, a folder, or a glob pattern; standard input; or remote fi
 """
 
 import glob
-import shutil
-import sys
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, Any, TypeAlias
-from weakref import WeakKeyDictionary
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from hushtable import far, plugins
-from hushtable.data.readers.archives import chosen, extracted, members
 from hushtable.data.readers.content import (
     ARCHIVES,
     BINARY,
@@ -27,9 +22,9 @@ from hushtable.data.readers.content import (
     PACKED,
     content_of,
 )
+from hushtable.data.readers.copies import chosen, copies_of, extracted, members, standard_input
 from hushtable.data.readers.encoding import says_its_encoding
 from hushtable.data.readers.reader import (
-    Copy,
     FileLayout,
     Reader,
     Source,
@@ -40,86 +35,6 @@ from hushtable.data.readers.reader import (
 from hushtable.errors import DataError, HushTableError, MissingExtraError, UsageError
 from hushtable.language import _
 from hushtable.words.refusals import REFUSED, refused
-
-
-def copies(url: str, rank: Callable[[PurePosixPath], int]) -> list[Copy]:
-    """Copy every file of rows that a URL (of a file, a folder or a pattern) names.
-
-    ``rank`` returns how likely a file with a name holds rows; 0 if it does not.
-    """
-    shown = far.public(url)
-    made = []
-    with far.reaching(url, DataError):
-        system, root = far.connect(url)
-        if set("*[") & set(root):
-            found = sorted(name for name in system.glob(root) if rank(_name(name)))
-        elif rank(_name(root)):
-            found = [root]
-        else:
-            inside = {name: rank(_name(name)) for name in system.find(root)}
-            found = sorted(name for name in inside if inside[name] == max(inside.values()) > 0)
-        for name in found:
-            source = shown if name == root else far.public(system.unstrip_protocol(name))
-            made.append(Copy.of(source, "".join(_name(name).suffixes[-2:])))
-            system.get_file(name, str(made[-1].path))
-    if not made:
-        raise DataError(f"{shown}: no such file, and no folder with files of rows: check the URL")
-    return made
-
-
-def _name(path: str) -> PurePosixPath:
-    """Return the last part of a path; with some backends, the path is a URL with a query."""
-    return PurePosixPath(PurePosixPath(path.partition("?")[0]).name)
-
-
-NAME = "standard input"
-#: First bytes of content that must be in a file, and its description.
-_FILES = {
-    b"PAR1": "Parquet", b"ARROW1": "Feather", b"PK\3\4": "a workbook or an archive",
-    b"\xd0\xcf\x11\xe0": "a workbook", b"SQLite format": "a database",
-    b"(\xb5/\xfd": "a Zstandard-compressed file", b"BZh": "a bzip2-compressed file",
-    b"\xfd7zXZ": "an xz-compressed file",
-}  # fmt: skip
-#: The standard input that has been read: it cannot be read again.
-_COPIES: WeakKeyDictionary[Any, Copy] = WeakKeyDictionary()
-
-
-def standard_input(open_: Callable[[Path], Reader]) -> Reader:
-    """Read CSV or JSON lines from standard input, which is copied to a temporary file first."""
-    stream = getattr(sys.stdin, "buffer", None)
-    if stream is None or stream.closed:
-        raise DataError(f"{NAME} is closed: give a file, or pipe rows into the command")
-    if stream not in _COPIES:
-        if stream.isatty():
-            raise DataError(f"{NAME} is a terminal: pipe rows into the command, or give a file")
-        _COPIES[stream] = _copied(stream)
-    return _COPIES[stream].reader(open_)
-
-
-def _copied(stream: IO[bytes]) -> Copy:
-    start = stream.read(1 << 16)
-    if not start:
-        raise DataError(f"{NAME} is empty: did the preceding command fail?")
-    held = next((words for magic, words in _FILES.items() if start.startswith(magic)), None)
-    if held:
-        raise DataError(f"{NAME} holds {held}: save it to a file first, and give that file")
-    zipped = start.startswith(b"\x1f\x8b")
-    plain = zlib.decompressobj(wbits=31).decompress(start, 1 << 12) if zipped else start
-    json = plain.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
-    copy = Copy.of(NAME, (".jsonl" if json else ".csv") + (".gz" if zipped else ""))
-    with copy.path.open("wb") as file:
-        file.write(start)
-        shutil.copyfileobj(stream, file)
-    if not zipped:  # which marks its own end
-        with copy.path.open("rb") as file:
-            file.seek(-min(2, copy.path.stat().st_size), 2)
-            if not file.read().rstrip(b"\0").endswith((b"\n", b"\r")):
-                raise DataError(
-                    f"{NAME} ends in the middle of a line: did the preceding command fail? If its "
-                    "last line is complete, end it with a line break"
-                )
-    return copy
-
 
 OpenFile: TypeAlias = Callable[[Path, frozenset[str], FileLayout], Any]
 
@@ -342,7 +257,7 @@ def files(
         layout.check_used(opening.used, rows.source)
         return rows
     if "://" in pattern:
-        parts = [copy.reader(opening.file) for copy in copies(pattern, _rank)]
+        parts = [copy.reader(opening.file) for copy in copies_of(pattern, _rank)]
         pattern = far.public(pattern)
     else:
         parts = [opening.file(path) for path in paths(pattern)]

@@ -398,7 +398,7 @@ def _with_exceptions(
         reading=reading,
     )  # fmt: skip
     if not odd.n:
-        usual = evidence in (numbers_words("", ""), evidence_words("ymd"), _day_counts())
+        usual = evidence in (numbers_words("", ""), *map(evidence_words, ("ymd", "day_counts")))
         doubt = Doubt(column.name, "reading", facts={"evidence": evidence})
         return one if usual and sure == 1.0 else replace(one, doubt=doubt)
     if reading.lenient:
@@ -501,11 +501,8 @@ def _days_of_excel(column: ColumnFacts, table: TableFacts) -> ColumnUnderstandin
     if odd is not None:
         return _refused(column, "no_day_count", options=_drop(column), value=odd)
     reading = ColumnReading("date", dates="ymd", lenient=True)
-    return _with_exceptions(column, table, "date", reading, {"date", *_NUMBERS}, _day_counts())
-
-
-def _day_counts() -> str:
-    return evidence_words("day_counts")
+    evidence = evidence_words("day_counts")
+    return _with_exceptions(column, table, "date", reading, {"date", *_NUMBERS}, evidence)
 
 
 def _clear_order(column: ColumnFacts) -> Order | None:

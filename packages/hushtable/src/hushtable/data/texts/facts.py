@@ -59,7 +59,12 @@ def different_texts(column: pa.Array) -> DistinctTexts:
             # One or two bytes per row suffice.
             places = places.cast(pa.int8() if len(texts) <= 1 << 7 else pa.int16(), safe=False)
         column = pa.DictionaryArray.from_arrays(places, texts)
-    first = _first_rows(codes, len(texts))
+    n = len(texts)
+    for some in (codes[: 16 * n], codes):  # few different texts are all seen early
+        highest = np.maximum.accumulate(some)
+        if n and highest[-1] == n - 1:
+            break
+    first = np.searchsorted(highest, np.arange(n))  # codes are in the order of appearance
     rows = np.bincount(codes[codes >= 0] if encoded.null_count else codes, minlength=len(texts))
     folded = without_blanks(texts)
     if folded is not texts or coded:
@@ -69,15 +74,6 @@ def different_texts(column: pa.Array) -> DistinctTexts:
         rows = np.bincount(merged[some], rows[some], len(texts)).astype(np.int64)
         first = first[some][np.unique(merged[some], return_index=True)[1]]
     return DistinctTexts(texts, rows, first, column)
-
-
-def _first_rows(codes: NDArray[np.int32], n: int) -> NDArray[np.int64]:
-    """Return the first row (n,) of each code; codes are in the order of first appearance."""
-    for some in (codes[: 16 * n], codes):  # few different texts are all seen early
-        highest = np.maximum.accumulate(some)
-        if n and highest[-1] == n - 1:
-            break
-    return np.searchsorted(highest, np.arange(n))
 
 
 class _ShapeFacts(NamedTuple):

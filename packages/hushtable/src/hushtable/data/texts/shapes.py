@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, scalar
+from hushtable.data.columns import as_column, scalar, text_bytes
 from hushtable.data.texts.signs import ascii_signs
 
 #: Places of a number in a text, in characters.
@@ -64,7 +64,7 @@ def by_shape(
     if not len(places):
         return
     texts = pc.utf8_lower(texts if len(places) == len(texts) else texts.take(as_column(places)))
-    ends, data = _bytes(texts)
+    ends, data = text_bytes(texts)
     shapes, codes = _encoded(ends, np.where(_is_digit(data), np.uint8(_NINE), data))
     order = np.argsort(codes, kind="stable")
     limits = np.searchsorted(codes[order], np.arange(len(shapes) + 1))
@@ -80,18 +80,12 @@ def shapes_of(texts: pa.Array) -> tuple[list[str], NDArray[np.int32]]:
 
     Here, letters keep their case, and a zero that begins a number stays a zero.
     """
-    ends, data = _bytes(texts)
+    ends, data = text_bytes(texts)
     digit = _is_digit(data)
     after_digit = np.append(False, digit[:-1])
     after_digit[ends[ends < len(data)]] = False
     zero = (data == _ZERO) & ~after_digit
     return _encoded(ends, np.where(digit & ~zero, np.uint8(_NINE), data))
-
-
-def _bytes(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    _, ends, letters = texts.buffers()
-    ends = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    return ends, np.frombuffer(letters or b"", np.uint8)
 
 
 def _is_digit(data: NDArray[np.uint8]) -> NDArray[np.bool_]:
