@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 import naive
 from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, drift
-from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import family_from_content
 from hushtable.plans.families.contextual import WEIGHT, Contextual
 from hushtable.scores import Scorer
@@ -176,42 +176,6 @@ def test_rows_of_another_ward_are_found_down_to_wards_of_five(capsys):
 
 
 # --- reasons and words ----------------------------------------------------------------------------
-
-
-def test_rows_of_contexts_that_were_not_counted_can_be_left_unjudged(model, run, tmp_path):
-    new = pa.table(
-        {
-            "ward": ["icu", "gyn", "icu", "renal"],
-            "creatinine": [60.0, 1.0, 2.7, 60.0],
-            "sodium": [140.0] * 4,
-        }
-    )
-    listed = model.outliers(new, n=4, only_counted=True)
-    assert sorted(listed["row"].to_pylist()) == [1, 3]
-    with pytest.raises(DataError, match="no row is left to list: 2 rows were not judged"):
-        model.outliers(new.take([0, 2]), only_counted=True)
-    csv.write_csv(new, tmp_path / "new.csv")
-    model.save(tmp_path / "model.hush")
-    score = ["score", tmp_path / "new.csv", "--model", tmp_path / "model.hush", "--only-counted"]
-    result = run(*score, "-o", tmp_path / "scores.csv", "--json")
-    assert result.json["unjudged"] == 2
-    written = csv.read_csv(tmp_path / "scores.csv")
-    assert written["score"].is_null().to_pylist() == [True, False, True, False]
-    assert written["outlier"].null_count == 2
-    top = run(*score, "-o", tmp_path / "top.csv", "--top", 4)
-    assert "2 rows were not judged: fewer than 8 rows of their context" in top.out
-    assert csv.read_csv(tmp_path / "top.csv")["row"].to_pylist() == listed["row"].to_pylist()
-    assert run(*score, "--contamination", 1, "-o", tmp_path / "scores.csv").code == 2
-
-
-def test_only_a_model_with_exact_contexts_can_leave_rows_unjudged(patients, schema):
-    plain = HushTable(random_state=0).fit(patients)
-    with pytest.raises(UsageError, match="it has no context"):
-        plain.outliers(patients, only_counted=True)
-    plan = Plan.draw(schema, context=["ward"], epsilon=1.0, expected_rows=3000, random_state=0)
-    released = HushTable.from_counts(Sketch.from_data(plan, patients).release(epsilon=1.0))
-    with pytest.raises(UsageError, match="its counts have noise"):
-        released.outliers(patients, only_counted=True)
 
 
 # --- what else counts do --------------------------------------------------------------------------

@@ -78,7 +78,6 @@ def test_what_fit_asks_is_asked_here(refused, named, tmp_path):
     [
         (("--ranks", "r.hush", "-o", "s.csv"), "--ranks needs --model: fit a model first"),
         (("--explain", "--marginals", "r.hush", "-o", "s.csv"), "--marginals needs --model"),
-        (("--only-counted", "-o", "s.csv"), "--only-counted needs --model"),
         (("-o", "scores"), "-o scores: scores in a folder need --model"),
     ],
 )

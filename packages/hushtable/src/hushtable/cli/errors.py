@@ -139,6 +139,7 @@ _REMOVED = {
         "they are the second and the third number of --horizon T,K,A",
     ),
     "plan draw --relations": "hushtable fit --relations finds relations where the rows are",
+    "score --only-counted": "leave rows of new contexts out of the file",
     "score --count": "--contamination N flags the N rows with the lowest scores",
     "demo --report": "hushtable report writes the page of your own model and rows",
 }

@@ -66,7 +66,6 @@ from hushtable.scores.outliers import (
     Search,
     explained_rows,
     known_words,
-    unjudged_words,
 )
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer
@@ -193,7 +192,6 @@ class ScoreColumns:
         self.fields: list[tuple[str, pa.DataType | None]] = [("outside", pa.string())]
         self.fields += [(name, None) for name in keep]
         self.stamp = "".join(["outside", *map(repr, keep), "explained" if explain else ""])
-        self.stamp += "counted" if line.only_counted else ""
         if scorer.rules is not None:
             self.fields.append(("rule", pa.string()))
             self.stamp += "ruled"
@@ -214,9 +212,8 @@ class ScoreColumns:
         for k in range(1, reasons.n_top + 1 if reasons else 1):
             self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
         self._details = RowDetails(
-            scorer, SHOWN, every=True, ranks=self.ranks, reasons=reasons, keep=keep,
-            only_counted=line.only_counted,
-        )  # fmt: skip
+            scorer, SHOWN, every=True, ranks=self.ranks, reasons=reasons, keep=keep
+        )
         self._names = texts_column(scorer.plan.schema.names)
 
     @property
@@ -235,9 +232,7 @@ class ScoreColumns:
         if batch.ruled is not None:
             columns.append(batch.ruled.column(self._names.to_pylist()))
         if batch.ranks is not None:
-            unjudged = np.isnan(batch.scores)
-            judged = ~unjudged if unjudged.any() else None
-            columns += [as_column(ranks, judged) for ranks in batch.ranks.T]
+            columns += [as_column(ranks) for ranks in batch.ranks.T]
         for best, share in batch.top:
             # Null where no feature lowers the score.
             falls = share > 0.0
@@ -383,14 +378,6 @@ _Ranks = Annotated[
     Path | None,
     option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
 ]
-_OnlyCounted = Annotated[
-    bool,
-    flag(
-        "--only-counted",
-        "Do not judge rows of whose context (of a model with --context) fewer than eight rows were "
-        "counted.",
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -400,7 +387,6 @@ class Threshold:
     contamination: _Contamination = None
     threshold: _Threshold = None
     ranks: _Ranks = None
-    only_counted: _OnlyCounted = False
 
     def __post_init__(self) -> None:
         if self.contamination is not None and self.threshold is not None:
@@ -408,11 +394,6 @@ class Threshold:
         flagged = self.contamination or 0.0
         if not flagged % 1.0 == 0.0 < flagged:  # a share, not a number of rows
             check_contamination(self.contamination)
-        if self.only_counted and self.reads_all_rows:
-            raise UsageError(
-                "--only-counted excludes --contamination, which applies to all rows: give "
-                "--threshold, or leave it out"
-            )
 
     @property
     def drawn(self) -> bool:
@@ -488,7 +469,7 @@ def score(
     elif (score_kind := command_of(model, "score")) is not None:
         made: CommandResult = score_kind(
             model, Rows(data, reads, Reading(), threads), kept, top, output,
-            line.drawn or line.ranks or explain or line.only_counted,
+            line.drawn or line.ranks or explain,
         )  # fmt: skip
         return made
     target = _target(output, [data, model, line.ranks, marginals], line, top, kept)
@@ -500,7 +481,7 @@ def score(
             reader = rows.open(scorer.plan.schema, details.columns)
             search = Search(
                 scorer, top, keep=kept, usual=usual, ranks=details.ranks,
-                frequencies=details.frequencies, only_counted=line.only_counted,
+                frequencies=details.frequencies,
             )  # fmt: skip
             with watched(reader) as watch:
                 found = search.find(watch.reader, n_jobs=threads)
@@ -529,7 +510,6 @@ def _check_without_model(
     given = (
         (line.ranks, "--ranks"),
         (marginals, "--marginals"),
-        (line.only_counted, "--only-counted"),
     )
     for value, name in given:
         if value:
@@ -624,7 +604,6 @@ def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, object]:
         "scores": str(output),
         "rows": summary.lowest.n_rows,
         "outliers": None if unknown else summary.n_outliers,
-        **({"unjudged": summary.lowest.n_unjudged} if summary.lowest.n_unjudged else {}),
         **({"known": summary.lowest.n_known} if summary.lowest.n_known else {}),
         "offset": None if unknown else summary.offset,
         "lowest": [row.facts() for row in summary.lowest.rows],
@@ -645,8 +624,6 @@ def _blocks(
         yield f"There are no other rows to score. {target.path} holds all scores."
         return
     yield f"Scored {summary.lowest.n_rows:,} rows."
-    if summary.lowest.n_unjudged:
-        yield Paragraph([unjudged_words(summary.lowest.n_unjudged)])
     if summary.lowest.n_known:
         yield Paragraph([known_words(summary.lowest.n_known)])
     yield from tally_blocks(scorer.plan.schema, summary.tally, summary.lowest.n_rows)

@@ -20,7 +20,7 @@ from hushtable.files import replacing
 from hushtable.language import _
 from hushtable.report.lists import LISTS, cut_words
 from hushtable.scores.finding import Finding, as_text
-from hushtable.scores.outliers import AMONG, LISTED, Outliers, known_words, unjudged_words
+from hushtable.scores.outliers import AMONG, LISTED, Outliers, known_words
 
 
 def _parquet(file: BinaryIO, schema: pa.Schema) -> Any:
@@ -90,7 +90,6 @@ def top_facts(found: Outliers, output: Path) -> dict[str, object]:
         "command": "score",
         "scores": str(output),
         "rows": found.n_rows,
-        **({"unjudged": found.n_unjudged} if found.n_unjudged else {}),
         **({"known": found.n_known} if found.n_known else {}),
         **({"lone": [one.words for one in found.lone]} if found.lone else {}),
         "severity_among": found.among,
@@ -106,13 +105,11 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
     rows = found.rows[:_SHOWN]
     table = found.table()
     among = table.schema.metadata[AMONG].decode()
-    if found.n_unjudged:
-        yield Paragraph([unjudged_words(found.n_unjudged)])
     if found.n_known:
         yield Paragraph([known_words(found.n_known)])
     if found.lone:
         yield Paragraph(one.words for one in found.lone)
-    yield f"The {len(found.rows):,} most unusual of {found.n_rows - found.n_unjudged:,} rows:\n"
+    yield f"The {len(found.rows):,} most unusual of {found.n_rows:,} rows:\n"
     headers, left = ["rank", *found.keep, "row", "severity", "score"], 1 + len(found.keep)
     several = bool(rows[0].file)
     headers[left:left] = ["file"] if several else []
@@ -225,12 +222,11 @@ def write_table(path: Path, table: pa.Table) -> None:
 def _grouped(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.Table]:
     batches, waiting = [], 0
     for start, scores, outliers, *more in rows:
-        n_rows, unjudged = len(scores), np.isnan(scores)
-        judged = ~unjudged if unjudged.any() else None
+        n_rows = len(scores)
         arrays = [
             as_column(np.arange(start, start + n_rows)),
-            as_column(scores, judged),
-            pa.nulls(n_rows, pa.bool_()) if outliers is None else as_column(outliers, judged),
+            as_column(scores),
+            pa.nulls(n_rows, pa.bool_()) if outliers is None else as_column(outliers),
             *more,
         ]
         batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))

@@ -777,9 +777,7 @@ class TableDetector(_Base):
 
     # --- the lowest rows, and results in frames ---------------------------------------------------
 
-    def outliers(
-        self, X: object, n: int = 20, keep: Sequence[str] = (), *, only_counted: bool = False
-    ) -> Any:
+    def outliers(self, X: object, n: int = 20, keep: Sequence[str] = ()) -> Any:
         """Return the n rows with the lowest scores: how rare, how certain, and why.
 
         Parameters
@@ -791,9 +789,6 @@ class TableDetector(_Base):
         keep : sequence of str, optional
             Columns whose values to include: features, or others such as an identifier; none with
             the name of a column of the list.
-        only_counted : bool, default=False
-            With a context: whether to leave out rows whose context has fewer than eight counted
-            rows. By default such rows are compared with all rows.
 
         Returns
         -------
@@ -847,27 +842,19 @@ class TableDetector(_Base):
                 f"keep={taken}: the list has its own column {taken[0]!r}: rename the column of the "
                 "rows"
             )
-        table = self._lowest(X, n, keep, only_counted=only_counted).table()
+        table = self._lowest(X, n, keep).table()
         first = [name for name in _READ_FIRST if name in table.column_names]
         first[first.index("severity") : first.index("severity")] = keep
         others = [name for name in table.column_names if name not in first]
         return frame_like(table.select([*first, *others]), X)
 
-    def _lowest(
-        self,
-        X: object,
-        n: int,
-        keep: Sequence[str] = (),
-        *,
-        only_counted: bool = False,
-    ) -> Outliers:
+    def _lowest(self, X: object, n: int, keep: Sequence[str] = ()) -> Outliers:
         search = Search(
             self._scorer,
             n,
             keep=keep,
             usual=self._usual_values(),
             ranks=getattr(self, "_ranks", None),
-            only_counted=only_counted,
         )
         return search.find(self._open(X, keep), n_jobs=self.n_jobs)
 

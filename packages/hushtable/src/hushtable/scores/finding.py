@@ -16,7 +16,7 @@ from hushtable.data.readers import Batch, joined, taken
 from hushtable.data.schema import DATE, Feature
 from hushtable.data.weights import Numbered
 from hushtable.display import Displayed
-from hushtable.errors import DataTypeError, UsageError
+from hushtable.errors import DataTypeError
 from hushtable.language import _, numerals, percents
 from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
 from hushtable.scores.rules import Rules
@@ -294,16 +294,6 @@ class RowDetails:
     usual: Usual | None = None
     #: Columns whose values are kept with the scores: features, or others that the rows have.
     keep: Sequence[str] = ()
-    #: Whether to leave out rows if few rows of their context were counted.
-    only_counted: bool = False
-
-    def __post_init__(self) -> None:
-        if self.only_counted and self.contexts is None:
-            why = "its counts have noise" if self.scorer.plan.context else "it has no context"
-            raise UsageError(
-                "only_counted (--only-counted) leaves out rows of contexts with few counted "
-                f"rows, which this model does not know, because {why}: leave it out"
-            )
 
     @cached_property
     def contexts(self) -> ContextRows | None:
@@ -343,8 +333,6 @@ class RowDetails:
     def _scored(
         self, rows: Batch, codes: Codes, scores: Floats, shares: Floats | None = None
     ) -> Scored:
-        if self.only_counted and self.contexts is not None:
-            scores = np.where(self.contexts.few(codes), np.nan, scores)
         far, rules = far_outside(self.scorer, self.usual, rows), self.scorer.rules
         ruled = None if rules is None else Ruled.of(rules, rows)
         keys = scores - FAR_FIRST * far if ruled is None else ruled.keys(scores - FAR_FIRST * far)

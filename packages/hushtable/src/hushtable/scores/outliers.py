@@ -15,10 +15,10 @@ from hushtable.data.columns import as_column, texts_column
 from hushtable.data.lone import LoneNumber, LoneNumbers
 from hushtable.data.readers import Batch, Reader, no_rows
 from hushtable.data.schema import DATE, SINCE, Feature
-from hushtable.errors import DataError, UsageError
+from hushtable.errors import UsageError
 from hushtable.language import N_, _, ngettext, numeral, numerals
 from hushtable.scores.finding import Finding, RowDetails, Scored, explained
-from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons
+from hushtable.scores.reasons import TOP, Reason, Reasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import (
     DIRECTION_MEANS,
@@ -40,8 +40,8 @@ class Lowest:
         self.most, self.file = most, file
         #: Rows given to `add`, and how many of them have the highest score of ``rows``.
         self.n_rows = self._ties = 0
-        #: Of these, rows that were not judged, and rows that are known by the owner's rules.
-        self.n_unjudged = self.n_known = 0
+        #: Of these, rows that are known by the owner's rules.
+        self.n_known = 0
         #: The lowest first.
         self.rows: list[Finding] = []
 
@@ -55,7 +55,6 @@ class Lowest:
             if batch.keys[i] < bar
         )
         self.n_rows += len(batch.scores)
-        self.n_unjudged += int(np.isnan(batch.scores).sum())
         self.n_known += 0 if batch.ruled is None else int(batch.ruled.known.sum())
         # Fewer than ``most`` rows are below the bar: rows exactly on it were listed before.
         listed = self._ties if self._bar == bar else sum(r.key == self._bar for r in before)
@@ -75,7 +74,6 @@ class Lowest:
         """Add the rows of another file."""
         self._keep(other.rows)
         self.n_rows += other.n_rows
-        self.n_unjudged += other.n_unjudged
         self.n_known += other.n_known
 
     def _keep(self, rows: Iterable[Finding]) -> None:
@@ -135,8 +133,6 @@ class Outliers:
     explained: bool
     n_rows: int
     meaning: str
-    #: Of the scored rows, the number that was not judged: see ``only_counted``.
-    n_unjudged: int = 0
     #: Of the scored rows, the number that is known by the owner's rules.
     n_known: int = 0
     #: What values are compared with; None if usual values are unknown.
@@ -198,7 +194,6 @@ class Outliers:
             k=k,
             n=n,
         )
-        rows += f" {unjudged_words(self.n_unjudged)}" if self.n_unjudged else ""
         rows += f" {known_words(self.n_known)}" if self.n_known else ""
         rows += " " + " ".join([*(one.words for one in self.lone), _("Rows are numbered from 0.")])
         when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
@@ -321,16 +316,6 @@ def find_incidents(reasons: Sequence[Sequence[Reason]]) -> list[Incident]:
     return found
 
 
-def unjudged_words(n_rows: int) -> str:
-    """Describe how many rows were not judged, and why."""
-    return ngettext(
-        "%(n)s row was not judged: fewer than %(few)s rows of their context were counted.",
-        "%(n)s rows were not judged: fewer than %(few)s rows of their context were counted.",
-        n_rows,
-        few=f"{FEW_OF_CONTEXT:.0f}",
-    )
-
-
 def known_words(n_rows: int) -> str:
     """Describe how many rows were left out because they are known."""
     return ngettext(
@@ -363,7 +348,6 @@ class Search:
         usual: Usual | None = None,
         ranks: Ranks | None = None,
         frequencies: Frequencies | None = None,
-        only_counted: bool = False,
     ) -> None:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise UsageError(f"n={n!r}: needs the number of rows to list, 1 or more")
@@ -379,7 +363,6 @@ class Search:
             # Lists of detectors without reasons are ordered by their papers' scores alone.
             usual=None if self._reasons is None else self._of_all(usual),
             keep=keep,
-            only_counted=only_counted,
         )
         self._usual, self._ranks, self._keep, self._n = usual, ranks, tuple(keep), n
         self._lowest = Lowest(n + 1)
@@ -441,11 +424,6 @@ class Search:
     def found(self) -> Outliers:
         """Return the lowest of the rows; there must have been some rows."""
         lowest = self._lowest
-        if not lowest.rows:
-            raise DataError(
-                f"no row is left to list: {unjudged_words(lowest.n_unjudged)} Leave only_counted "
-                "(--only-counted) out"
-            )
         scorer, rows, usual = self._details.scorer, lowest.rows[: self._n], None
         if self._reasons is not None:
             usual = self._usual
@@ -470,7 +448,6 @@ class Search:
             explained=self._reasons is not None,
             n_rows=lowest.n_rows,
             meaning=scorer.plan.score_words(scorer.sketch.noise_sd),
-            n_unjudged=lowest.n_unjudged,
             n_known=lowest.n_known,
             usual=usual,
             features=scorer.plan.schema.of_rows.features,

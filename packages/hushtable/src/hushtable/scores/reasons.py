@@ -107,10 +107,6 @@ class ContextRows:
         self._noted_below = min(FEW_OF_CONTEXT, 0.5 * usual)
         self._columns = [(j, scorer.plan.schema.features[j]) for j in family.context_features]
 
-    def few(self, codes: Codes) -> NDArray[np.bool_]:
-        """Return which rows (n,) have a context with few counted rows."""
-        return np.asarray(self._sum(codes) < FEW_OF_CONTEXT * self._n_tables)
-
     def words(self, rows: Batch, i: int, codes: Codes) -> str:
         """Return a note on row i, the only one of ``codes``; empty if it is not worth one."""
         counted = float(self._sum(codes)[0]) / self._n_tables
