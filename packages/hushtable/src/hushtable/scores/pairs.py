@@ -228,9 +228,10 @@ class PairCounts:
     @cached_property
     def _expected(self) -> Floats:
         """Rows expected in the cells of each pair (p, 8, 8) if its columns were independent."""
-        first, second = (self.counts.sum(axis=axis, keepdims=True) for axis in (2, 1))
-        totals = np.maximum(self.counts.sum(axis=(1, 2), keepdims=True), 1)
-        return first.astype(np.float64) * second.astype(np.float64) / totals
+        counts = self.counts.astype(np.float64)
+        first, second = (counts.sum(axis=axis, keepdims=True) for axis in (2, 1))
+        totals = np.maximum(counts.sum(axis=(1, 2), keepdims=True), 1.0)
+        return np.asarray(first * second / totals, np.float64)
 
     @classmethod
     def from_file(cls, content: Content, features: Sequence[Feature]) -> "PairCounts | None":
