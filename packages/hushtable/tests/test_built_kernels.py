@@ -81,7 +81,7 @@ def test_the_environment_asks_for_the_compiler_instead(package):
 @pytest.mark.slow
 def test_a_library_of_another_version_is_not_loaded(package):
     mine = run(package)
-    kernel = package / "hushtable" / "kernels" / "_mix.py"
+    kernel = package / "hushtable" / "kernels" / "_common.py"
     kernel.write_text(kernel.read_text() + "\n# another version\n")
     assert run(package) == ("PlainKernel", *mine[1:])
 

@@ -28,8 +28,7 @@ import numpy as np
 
 from hushtable.kernels import LEVELS, MISSING_LOW
 from hushtable.kernels._cache import kernel
-from hushtable.kernels._common import BLOCK, add, inlined
-from hushtable.kernels._mix import mix
+from hushtable.kernels._common import BLOCK, add, inlined, mix
 
 CORNER_BITS = 16
 #: Half an edge of the cube whose corners stand for categories in `RandomProjection`: two random

@@ -1,4 +1,4 @@
-"""Codes, and adding, for all kernels."""
+"""Mixing keys into cells, and adding, for all kernels."""
 
 from typing import Any
 
@@ -60,3 +60,20 @@ def add(cells, n, weights, start, offset, counts):
     else:
         for i in range(n):
             counts[offset + cells[i]] += weights[start + i]
+
+
+@inlined
+def mix(key):
+    """Mix 32 bits: MurmurHash3's fmix32."""
+    h = np.uint32(key)
+    h = np.uint32(h ^ np.uint32(h >> np.uint32(16)))
+    h = np.uint32(h * np.uint32(0x85EBCA6B))
+    h = np.uint32(h ^ np.uint32(h >> np.uint32(13)))
+    h = np.uint32(h * np.uint32(0xC2B2AE35))
+    return np.uint32(h ^ np.uint32(h >> np.uint32(16)))
+
+
+@inlined
+def fold(code, cells):
+    """Mix a code of 32 bits into ``cells`` (a power of two) cells."""
+    return np.uint16(mix(code) & np.uint32(cells - 1))

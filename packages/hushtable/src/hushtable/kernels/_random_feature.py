@@ -8,8 +8,17 @@ from numba import types
 from numba.extending import overload
 
 from hushtable.kernels._cache import kernel
-from hushtable.kernels._common import BLOCK, INLINED, SPAN, add, empty_lanes, gather, inlined
-from hushtable.kernels._mix import fold, mix
+from hushtable.kernels._common import (
+    BLOCK,
+    INLINED,
+    SPAN,
+    add,
+    empty_lanes,
+    fold,
+    gather,
+    inlined,
+    mix,
+)
 
 
 def _concatenate_codes(begin, end, start, stop, codes, functions, planes, bits):

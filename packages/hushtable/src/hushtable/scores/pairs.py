@@ -208,7 +208,7 @@ class PairCounts:
         a, b = _pairs(len(self.cells))
         p, found = np.arange(len(a)), np.ones((len(places), len(places)))
         x, y = places[a], places[b]
-        both = self._rows[p, x] * self._columns[p, y] / np.maximum(self._totals, 1)
+        both = self._expected[p, x, y]
         times = (both + 0.5) / (self.counts[p, x, y] + 0.5)
         known = (x >= 0) & (y >= 0) & (both >= _LEAST_EXPECTED)
         found[a, b] = found[b, a] = np.where(known, times, 1.0)
@@ -226,16 +226,12 @@ class PairCounts:
         return np.asarray(counts if column == first else counts.T, np.float64)
 
     @cached_property
-    def _rows(self) -> Floats:
-        return np.asarray(self.counts.sum(axis=2), np.float64)
-
-    @cached_property
-    def _columns(self) -> Floats:
-        return np.asarray(self.counts.sum(axis=1), np.float64)
-
-    @cached_property
-    def _totals(self) -> Floats:
-        return np.asarray(self.counts.sum(axis=(1, 2)), np.float64)
+    def _expected(self) -> Floats:
+        """Rows expected in the cells of each pair (p, 8, 8) if its columns were independent."""
+        counts = self.counts.astype(np.float64)
+        first, second = (counts.sum(axis=axis, keepdims=True) for axis in (2, 1))
+        totals = np.maximum(counts.sum(axis=(1, 2), keepdims=True), 1.0)
+        return np.asarray(first * second / totals, np.float64)
 
     @classmethod
     def from_file(cls, content: Content, features: Sequence[Feature]) -> "PairCounts | None":
