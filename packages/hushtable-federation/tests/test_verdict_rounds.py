@@ -82,17 +82,6 @@ def test_missing_values_count_by_the_models_own_features(model, plan):
     np.testing.assert_array_equal(own.signed(plan).counts, sketch.counts)
 
 
-def test_files_of_plans_sketches_and_releases(tmp_path, model, plan):
-    sketch = Sketch.from_data(plan, judged(rows(), range(10), range(500, 530)))
-    release = sketch.release(2.0)
-    for thing in (plan, sketch, release):
-        thing.save(tmp_path / "one.hush")
-        again = load(tmp_path / "one.hush")
-        assert type(again) is type(thing)
-        assert getattr(again, "plan", again).plan_id == plan.plan_id
-    np.testing.assert_array_equal(again.counts, release.counts)
-
-
 @pytest.mark.parametrize("verdict", ["outlier", "fine"])
 def test_one_row_changes_one_cell_of_each_histogram_by_one(plan, verdict):
     table = judged(rows(), range(10), range(500, 530))
