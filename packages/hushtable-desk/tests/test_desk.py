@@ -194,16 +194,6 @@ def test_facets_cut_the_list_down_and_the_address_holds_the_state(client, at):
     assert Query().toggled("column", "x").toggled("column", "x") == Query()
 
 
-@pytest.mark.parametrize("order", ["unusual", "row", "name"])
-def test_orders(client, at, order):
-    lines = client.desk.table(at[3:]).judging.listing.chosen(Query(order=order))
-    if order == "unusual":
-        assert [line.rank for line in lines] == list(range(1, len(lines) + 1))
-    else:
-        keys = [line.number if order == "row" else line.name for line in lines]
-        assert keys == sorted(keys)
-
-
 @pytest.mark.parametrize("column", ["pulse", "ward", "id"])
 def test_any_column_orders_the_list_and_is_shown(client, folder, column):
     rows = patients()
@@ -424,15 +414,6 @@ def test_rules_are_typed_as_the_file_is_written(client, folder):
     assert "needs a date" in refused.json()["error"]
 
 
-def test_the_next_row_is_the_next_of_those_chosen(client, at):
-    query = Query().toggled("column", key_of("weight"))
-    lines = client.desk.table(at[3:]).judging.listing.chosen(query)
-    said = client.write(
-        f"{at}/rows/{lines[0].number}/verdict", verdict="outlier", query=query.parameters
-    ).json()
-    assert said["number"] == lines[1].number
-
-
 # --- the log --------------------------------------------------------------------------------------
 
 
@@ -572,21 +553,6 @@ def test_a_second_person_judges_in_a_file_of_her_own_beside_the_first(client, at
         assert set(again.desk.table(at[3:]).judging.review.last()) == {first, second, fourth}
 
 
-def test_a_name_that_changes_takes_the_log_of_its_person(client, at, folder):
-    first, second = judge(client, at, ["outlier", "fine"])
-    client.write("/settings", who="Eve")
-    client.write(f"{at}/apart")
-    client.write(f"{at}/rows/{second}/verdict", verdict="outlier")
-    client.write("/settings", who="Zoe")
-    client.write(f"{at}/rows/{first}/verdict", verdict="fine")
-    own = (folder / "patients.csv.Eve.verdicts.csv").read_text()
-    assert "Zoe" not in own
-    assert own.count(",outlier,") == 1
-    assert (folder / LOG).read_text().count("Zoe") == 1
-    listing = client.desk.table(at[3:]).judging.listing
-    assert {one.number: one.opinion for one in listing.lines if one.opinion} == {second: "differs"}
-
-
 def test_a_person_may_have_the_name_of_a_model(client, at, folder):
     judge(client, at, ["outlier"])
     client.write("/settings", who="other")
@@ -672,20 +638,6 @@ def test_a_file_that_changes_or_vanishes_while_it_is_open(client, at, folder):
     path.write_text(text)
     client.desk.table(at[3:]).close()
     assert client.write(f"{at}/rows/{number}/verdict", verdict="fine").status_code == 200
-
-
-def test_a_model_that_does_not_fit_the_rows(client, folder):
-    other = pd.DataFrame({"x": np.arange(50) % 7, "y": np.arange(50) % 11})
-    other.to_csv(folder / "other.csv", index=False)
-    do("fit", folder / "other.csv", "-o", folder / "other.hush")
-    at = f"/t/{client.key('patients.csv')}"
-    client.write(f"{at}/use", model="other.hush")
-    answer = client.get(f"{at}/rows")
-    assert answer.status_code == 400
-    assert "lack" in answer.text or "no column" in answer.text, answer.text
-    (folder / "broken.hush").write_bytes(b"x" * 100)
-    client.write(f"{at}/use", model="broken.hush")
-    assert client.get(f"{at}/rows").status_code == 400
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])
@@ -829,19 +781,6 @@ def test_an_idle_desk_ends(monkeypatch):
     access.last -= 61.0
     cli._end_when_idle(server, access, 1)
     assert server.should_exit
-
-
-def test_a_page_makes_each_line_of_the_list_once(client, at, monkeypatch):
-    """It needs them for the list and for each facet; a verdict makes them anew."""
-    from hushtable_desk.listing import Listing
-
-    made, make = [], Listing._line
-    monkeypatch.setattr(Listing, "_line", lambda self, *a: made.append(a) or make(self, *a))
-    assert client.get(f"{at}/rows").status_code == 200
-    judging = client.desk.table(at[3:]).judging
-    assert len(made) <= len(judging.listing.found.rows)
-    judge(client, at, ["outlier"])
-    assert sum(line.answer is not None for line in judging.listing.lines) == 1
 
 
 # --- what it learned, and the history of an entity ------------------------------------------------

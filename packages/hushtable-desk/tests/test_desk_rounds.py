@@ -361,17 +361,6 @@ def test_what_the_policy_forbids_no_button_does_and_the_server_refuses(those, tm
     assert not list((tmp_path / "north" / "round").glob("*.masked.north.*"))
 
 
-def test_a_book_that_has_nothing_left(those, tmp_path):
-    with Book.open(tmp_path / "north" / "north.book") as book:
-        book.set_cap(0.5, 1e-6)
-    those.open()
-    north = those.browser("north")
-    assert "Forbidden: this site cannot answer the round." in north.get(north.address).text
-    refused = north.write(f"{north.address}/approve", key=those.key_of_officer("north"))
-    assert "but the cap of 'north' is 0.5" in refused.json()["error"]
-    assert "of at most 0.5 is spent" in north.get("/rounds").text
-
-
 def test_without_a_policy_the_page_says_what_is_missing(those, tmp_path):
     those.open()
     (tmp_path / "north" / "north.policy.toml").unlink()

@@ -9,7 +9,6 @@ import pytest
 
 from desk_helpers import Browser, no_style_or_script, words
 from hushtable import Feature, HushTable
-from hushtable.data import read
 from hushtable_desk import watching
 from hushtable_desk.changes import changes
 from hushtable_desk.folder import key_of
@@ -58,17 +57,6 @@ PAGE = f"/t/{key_of(NAME)}"
 def odd(n):
     table = rows(n, "2025-05-20", "2025-05-25", seed=2)
     return table.assign(age=400.0, ward=EVIL)
-
-
-def test_the_first_visit_begins_to_remember(browser):
-    page = browser.get(f"{PAGE}/watch")
-    no_style_or_script(page)
-    assert "No visit is recorded yet" in words(page)
-    assert "Mark these as seen" in page
-    browser.post(f"{PAGE}/seen", {"rows": 3_000})
-    text = words(browser.get(f"{PAGE}/watch"))
-    assert "No row was added since the last visit" in text
-    assert "Mark these as seen" not in text
 
 
 def test_rows_since_the_last_visit_come_first(browser, tmp_path):
@@ -123,17 +111,6 @@ def test_what_is_no_number_of_rows_is_refused(browser, content):
     assert browser.post(f"{PAGE}/seen", content, 400)["error"]
 
 
-def test_months_stand_beside_the_same_months(browser):
-    page = browser.get(f"{PAGE}/watch")
-    text = words(page)
-    assert "May 2025" in text
-    assert page.count("<svg") == 2
-    for year in ("2023", "2024", "2025"):
-        assert f">{year}</text>" in page
-    assert "compared with the same month of the years before" in text
-    assert "what chance explains" in text
-
-
 def test_a_month_that_moved_is_beyond_chance(tmp_path):
     table = rows(4_000)
     may = table["date"] >= "2025-05"
@@ -146,35 +123,6 @@ def test_a_month_that_moved_is_beyond_chance(tmp_path):
     assert re.search(r"weight is missing in \d\d\.\d% of the rows; before, in 0\.0%", text)
     assert re.search(r"ward: “a” is in 100\.0% of the rows; before, in 3\d\.\d%", text)
     assert f'href="{PAGE}/rows?column={column_key("age")}"' in page
-
-
-def changed_beside_even_months(opened):
-    months, changed = months_and_changes(opened, opened.judging, dates_of(opened)[0])
-    shares = [unusual / n for n, unusual in months.counts.values()]
-    assert max(shares) < 2 * np.median(shares)
-    return changed.changes
-
-
-def test_dates_that_end_today_are_no_change(tmp_path):
-    table = rows(2_000, "2024-06-01", "2025-05-20")
-    table.to_csv(tmp_path / NAME, index=False)
-    HushTable(random_state=0).fit(read(tmp_path / NAME)).save(tmp_path / "visits.hush")
-    browser = Browser(tmp_path)
-    opened = browser.desk.table(key_of(NAME))
-    opened.use("visits.hush")
-    text = words(browser.get(f"{PAGE}/watch"))
-    assert "Nothing changed beyond what chance explains" in text
-    assert changed_beside_even_months(opened) == []
-
-
-def test_dates_are_no_change_within_a_context_either(tmp_path):
-    table = rows(2_000, "2024-06-01", "2025-05-20")
-    table.to_csv(tmp_path / NAME, index=False)
-    opened = Browser(tmp_path).desk.table(key_of(NAME))
-    opened.say(context=("ward",))
-    opened.fit().wait()
-    assert "date" in opened.judging.model.scorer.plan.schema.names
-    assert changed_beside_even_months(opened) == []
 
 
 FEATURES = [

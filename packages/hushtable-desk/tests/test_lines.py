@@ -54,17 +54,6 @@ def test_labels_never_overlap():
                 assert not overlapping(picture)
 
 
-def test_names_above_the_lines_keep_clear_of_each_other():
-    for n in range(1, 5):
-        for name in ("2026", "a name that is so long that it has to be cut at its end"):
-            for up, width in (("", WIDTH), ("outliers found", 640.0)):
-                lines = [ChartLine(f"{k} {name}", RNG.normal(size=9)) for k in range(n)]
-                picture = drawn(LineChart(lines, "n", up=up, across="rounds", width=width))
-                assert not overlapping(picture)
-                names = [words for *_, words in boxes(picture) if re.match(r"\d [2a]", words)]
-                assert len(names) == n
-
-
 def test_numbers_of_all_sizes_can_be_drawn():
     for size in (5e-324, 1e-300, 1e-7, 0.1, 1.0, 1e6, 1e12, 1e300):
         drawn(LineChart([ChartLine("a", np.array([-0.3, 0.2, 1.0]) * size)], "a", width=640.0))

@@ -39,18 +39,6 @@ def changed(path, at):
         Book.open(path)
 
 
-def test_what_is_noted(path):
-    with Book.open(path) as book:
-        kinds = [entry.kind for entry in book.history()]
-        assert kinds == ["site", "trust", "trust", "answer", "answer", "cap"]
-        assert book.head == book.history()[-1].link
-        assert len(book.head) == 64
-        assert book.epsilon == 5.0
-        assert not book.unused
-        for answer in book.answers():
-            assert answer.content[:8] != answer.round[:8] != b""
-
-
 def test_an_entry_that_was_edited(path):
     edit(path, 5, title="c")
     changed(path, 5)
@@ -144,15 +132,6 @@ def test_entries_that_say_what_cannot_be(path, n, change):
     relink(path)
     with pytest.raises(FileError, match="restore it from a backup"):
         Book.open(path)
-
-
-def test_two_that_are_open_see_each_others_notes(path):
-    with Book.open(path) as one, Book.open(path) as other:
-        one.set_cap(3.0, 1e-6)
-        assert (other.epsilon, other.head) == (3.0, one.head)
-        other.set_cap(4.0, 1e-6)
-        assert one.epsilon == 4.0
-        assert len(one.history()) == 8
 
 
 def test_a_failed_note_leaves_no_trace(path):

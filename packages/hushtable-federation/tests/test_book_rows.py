@@ -86,24 +86,6 @@ def test_any_order_batches_and_container(n):
     assert digests(rows, SCHEMA, b"l" * 32).whole != back.whole
 
 
-def test_several_files_with_several_threads(tmp_path):
-    from pyarrow import parquet
-
-    rows = table(20_000)
-    for i in range(5):
-        parquet.write_table(rows.slice(i * 4_000, 4_000), tmp_path / f"{i}.parquet")
-    expected = digests(rows, SCHEMA).to_bytes()
-    plan = Plan.draw(SCHEMA, n_tables=3, random_state=0)
-    digester = RowDigester(SCHEMA, KEY)
-    watched = digester.watch(as_reader(str(tmp_path)))
-    with pytest.raises(UsageError, match="not read completely"):
-        digester.digests()
-    for threads in (1, 4):
-        counts = Sketch.from_data(plan, watched, n_jobs=threads).counts
-        np.testing.assert_array_equal(counts, Sketch.from_data(plan, rows).counts)
-        assert digester.digests().to_bytes() == expected
-
-
 def test_how_much_is_shared():
     X = np.random.default_rng(0).normal(size=(30_000, 3))
     whole = digests(X)

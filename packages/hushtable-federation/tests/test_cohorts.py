@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable import Plan, Sketch, load
+from hushtable import Plan, Sketch
 from hushtable.data.persons import SAMPLE, Known, among
 from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import Horizon
@@ -80,27 +80,6 @@ def test_a_second_visit_for_another_data_set_is_refused(tmp_path):
 
 
 # --- rounds that add up -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("first", "second"), [(True, True), (True, False), (False, False)])
-def test_two_cohorts_of_three_sites_add_up(those, tmp_path, first, second):
-    people = {name: names(1_000 * i, 1_000 * i + 80) for i, name in enumerate(those.sites)}
-    later = {name: names(1_000 * i + 40, 1_000 * i + 140) for i, name in enumerate(those.sites)}
-    one, a = cohort(those, people, "2026", masked=first, epsilon=0.5)
-    two, b = cohort(those, later, "2027", masked=second, epsilon=1.0)
-    both = a + b
-    plain = sum(site.sent(one) + site.sent(two) for site in those.sites.values())
-    np.testing.assert_array_equal(both.counts, plain)
-    assert both.ledger.epsilon == max(a.ledger.epsilon, b.ledger.epsilon)
-    assert both.ledger.epsilon_at(2) > both.ledger.epsilon
-    assert both.ledger.noise_sd == pytest.approx(np.hypot(a.noise_sd, b.noise_sd))
-    both.save(tmp_path / "both.hush")
-    assert load(tmp_path / "both.hush").ledger == both.ledger
-    assert both.seal is None
-    exact = [site.book.answer(one.round_id).counts for site in those.sites.values()]
-    exact += [site.book.answer(two.round_id).counts for site in those.sites.values()]
-    # 80 persons at each site, then those of 100 who are not among them.
-    assert sum(exact).sum() == those.plan.family.n_histograms * 3 * (80 + 60)
 
 
 def test_the_same_people_again_are_nobody_and_pay_nothing(those):

@@ -5,9 +5,9 @@ import stat
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
-from hushtable import Feature, LocalModel, Plan, Schema, Sketch, load
+from hushtable import Feature, Plan, Schema, Sketch, load
 from hushtable.cli import main
 from hushtable.counts import rounds
 from hushtable.errors import DataError, FileError, PlanError, UsageError
@@ -119,55 +119,6 @@ def test_a_site_like_the_others_ranks_by_its_own_rows(others):
     assert home.weight < 0.5
     found = home.scores(rows)
     assert np.argsort(found.score)[0] == np.argsort(found.here)[0]
-
-
-def test_a_site_of_many_cases_finds_them_by_the_others():
-    """A referral centre: 30% of its rows are what is rare elsewhere."""
-    rng = np.random.default_rng(0)
-    schema = Schema(tuple(Feature.numeric(f"x{j}", low=-8, high=8) for j in range(4)))
-    plan = Plan.draw(schema, random_state=0)
-    elsewhere = Sketch.from_data(
-        plan, np.vstack([rng.normal(size=(5000, 4)), rng.normal(size=(50, 4)) * 0.7 + 3])
-    )
-    mine = np.vstack([rng.normal(size=(60, 4)) * 0.7 + 3, rng.normal(size=(140, 4))])
-    planted = np.arange(200) < 60
-    home = HomeModel.fit(mine, elsewhere, random_state=0)
-    found = home.scores(mine)
-    here, both = (average_precision_score(planted, -s) for s in (found.here, found.score))
-    assert both > here + 0.1
-
-
-def test_released_counts_of_others(fahrenheit):
-    terms = {"epsilon": 1.0, "expected_rows": 6600}
-    plan = Plan.draw(SCHEMA, random_state=0, **terms)
-    mine, theirs = (Sketch.from_data(plan, rows) for rows in (fahrenheit, patients(6000, 1)))
-    sent, released = mine.release(1.0), theirs.release(1.0)
-    elsewhere = LocalModel.of(
-        sent + released, sent.release_id, sent.counts, np.zeros_like(sent.counts)
-    )
-    np.testing.assert_array_equal(elsewhere.counts, released.counts)
-    home = HomeModel.fit(fahrenheit, elsewhere, random_state=0)
-    kinds = np.array(home.scores(fahrenheit).kinds)
-    assert (kinds[:360] == "systematic").mean() > 0.9
-    assert (kinds[360:] == "systematic").mean() < 0.05
-
-
-def test_noise_without_a_threshold_leaves_the_own_rows(fahrenheit):
-    plan = Plan.draw(SCHEMA, random_state=0)
-    noisy = Sketch.from_data(plan, patients(30, 1)).release(0.05)
-    elsewhere = LocalModel.of(
-        noisy + noisy_twin(plan), noisy.release_id, noisy.counts, np.zeros_like(noisy.counts)
-    )
-    home = HomeModel.fit(fahrenheit, elsewhere, random_state=0)
-    assert home.weight == 0.0
-    found = home.scores(fahrenheit)
-    order = np.argsort(found.here, kind="stable")
-    assert (np.diff(found.score[order]) >= 0).all()
-    assert set(found.kinds) <= {"ordinary", "visitor"}
-
-
-def noisy_twin(plan):
-    return Sketch.from_data(plan, patients(30, 5)).release(0.05)
 
 
 def test_the_rarest_rows_have_no_ties(others):

@@ -97,16 +97,6 @@ def test_the_list_stands_though_a_site_is_gone_since(here, tmp_path):
     assert {step for step, _ in later.asked} == {"unmask", "end"}
 
 
-def test_too_few_sites_now_are_enough_later(here, tmp_path):
-    path = path_of(tmp_path / "lead.key", here.round)
-    away = Recorded(here, {"shares": {"east", "north"}})
-    with pytest.raises(RoundError, match="1 sites are left in step 'shares'"):
-        SecureSum(here.round, here.lead, away, journal=path).run()
-    assert here.books["south"].answers() == []  # no one spent
-    later = Recorded(here, {"shares": {"south"}})
-    check(here, later, SecureSum(here.round, here.lead, later, journal=path).run(), NAMES)
-
-
 def test_a_sum_again_needs_nobody(here, tmp_path):
     path = path_of(tmp_path / "lead.key", here.round)
     one = SecureSum(here.round, here.lead, here.transport(), journal=path).run()

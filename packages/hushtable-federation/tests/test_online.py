@@ -184,39 +184,7 @@ def test_steps_out_of_order_and_requests_of_others(shared):
     assert site.book.step(round_.round_id, "keys") is None
 
 
-def test_requests_after_the_first_do_not_carry_the_round(shared, quick_noise):
-    """A process that starts in between has it from the book."""
-    those = shared(3)
-    online = Online(those, those.open())
-    online.run()
-    first = len(online.asked("keys", "s00"))
-    for step in ("shares", "masked", "unmask", "end"):
-        request = online.asked(step, "s00")
-        assert len(request) < first
-        answer = agent(those.sites["s00"]).answer(request)
-        assert answer in [a for s, n, _, a in online.log if (s, n) == (step, "s00")]
-
-
 # --- sites that cheat, and what goes wrong on the way -------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("step", "body"),
-    [("shares", {}), ("shares", {"names": ["s01"], "seed": ""}), ("masked", {})],
-)
-def test_a_site_that_answers_nonsense_is_a_dropout(shared, quick_noise, step, body):
-    those = shared(4)
-    round_ = those.open(least=3)
-
-    def talk(at, who, answer):
-        if (at, who) != (step, "s00"):
-            return answer
-        return Message.make(round_, step, those.sites[who].keys, body).content
-
-    online = Online(those, round_, change=talk)
-    result = online.run()
-    assert online.sum.lost["s00"] == f"{step}: garbled"
-    np.testing.assert_array_equal(result.counts, total_of(those, round_, ["s01", "s02", "s03"]))
 
 
 @pytest.mark.parametrize(

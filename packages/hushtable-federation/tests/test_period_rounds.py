@@ -8,11 +8,10 @@ import jsonschema
 import numpy as np
 import pytest
 
-from hushtable import Increment, Periods, Plan, Release, Sketch, decoded, files
+from hushtable import Periods, Plan, Release, Sketch, decoded, files
 from hushtable.errors import HushTableError, PrivacyError, RoundError, UsageError
 from hushtable.privacy import Horizon
 from hushtable_federation.keys import Keys
-from hushtable_federation.refusals import Refused
 from hushtable_federation.reply import Reply
 from hushtable_federation.result import Result, with_seal
 from hushtable_federation.round import Round
@@ -23,11 +22,7 @@ from round_helpers import (
     T0,
     UNATTENDED,
     Consortium,
-    Hand,
-    Online,
-    clock_at,
     send,
-    total_of,
 )
 
 MONTH = timedelta(days=30)
@@ -93,35 +88,6 @@ def quiet(monkeypatch):
 # --- sums -------------------------------------------------------------------------------------
 
 
-def test_masked_increments_are_plain_ones_to_the_bit(consortium, quiet):
-    """The same rows and noise, masked and not: each sum, and what is decoded of them."""
-    sums = {}
-    for masked in (True, False):
-        those = consortium(3)
-        here = Stream(those, masked=masked)
-        quiet.clear()
-        rounds = [here.round, here.next(), here.next()]
-        increments = []
-        for here.round in rounds:
-            here.at = here.round.opened
-            increments.append(here.result())
-            sent = [site.sent(here.round) for site in those.sites.values()]
-            np.testing.assert_array_equal(increments[-1].counts, sum(sent))
-        sums[masked] = increments
-        horizon = here.plan.horizon
-        for one in increments:
-            mixed = horizon.mixed(np.array([here.total(t) for t in range(1, one.period + 1)]))
-            noise = sum(quiet[3 * (one.period - 1) : 3 * one.period])
-            np.testing.assert_array_equal(one.counts, mixed + noise)
-        off = decoded(increments).counts - here.total(1, 2, 3)
-        assert np.abs(off).max() < 3
-        last = decoded(increments, window=1)
-        assert np.abs(last.counts - here.total(3)).max() < 3
-        assert isinstance(last, Release)
-        assert [one.ledger.epsilon for one in increments] == [last.ledger.epsilon] * 3
-        assert 0.9999 < last.ledger.epsilon <= 1.0
-
-
 def test_a_stream_is_charged_once_with_the_first_answer(consortium):
     those = consortium(2, cap=1.0)
     here = Stream(those)
@@ -160,19 +126,6 @@ def test_a_site_that_joins_in_period_three(consortium, quiet, masked):
     assert np.abs(decoded(increments).counts - here.total(1, 2, 3, 4)).max() < 4
     assert np.abs(decoded(increments, 2).counts - here.total(3, 4)).max() < 4
     assert len(those.sites["s03"].book.spent("all rows")) == 1
-
-
-def test_one_that_joins_two_masked_sites(consortium):
-    """Two of four sites are less than half: a stream needs all, and so knows one list alone."""
-    those = consortium(4)
-    here = Stream(those, names=["s00", "s01"])
-    here.result()
-    here.next("s02", "s03")
-    assert here.round.terms.least == 2
-    assert here.round.needed == 4
-    sent = {name: here.submit(name) for name in ("s00", "s01", "s02")}
-    with pytest.raises(RoundError, match=r"3 sites are left.*open the period again"):
-        those.sum(here.round, sent, here.at)
 
 
 def test_a_result_of_another_period_is_found_out(consortium):
@@ -275,40 +228,6 @@ def test_a_period_asked_for_again_gets_the_same_noise(consortium, masked):
     assert here.submit("s00", here.rows("s00", 9)) == two.content
     here.next()
     assert np.isfinite(decoded([result, here.result()]).counts).all()
-
-
-def test_a_period_that_was_skipped(consortium):
-    those = consortium(2)
-    here = Stream(those, masked=False)
-    here.result()
-    second = here.next()
-    here.submit("s01")
-    third = here.next()
-    book = those.sites["s00"].book
-    head = book.head
-    with pytest.raises(Refused, match=r"open period 2 again \(hushtable round next --again"):
-        here.submit("s00")
-    assert book.head == head
-    here.round = second
-    here.next(again=True)
-    here.submit("s00")
-    here.round = third
-    here.next(again=True)
-    here.submit("s00")
-    assert set(book.periods(here.round.stream)) == {1, 2, 3}
-    assert len(book.spent("all rows")) == 1
-
-
-def test_a_period_before_a_site_joined(consortium):
-    those = consortium(2)
-    here = Stream(those, masked=False)
-    first = here.round
-    here.next()
-    here.submit("s00")
-    here.round = first
-    here.next(again=True)
-    with pytest.raises(Refused, match="joined with period 2"):
-        here.submit("s00")
 
 
 def test_a_site_that_leaves_ends_the_stream(consortium):
@@ -450,25 +369,6 @@ def test_what_is_not_opened(consortium):
         first.next(those.lead, deadline=DEADLINE, at=T0, joining=[those.cards[0]])
 
 
-def test_a_stream_needs_all_its_sites_in_each_sum(consortium):
-    """A site that is left out would end it: no site helps with a list that lacks one."""
-    those = consortium(3)
-    here = Stream(those)
-    with clock_at(T0):
-        online = Online(those, here.round, {"masked": ["s02"]})
-        with pytest.raises(RoundError, match=r"2 sites are left.*open the period again"):
-            online.run()
-        hand = Hand(online)
-        for step in ("survivors", "unmask"):
-            answer = online.agents["s00"].answer(hand.listing(step, "s00", ["s00", "s01"]))
-            assert files.unpack(answer, "answer").manifest["body"] == {"word": "sites"}
-        again = here.round.next(those.lead, deadline=DEADLINE, again=True, at=T0, title="again")
-        result = Online(those, again).run()
-    assert isinstance(result, Increment)
-    np.testing.assert_array_equal(result.counts, total_of(those, again, again.names))
-    assert len(those.sites["s00"].book.spent("all rows")) == 1
-
-
 # --- the book ---------------------------------------------------------------------------------
 
 
@@ -523,15 +423,6 @@ def test_the_policy_is_asked_in_each_period(consortium):
     )
 
 
-def test_a_site_looks_at_a_stream_without_the_sampler(consortium, monkeypatch):
-    those = consortium(2)
-    here, site = Stream(those), those.sites["s00"]
-    monkeypatch.setattr("hushtable.privacy.mechanisms.library", None)
-    reply = Reply(here.round, site.keys, site.book, at=T0)
-    assert 0.9999 < reply.epsilon <= 1.0
-    assert "epsilon 1 of 10" in reply.cost_words
-
-
 # --- words ------------------------------------------------------------------------------------
 
 
@@ -558,3 +449,32 @@ def test_the_calendar_begins_on_the_day_of_opening(consortium):
     round_ = consortium(2).open(plan=stream_plan(), every="month")
     assert round_.place.starts == T0.date()
     assert Round.from_bytes(round_.content, "r").place == round_.place
+
+
+def test_masked_increments_are_plain_ones_to_the_bit(consortium, quiet):
+    """The same rows and noise, masked and not: each sum, and what is decoded of them."""
+    sums = {}
+    for masked in (True, False):
+        those = consortium(3)
+        here = Stream(those, masked=masked)
+        quiet.clear()
+        rounds = [here.round, here.next(), here.next()]
+        increments = []
+        for here.round in rounds:
+            here.at = here.round.opened
+            increments.append(here.result())
+            sent = [site.sent(here.round) for site in those.sites.values()]
+            np.testing.assert_array_equal(increments[-1].counts, sum(sent))
+        sums[masked] = increments
+        horizon = here.plan.horizon
+        for one in increments:
+            mixed = horizon.mixed(np.array([here.total(t) for t in range(1, one.period + 1)]))
+            noise = sum(quiet[3 * (one.period - 1) : 3 * one.period])
+            np.testing.assert_array_equal(one.counts, mixed + noise)
+        off = decoded(increments).counts - here.total(1, 2, 3)
+        assert np.abs(off).max() < 3
+        last = decoded(increments, window=1)
+        assert np.abs(last.counts - here.total(3)).max() < 3
+        assert isinstance(last, Release)
+        assert [one.ledger.epsilon for one in increments] == [last.ledger.epsilon] * 3
+        assert 0.9999 < last.ledger.epsilon <= 1.0

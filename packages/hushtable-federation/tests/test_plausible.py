@@ -3,8 +3,6 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import UsageError
@@ -52,25 +50,6 @@ def test_the_quantile_lies_in_its_interval_in_19_of_20_cases(shape):
     assert np.mean(inside) >= 0.95
     # A cell adds no more than the tail, whatever the values look like inside it.
     assert np.mean(np.array(positions) <= 0.005) >= 0.95
-
-
-@given(
-    counts=st.lists(st.integers(-50, 5_000), min_size=32, max_size=32).filter(
-        lambda one: sum(one) > 3_000
-    ),
-    low=st.floats(0.001, 0.4),
-    high=st.floats(0.6, 0.999),
-)
-def test_a_range_is_in_order_and_in_the_public_range(counts, low, high):
-    one = ValueHistogram(FEATURE, np.array(counts, np.float64), float(sum(counts)), 1.0)
-    found = one.range((low, high))
-    for limit in found.limits:
-        assert 0 <= limit.interval[0] <= limit.interval[1] <= 100
-        assert limit.interval[0] <= limit.value <= limit.interval[1]
-    if found.limits:
-        wider = one.range((low / 2, 1 - (1 - high) / 2)).limits
-        assert not wider or wider[0].value <= found.limits[0].value
-        assert not wider or wider[1].value >= found.limits[1].value
 
 
 def test_too_few_values_have_no_range_and_the_number_is_named():

@@ -6,11 +6,9 @@ import os
 import socket
 import stat
 import sys
-import threading
 import types
 import uuid
 from collections import namedtuple
-from contextlib import suppress
 
 import fsspec
 import pytest
@@ -139,51 +137,6 @@ def test_a_party_writes_into_its_subfolder_and_others_look_there_first(folder):
     assert names[1] == name_of(ROUND, "masked", "St. Mary 2", first)
     assert other.read(NAME, writer="St. Mary 2") == other.read(NAME) == CONTENT
     assert other.damaged == set()
-
-
-def test_a_subfolder_made_later_gets_what_lies_in_the_folder(folder):
-    Store.open(folder.url, "north").add(NAME, CONTENT)
-    assert folder.get(NAME) == CONTENT
-    folder.put("north/.keep", b"")
-    store = Store.open(folder.url, "north")
-    assert store.add(NAME, CONTENT)
-    assert folder.get(f"north/{NAME}") == folder.get(NAME) == CONTENT
-    assert store.names() == [NAME]
-
-
-def test_damaged_copies_in_other_subfolders_do_no_harm(folder):
-    folder.put(f"a stranger/{NAME}", CONTENT[1:])
-    folder.put(f"zz/{NAME}", b"")
-    folder.put(f".hidden/{NAME}", CONTENT)
-    folder.put(f"north/deep/{NAME}", CONTENT)
-    store = Store.open(folder.url)
-    assert store.names() == [NAME]
-    assert store.read(NAME) is None
-    assert store.damaged == {NAME}
-    store.add(NAME, CONTENT)
-    for reader in (store, Store.open(folder.url)):
-        assert reader.names() == [NAME]
-        assert reader.read(NAME, writer="zz") == CONTENT
-        assert reader.damaged == set()
-
-
-@pytest.mark.parametrize("error", [errno.EACCES, errno.EROFS, errno.ENOSPC])
-def test_a_subfolder_that_cannot_be_written_to(tmp_path, monkeypatch, error):
-    (tmp_path / "north").mkdir()
-    write = mailbox.files.write_bytes
-
-    def fails(path, content, **options):
-        if path.parent.name == "north":
-            raise OSError(error, os.strerror(error))
-        write(path, content, **options)
-
-    monkeypatch.setattr(mailbox.files, "write_bytes", fails)
-    store = Store.open(tmp_path, "north")
-    assert store.add(NAME, CONTENT)
-    assert (tmp_path / NAME).read_bytes() == CONTENT
-    assert os.strerror(error) in store.aside
-    assert "are in the folder itself" in store.aside
-    assert not store.add(NAME, CONTENT)
 
 
 def test_a_strangers_subfolder_is_not_written_to(tmp_path, monkeypatch):
@@ -316,22 +269,6 @@ def test_no_name_is_made_of_what_has_another_form(round_id, step, sender):
 # --- in every folder ----------------------------------------------------------------------------
 
 
-def test_a_file_is_added_once(store, folder):
-    other = Store.open(folder.url)
-    assert store.names() == other.names() == []
-    assert store.read(NAME) is None
-    assert store.add(NAME, CONTENT) is True
-    assert store.add(NAME, CONTENT) is False
-    assert store.read(NAME) == CONTENT == folder.get(NAME)
-    assert store.names() == other.names() == [NAME]
-    assert other.read(NAME) == CONTENT
-    assert other.add(NAME, CONTENT) is False
-    assert folder.listed() == {NAME}, "a temporary file stayed"
-    assert store.damaged == set()
-    folder.remove(NAME)
-    assert store.read(NAME) is None
-
-
 @pytest.mark.parametrize("left", [b"", CONTENT[:100], CONTENT + b"x", bytes(len(CONTENT))])
 def test_a_damaged_file_is_not_read_and_is_healed(store, folder, left):
     folder.put(NAME, left)
@@ -353,15 +290,6 @@ def test_a_damaged_file_is_not_read_and_is_healed(store, folder, left):
     folder.remove(NAME)
     assert other.read(NAME) is None
     assert other.damaged == set()
-
-
-def test_foreign_files_are_counted_and_left_alone(store, folder):
-    theirs = ["notes.txt", "sub/inside.txt", f"{NAME} (conflicted copy).hush", ".DS_Store"]
-    for name in (*theirs, f".{NAME}.01234567.part"):
-        folder.put(name, b"theirs")
-    store.add(NAME, CONTENT)
-    assert store.names() == [NAME]
-    assert folder.listed() >= {"notes.txt", "sub", ".DS_Store", f".{NAME}.01234567.part"}
 
 
 def test_a_folder_named_like_a_file_of_the_round(store, folder):
@@ -394,28 +322,6 @@ def test_a_folder_that_is_missing_or_a_file(folder, store):
     store.add(NAME, CONTENT)
     with pytest.raises(FileError, match=r"give (a|the URL of a) folder"):
         Store.open(f"{folder.url}/{NAME}")
-
-
-def test_many_write_the_same_at_once(folder):
-    stores = [Store.open(folder.url) for _ in range(8)]
-    seen, done = [], threading.Event()
-
-    def watch():
-        with suppress(FileError):
-            while not done.is_set():
-                seen.append(stores[0].read(NAME))
-
-    watcher = threading.Thread(target=watch)
-    writers = [threading.Thread(target=s.add, args=(NAME, CONTENT)) for s in stores[1:]]
-    for thread in (watcher, *writers):
-        thread.start()
-    for thread in writers:
-        thread.join()
-    done.set()
-    watcher.join()
-    assert set(seen) <= {None, CONTENT}
-    assert stores[0].damaged == set(), "a half-written file had the name"
-    assert folder.listed() == {NAME}
 
 
 # --- in a directory -----------------------------------------------------------------------------
@@ -477,16 +383,6 @@ def test_the_group_of_one_user_is_nobody_else(monkeypatch, name, members, alone)
     assert permissions._is_alone(1000, 1000) is alone
 
 
-def test_it_stays_the_same_folder_when_the_process_moves(tmp_path, monkeypatch):
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
-    store = Store.open("a")
-    monkeypatch.chdir("a/b")
-    store.add(NAME, CONTENT)
-    assert store.where == "a"
-    assert (tmp_path / "a" / NAME).exists()
-
-
 def lay_socket(path):
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(path)
@@ -522,15 +418,6 @@ def test_a_folder_in_the_way_is_named(here, tmp_path):
 def test_no_path(way):
     with pytest.raises(FileError, match="not the path of a folder"):
         Store.open(way)
-
-
-def test_a_folder_that_vanishes(tmp_path):
-    (tmp_path / "a").mkdir()
-    store = Store.open(tmp_path / "a")
-    (tmp_path / "a").rmdir()
-    for use in (store.names, lambda: store.read(NAME), lambda: store.add(NAME, CONTENT)):
-        with pytest.raises(FileError, match="create or mount the folder"):
-            use()
 
 
 def test_a_disk_that_is_unmounted_is_not_an_empty_folder(here, monkeypatch):
@@ -617,35 +504,6 @@ def test_a_backend_whose_rename_fails(toy, left):
     assert store.add(NAME, CONTENT) is True
     assert store.read(NAME) == CONTENT
     assert folder.listed() == {NAME}
-
-
-def test_a_backend_whose_lists_are_stale(toy):
-    folder, store, misbehave = toy
-    misbehave(stale=[])
-    assert store.add(NAME, CONTENT) is True
-    assert store.names() == []
-    assert store.read(NAME) == CONTENT
-    assert store.add(NAME, CONTENT) is False
-    misbehave(stale=None)
-    folder.remove(NAME)
-    misbehave(stale=[{"name": f"/x/{NAME}", "type": "file", "size": 1}])
-    assert store.names() == [NAME]
-    assert store.read(NAME) is None
-    assert store.damaged == set()
-
-
-@pytest.mark.parametrize("rename_fails", [False, True])
-def test_a_backend_that_truncates_says_so_and_is_healed(toy, rename_fails):
-    folder, store, misbehave = toy
-    misbehave(truncates=True, rename_fails=rename_fails)
-    with pytest.raises(FileError, match=r"10 of 8,000 bytes of .*arrived"):
-        store.add(NAME, CONTENT)
-    assert len(folder.get(NAME)) == 10
-    assert store.read(NAME) is None
-    assert store.damaged == {NAME}
-    misbehave(truncates=False)
-    assert store.add(NAME, CONTENT) is True
-    assert store.read(NAME) == CONTENT
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from cli_helpers import SCHEMA, answer, do, trust, visit, write_rows
+from cli_helpers import SCHEMA, do, trust, visit, write_rows
 from hushtable import load
 from hushtable_federation.book.book import Book
 
@@ -68,16 +68,3 @@ def test_a_round_by_mail_in_any_order_and_with_repetitions(here, run, seed):
     assert (load(result).counts == sum(sent)).all()
     files = [{path.name for path in (here / f"{name}.box").iterdir()} for name in PARTIES]
     assert files[0] == files[1] == files[2]
-
-
-def test_what_is_to_be_sent_is_named_where_nobody_else_sees_the_folder(here, run):
-    said = run(*answer(here, "north", "round.hush", *trust(here, *PARTIES)))
-    names = [path.name for path in (here / "round.box").glob("*.north.*")]
-    assert len(names) == 4
-    assert "send these files to all others if they do not share it" in said.out
-    assert all(f"  {name}\n" in said.out for name in names)
-    again = run(*answer(here, "north", "round.hush"))
-    assert "send these files to" not in again.out
-    (here / "round.box").chmod(0o1777)  # shared
-    shared = run(*answer(here, "south", "round.hush", *trust(here, *PARTIES)))
-    assert "send these files to" not in shared.out

@@ -2,9 +2,8 @@
 
 import pytest
 
-from cli_helpers import SCHEMA, answer, do, hold, trust, visit, write_rows
+from cli_helpers import SCHEMA, do, hold, visit, write_rows
 from hushtable import Increment, decoded, load
-from hushtable_federation.book.book import Book
 
 TERMS = ("--epsilon", 1, "--expected-rows", 4000)
 ALL = ("lead", "north", "south")
@@ -67,26 +66,6 @@ def test_a_stream_from_a_schema_to_a_model(here, run):
     assert "No further cost: the answer to period 1 paid for all periods" in " ".join(
         shown.out.split()
     )
-
-
-def test_a_period_again_and_a_site_that_joins(here, run, refused):
-    first = open_stream(here)
-    do(*answer(here, "north", first.name, *trust(here, *ALL), rows="north.1.csv"))
-    run("round", "next", first, "--key", here / "lead.key", "--again", "-o", here / "1b.hush")
-    said = run(*answer(here, "north", "1b.hush", rows="north.2.csv"))
-    assert said.code == 0, said.err
-    assert "No further cost: the answer to period 1 paid for all" in said.out
-    with Book.open(here / "north.book") as book:
-        (one, two) = book.answers()
-    assert (one.sent == two.sent).all()
-    do("round", "keygen", "east", "--cap", 1, "--persons", "1", "--folder", here)
-    joined = run("round", "next", here / "1b.hush", "--key", here / "lead.key",
-                 "--site", here / "east.card", "-o", here / "2.hush", "--json").json  # fmt: skip
-    assert joined["sites"] == ["east", "north", "south"]
-    assert joined["period"] == 2
-    refused("round", "next", first, "--key", here / "lead.key", "--again", "--site",
-            here / "east.card", "-o", here / "x.hush",
-            says="for the same sites", code=2)  # fmt: skip
 
 
 def test_a_file_without_rows(here, run):

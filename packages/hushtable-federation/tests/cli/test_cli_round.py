@@ -7,8 +7,6 @@ import pytest
 from cli_helpers import allow_no_masks, answer, do, hold, make_parties, post, say, trust, visit
 from hushtable import load
 from hushtable_federation.book.book import Book
-from hushtable_federation.folder.mailbox import Store
-from hushtable_federation.keys import Keys
 
 TERMS = ("--epsilon", 1)
 ALL = ("lead", "north", "south")
@@ -80,20 +78,6 @@ def test_a_round_without_masks_goes_on_without_a_late_site(here, run):
     facts = run("round", "verify", result, sent, "--book", here / "north.book", "--json").json
     assert facts["recomputed"]
     assert facts["own_answer"]
-
-
-def test_a_column_without_a_value_is_reported_before_counts_are_sent(here, run, monkeypatch):
-    open_round(here)
-    (here / "north.csv").write_text("age,income,ward\n,900,north\n,800,south\n,950,north\n")
-    add = Store.add
-
-    def announced(self, name, content):
-        print("a file is sent:", name)
-        return add(self, name, content)
-
-    monkeypatch.setattr(Store, "add", announced)
-    printed = run(*answer(here, "north", "round.hush", *trust(here, *ALL))).out
-    assert 0 < printed.index("No row has a value in age: does") < printed.index("a file is sent")
 
 
 def test_a_refusal_of_rows_without_a_column_states_what_the_site_can_do(here, run):
@@ -170,17 +154,6 @@ def test_the_same_rows_under_another_name(here, run):
     assert "2027: about new people, similar to those of all rows" in run(
         "round", "book", here / "north.book", "--history"
     ).out  # fmt: skip
-
-
-def test_a_cap_that_is_raised(here, run):
-    open_round(here, "--rows-per-person", 1)
-    assert run("round", "book", here / "north.book", "--cap", 0.5).code == 0
-    line = answer(here, "north", "round.hush", *trust(here, *ALL))
-    low = run(*line)
-    assert low.code == 1
-    assert "cap of 'north' is 0.5" in low.err
-    do("round", "book", here / "north.book", "--cap", 1.5, "--delta", 1e-6)
-    do(*line)
 
 
 def test_a_question_that_is_answered_no(here, run, monkeypatch):
@@ -274,20 +247,6 @@ def test_a_book_of_a_site_without_part(here, run, refused):
     do("round", "keygen", "east", "--cap", 1, "--folder", here)
     refused("round", "model", result, "--book", here / "east.book", "-o", here / "x.hush",
             says="'east' has no part in this result")  # fmt: skip
-
-
-def test_a_keygen_leaves_alone_what_another_is_about_to_use(here, run, refused, monkeypatch):
-    """Between book and keys, a call at the same time took the book for one that was left."""
-    save = Keys.save
-
-    def saved(keys, path, passphrase):
-        monkeypatch.setattr(Keys, "save", save)
-        refused("round", "keygen", "east", "--cap", 1, "--folder", here, says="another process")
-        save(keys, path, passphrase)
-
-    monkeypatch.setattr(Keys, "save", saved)
-    do("round", "keygen", "east", "--cap", 1, "--folder", here)
-    Book.open(here / "east.book", Keys.load(here / "east.key").card).close()
 
 
 def test_further_rounds_are_listed_until_the_cap(here, run, refused):

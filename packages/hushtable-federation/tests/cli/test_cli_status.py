@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cli_helpers import SCHEMA, do, trust, write_rows
+from cli_helpers import SCHEMA, do, write_rows
 from hushtable import files
 from hushtable_federation.folder.mailbox import Store, name_of
 from hushtable_federation.keys import Keys
@@ -48,52 +48,8 @@ def sync(run, here, name, *options):
     return flat(done.out)
 
 
-def answer(run, here, name):
-    return sync(run, here, name, f"{name}.csv", *trust(here, "lead", *SITES), "--yes")
-
-
 def state(run, *options):
     return run("round", "status", "box", *options, "--json").json["rounds"][0]
-
-
-def test_a_round_from_its_opening_to_its_result(run, here):
-    assert state(run)["states"] == dict.fromkeys(SITES, "awaited")
-    mine = run("round", "status", "box", "--key", "north.key").out
-    assert "hushtable round sync box DATA --key north.key" in mine
-    assert "Remind" not in mine  # what others have to do
-
-    assert "answer with this site's rows" in sync(run, here, "north")
-    said = answer(run, here, "north")
-    assert "Counted the rows" in said
-    assert "No counts were sent" in said
-    assert "Waiting for east and south" in said
-    assert "hushtable round sync box --key north.key -o north" in said
-    assert state(run)["states"] == {"east": "awaited", "north": "ready", "south": "awaited"}
-    lead = flat(run("round", "status", "box", "--key", "lead.key").out)
-    assert "1 of 3 sites have counted their rows. Waiting for east and south. " in lead
-    assert "Remind east and south." in lead
-
-    for name in ("east", "south"):
-        answer(run, here, name)
-    assert state(run)["states"] == {"east": "ready", "north": "ready", "south": "in"}
-    assert "Waiting for east and north until" in flat(run("round", "status", "box").out)
-    assert "the site can now send its counts" in flat(
-        run("round", "status", "box", "--key", "north.key").out
-    )
-    for name in ("east", "north"):
-        said = sync(run, here, name)
-        assert "Sent this site's counts, with noise and masked. No rows were sent." in said
-    assert state(run)["phase"] == "closing"
-    assert "Asked 3 sites to help remove the masks" in sync(run, here, "lead")
-    assert state(run, "--key", "east.key")["todo"][0]["who"] == ["east"]
-    for name in ("east", "south"):
-        assert "Helped to remove the masks" in sync(run, here, name)
-    assert state(run)["waits_for"] == ["north", "lead"]
-    said = sync(run, here, "lead")
-    assert re.search(r"score DATA --model lead/\w{12}\.result\.hush", said)
-    assert "score DATA --model north/" in sync(run, here, "north")
-    assert state(run)["states"] == dict.fromkeys(SITES, "summed")
-    assert "score DATA --model RESULT" in run("round", "status", "box").out
 
 
 def test_who_refused_and_what_does_not_count_is_told_alike_in_all_three(run, here):
@@ -201,14 +157,3 @@ def test_no_file_of_a_stranger_makes_status_fail(run, here, changes):
         assert not set(done.out) & {"\x1b", "\u202e"}
         found = run("round", "status", "box", *key, "--json").json["rounds"]
         assert before["round_id"] in [one["round_id"] for one in found]
-
-
-def test_an_amendment_beyond_the_calendar(run, here):
-    round_ = Round.from_bytes((here / "r.hush").read_bytes(), "r")
-    lead = Keys.load(here / "lead.key")
-    said = {"number": 1, "deadline": "9999-12-31T23:59:59Z", "dropped": [], "why": "later"}
-    content = Message.make(round_, "amend", lead, said).content
-    Store.open(here / "box").add(name_of(round_.round_id, "amend", "lead", content), content)
-    done = run("round", "status", "box")
-    assert done.code == 0
-    assert "1970 to 8999" in flat(done.out)

@@ -90,28 +90,7 @@ def at(monkeypatch):
     return at
 
 
-def finish(visit, *names):
-    for _ in range(6):
-        states = [visit(name)[0] for name in (*names, "lead")]
-        if set(states) == {"done"}:
-            return
-    raise AssertionError(states)
-
-
 # --- each state -----------------------------------------------------------------------------------
-
-
-def test_waiting_and_done(visit, here, run):
-    for name in (*SITES, "lead"):
-        assert visit(name) == ("waiting", 0)
-        assert visit.last["rounds"][0]["deadline"] == clock.stamp(asked(here).deadline)
-    finish(visit, *SITES)
-    for name in (*SITES, "lead"):
-        assert visit(name) == ("done", 0)
-    done = run("round", "sync", "--site", here / "north.toml", "--unattended")
-    assert done.out.splitlines()[-1] == "State: done; exit code 0."
-    assert run("round", "status", "--site", here / "north.toml").code == 0
-    assert run("round", "status", "--key", here / "lead.key").code == 0
 
 
 @pytest.mark.parametrize("row", ["n/k,7,north", "7,inf,nobody", "7,7,north,8"])
@@ -175,43 +154,6 @@ def test_between_the_deadline_and_the_allowance_for_clocks(visit, here, at, run)
     assert visit("south") == ("over", 1)
 
 
-def test_enough_are_in_after_the_deadline(visit, here, at, run):
-    for name in ("west", "north", "south", "north"):
-        visit(name)
-    at(asked(here).deadline + timedelta(minutes=5))
-    assert visit("lead") == ("waiting", 0)
-    assert visit.last["rounds"][0]["posted"] == []
-    said = " ".join(run("round", "status", "--key", here / "lead.key").out.split())
-    goes_on = clock.shown_time(clock.goes_on(asked(here).deadline))
-    assert f"Nothing until {goes_on}; then run" in said
-    said = " ".join(run("round", "status", "--site", here / "west.toml").out.split())
-    assert "ask lead for more" in said
-    at(asked(here).deadline + timedelta(minutes=16))
-    assert visit("north") == ("waiting", 0)  # the coordinator goes on at its next visit
-    finish(visit, "north", "south")
-    assert visit("west") == ("left-out", 3)
-    assert visit("west") == ("left-out", 0)  # it has been said
-
-
-def test_dropped_before_and_after_it_answered(visit, here):
-    visit("west")
-    do("round", "amend", "--key", here / "lead.key", "--drop", "west", "--why", "ill")
-    assert visit("west") == ("left-out", 3)
-    finish(visit, "north", "south")
-    assert visit("west") == ("left-out", 3)
-    assert visit("west") == ("left-out", 0)
-
-
-def test_over_for_all_roles(visit, here, at):
-    visit("north")
-    at(asked(here).deadline + timedelta(minutes=16))
-    assert visit("lead") == ("over", 1)
-    assert visit("north") == ("over", 1)
-    assert visit("south") == ("over", 1)
-    do("round", "amend", "--key", here / "lead.key", "--days", 3)
-    finish(visit, *SITES)
-
-
 def test_rows_that_cannot_be_read_are_in_the_site_s_own_log_alone(visit, here):
     secret = "SECRETWARD"
     rows = here / "north.csv"
@@ -224,16 +166,6 @@ def test_rows_that_cannot_be_read_are_in_the_site_s_own_log_alone(visit, here):
 
 
 # --- clocks, folders, disks, permissions ---------------------------------------------------------
-
-
-def test_a_folder_that_was_renamed(visit, here):
-    assert visit("north") == ("waiting", 0)
-    (here / "box").rename(here / "moved")
-    for name in ("north", "lead"):
-        assert visit(name) == ("failed", 1)
-        assert not (here / "box").exists()
-    (here / "moved").rename(here / "box")
-    finish(visit, *SITES)
 
 
 def test_keys_that_others_may_read(visit, here):
