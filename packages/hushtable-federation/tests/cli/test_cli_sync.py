@@ -11,7 +11,7 @@ from cli_helpers import do, make_parties, trust
 from hushtable.counts.sketch import Sketch
 from hushtable_federation import clock
 from hushtable_federation.book.book import Book
-from hushtable_federation.folder.mailbox import Store, name_of
+from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import rounds
 from hushtable_federation.keys import Keys
 
@@ -189,19 +189,3 @@ def test_no_round_in_the_folder(here, run):
     assert done.code == 2
     assert "holds no round for 'lead'" in done.err
     assert rounds(Store.open(here / "empty")) == []
-
-
-def test_a_flood_does_not_fill_the_screen(here, run):
-    for i in range(60):
-        put(here, "masked", "west", b"%d" % i)
-    done = run(*sync(here, "lead"))
-    assert done.out.count("Ignored: ") == 6
-    assert "Ignored: 55 more (--json lists them)." in done.out
-    status = run("round", "status", here / "box")
-    assert status.out.count("Ignored: ") == 6
-
-
-def put(here, step, sender, content):
-    path = here / "box" / name_of(asked(here).round_id, step, sender, content)
-    path.write_bytes(content)
-    return path
