@@ -1078,7 +1078,7 @@ class TableDetector(_Base):
             raise UsageError(
                 "forget was given one of X and y: it needs both, or neither to forget all verdicts"
             )
-        if X is None:
+        if X is None or y is None:
             return self._learned(None)
         gone, own = self._judged(X, y), self._own_verdicts()
         if own is None:
@@ -1086,7 +1086,7 @@ class TableDetector(_Base):
         left = own - gone
         return self._learned(left if left.n_rows else None)
 
-    def _judged(self, X: Any, y: Any) -> Verdicts:
+    def _judged(self, X: object, y: ArrayLike) -> Verdicts:
         check_fitted(self)
         return Verdicts.of_rows(self.plan_, self._open(X), y)
 

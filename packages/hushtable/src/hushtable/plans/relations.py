@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.families import RandomFeature
+from hushtable.plans.plan import PlanCounts
 from hushtable.plans.profile import FIRST, Marginals, Profile
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ _VARIED = 0.05
 _VARIED_NOISED = 1.0 / 16.0
 
 
-def profile_of(marginals: Any) -> Profile:
+def profile_of(marginals: PlanCounts) -> Profile:
     """Return what counts under `Plan.marginals` reveal of the features, or raise `PlanError`."""
     plan = marginals.plan
     if plan.purpose is not Purpose.MARGINALS:
