@@ -273,7 +273,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def check_epsilon(epsilon: Any) -> float:
+def check_epsilon(epsilon: float) -> float:
     """Return epsilon if it gives protection; raise `PrivacyError` otherwise."""
     if not _is_number(epsilon):
         raise PrivacyError(f"epsilon={epsilon!r}: needs a number above 0, such as 1.0")
@@ -285,7 +285,7 @@ def check_epsilon(epsilon: Any) -> float:
     return float(epsilon)
 
 
-def check_delta(delta: Any) -> float:
+def check_delta(delta: float) -> float:
     """Return delta if it is a probability in (0, 1); raise `PrivacyError` otherwise."""
     if not _is_number(delta):
         raise PrivacyError(f"delta={delta!r}: needs a number above 0, such as 1e-6")
@@ -294,7 +294,7 @@ def check_delta(delta: Any) -> float:
     return float(delta)
 
 
-def check_public_delta(delta: object, expected_rows: int | None) -> float:
+def check_public_delta(delta: float, expected_rows: int | None) -> float:
     """Return delta if it is small enough by public numbers; raise `PrivacyError` otherwise.
 
     A delta above 1/n would allow publishing a row unchanged. This n is never the number of rows
@@ -318,7 +318,7 @@ def check_public_delta(delta: object, expected_rows: int | None) -> float:
     return number
 
 
-def check_share(share: Any) -> float | None:
+def check_share(share: float | None) -> float | None:
     """Return a share of a budget, None for all that is left; raise `UsageError` otherwise."""
     if share is None:
         return None

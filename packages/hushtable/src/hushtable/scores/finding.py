@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,9 @@ from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import ValuePhrase, cell, describe_cell
 from hushtable.scores.usual import FARTHEST, Usual
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 #: How far the keys of rows with a value far outside everything are below their scores, for each
 #: multiple of the limit; and those of rows with an impossible value, below all others.
@@ -89,7 +92,9 @@ class Finding(Displayed):
     context: str = field(default="", repr=False)
     moved: float = 0.0
     kept_values: Mapping[str, pa.Array] = field(default_factory=dict, repr=False, compare=False)
-    evidence: tuple[Batch, NDArray[Any]] | None = field(default=None, repr=False, compare=False)
+    evidence: tuple[Batch, NDArray[np.float64]] | None = field(
+        default=None, repr=False, compare=False
+    )
     severity: float = 0.0
     values: Mapping[str, ValuePhrase] = field(default_factory=dict, repr=False, compare=False)
     usual: Usual | None = field(default=None, repr=False, compare=False)
@@ -166,9 +171,6 @@ def as_text(value: pa.Array) -> str:
     text = value.cast(pa.string())[0].as_py()
     return "" if text is None else str(text)
 
-
-Floats = NDArray[np.float64]
-T = TypeVar("T")
 
 #: The year 9999 in milliseconds since 1970: calendars end there.
 _LAST_DATE = 253402300799999.0
