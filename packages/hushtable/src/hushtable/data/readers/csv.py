@@ -109,13 +109,12 @@ class _File:
         with self._opened(plain) as (_, text):
             while block := text.read():
                 quoted = quoted or b'"' in block
-                # Faster than `bytes.count`.
-                at = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-                ends = np.append(end, at)
+                signs = np.frombuffer(block, np.uint8)
+                ends = np.append(end, np.flatnonzero(signs == ord("\n")))  # faster than counting
                 gaps = gaps or bool((np.diff(ends) <= shortest + (b"\r" in block)).any())
                 n, end = n + len(ends) - 1, int(ends[-1]) - len(block)
-        signs = f"{self.dialect.delimiter} \t\x1a".encode()
-        below = [(line, line.strip(signs)) for line in text.held.splitlines()]
+        blanks = f"{self.dialect.delimiter} \t\x1a".encode()
+        below = [(line, line.strip(blanks)) for line in text.held.splitlines()]
         filled = [line for line, value in below if value]
         return _Survey(
             repeated=text.repeated,

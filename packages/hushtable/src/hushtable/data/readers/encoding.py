@@ -225,18 +225,19 @@ class Text(io.IOBase):
                 self._read_lines(_FEW_BYTES)
 
     def _read_lines(self, size: int) -> None:
-        raw: bytes = self._raw.read(size if self._decoder is None else min(size, _BLOCK))
-        self._ended = not raw
+        # One name for each step, so that no earlier block stays in memory.
+        block: bytes = self._raw.read(size if self._decoder is None else min(size, _BLOCK))
+        self._ended = not block
         if self._decoder is not None:
             try:
-                raw = self._decoder.decode(raw, final=not raw).encode(errors="replace")
+                block = self._decoder.decode(block, final=not block).encode(errors="replace")
             except UnicodeDecodeError:
                 raise refused(
                     "other_encoding_below", source=self._source, line=self.ends,
                     encoding=self._encoding,
                     other="cp850" if self._encoding == "cp1252" else "cp1252",
                 ) from None  # fmt: skip
-        block = self.held + raw
+        block = self.held + block
         # The line feed of a carriage return may follow.
         whole = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1
         end = len(block) if self._ended else whole
