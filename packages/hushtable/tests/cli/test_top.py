@@ -3,7 +3,6 @@
 import datetime
 import decimal
 import re
-import stat
 
 import pyarrow as pa
 import pyarrow.csv
@@ -11,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 from python_calamine import CalamineWorkbook
 
-import hushtable
 from cli_helpers import do, write_rows
 from hushtable.data import spreadsheets
 
@@ -55,24 +53,6 @@ def table_of(path):
         return pa.csv.read_csv(path, convert_options=texts).to_pylist()
     sheet = CalamineWorkbook.from_path(str(path)).get_sheet_by_name("Outliers").to_python()
     return [dict(zip(sheet[0], line, strict=True)) for line in sheet[1:]]
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
-def test_the_lowest_rows_are_the_librarys(top, here, suffix):
-    _, out = top("--id", "Patient ID", "--keep", "ward,age", "--top", 20, suffix=suffix)
-    assert stat.S_IMODE(out.stat().st_mode) == 0o600
-    found = table_of(out)
-    expected = hushtable.load(here / "model.hush").outliers(here / "plain.csv", 20, ["ward", "age"])
-    assert [row["row"] for row in found] == expected["row"].to_pylist()
-    for name in ("score", "severity"):  # a sheet holds 16 digits
-        assert [row[name] for row in found] == pytest.approx(expected[name].to_pylist(), rel=1e-15)
-    for name in ("ward", "reason_1", "usual_1", "direction_1", "words"):
-        assert [row[name] or None for row in found] == expected[name].to_pylist(), name
-    assert list(found[0])[:5] == ["rank", "row", "Patient ID", "ward", "age"]
-    guarded = "'=1+1" if suffix == ".csv" else "=1+1"
-    assert [row["Patient ID"] for row in found][:2] == [
-        guarded if i == 7 else f"{i:05}" for i in expected["row"].to_pylist()[:2]
-    ]
 
 
 def test_a_sheet_has_numbers_a_frozen_head_and_notes(top):
@@ -231,20 +211,6 @@ def test_kept_columns_of_any_single_value_and_no_nested_one(run, refused, here, 
         found = pq.read_schema(tmp_path / "t.parquet")
         assert [found.field(name).type for name in ("price", "seen", "took", "none")] == expected
     refused(*command, "list", says="needs single values")
-
-
-def test_texts_that_a_cell_does_not_hold_are_counted(run, here, tmp_path):
-    lines = [(here / "plain.csv").read_text().splitlines()[k] for k in range(41)]
-    long = ["note", "x" * 32_767, *["y" * 40_000] * 2, *["short"] * 37]
-    data = tmp_path / "rows.csv"
-    data.write_text("".join(f"{a},{b}\n" for a, b in zip(long, lines, strict=True)))
-    command = ("score", data, "--model", here / "model.hush", "--keep", "note", "--top", 40)
-    said = "2 texts were cut to 32,767 characters, the longest that a cell holds"
-    assert said in run(*command, "-o", tmp_path / "top.xlsx").out
-    book = CalamineWorkbook.from_path(str(tmp_path / "top.xlsx"))
-    assert said in dict(book.get_sheet_by_name("About").to_python())["Long texts"]
-    assert said not in run(*command, "-o", tmp_path / "top.csv").out
-    assert sorted(map(len, (row["note"] for row in table_of(tmp_path / "top.csv"))))[-1] == 40_000
 
 
 def test_the_terminal_has_one_language(top):
