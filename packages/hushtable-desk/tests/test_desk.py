@@ -194,6 +194,16 @@ def test_facets_cut_the_list_down_and_the_address_holds_the_state(client, at):
     assert Query().toggled("column", "x").toggled("column", "x") == Query()
 
 
+@pytest.mark.parametrize("order", ["unusual", "row", "name"])
+def test_orders(client, at, order):
+    lines = client.desk.table(at[3:]).judging.listing.chosen(Query(order=order))
+    if order == "unusual":
+        assert [line.rank for line in lines] == list(range(1, len(lines) + 1))
+    else:
+        keys = [line.number if order == "row" else line.name for line in lines]
+        assert keys == sorted(keys)
+
+
 @pytest.mark.parametrize("column", ["pulse", "ward", "id"])
 def test_any_column_orders_the_list_and_is_shown(client, folder, column):
     rows = patients()

@@ -128,6 +128,19 @@ def test_a_site_that_joins_in_period_three(consortium, quiet, masked):
     assert len(those.sites["s03"].book.spent("all rows")) == 1
 
 
+def test_one_that_joins_two_masked_sites(consortium):
+    """Two of four sites are less than half: a stream needs all, and so knows one list alone."""
+    those = consortium(4)
+    here = Stream(those, names=["s00", "s01"])
+    here.result()
+    here.next("s02", "s03")
+    assert here.round.terms.least == 2
+    assert here.round.needed == 4
+    sent = {name: here.submit(name) for name in ("s00", "s01", "s02")}
+    with pytest.raises(RoundError, match=r"3 sites are left.*open the period again"):
+        those.sum(here.round, sent, here.at)
+
+
 def test_a_result_of_another_period_is_found_out(consortium):
     """A coordinator that signs the first period's sum as the second's."""
     those = consortium(2)

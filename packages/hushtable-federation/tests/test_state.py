@@ -146,6 +146,15 @@ def test_a_state_follows_from_files_and_the_time(play, at, name):
     assert "%(" not in " ".join(words)
 
 
+def test_amendments_are_stated(play):
+    until = play.round.deadline + timedelta(days=3)
+    play.open().amend(play.lead, deadline=until, drop=("site02",), why="no power")
+    found = play.state()
+    assert found.round.deadline == until
+    assert describe.amendment_words(found).endswith("without site02: no power")
+    assert describe.site_words(found, "site02") == "left out by the coordinator: no power"
+
+
 def test_a_refusal_counts_if_its_site_signed_it_for_this_round(play):
     refuse(play, "site01")
     refuse(play, "site02", keys=Keys.generate("site02"))

@@ -2,10 +2,7 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
-from sklearn.base import clone
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, load
 
@@ -27,25 +24,6 @@ def fitted(people):
 # --- frames ---------------------------------------------------------------------------------------
 
 
-def test_explain_returns_a_frame_for_a_frame(fitted, people):
-    shares = fitted.explain(people)
-    pd.testing.assert_index_equal(shares.index, people.index)
-    assert shares.columns.tolist() == ["pulse", "age"]
-    assert shares.loc["p7"].idxmax() == "pulse"  # higher is more unusual
-    assert shares.loc["p7", "pulse"] > 1.0 > shares["pulse"].median()
-    polars = fitted.explain(pl.from_pandas(people))
-    assert isinstance(polars, pl.DataFrame)
-    np.testing.assert_array_equal(polars.to_numpy(), shares.to_numpy())
-    table = fitted.explain(pa.table(people.reset_index(drop=True)))
-    assert isinstance(table, np.ndarray)
-    np.testing.assert_array_equal(table, shares.to_numpy())
-    X = people.to_numpy(np.float64)
-    assert isinstance(HushTable(random_state=0).fit(X).explain(X), np.ndarray)
-    arrays = clone(fitted).set_output(transform="default").fit(people)
-    assert isinstance(arrays.explain(people), np.ndarray)
-    assert isinstance(fitted.score_samples(people), np.ndarray)
-
-
 def test_a_row_of_a_frame_is_plotted(fitted, people):
     pytest.importorskip("matplotlib").use("agg")
     plots = pytest.importorskip("hushtable.plots")
@@ -53,19 +31,11 @@ def test_a_row_of_a_frame_is_plotted(fitted, people):
     assert drawn.shares.max() == fitted.explain(people).loc["p7", "pulse"]
 
 
-# --- parameters -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("make", "given", "proposed"),
     [
         (HushTable, "n_estimators", "n_tables"),
-        (HushTable, "max_samples", "max_rows"),
-        (HushTable, "seed", "random_state"),
         (HushTable, "n_table", "n_tables"),
-        (HushTable, "contamintion", "contamination"),
-        (LSHiTables, "n_estimators", "n_tables"),
-        (LSHiTables, "max_sample", "max_samples"),
         (LSHiTables, "groups", ""),  # it has no context
         (HushTable, "n_neighbors", ""),
     ],
@@ -75,6 +45,9 @@ def test_an_unknown_parameter_proposes_the_right_one(make, given, proposed):
         make(**{given: 3})
     end = str(error.value).partition(". ")[2]
     assert end == (f"Did you mean {proposed}?" if proposed else "")
+
+
+# --- parameters -----------------------------------------------------------------------------------
 
 
 # --- files, and equality --------------------------------------------------------------------------

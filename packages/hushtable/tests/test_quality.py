@@ -71,33 +71,6 @@ def test_constant_and_missing_columns():
     assert findings[2].words == 'some: each of 50 rows with a value holds "x\\u200by".'
 
 
-@pytest.mark.parametrize(("one", "other"), [("ICU", "icu "), ("a b", "a\u00a0b")])
-def test_labels_that_may_be_the_same(one, other):
-    rows = ordinary(300).assign(ward=[one] * 210 + ["other"] * 80 + [other] * 3 + ["last"] * 7)
-    [labels] = found(rows, "labels")
-    assert labels.columns == ("ward",)
-    assert labels.rows == 3
-    assert labels.examples == (290, 291, 292)
-    assert labels.words.startswith("ward: ")
-    assert "(210 rows) and " in labels.words
-    assert labels.words.endswith("This affects 3 rows.")
-    assert labels.in_doubt
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "share"),
-    [("sodium", -999.0, 0.02), ("sodium", 0.0, 0.02), ("age", 999, 0.03), ("cost", -99_999.0, 0.1)],
-)
-def test_values_that_stand_apart(name, value, share):
-    rows, places = ordinary(), np.arange(5, 2000, int(1 / share))
-    rows.loc[places, name] = value
-    [one] = found(rows, "sentinel")
-    assert one.columns == (name,)
-    assert one.rows == len(places)
-    assert one.examples == tuple(places[:5])
-    assert f"{value:.10g}" in one.words
-
-
 def test_days_that_stand_apart(tmp_path):
     rows = ordinary()
     rows.loc[::50, "seen"] = "1900-01-01"
@@ -165,21 +138,6 @@ def test_repeated_rows_are_found_and_no_others(rows):
     ]
     assert sum(one.rows for one in findings) == len(places)
     assert [one.examples for one in findings] == ([tuple(places[:5])] if places else [])
-
-
-def test_columns_that_are_equal():
-    rows = ordinary(300)
-    rows["station"], rows["sodium 2"], rows["third"] = rows["ward"], rows["sodium"], rows["ward"]
-    findings = found(rows, "copies")
-    assert [one.columns for one in findings] == [
-        ("sodium", "sodium 2"), ("ward", "station", "third"),
-    ]  # fmt: skip
-    assert (
-        findings[1].words == "ward, station and third are copies: each tells what the others hold."
-    )
-    rows.loc[17, ["station", "sodium 2"]] = "other", 0.1
-    rows.loc[18, "third"] = "third"
-    assert not found(rows, "copies")
 
 
 @pytest.mark.parametrize("word", ["Total", "TOTAL:", "Summe", "insgesamt", "Итого", "合計"])

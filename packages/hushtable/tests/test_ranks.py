@@ -72,23 +72,6 @@ def test_sites_add_up_to_the_scores_of_all_rows(detector, data, seed, cut):
 # --- counting scores ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", DETECTORS)
-def test_ranks_are_the_shares_of_rows_as_rare(make):
-    X = rows()
-    detector = make(random_state=0).fit(X).set_ranks(X)
-    scores = detector.score_samples(X)
-    true = np.searchsorted(np.sort(scores), scores, side="right") / len(X)
-    ranks = detector.rank_samples(X)
-    assert ((ranks >= true) & (ranks <= true + 0.02)).all()
-    assert ranks.max() == 1.0
-    order = np.argsort(scores)
-    assert (np.diff(ranks[order]) >= 0.0).all()
-    # A row rarer than all counted ones has no rank above that of none.
-    far = np.full((1, 4), 9.0)
-    low = HushTable(random_state=0).fit(X[10:]).set_ranks(X[10:])
-    assert low.rank_samples(far)[0] <= 1 / len(X)
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [

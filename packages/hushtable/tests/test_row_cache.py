@@ -124,26 +124,6 @@ def X(rng):
     return rng.normal(size=(5000, 3)).astype(np.float32)
 
 
-def test_max_rows_counts_a_row_of_each_part(X, monkeypatch):
-    chosen = []
-    real = reader.Reader.take
-    monkeypatch.setattr(
-        reader.Reader, "take", lambda self, rows: (chosen.append(rows), real(self, rows))[1]
-    )
-    detector = HushTable(random_state=0, max_rows=700).fit(X)
-    (rows,) = chosen
-    ends = np.arange(701) * 5000 // 700
-    assert ((ends[:-1] <= rows) & (rows < ends[1:])).all()
-    assert detector.sketch_.sampled
-    assert detector.sketch_.first_pass().n_rows == 700
-    every = HushTable(random_state=0).fit(X)
-    assert not every.sketch_.sampled
-    # Ranges are those of all rows.
-    assert detector.plan_.schema == every.plan_.schema
-    some = HushTable(random_state=0).fit(X[rows], schema=every.plan_.schema)
-    assert some.sketch_.counts.tolist() == detector.sketch_.counts.tolist()
-
-
 def test_a_sample_of_a_file_is_that_of_an_array(X, tmp_path):
     names = ["a", "b", "c"]
     path = tmp_path / "rows.csv"

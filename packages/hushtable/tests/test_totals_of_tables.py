@@ -111,29 +111,6 @@ def test_summaries_at_the_end_are_refused_and_left_out_on_request(tmp_path, belo
     assert remedied(path, message) == (k, 40)
 
 
-@pytest.mark.parametrize(
-    "footer",
-    [
-        "(40 rows)", "(40 filas afectadas)", "Fin del informe", "-- end --",
-        "Printed on 2026-05-01 10:00", "\nSource: register", "Total 40", '"Printed\non 1 May"',
-        "\nquarter,sum\nQ1,17\nQ2,18", "quarter,sum\nQ1,17\nQ2,18", "\nsite,manager\nA,Ann\n\nB,Bo",
-        "\nSecond table\nday,site,lead,deputy\n2026-01-01,Alpha,Ann,Bo",
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_footers_and_tables_below(tmp_path, footer, end):
-    path = tmp_path / "a.csv"
-    for below in ([footer], [[None, None, AMOUNT, COUNT], footer], [footer, "", ""]):
-        content = text(*below).replace("\n", end)
-        path.write_bytes(content.encode())
-        message = refused(path)
-        assert re.search(r": line 4[2-4]", message)
-        n, rows = remedied(path, message)
-        assert rows == 40
-        lines = footer.split("\n")
-        assert n == sum(map(bool, lines)) + (len(below) == 2)
-
-
 def test_another_table_of_as_many_columns_below_a_blank_line(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(text("", "name,lead,deputy,room", *["Alpha,Ann,Bo,x1"] * 3))

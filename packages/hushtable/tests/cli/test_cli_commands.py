@@ -20,7 +20,6 @@ from hushtable import (
     LSHiTables,
     Plan,
     Schema,
-    Sketch,
     files,
     progress,
 )
@@ -138,45 +137,19 @@ def test_draft_holds_names_and_kinds_only(run, tmp_path):
         Schema.from_toml(out)
 
 
-def test_draw_is_plan_draw(run, site, tmp_path):
-    schema = Schema.from_toml(site / "schema.toml")
-    out = tmp_path / "p.hush"
-
-    def drawn(*options):
-        facts = run("plan", "draw", site / "schema.toml", "-o", out, "--json", *options).json
-        assert facts["plan_id"] == hushtable.load(out).plan_id
-        return facts
-
-    assert drawn("--seed", 5)["plan_id"] == Plan.draw(schema, random_state=5).plan_id
-    lsh = Plan.draw(schema, detector="lsh_itables", n_tables=9, random_state=5)
-    facts = drawn("--seed", 5, "--detector", "lsh-itables", "--tables", 9)
-    assert facts["plan_id"] == lsh.plan_id
-    assert not facts["data_dependent"]
-    marginals = hushtable.load(site / "marginals.sketch.hush")
-    refined = Plan.draw(schema, marginals=marginals, random_state=5)
-    facts = drawn("--seed", 5, "--marginals", site / "marginals.sketch.hush")
-    assert facts["plan_id"] == refined.plan_id
-    assert facts["data_dependent"]
-    text = run("plan", "draw", site / "schema.toml", "-o", out)
-    assert "does not depend on data" in text.out
-    assert f"hushtable sketch DATA --plan {out}" in text.out
+def test_a_plan_of_marginals_is_drawn_and_depends_on_data(run, site, tmp_path):
+    schema, marginals = site / "schema.toml", site / "marginals.sketch.hush"
+    draw = ("plan", "draw", schema, "--seed", 5, "--marginals", marginals)
+    expected = Plan.draw(
+        Schema.from_toml(schema), marginals=hushtable.load(marginals), random_state=5
+    )
+    facts = run(*draw, "-o", tmp_path / "p.hush", "--json").json
+    assert (facts["plan_id"], facts["data_dependent"]) == (expected.plan_id, True)
+    text = run(*draw, "-o", tmp_path / "q.hush").out
+    assert "It depends on data: the merged marginals of 400 rows." in " ".join(text.split())
 
 
 # --- sketch, merge, inspect -------------------------------------------------------------------
-
-
-def test_sketch_is_sketch_from_data(run, site, tmp_path):
-    out = tmp_path / "s.hush"
-    result = run("sketch", site / "rows.csv", "--plan", site / "plan.hush", "-o", out)
-    assert result.code == 0
-    assert "Counted 400 rows" in result.out
-    assert "not private" in result.out
-    plan = hushtable.load(site / "plan.hush")
-    assert hushtable.load(out) == Sketch.from_data(plan, site / "rows.csv")
-    facts = run("sketch", site / "rows.csv", "--plan", site / "plan.hush", "-o", out, "--json").json
-    assert facts["rows"] == 400
-    assert facts["plan_id"] == plan.plan_id
-    assert facts["tally"] == {"age": {"missing": 8, "outside": 0}}
 
 
 def test_merged_parts_are_the_whole(run, site, tmp_path):

@@ -219,24 +219,6 @@ def test_whether_it_may_leave(of_rows, of_release, of_everything, releases):
     assert why == "The threshold of all.hush may be derived from rows of the site."
 
 
-def test_what_does_not_apply_is_left_out_with_a_reason(of_rows, of_release, schema, X):
-    def left_out(report):
-        html = html_of(report)
-        assert all(f'id="{name}"' in html for name in report.sections)
-        absent = {"scores", "features", "privacy", "sites"} - set(report.sections)
-        assert not any(f'id="{name}"' in html or f'href="#{name}"' in html for name in absent)
-        return " ".join(report.left_out)
-
-    assert "no rows were given" in left_out(of_release)
-    words = left_out(of_rows())
-    assert "Privacy: the counts are exact" in words
-    assert "Single rows: none were requested" in words
-    assert "Sites: no parts were given" in words
-    marginals = Sketch.from_data(Plan.marginals(schema), X)
-    report = gather(Subject("m.hush", "sketch", marginals))
-    assert "a marginals plan counts each feature separately and scores no row" in left_out(report)
-
-
 # --- the page -------------------------------------------------------------------------------------
 
 
