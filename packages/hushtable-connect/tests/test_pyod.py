@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from hushtable import HushTable
+
+pytest.importorskip("pyod.models.base")
 from hushtable_connect.pyod import PyODAdapter
 
 
