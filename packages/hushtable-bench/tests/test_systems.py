@@ -398,3 +398,15 @@ def test_benchmarks_name_the_extra_that_they_need(run, monkeypatch):
 def test_every_draw_is_covered():
     mine = [n for n, d in draws.DRAWS.items() if d.family.__module__.startswith("hushtable_bench")]
     assert sorted(mine) == sorted(DRAWS)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_releases_merge_and_score(name, rng, tmp_path):
+    pytest.importorskip("opendp", reason="releases need opendp")
+    plan = drawn(name, SCHEMA)
+    a, b = (Sketch.from_data(plan, rng.normal(size=(300, 4))).release(8.0) for _ in range(2))
+    (a + b).save(tmp_path / "r.hush")
+    again = load(tmp_path / "r.hush")
+    assert (again.counts == a.counts + b.counts).all()
+    assert again.ledger.sensitivity.tables == plan.family.n_histograms
+    assert np.isfinite(Scorer(again).score(rng.normal(size=(9, 4)))).all()

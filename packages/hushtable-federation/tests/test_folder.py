@@ -1,5 +1,6 @@
 """Rounds in a folder: visits in any order, amendments, what got lost, and who lies."""
 
+import dataclasses
 import json
 import shutil
 from collections import Counter
@@ -21,7 +22,7 @@ from hushtable_federation.protocol.messages import Message
 from hushtable_federation.state import RoundState
 from hushtable_federation.terms import PROTOCOL
 from places import ROOT
-from round_helpers import DEADLINE, T0
+from round_helpers import DEADLINE, T0, UNATTENDED
 
 pytestmark = pytest.mark.usefixtures("quick_noise")
 LATE = DEADLINE + timedelta(hours=1)
@@ -419,3 +420,19 @@ def test_the_journal_is_lost_at_any_time(folder, clock, gone):
     assert state == "done"
     here.check()
     assert len(here.names("ask-survivors")) == (3 if gone else 0)
+
+
+def test_a_coordinator_that_is_a_site(consortium, clock):
+    one = consortium(4)
+    one.lead = one.sites["s00"].keys
+    for site in one.sites.values():
+        site.book.trust([one.lead.card], "coordinator")
+    here = Folder(one, one.open(keys=one.lead, least=3))
+    policy = dataclasses.replace(UNATTENDED, coordinator_may_be_site=True)
+    for _ in range(3):
+        for name in one.sites:
+            here.site(name, policy=policy)
+        state = here.visit().state
+    assert state == "done"
+    assert here.check().sites == list(one.sites)
+    assert here.site("s00", policy=policy).state == "done"

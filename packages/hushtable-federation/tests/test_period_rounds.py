@@ -8,7 +8,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from hushtable import Periods, Plan, Release, Sketch, decoded, files
+from hushtable import Increment, Periods, Plan, Release, Sketch, decoded, files
 from hushtable.errors import HushTableError, PrivacyError, RoundError, UsageError
 from hushtable.privacy import Horizon
 from hushtable_federation.keys import Keys
@@ -22,7 +22,11 @@ from round_helpers import (
     T0,
     UNATTENDED,
     Consortium,
+    Hand,
+    Online,
+    clock_at,
     send,
+    total_of,
 )
 
 MONTH = timedelta(days=30)
@@ -491,3 +495,22 @@ def test_masked_increments_are_plain_ones_to_the_bit(consortium, quiet):
         assert isinstance(last, Release)
         assert [one.ledger.epsilon for one in increments] == [last.ledger.epsilon] * 3
         assert 0.9999 < last.ledger.epsilon <= 1.0
+
+
+def test_a_stream_needs_all_its_sites_in_each_sum(consortium):
+    """A site that is left out would end it: no site helps with a list that lacks one."""
+    those = consortium(3)
+    here = Stream(those)
+    with clock_at(T0):
+        online = Online(those, here.round, {"masked": ["s02"]})
+        with pytest.raises(RoundError, match=r"2 sites are left.*open the period again"):
+            online.run()
+        hand = Hand(online)
+        for step in ("survivors", "unmask"):
+            answer = online.agents["s00"].answer(hand.listing(step, "s00", ["s00", "s01"]))
+            assert files.unpack(answer, "answer").manifest["body"] == {"word": "sites"}
+        again = here.round.next(those.lead, deadline=DEADLINE, again=True, at=T0, title="again")
+        result = Online(those, again).run()
+    assert isinstance(result, Increment)
+    np.testing.assert_array_equal(result.counts, total_of(those, again, again.names))
+    assert len(those.sites["s00"].book.spent("all rows")) == 1

@@ -611,3 +611,19 @@ def test_where_webdav_is_found(monkeypatch):
         fsspec.register_implementation("webdav", "webdav4.fsspec.WebdavFileSystem", clobber=True)
     assert asked == {"base_url": "https://host:8443", "auth": ("who", "a@b")}
     assert (place.where, place._path("x")) == ("davs://host:8443/dav/a%20b/", "dav/a b/x")
+
+
+def test_a_file_is_added_once(store, folder):
+    other = Store.open(folder.url)
+    assert store.names() == other.names() == []
+    assert store.read(NAME) is None
+    assert store.add(NAME, CONTENT) is True
+    assert store.add(NAME, CONTENT) is False
+    assert store.read(NAME) == CONTENT == folder.get(NAME)
+    assert store.names() == other.names() == [NAME]
+    assert other.read(NAME) == CONTENT
+    assert other.add(NAME, CONTENT) is False
+    assert folder.listed() == {NAME}, "a temporary file stayed"
+    assert store.damaged == set()
+    folder.remove(NAME)
+    assert store.read(NAME) is None

@@ -218,3 +218,31 @@ def test_pickle_clone_pipeline_and_frames(make, X):
         make(random_state=0), X, np.zeros(len(X)), scoring=lambda e, X, y: e.score_samples(X).mean()
     )
     assert np.isfinite(result["test_score"]).all()
+
+
+def test_random_state_of_every_kind(X):
+    a, b = (HushTable(random_state=np.random.RandomState(3)).fit(X) for _ in range(2))
+    assert a.plan_.plan_id == b.plan_.plan_id
+    assert HushTable().fit(X).plan_.plan_id != HushTable().fit(X).plan_.plan_id
+    generator = HushTable(random_state=np.random.default_rng(3)).fit(X)
+    same = HushTable(random_state=3).fit(X)
+    assert generator.plan_.plan_id == same.plan_.plan_id
+
+
+@pytest.mark.parametrize("make", DETECTORS)
+def test_columns_are_checked_as_scikit_learn_does(make, X):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    named = make(n_tables=5, random_state=0).fit(frame)
+    plain = make(n_tables=5, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- z\n.*now missing:\n- d"):
+        named.predict(frame.rename(columns={"d": "z"}))
+    with pytest.raises(ValueError, match="must be in the same order"):
+        named.predict(frame[["b", "a", "c", "d"]])
+    with pytest.raises(ValueError, match="X has 3 features"):
+        plain.predict(X[:, :3])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        named.predict(X)
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        plain.predict(frame)
+    with pytest.raises(TypeError, match="string names"):
+        named.predict(frame.rename(columns={"d": 3}))

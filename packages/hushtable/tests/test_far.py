@@ -116,3 +116,13 @@ def test_the_order_of_the_list_is_not_worse_than_that_of_the_scores():
     error = np.std(gains, ddof=1) / np.sqrt(len(gains))
     print(f"{len(gains)} sets: AP {np.mean(gains):+.4f} ± {error:.4f}")
     assert np.mean(gains) > -2.0 * error
+
+
+def test_verdicts_decide_until_they_are_forgotten():
+    rows = patients(450)
+    detector = HushTable(random_state=0).fit(rows)
+    assert detector.outliers(rows, n=1)["row"].item() == FAR
+    detector.learn(rows[FAR : FAR + 1], [0])
+    assert detector.outliers(rows, n=1)["row"].item() != FAR
+    detector.forget()
+    assert detector.outliers(rows, n=1)["row"].item() == FAR

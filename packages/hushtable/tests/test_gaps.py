@@ -69,3 +69,13 @@ def test_a_column_that_a_fifth_of_the_rows_lack_has_sides_of_its_own_in_all_tabl
     at = family.subset_at[functions]
     unlike = (family.subsets[at] != family.subsets[at + 3]).mean()
     assert (unlike > 0.35) == (missing > 0.2), unlike
+
+
+def test_a_gap_costs_a_row_less_than_an_error_and_more_than_nothing():
+    rows, _ = errors(0, 0.05)
+    detector = HushTable(random_state=0).fit(rows)
+    typical = rows[rows.notna().all(axis=1)].median(numeric_only=True)
+    row = pd.DataFrame([{**typical, "ward": "A"}] * 3)[list(rows)]
+    row.loc[1, "creatinine"], row.loc[2, "creatinine"] = np.nan, 4.0
+    usual, gap, error = detector.score_samples(row)
+    assert 0.3 < usual - gap < 0.6 * (usual - error)

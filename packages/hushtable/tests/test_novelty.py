@@ -1,8 +1,10 @@
 """Novelty detection: rows that are known to be clean, and others held against them."""
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from hushtable import HushTable
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.errors import UsageError
 
 
@@ -51,3 +53,13 @@ def test_a_model_of_one_kind_does_not_go_on_as_the_other(X, detector):
     with pytest.raises(UsageError, match="was fitted with novelty=True"):
         detector.set_params(novelty=False).partial_fit(X)
     assert detector.sketch_ == before
+
+
+def test_a_public_plan_is_released(rng):
+    schema = Schema([Feature.numeric(name, low=-5, high=5) for name in "ab"])
+    X = pa.table({name: rng.normal(size=20_000) for name in "ab"})
+    plan = Plan.draw(schema, novelty=True, epsilon=3.0, expected_rows=20_000, random_state=0)
+    assert not plan.data_dependent
+    model = HushTable.from_counts(Sketch.from_data(plan, X).release(3.0))
+    odd = pa.table({"a": [4.9], "b": [-4.9]})
+    assert model.score_samples(odd)[0] < np.quantile(model.score_samples(X), 0.01)

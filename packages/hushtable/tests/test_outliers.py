@@ -299,3 +299,14 @@ def test_a_date_that_is_kept_is_a_date(tmp_path, rng):
             == rows["day"].fillna("").tolist()
         )
         assert found["at"].dt.strftime("%Y-%m-%d %H:%M").tolist() == hours
+
+
+def test_a_row_of_weight_w_is_w_rows(people):
+    weights = np.arange(400) % 3
+    repeated = people.iloc[np.repeat(np.arange(400), weights)]
+    a = HushTable(random_state=0).fit(people, sample_weight=weights)
+    b = HushTable(random_state=0).fit(repeated)
+    assert a.outliers(people, n=50)["severity"].tolist() == (
+        b.outliers(people, n=50)["severity"].tolist()
+    )
+    assert a._usual_values().values == b._usual_values().values

@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable import Feature, HushTable, Schema, Sketch
+from hushtable.cli import main
 from hushtable.data.residuals import Relations
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 
@@ -143,3 +144,12 @@ def test_residuals_are_those_of_regressions():
         coefficients = np.linalg.lstsq(centred, X[fits][:, j] - X[fits][:, j].mean(), rcond=None)[0]
         error = X[fits][:, j] - X[fits][:, j].mean() - centred @ coefficients
         assert np.corrcoef(error, found[fits][:, j])[0, 1] > 0.98
+
+
+def test_commands_take_relations(tmp_path):
+    X, y, _ = bound(n=2000, d=6)
+    path, model = tmp_path / "rows.csv", tmp_path / "model.hush"
+    pd.DataFrame(X, columns=list("abcdef")).to_csv(path, index=False)
+    assert main(["fit", str(path), "--relations", "--seed", "0", "-o", str(model)]) == 0
+    assert main(["score", str(path), "--model", str(model), "-o", str(tmp_path / "s.csv")]) == 0
+    assert roc_auc_score(y, -pd.read_csv(tmp_path / "s.csv")["score"]) > 0.9

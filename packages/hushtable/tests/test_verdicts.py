@@ -281,3 +281,13 @@ def naive_values(before, P, Q, share, offsets):
             bits -= of_outliers * evidence(P[c], n_outliers, c)
             found[c] += math.sqrt(np.mean(spreads)) * weight * bits
     return found
+
+
+def test_the_automatic_threshold_follows_and_one_that_was_set_stays(detector):
+    X, y = some()
+    before = detector.offset_
+    assert detector.learn(X, y).offset_ != before
+    assert detector.forget().offset_ == before
+    detector.set_threshold(rows(), 0.1)
+    set_ = detector.offset_
+    assert detector.learn(X, y).offset_ == set_

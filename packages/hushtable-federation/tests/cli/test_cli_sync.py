@@ -189,3 +189,31 @@ def test_no_round_in_the_folder(here, run):
     assert done.code == 2
     assert "holds no round for 'lead'" in done.err
     assert rounds(Store.open(here / "empty")) == []
+
+
+def code_of(run, here, name, *options):
+    """Return the exit code of a call, and what it says."""
+    (here / name).mkdir(exist_ok=True)
+    done = run(*sync(here, name, *options))
+    assert done.code in (0, 3), done.err
+    return done.code, " ".join(done.out.split())
+
+
+def code_of_status(run, here, name=None):
+    key = () if name is None else ("--key", here / f"{name}.key")
+    done = run("round", "status", here / "box", *key)
+    return done.code, " ".join(done.out.split())
+
+
+def test_a_refusal_calls_a_person_at_the_site_and_at_the_coordinator(here, run):
+    policy = here / "north.policy.toml"
+    policy.write_text(policy.read_text().replace("epsilon = ", "epsilon = 0.01 #", 1))
+    (here / "north").mkdir()
+    options = [one for one in sync(here, "north") if one != "--yes"]
+    assert run(*options, "--unattended").code == 1
+    assert code_of(run, here, "lead")[0] == 3
+    for name, code in ((None, 3), ("lead", 3), ("north", 3), ("south", 3)):
+        assert code_of_status(run, here, name)[0] == code, name
+    for name in ("south", "west"):
+        assert code_of(run, here, name)[0] == 0
+        assert code_of_status(run, here, name)[0] == 0

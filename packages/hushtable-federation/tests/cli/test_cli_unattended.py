@@ -201,3 +201,20 @@ def test_trust_is_still_asked_for(here, run):
     """An attended visit needs a person, or the cards."""
     done = run("round", "sync", "--site", here / "north.toml", "--yes", *trust(here, *SITES))
     assert done.code == 0, done.err
+
+
+def finish(visit, *names):
+    for _ in range(6):
+        states = [visit(name)[0] for name in (*names, "lead")]
+        if set(states) == {"done"}:
+            return
+    raise AssertionError(states)
+
+
+def test_dropped_before_and_after_it_answered(visit, here):
+    visit("west")
+    do("round", "amend", "--key", here / "lead.key", "--drop", "west", "--why", "ill")
+    assert visit("west") == ("left-out", 3)
+    finish(visit, "north", "south")
+    assert visit("west") == ("left-out", 3)
+    assert visit("west") == ("left-out", 0)
