@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -42,22 +41,6 @@ def test_the_outlier_is_lowest_and_flagged(make, X):
     assert detector.predict(X)[0] == -1
     assert (detector.predict(X) == -1).mean() == pytest.approx(0.02, abs=0.005)
     np.testing.assert_array_equal(detector.decision_function(X), scores - detector.offset_)
-
-
-@pytest.mark.parametrize("make", BASELINES)
-def test_threads_and_splits_change_no_bit(make, rng):
-    X = rng.normal(size=(700, 6))
-    size = {"n_projections": 10} if make is LODA else {"n_estimators": 10}
-    one = make(random_state=0, **size).fit(X)
-    scores = one.score_samples(X)
-    for n_jobs in (2, 5):
-        many = make(random_state=0, n_jobs=n_jobs, **size).fit(X)
-        assert (many.score_samples(X) == scores).all()
-    assert (
-        np.concatenate([one.score_samples(part) for part in np.array_split(X, 7)]) == scores
-    ).all()
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    assert (make(random_state=0, **size).fit(frame).score_samples(frame) == scores).all()
 
 
 @pytest.mark.parametrize(

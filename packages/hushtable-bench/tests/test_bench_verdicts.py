@@ -41,57 +41,7 @@ def bench(folder, output, *more):
     return main(["bench", "verdicts", "--data", str(folder), "-o", str(output), *more])
 
 
-class Told:
-    """Scores rows by a table: one for each number of verdicts so far; the last one stays."""
-
-    def __init__(self, *tables):
-        self.tables, self.verdicts = [np.array(table, float) for table in tables], []
-
-    def scores(self):
-        return self.tables[min(len(self.verdicts), len(self.tables) - 1)]
-
-    def learn(self, rows, outliers):
-        self.verdicts += zip(rows.tolist(), outliers.tolist(), strict=True)
-
-
 # --- protocols --------------------------------------------------------------------------------
-
-
-def test_rows_are_looked_at_by_the_scores_so_far_and_the_rest_is_judged_alone():
-    y = np.array([1, 0, 1, 0, 1, 0], bool)
-    # Row 1 is lowest; then row 0; then, of rows not shown, row 4. What scores say of rows that
-    # were shown does not matter.
-    learner = Told([5, 0, 6, 7, 8, 9], [0, -9, 6, 7, 8, 9], [-9, -9, 5, 4, 1, 6])
-    one, two, three = verdicts.looked_at(learner, y, [1, 2, 3])
-    assert learner.verdicts == [(1, False), (0, True), (4, True)]
-    assert [o.n_verdicts for o in (one, two, three)] == [1, 2, 3]
-    assert [o.found for o in (one, two, three)] == [0, 1, 2]
-    # Rest after one: rows 0, 2, 3, 4, 5, scores 0, 6, 7, 8, 9: outliers 1st, 2nd, 4th of five.
-    assert one.ap == pytest.approx((1 + 1 + 3 / 4) / 3)
-    assert one.auc == pytest.approx(5 / 6)
-    # After two: rows 2, 3, 4, 5, scores 5, 4, 1, 6: outliers 3rd and 1st of four.
-    assert two.ap == pytest.approx((1 + 2 / 3) / 2)
-    assert two.auc == pytest.approx(3 / 4)
-    # After three: rows 2, 3, 5, scores 5, 4, 6: the outlier 2nd of three.
-    assert (three.ap, three.auc) == (pytest.approx(1 / 2), pytest.approx(1 / 2))
-    assert np.flatnonzero(three.rest).tolist() == [2, 3, 5]
-    assert np.flatnonzero(one.rest).tolist() == [0, 2, 3, 4, 5]  # its own
-
-
-def test_verdicts_given_are_of_half_of_either_kind_at_most_and_told_at_once():
-    y = np.arange(40) < 7
-    learner = Told(np.arange(40))
-    outcome = verdicts.given(learner, y, 5, np.random.default_rng(0))
-    told = dict(learner.verdicts)
-    assert len(told) == 8  # 3 of 7 outliers, 5 of 33 others
-    assert outcome.found == sum(told.values()) == 3
-    assert all(y[row] == verdict for row, verdict in told.items())
-    assert sorted(told) == np.flatnonzero(~outcome.rest).tolist()
-    assert outcome.auc == outcome.ap == 1.0  # lowest of those that are left
-    # A lone outlier is not told, but is judged.
-    alone = verdicts.given(Told(np.arange(9)), np.arange(9) == 4, 5, np.random.default_rng(0))
-    assert alone.found == 0
-    assert alone.rest[4]
 
 
 # --- systems ----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hushtable import Feature, HushTable, Plan, Schema, load
+from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, load
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +29,22 @@ def test_a_row_of_a_frame_is_plotted(fitted, people):
     plots = pytest.importorskip("hushtable.plots")
     drawn = plots.ExplanationDisplay.from_estimator(fitted, people, row=7)
     assert drawn.shares.max() == fitted.explain(people).loc["p7", "pulse"]
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "proposed"),
+    [
+        (HushTable, "n_estimators", "n_tables"),
+        (HushTable, "n_table", "n_tables"),
+        (LSHiTables, "groups", ""),  # it has no context
+        (HushTable, "n_neighbors", ""),
+    ],
+)
+def test_an_unknown_parameter_proposes_the_right_one(make, given, proposed):
+    with pytest.raises(TypeError, match=f"{make.__name__} has no parameter '{given}'") as error:
+        make(**{given: 3})
+    end = str(error.value).partition(". ")[2]
+    assert end == (f"Did you mean {proposed}?" if proposed else "")
 
 
 # --- parameters -----------------------------------------------------------------------------------

@@ -339,6 +339,20 @@ def test_what_is_refused(tmp_path, case):
     assert words in str(error.value)
 
 
+@pytest.mark.parametrize(("dropped", "usual", "way"), [
+    ("only = 'low'", USUAL, "lower higher values to 5 in the rows"),
+    ("only = 'high'", None, "raise lower values to its median in the rows"),
+])  # fmt: skip
+def test_a_file_of_1_0_0rc1_with_another_kind_of_rule_is_refused(tmp_path, dropped, usual, way):
+    path = written(tmp_path, of("z", dropped))
+    with pytest.raises(UsageError) as error:
+        Rules.read(path, SCHEMA, usual)
+    assert f"{path}: [[column]] 1, 'z': {dropped.split()[0]} is no longer read: delete" in str(
+        error.value
+    )
+    assert way in str(error.value)
+
+
 # --- adding rules ---------------------------------------------------------------------------------
 
 

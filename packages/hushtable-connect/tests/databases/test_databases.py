@@ -1,6 +1,5 @@
 """Rows out of SQLite, DuckDB and PostgreSQL; queries, URLs and what may be shown of them."""
 
-import json
 import sqlite3
 import subprocess
 import sys
@@ -233,21 +232,6 @@ def values(*texts):
     return f"SELECT v FROM ({rows}) ORDER BY i"
 
 
-@pytest.mark.parametrize(
-    ("texts", "kind", "expected"),
-    [
-        (("1", "NULL", "3"), pa.int64(), [1, None, 3]),
-        (("1", "2.5"), pa.float64(), [1.0, 2.5]),
-        (("0.12345678901", "'ERR'", "7", "8.0"), pa.string(), ["0.12345678901", "ERR", "7", "8"]),
-        (("NULL", "NULL"), pa.null(), [None, None]),
-    ],
-)  # fmt: skip
-def test_types_of_sqlite_s_values(sqlite, texts, kind, expected):
-    found = table(sqlite.url, values(*texts))
-    assert found["v"].type == kind
-    assert found["v"].to_pylist() == expected
-
-
 def test_a_column_keeps_its_type_or_is_refused(sqlite):
     many = "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 40000) "
     late = many + "SELECT CASE WHEN id > 30000 THEN {} ELSE {} END AS v FROM n ORDER BY id"
@@ -442,22 +426,6 @@ def model(tmp_path):
     made = tmp_path / "m.hush"
     assert main(["fit", store.url, "--read", f"query={ROWS}", "-o", str(made)]) == 0
     return store, made
-
-
-def test_scores_of_a_query_in_a_file(model, tmp_path, capsys):
-    store, made = model
-    (tmp_path / "rows.sql").write_text(ROWS)
-    capsys.readouterr()
-    scores = tmp_path / "scores.csv"
-    query = ["--read", f"query={tmp_path}/rows.sql"]
-    assert (
-        main(["score", store.url, *query, "--model", str(made), "-o", str(scores), "--json"]) == 0
-    )
-    assert json.loads(capsys.readouterr().out)["rows"] == 4_000
-    assert len(np.loadtxt(scores, delimiter=",", skiprows=1, usecols=(0, 1))) == 4_000
-    for path in (made, scores):
-        assert b"SELECT" not in path.read_bytes()
-        assert b"visits" not in path.read_bytes()
 
 
 @pytest.mark.parametrize(

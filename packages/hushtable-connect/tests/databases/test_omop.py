@@ -11,7 +11,7 @@ import pytest
 
 from cdm import WARD_ODD, Cdm
 from cli_helpers import say
-from hushtable import HushTable, LSHiTables, Plan, Schema, Sketch, load
+from hushtable import LSHiTables, Schema, load
 from hushtable.cli import main
 from hushtable.data.options import RowOptions
 from hushtable.data.readers import Unasked
@@ -361,19 +361,6 @@ def test_potassium_is_listed_before_persons_of_whom_values_are_missing(duck, tmp
     for row in listed:
         values = [row[f"value_{k}"] for k in (1, 2, 3) if row[f"reason_{k}"]]
         assert any(value not in ("", "missing") for value in values), row
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_plan_drawn_without_any_rows_lists_potassium_first_as_well(duck, seed):
-    recipe = Recipe(cdm="cdm")
-    reader = recipe.open(duck.fill(Cdm.ward(seed=seed + 5)))
-    table = pa.Table.from_batches(reader.read())
-    schema = recipe.schema_of(recipe.drawn(reader), ())
-    plan = Plan.draw(schema, random_state=seed)
-    rows = table.select(schema.names)
-    scores = HushTable.from_counts(Sketch.from_data(plan, rows)).score_samples(rows)
-    first = np.array(table["person_id"])[np.argsort(scores, kind="stable")]
-    assert set(WARD_ODD) <= set(first[:10].tolist())
 
 
 def test_values_are_those_of_so_many_days_before_a_persons_latest(store):

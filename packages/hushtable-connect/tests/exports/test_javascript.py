@@ -181,20 +181,6 @@ def model(tmp_path_factory):
     return path
 
 
-def test_rows_come_as_lists_or_by_name_and_one_or_many(model):
-    rows = [[3.0, "north"], {"ward": None, "age": 41, "other": 1}]
-    expected = open_model(model).scorer.score(
-        scored.pa.table({"age": [3.0, 41.0], "ward": ["north", None]})
-    )
-    many, *single, none, mixed = node.run(
-        [{"model": str(model), "rows": r} for r in (rows, *rows, [], [True, 5])]
-    )
-    np.testing.assert_array_equal(many["scores"], expected)
-    assert [one["score"] for one in single] == expected.tolist()
-    assert len(none["scores"]) == 0
-    assert "score" in mixed
-
-
 def test_bad_rows(model):
     bad = {
         "row 0 has 1 values: needs 2": [["north"]],

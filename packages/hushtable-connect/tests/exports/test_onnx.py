@@ -13,9 +13,8 @@ import pyarrow as pa
 
 import scored
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
-from hushtable.data.labels import fold
 from hushtable.errors import MissingExtraError, UsageError
-from hushtable_connect.exports import Model, export
+from hushtable_connect.exports import Model
 from hushtable_connect.exports.onnx import onnx_model, to_onnx
 from onnx_runs import fed, session
 
@@ -54,19 +53,6 @@ def counted(schema=SCHEMA, n=200):
     return HushTable.from_counts(Sketch.from_data(plan, pa.table(rows)))
 
 
-def test_texts_that_were_folded_score_alike_and_others_are_unseen():
-    case = scored.respelled()
-    check_same(case)
-    town = pa.array([fold(text) for text in case.rows["town"].to_pylist()])
-    run = session(onnx_model(Model.of(case.detector)))
-    rows = case.rows.set_column(0, "town", pa.array(["unseen"] * len(case.rows)))
-    [unseen] = run.run(["score"], fed(case.detector.plan_.schema, rows))
-    [found] = run.run(["score"], fed(case.detector.plan_.schema, case.rows, folds=False))
-    written = [text == one for text, one in zip(case.rows["town"].to_pylist(), town.to_pylist(),
-                                                strict=True)]  # fmt: skip
-    assert (found == np.where(written, case.scores, unseen)).all()
-
-
 def test_a_missing_value_scores_as_the_usual_one():
     check_same(scored.usual())
 
@@ -84,23 +70,6 @@ def test_scores_of_numbers_and_categories_are_the_same_bits(detector):
 )
 def test_scores_of_labelled_sets_are_the_same_bits(data_dir, name, most, detector):
     check_same(scored.of_set(data_dir, name, detector, most))
-
-
-def test_a_file_holds_one_matrix_where_columns_have_no_names(rng, tmp_path):
-    X = rng.normal(size=(300, 4))
-    X[rng.random(X.shape) < 0.1] = np.nan
-    detector = HushTable(random_state=0).fit(X)
-    path = str(tmp_path / "model.onnx")
-    export(detector, path)
-    onnx.checker.check_model(path, full_check=True)
-    run = session(path)
-    assert [(one.name, one.type, one.shape) for one in run.get_inputs()] == [
-        ("X", "tensor(double)", ["n", 4])
-    ]
-    score, label = run.run(None, {"X": X})
-    assert (score == detector.score_samples(X)).all()
-    assert (label == detector.predict(X)).all()
-    assert [len(found) for found in run.run(None, {"X": X[:0]})] == [0, 0]
 
 
 def test_there_may_be_categories_only():

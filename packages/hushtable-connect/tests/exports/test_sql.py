@@ -1,6 +1,5 @@
 """Models as SQL, against the library: the same bits and flags on both engines."""
 
-import dataclasses
 import os
 from decimal import Decimal
 from pathlib import Path
@@ -239,33 +238,6 @@ def test_what_is_no_date_fails(engine, value, words):
     ask(f"CREATE TABLE days AS SELECT {value} AS day")
     with pytest.raises(Exception, match=f"(?i){words}"):
         database.ask(written(Model.of(model), dialect=dialect, table="days").decode())
-
-
-def test_without_a_threshold_no_row_has_a_flag(engine):
-    dialect, database = engine
-    rows = pa.table({name: np.random.default_rng(0).normal(size=80) for name in "ab"})
-    fitted = small(rows)
-    model = dataclasses.replace(Model.of(fitted), threshold=float("nan"))
-    database.store(rows)
-    found = database.ask(written(model, dialect=dialect).decode())
-    assert found["hush_outlier"].null_count == 80
-    scores = dict(zip(found["a"].to_pylist(), found["hush_score"].to_pylist(), strict=True))
-    assert [scores[a] for a in rows["a"].to_pylist()] == fitted.score_samples(rows).tolist()
-
-
-def test_a_schema_and_a_view(engine):
-    dialect, database = engine
-    rows = pa.table({"a": np.random.default_rng(0).normal(size=60)})
-    model = small(rows)
-    database.store(rows)
-    ask = database.connection.execute if dialect == "duckdb" else database.cursor.execute
-    ask('CREATE SCHEMA IF NOT EXISTS "a.b"')
-    ask('CREATE OR REPLACE VIEW "a.b"."of rows" AS SELECT * FROM data')
-    statement = written(Model.of(model), dialect=dialect, table=("a.b", "of rows")).decode()
-    ask(f'CREATE OR REPLACE VIEW "a.b".scored AS {statement}')
-    found = database.ask('SELECT * FROM "a.b".scored WHERE hush_outlier')
-    assert len(found) == (model.score_samples(rows) < model.offset_).sum()
-    ask('DROP SCHEMA "a.b" CASCADE')
 
 
 FRAME = pa.table({"a": [1.0, 2.0, 3.0] * 10, "b": [5.0, 6.0, 7.0] * 10})

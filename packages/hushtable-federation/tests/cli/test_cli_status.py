@@ -67,6 +67,12 @@ def test_who_refused_and_what_does_not_count_is_told_alike_in_all_three(run, her
     assert text.code == 3, text.err  # the coordinator has to ask why
     facts, page = state(run), (here / "s.html").read_text()
     assert facts["refusals"] == {"east": "budget"}
+    assert [one["who"] for one in facts["todo"]] == [
+        ["north", "south"],
+        ["east"],
+        ["lead"],
+        ["lead"],
+    ]
     assert (facts["amendments"], facts["amended_because"]) == (1, "<i>holidays</i>")
     assert any(name.startswith(f"{head}.masked.south.") for name in facts["set_aside"])
     for words in ("refused: its budget is not sufficient", "Waiting for east, north and south"):

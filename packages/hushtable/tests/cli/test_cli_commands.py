@@ -18,6 +18,7 @@ from hushtable import (
     HushTable,
     HushTableError,
     LSHiTables,
+    Plan,
     Schema,
     files,
     progress,
@@ -134,6 +135,18 @@ def test_draft_holds_names_and_kinds_only(run, tmp_path):
     assert facts["schema"] is None
     with pytest.raises(HushTableError, match="low and high not given"):
         Schema.from_toml(out)
+
+
+def test_a_plan_of_marginals_is_drawn_and_depends_on_data(run, site, tmp_path):
+    schema, marginals = site / "schema.toml", site / "marginals.sketch.hush"
+    draw = ("plan", "draw", schema, "--seed", 5, "--marginals", marginals)
+    expected = Plan.draw(
+        Schema.from_toml(schema), marginals=hushtable.load(marginals), random_state=5
+    )
+    facts = run(*draw, "-o", tmp_path / "p.hush", "--json").json
+    assert (facts["plan_id"], facts["data_dependent"]) == (expected.plan_id, True)
+    text = run(*draw, "-o", tmp_path / "q.hush").out
+    assert "It depends on data: the merged marginals of 400 rows." in " ".join(text.split())
 
 
 # --- sketch, merge, inspect -------------------------------------------------------------------

@@ -124,3 +124,29 @@ def test_the_command_says_how_many_names_it_knew(run, parquet, tmp_path):
     assert "2 columns." in said
     assert "1 have a well-known name: confirm" in said
     assert "well-known" not in run("plan", "draft", parquet(x=[1]), "-o", out, "--force").out
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "why"),
+    [
+        ("patient", [f"p{i}" for i in range(40)], "values look like identifiers"),
+        ("note", [f"seen by {i}, then" for i in range(40)], "values look like names or free text"),
+        ("patient", ["p1", "p2"] * 20, "name suggests an identifier"),
+        ("number", [*range(1000, 1040)], "values look like identifiers"),
+    ],
+)
+def test_identifiers_are_comments_with_the_reason(run, parquet, tmp_path, name, values, why):
+    out = tmp_path / "schema.toml"
+    rows = parquet(**{name: values, "ward": ["north", "south"] * 20})
+    said = run("plan", "draft", rows, "-o", out).out
+    assert "1 columns." in said
+    assert f"identifiers, names or free text: {name}." in " ".join(said.split())
+    draft = out.read_text()
+    assert [one["name"] for one in tomllib.loads(draft)["feature"]] == ["ward"]
+    first = draft[draft.index("# Left out") :].splitlines()
+    assert first[0] == f"# Left out, because its {why}:"
+    assert first[1:3] == ["# [[feature]]", f'# name = "{name}"']
+    assert "40" not in draft  # every site gets it: it contains no number of rows
+    facts = run("plan", "draft", rows, "--json").json
+    assert facts["left_out"] == [name]
+    assert [one["name"] for one in facts["features"]] == ["ward"]

@@ -213,6 +213,20 @@ def test_kept_columns_of_any_single_value_and_no_nested_one(run, refused, here, 
     refused(*command, "list", says="needs single values")
 
 
+def test_texts_that_a_cell_does_not_hold_are_counted(run, here, tmp_path):
+    lines = [(here / "plain.csv").read_text().splitlines()[k] for k in range(41)]
+    long = ["note", "x" * 32_767, *["y" * 40_000] * 2, *["short"] * 37]
+    data = tmp_path / "rows.csv"
+    data.write_text("".join(f"{a},{b}\n" for a, b in zip(long, lines, strict=True)))
+    command = ("score", data, "--model", here / "model.hush", "--keep", "note", "--top", 40)
+    said = "2 texts were cut to 32,767 characters, the longest that a cell holds"
+    assert said in run(*command, "-o", tmp_path / "top.xlsx").out
+    book = CalamineWorkbook.from_path(str(tmp_path / "top.xlsx"))
+    assert said in dict(book.get_sheet_by_name("About").to_python())["Long texts"]
+    assert said not in run(*command, "-o", tmp_path / "top.csv").out
+    assert sorted(map(len, (row["note"] for row in table_of(tmp_path / "top.csv"))))[-1] == 40_000
+
+
 def test_the_terminal_has_one_language(top):
     result, _ = top("--top", 5, "--language", "de", suffix=".xlsx")
     assert "The 5 most unusual of" in result.out
