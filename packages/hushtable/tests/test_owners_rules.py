@@ -341,6 +341,7 @@ def test_what_is_refused(tmp_path, case):
 
 @pytest.mark.parametrize(("dropped", "usual", "way"), [
     ("only = 'low'", USUAL, "lower higher values to 5 in the rows"),
+    ("ignore_within = 2", USUAL, "change values up to 2 beyond 2 to 8 to the nearer of these"),
     ("only = 'high'", None, "raise lower values to its median in the rows"),
 ])  # fmt: skip
 def test_a_file_of_1_0_0rc1_with_another_kind_of_rule_is_refused(tmp_path, dropped, usual, way):

@@ -105,6 +105,21 @@ def test_a_folder_that_is_not_there(here, run):
     assert "create or mount the folder" in done.err
 
 
+def test_a_round_of_somebody_else_hinders_no_other(here, run):
+    """A stranger's round with our cards: refused, because no one knows its coordinator."""
+    do("round", "keygen", "other", "--folder", here)
+    do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
+       here / "other.key", "--epsilon", 1, "--title", "other", "-o", here / "o.hush")  # fmt: skip
+    do("round", "sync", here / "box", "--key", here / "other.key", "--post", here / "o.hush")
+    for times in range(2):
+        for name in SITES:
+            (here / name).mkdir(exist_ok=True)
+            found = run(*sync(here, name), "--json").json["rounds"]
+            states = {one["title"]: one["state"] for one in found}
+            assert states == {"May": "waiting", "other": "failed"}
+            assert len(answers(here, name)) == (times or name == SITES[-1])
+
+
 def test_extended_and_dropped_by_command(visit, here, run, monkeypatch):
     for name in ("north", "south"):
         visit(name)
