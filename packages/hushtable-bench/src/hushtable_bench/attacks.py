@@ -1,5 +1,6 @@
 """Attack releases end to end, and compare the attacks with the best that epsilon allows."""
 
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -68,7 +69,7 @@ def _exact(sketch: Sketch) -> Release:
     """Return exact counts under a ledger that claims noise."""
     sensitivity = Sensitivity(sketch.plan.family.n_tables)
     ledger = Ledger(
-        "discrete-gaussian", sensitivity, DELTA, (Share("0" * 64, 1.0, "none"),),
+        "discrete-gaussian", sensitivity, DELTA, (Share(secrets.token_hex(32), 1.0, "none"),),
         sketch.plan.behind, accounting=GAUSSIAN,
     )  # fmt: skip
     return Release(sketch.plan, sketch.counts, ledger)
