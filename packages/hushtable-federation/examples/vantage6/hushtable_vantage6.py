@@ -23,14 +23,15 @@ from hushtable_federation.coordinator import Coordinator
 from hushtable_federation.online.carriers import Node
 from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.site import Site
-from hushtable_federation.toml_file import NUMBER, TEXT, TomlFile
+from hushtable_federation.toml_file import TEXT, Kind, TomlFile
 
 #: Name of the function at a site, in the package.
 PARTIAL = "partial"
 #: Statuses of vantage6 in which a run may still give a result.
 _UNDER_WAY = frozenset({"pending", "initializing", "active", "completed"})
+_NUMBER: Kind = (lambda value: type(value) in (int, float), "a number")
 #: Entries of ``coordinator.toml``; the first two are needed.
-_ENTRIES = {"key": TEXT, "round": TEXT, "timeout": NUMBER}
+_ENTRIES = {"key": TEXT, "round": TEXT, "timeout": _NUMBER}
 
 
 def _folder() -> Path:
