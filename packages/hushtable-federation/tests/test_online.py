@@ -284,22 +284,3 @@ def test_swapping_two_sites_rows_changes_nothing_that_the_coordinator_sees(conso
     ones = [bits.sum(axis=0) for bits in by_cell]  # top bit of each cell: a coin
     table = np.array([[one.sum(), one.size * 40 - one.sum()] for one in ones])
     assert stats.chi2_contingency(table).pvalue > 1e-5
-
-
-@pytest.mark.parametrize(
-    ("step", "body"),
-    [("shares", {}), ("shares", {"names": ["s01"], "seed": ""}), ("masked", {})],
-)
-def test_a_site_that_answers_nonsense_is_a_dropout(shared, quick_noise, step, body):
-    those = shared(4)
-    round_ = those.open(least=3)
-
-    def talk(at, who, answer):
-        if (at, who) != (step, "s00"):
-            return answer
-        return Message.make(round_, step, those.sites[who].keys, body).content
-
-    online = Online(those, round_, change=talk)
-    result = online.run()
-    assert online.sum.lost["s00"] == f"{step}: garbled"
-    np.testing.assert_array_equal(result.counts, total_of(those, round_, ["s01", "s02", "s03"]))

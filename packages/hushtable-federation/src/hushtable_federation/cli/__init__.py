@@ -4,11 +4,9 @@ COMMANDS = """
 demo            demo         Show three hospitals that find outliers together and pool no row.
 plan marginals  plan         Make the plan of a first round: one histogram for each column.
 plan ranges     plan         Make the plan of a round that narrows ranges that are too wide.
-plan relations  !            relations are found where the rows are: hushtable fit --relations
 plan gate       plan         Make the plan between two passes, which finds dense regions.
 plan second     plan         Make the plan that counts rows in dense regions again.
 plan ranks      plan         Make the plan of a last round: one histogram of a model's scores.
-plan verdicts   !            learn at each site (hushtable learn), where verdicts need no noise
 plan hide       !            noise is what protects rows; open the round with the plan itself
 round           -6                 Count with others: each sends files, only the sum is readable.
 round keygen    book:keygen  Make the keys of a site (with --cap) or of a coordinator.

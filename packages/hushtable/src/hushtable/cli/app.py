@@ -36,6 +36,8 @@ plan            -                  Make the plan that several sites share.
 plan draft      schema             Draft a schema from the names and types of the columns.
 plan draw       plan               Draw the hash functions that all sites share.
 plan check      schema             Check rows against a schema or plan, before they are counted.
+plan relations  !            relations are found where the rows are: hushtable fit --relations
+plan verdicts   !            learn at each site (hushtable learn), where verdicts need no noise
 sketch          release            Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
 merge           release            Add up sketches, or releases, of the same plan.
@@ -50,7 +52,7 @@ _ELSEWHERE = {
     "round": "federation",
     **{
         f"plan {name}": "federation"
-        for name in ("gate", "marginals", "ranges", "ranks", "relations", "second", "verdicts")
+        for name in ("gate", "marginals", "ranges", "ranks", "second")
     },
 }  # fmt: skip
 #: Numbers that can be read as they are; Typer reads all others.

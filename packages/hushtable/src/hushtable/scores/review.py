@@ -217,7 +217,7 @@ class Review:
     Raises
     ------
     UsageError
-        If verdicts cannot change the model's scores, or if it learned from a release of verdicts.
+        If verdicts cannot change the model's scores.
     DataError
         If there are no rows, or an answer belongs to another row.
 

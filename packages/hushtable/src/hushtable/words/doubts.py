@@ -132,7 +132,7 @@ def doubt_words(kind: str, facts: Facts) -> str:
     else:
         names = facts.keys() - {"lines", "loss"}
         words = _(_SENTENCES[kind], **{name: _fact(name, facts[name]) for name in names})
-        words += _loss(facts)
+    words += _loss(facts)
     if lines:
         words += _("; the rows from there on: %(lines)s", lines=", ".join(map(repr, lines)))
     return words
@@ -165,7 +165,6 @@ def _exceptions(facts: Facts) -> str:
         )  # fmt: skip
     if "kept" in facts:
         words += _("; %(kept)s keeps them", kept=typed_options([facts["kept"]]))
-    words += _loss(facts)
     if "serial" in facts:
         words += _(
             "; %(asked)s reads numbers as days as Excel counts them: %(text)s is %(day)s",
