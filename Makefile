@@ -55,7 +55,7 @@ test: .venv/.group-test .venv/.kernels
 	$(BIN)/pytest -m "not slow" $(addprefix --hypothesis-profile=,$(EXAMPLES)) --ignore=tests/hardening/attacks --ignore=tests/hardening/faults $(or $(PYTEST_ARGS),$(PARALLEL) --durations=15)
 
 # Tests that measure time or memory come last, without others at the same time.
-test-slow: .venv/.group-test .venv/.kernels
+test-slow: .venv/.group-nightly .venv/.kernels
 ifneq ($(PYTEST_ARGS),)
 	$(BIN)/pytest -m slow $(PYTEST_ARGS)
 else
@@ -166,7 +166,7 @@ of_carrier = $(call resolved,$(1),packages/hushtable/pyproject.toml packages/hus
 
 # Run this after a change of dependencies. For newer versions: make lock UPGRADE=--upgrade.
 lock: .venv-supply/.uv
-	@$(call resolved,dev,$(NAMES:%=packages/%/pyproject.toml) $(addprefix --group ,dev benchmarks mutants supply))
+	@$(call resolved,dev,$(NAMES:%=packages/%/pyproject.toml) $(addprefix --group ,dev nightly benchmarks mutants supply))
 	@$(call resolved,uv,--group uv --constraint .ci/locks/dev.txt)
 	@$(call resolved,image,packages/hushtable/pyproject.toml --extra databases --extra federation --extra report \
 		--constraint .ci/locks/dev.txt)
