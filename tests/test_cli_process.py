@@ -65,7 +65,7 @@ def test_a_command_loads_what_it_runs_alone(site, tmp_path):
         "pydantic",
         "hushtable_federation",
     }
-    score = ["score", rows, "--model", model, "--threads", 1, "-o", tmp_path / "scores.csv"]
+    score = ["score", rows, "--model", model, "-o", tmp_path / "scores.csv"]
     (scored,) = loaded(score)
     assert not scored & never
     assert "hushtable.kernels._built" in scored
@@ -79,9 +79,7 @@ def test_a_command_loads_what_it_runs_alone(site, tmp_path):
 
 def test_help_loads_no_command():
     heavy = {"numpy", "numba", "pyarrow", "sklearn", "scipy", "pandas", "rich", "safetensors"}
-    program, *groups = loaded(
-        ["--help"], *([group, "--help"] for group in ("plan", "round", "bench"))
-    )
+    program, *groups = loaded(["--help"], *([group, "--help"] for group in ("plan", "round")))
     for group in (program, *groups):
         assert not group & heavy
 
@@ -89,8 +87,7 @@ def test_help_loads_no_command():
 @pytest.mark.slow
 def test_help_of_a_command_loads_nothing_slow():
     slow = {"numba", "sklearn", "scipy", "pandas", "matplotlib", "opendp"}
-    commands = ["fit", "score", "report", "demo", "plan draw", "round sync"]
-    commands += [f"bench {name}" for name in ("adbench", "paper", "privacy", "verdicts")]
+    commands = ["fit", "score", "report", "demo", "plan draw", "round sync", "bench"]
     after = loaded(*([*command.split(), "--help"] for command in commands))
     for command, names in zip(commands, after, strict=True):
         assert not names & slow, command
@@ -141,7 +138,7 @@ def test_bytecode_that_cannot_be_written(site, tmp_path):
 @pytest.mark.serial
 @pytest.mark.slow
 def test_help_answers_at_once():
-    for group in ([], ["round"], ["bench"]):
+    for group in ([], ["round"]):
         median = seconds([*PROGRAM, *group, "--help"], 11)
         least = seconds([sys.executable, "-c", "import typer.main"], 11)
         print(f"hushtable {' '.join(group)} --help: {median:.2f} s, typer alone {least:.2f} s")

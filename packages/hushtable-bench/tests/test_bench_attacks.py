@@ -1,4 +1,4 @@
-"""``hushtable bench privacy --attacks``: each attack by itself, and the whole way."""
+"""``hushtable bench attacks``: each attack by itself, and the whole way."""
 
 import dataclasses
 
@@ -126,7 +126,7 @@ def test_the_whole_way(labelled, tmp_path, capsys):
     folder = tmp_path / "sets"
     folder.mkdir()
     np.savez(folder / "4_breastw.npz", X=labelled.X, y=labelled.y)
-    arguments = ["bench", "privacy", "--attacks", "--quick", "--data", str(folder)]
+    arguments = ["bench", "attacks", "--quick", "--data", str(folder)]
     assert main([*arguments, "-o", str(tmp_path / "out")]) == 0
     out = capsys.readouterr().out
     for heading in ("# Attacks", "# Membership", "Must show"):

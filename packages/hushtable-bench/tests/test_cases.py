@@ -9,7 +9,6 @@ import pytest
 
 from hushtable.cli import main
 from hushtable_bench import (
-    COMMANDS,
     explanations,
     figures,
     gaps,
@@ -19,7 +18,7 @@ from hushtable_bench import (
     workloads,
 )
 from hushtable_bench.results import Promise
-from hushtable_bench.runner import CaseRun
+from hushtable_bench.runner import CASES, CaseRun
 from hushtable_bench.workloads import Absent, Task, faster, within
 
 LINUX = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
@@ -83,13 +82,25 @@ SMALL = {
 #: Those that take less than two seconds.
 SOON = ("rows", "speed")
 #: Those with tests of their own.
-ELSEWHERE = {"adbench", "paper", "privacy", "verdicts"}
+ELSEWHERE = {"adbench", "attacks", "paper", "privacy", "verdicts"}
 
 
 def test_every_case_is_tried():
-    lines = [line.split() for line in COMMANDS.strip().splitlines()[1:]]
-    names = {name for _, name, home, *_ in lines if home != "!"}
-    assert set(SMALL) | ELSEWHERE == names
+    assert set(SMALL) | ELSEWHERE == set(CASES)
+
+
+def test_a_case_takes_its_own_options_alone(capsys):
+    assert main(["bench"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [*CASES]
+    for words, says in {
+        "speed --seeds 2": "bench speed takes no --seeds: it takes --quick, --only\n",
+        "explain --max-rows 99": "bench explain takes no --max-rows: it takes --quick\n",
+        "privacy --attacks": "hushtable bench attacks is a case of its own",
+        "verdicts --budget 9": "it is fixed",
+        "everything": "bench everything: needs one of adbench, attacks, contexts, ",
+    }.items():
+        assert main(["bench", *words.split()]) == 2
+        assert says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -75,27 +75,27 @@ def _noted_before_sent(folder: Path) -> None:
 
 COMMANDS = {
     "fit": Command(
-        "fit @rows.csv --seed 1 --tables 5 --threads 1 -o @model.hush",
+        "fit @rows.csv --seed 1 --tables 5 -o @model.hush",
         ("model.hush",),
         lambda folder: load(folder / "model.hush").score_samples(folder / "rows.csv"),
     ),
     "score to Parquet": Command(
-        "score @rows.csv --model @sketch.hush --threads 1 -o @scores.parquet",
+        "score @rows.csv --model @sketch.hush -o @scores.parquet",
         ("scores.parquet",),
         lambda folder: None,
     ),
     "score to CSV": Command(
-        "score @rows.csv --model @sketch.hush --threads 1 -o @scores.csv",
+        "score @rows.csv --model @sketch.hush -o @scores.csv",
         ("scores.csv",),
         lambda folder: None,
     ),
     "score to a folder": Command(
-        "score @lake --model @sketch.hush --threads 1 -o @scores",
+        "score @lake --model @sketch.hush -o @scores",
         ("scores/1.scores.parquet", "scores/2.scores.parquet"),
         lambda folder: None,
     ),
     "sketch": Command(
-        "sketch @rows.csv --plan @plan.hush --threads 1 -o @new.sketch.hush",
+        "sketch @rows.csv --plan @plan.hush -o @new.sketch.hush",
         ("new.sketch.hush",),
         lambda folder: load(folder / "new.sketch.hush"),
     ),

@@ -1,21 +1,17 @@
-"""The commands ``hushtable bench`` that keep results while they run, or take a second to load."""
+"""The cases of ``hushtable bench`` that keep results while they run, or compare whole systems."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
 
 # What takes a second to import (scikit-learn, SciPy) is imported where it is used: not for --help.
-from hushtable.cli.options import option
 from hushtable.cli.result import CommandResult
 from hushtable.errors import DataError, UsageError
 from hushtable.privacy import mechanisms
 from hushtable.progress import bar_of_steps
 from hushtable_bench.data import VARIABLE, LabelledSet, data_folder, find_sets, load, load_split
 from hushtable_bench.results import Results, write_page
-from hushtable_bench.runner import FOLDER, CaseRun, MaxRows, Quick, ResultFolder, Seeds, Sets
+from hushtable_bench.runner import FOLDER, CaseRun, Protocol
 
 #: Sets of a glimpse: the smallest.
 _QUICK = {
@@ -25,13 +21,10 @@ _QUICK = {
 #: Sets for the attack on membership.
 _ATTACKED = ("4_breastw", "6_cardio", "38_thyroid", "47_yeast", "43_WDBC")
 
-_Protocol = Annotated[
-    Literal["unsupervised", "novelty", "published"],
-    typer.Option(
-        help="Fit to all rows; to half of the normal ones, and judge the rest; or to the training "
-        "rows that the files name, and judge their test rows."
-    ),
-]
+#: Total budgets to compare, and to attack.
+_EPSILONS, _ATTACKED_EPSILONS = [0.1, 0.3, 1.0, 3.0], [0.1, 1.0, 4.0]
+#: Rows of each set that an analyst looks at.
+_BUDGET = 60
 
 
 def _load_all(run: CaseRun, files: Iterable[Path], most: int, split: bool) -> list[LabelledSet]:
@@ -54,24 +47,18 @@ def _load_all(run: CaseRun, files: Iterable[Path], most: int, split: bool) -> li
 
 
 def adbench(
-    data: Sets = None,
-    protocol: _Protocol = "unsupervised",
-    seeds: Seeds = 3,
-    max_rows: MaxRows = 20_000,
-    output: ResultFolder = FOLDER,
+    data: Path | None = None,
+    protocol: Protocol = "unsupervised",
+    seeds: int = 3,
+    max_rows: int = 20_000,
+    output: Path = FOLDER,
 ) -> CommandResult:
     """Compare our detectors with PyOD's and scikit-learn's.
 
     On every set of a folder, such as those of ADBench, OddBench or OvRBench: ROC-AUC and average
     precision, differences from HushTable with intervals, and published means.
     Missing values (NaN) and categories (an array categorical, bool by column) are kept. A detector
-    that fails on a set has no figure there. Results are kept in FOLDER as Parquet while it runs:
-    called again, it goes on where it stopped. Exit code 1 says that a set was left out or a promise
-    missed.
-
-    Example:
-      hushtable bench adbench --data labelled-sets -o results
-      hushtable bench adbench --protocol novelty --data labelled-sets -o results
+    that fails on a set has no figure there.
     """
     from hushtable_bench import adbench as bench
 
@@ -94,29 +81,15 @@ def adbench(
 
 
 def paper(
-    data: Annotated[
-        Path | None, option("FOLDER", "The sets; by default $HUSHTABLE_DATA, else fetched once.")
-    ] = None,
-    seeds: Seeds = 10,
-    only: Annotated[
-        str | None,
-        option(
-            "NAME,...",
-            "Some experiments: central (Tables 2, 3), local (Figure 1), epsilon (Figure 2), "
-            "participants (Table 4).",
-        ),
-    ] = None,
-    quick: Quick = False,
-    output: ResultFolder = FOLDER,
+    data: Path | None = None,
+    seeds: int = 10,
+    only: str | None = None,
+    quick: bool = False,
+    output: Path = FOLDER,
 ) -> CommandResult:
     """Run the paper's experiments, and print its figures beside ours.
 
-    Results are kept in FOLDER as Parquet while it runs: called again, it goes on where it
-    stopped. Tables are written there as Markdown and CSV, figures as SVG and PNG. The whole takes
-    about half an hour, on one core. Exit code 1 says that a set was left out or a promise missed.
-
-    Example:
-      hushtable bench paper --data labelled-sets -o results
+    The whole takes about half an hour, on one core.
     """
     from hushtable_bench import figures
     from hushtable_bench.paper import experiments, tables
@@ -145,30 +118,21 @@ def paper(
 
 
 def verdicts(
-    data: Sets = None,
-    seeds: Seeds = 3,
-    rows: MaxRows = 5_000,
-    budget: Annotated[int, option("N", "Rows of each set that are looked at.", min=1)] = 60,
-    output: ResultFolder = FOLDER,
+    data: Path | None = None, seeds: int = 3, max_rows: int = 5_000, output: Path = FOLDER
 ) -> CommandResult:
     """Measure what an analyst's verdicts on a few rows are worth.
 
-    The system gets the label of the row with the lowest score and learns from it, as often as
-    --budget states. In addition, it gets the labels of 5 and 20 rows of each kind at once. Systems:
-    HushTable, AADForest and PineForest (where coniferest is installed), a random forest on the
-    verdicts alone, and no feedback. Results are kept in FOLDER as Parquet while it runs: called
-    again, it goes on where it stopped. Exit code 1 says that a set was left out or a promise
-    missed.
-
-    Example:
-      hushtable bench verdicts --data labelled-sets -o results
+    The system gets the label of the row with the lowest score and learns from it, 60 times. In
+    addition, it gets the labels of 5 and 20 rows of each kind at once. Systems: HushTable,
+    AADForest and PineForest (where coniferest is installed), a random forest on the verdicts alone,
+    and no feedback.
     """
     from hushtable_bench import verdicts as bench
 
     files = find_sets(data_folder(data))
     run = CaseRun("verdicts", output)
     sets = _load_all(run, files, 10**9, split=False)
-    runs = bench.VerdictRuns(bench.systems(), sets, seeds, rows, budget)
+    runs = bench.VerdictRuns(bench.systems(), sets, seeds, max_rows, _BUDGET)
     results = Results(output / "verdicts.parquet")
     run.do(runs.steps(), results, "Systems")
     found = runs.figures(results)
@@ -180,83 +144,53 @@ def verdicts(
 
 
 def privacy(
-    data: Sets = None,
-    seeds: Seeds = 10,
-    epsilons: Annotated[
-        str | None,
-        option("E,...", "Total budgets to compare; by default .1,.3,1,3, with --attacks .1,1,4."),
-    ] = None,
-    quick: Quick = False,
-    attacks: Annotated[
-        bool,
-        typer.Option("--attacks", help="Attack releases instead: neighbours, membership, sums."),
-    ] = False,
-    output: ResultFolder = FOLDER,
+    data: Path | None = None, seeds: int = 10, quick: bool = False, output: Path = FOLDER
 ) -> CommandResult:
-    """Measure what privacy costs, and what attackers and audits find.
+    """Measure what privacy costs, and what audits find.
 
-    Tables are printed as Markdown; the folder receives them as CSV, and a figure as SVG and PNG.
     Audits look from outside at what is published and written to files; they also have to find
     planted mistakes, such as noise of a third of what is claimed. The whole takes about eight
-    minutes on two cores; with --attacks, less than three. Exit code 1 says that a promised figure
-    was missed.
-
-    Example:
-      hushtable bench privacy --data labelled-sets -o results
-      hushtable bench privacy --data labelled-sets -o results --attacks
+    minutes on two cores.
     """
-    from hushtable_bench import figures
-    from hushtable_bench import privacy as bench
-
-    budgets = [0.1, 1.0] if quick else _numbers(epsilons or (".1,1,4" if attacks else ".1,.3,1,3"))
-    sets = [load(file).at_most(bench.MAX_ROWS) for file in find_sets(data_folder(data))]
-    run = CaseRun("privacy --attacks" if attacks else "privacy", output)
-    if attacks:
-        # Without duplicates: a row that is in both halves shows nothing.
-        chosen = [one.distinct() for one in sets if one.name in _ATTACKED] or sets[:3]
-        return _attack(run, chosen[:2] if quick else chosen, budgets, quick)
-    figures.pyplot()  # what is missing is named now, not in eight minutes
-    chosen = [d for d in sets if len(d.X) >= bench.MIN_ROWS or d.name in bench.PAPER_SETS]
-    if quick:
-        chosen = [d for d in chosen if d.name in _QUICK["privacy"]] or chosen[:4]
-    return _cost(run, chosen, budgets, 2 if quick else seeds, quick)
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise UsageError(f"--epsilons {text}: needs numbers with commas, such as .1,1") from None
-    return sorted(set(values))
-
-
-def _cost(
-    run: CaseRun, sets: Sequence[LabelledSet], budgets: Sequence[float], seeds: int, quick: bool
-) -> CommandResult:
-    """Measure accuracy, and audit from outside."""
     from hushtable_bench import figures, outside
     from hushtable_bench import privacy as bench
 
-    steps = bench.accuracy(sets, budgets, seeds)
-    each = bar_of_steps(steps, len(sets) * seeds, "Accuracy")
+    figures.pyplot()  # what is missing is named now, not in eight minutes
+    sets = [load(file).at_most(bench.MAX_ROWS) for file in find_sets(data_folder(data))]
+    chosen = [d for d in sets if len(d.X) >= bench.MIN_ROWS or d.name in bench.PAPER_SETS]
+    budgets = _EPSILONS
+    if quick:
+        chosen = [d for d in chosen if d.name in _QUICK["privacy"]] or chosen[:4]
+        seeds, budgets = 2, [0.1, 1.0]
+    run = CaseRun("privacy", output)
+    each = bar_of_steps(bench.accuracy(chosen, budgets, seeds), len(chosen) * seeds, "Accuracy")
     runs = [one for more in each for one in more]
-    outer = outside.audits(quick), outside.n_audits(quick)
-    published = list(bar_of_steps(*outer, "Audits from outside"))
+    published = list(
+        bar_of_steps(outside.audits(quick), outside.n_audits(quick), "Audits from outside")
+    )
     run.page = [*bench.page(runs, seeds), *outside.page(published)]
     run.targets = outside.targets(published) + ([] if quick else bench.accuracy_targets(runs))
     drawn = figures.privacy_figure(runs, run.output)
     return run.finish([*write_page(run.output, "privacy", run.page), *drawn])
 
 
-def _attack(
-    run: CaseRun, sets: Sequence[LabelledSet], epsilons: Sequence[float], quick: bool
-) -> CommandResult:
-    """Attack releases and exact counts."""
-    from hushtable_bench import attacks as bench
+def attacks(data: Path | None = None, quick: bool = False, output: Path = FOLDER) -> CommandResult:
+    """Attack releases and exact counts: neighbours, membership, sums.
 
-    plays, halves = (150, 2) if quick else (800, 5)
-    steps = bench.outcomes(bench.Scene(sets[0]), epsilons, plays)
-    played = list(bar_of_steps(steps, bench.n_outcomes(epsilons), "Attacks"))
+    The whole takes less than three minutes.
+    """
+    from hushtable_bench import attacks as bench
+    from hushtable_bench.privacy import MAX_ROWS
+
+    sets = [load(file).at_most(MAX_ROWS) for file in find_sets(data_folder(data))]
+    # Without duplicates: a row that is in both halves shows nothing.
+    sets = [one.distinct() for one in sets if one.name in _ATTACKED] or sets[:3]
+    epsilons, plays, halves = _ATTACKED_EPSILONS, 800, 5
+    if quick:
+        sets, epsilons, plays, halves = sets[:2], [0.1, 1.0], 150, 2
+    run = CaseRun("attacks", output)
+    outcomes = bench.outcomes(bench.Scene(sets[0]), epsilons, plays)
+    played = list(bar_of_steps(outcomes, bench.n_outcomes(epsilons), "Attacks"))
     halved = (
         found
         for one in sets

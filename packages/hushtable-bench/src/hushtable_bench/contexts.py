@@ -24,7 +24,7 @@ import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,12 +33,11 @@ from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import NearestNeighbors
 
 from hushtable import HushTable
-from hushtable.cli.options import option
 from hushtable.cli.result import CommandResult
 from hushtable.errors import DataError
 from hushtable_bench.data import auc, auc_and_ap, fetch
 from hushtable_bench.results import ResultTable
-from hushtable_bench.runner import FOLDER, CaseRun, Quick, ResultFolder, Seeds, progress
+from hushtable_bench.runner import FOLDER, CaseRun, progress
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -580,20 +579,12 @@ def measure_relations(run: CaseRun, seeds: int, quick: bool) -> None:
 
 
 def contexts(
-    data: Annotated[
-        Path | None, option("FOLDER", "A folder with seaborn-data and NAB; by default, fetched.")
-    ] = None,
-    seeds: Seeds = 3,
-    quick: Quick = False,
-    output: ResultFolder = FOLDER,
+    data: Path | None = None, seeds: int = 3, quick: bool = False, output: Path = FOLDER
 ) -> CommandResult:
     """Measure what contexts and relations find.
 
     Files of seaborn-data and NAB are fetched once if the folder lacks them. Tables whose library is
     not installed are left out. The whole takes five minutes.
-
-    Example:
-      hushtable bench contexts -o results
     """
     run, files = CaseRun("contexts", output), PublicFiles(data)
     if quick:

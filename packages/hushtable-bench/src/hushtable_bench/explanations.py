@@ -11,6 +11,7 @@ among as many.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from hushtable.scores.explain import Explainer
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.privacy import private_scorer
 from hushtable_bench.results import ResultTable
-from hushtable_bench.runner import FOLDER, CaseRun, Quick, ResultFolder, progress
+from hushtable_bench.runner import FOLDER, CaseRun, progress
 
 Floats = NDArray[np.float64]
 
@@ -140,13 +141,10 @@ def find_guilty(seeds: int, rows: int = ROWS) -> list[Blamed]:
     return found
 
 
-def explain(quick: Quick = False, output: ResultFolder = FOLDER) -> CommandResult:
+def explain(quick: bool = False, output: Path = FOLDER) -> CommandResult:
     """Measure whether explanations name what is unusual.
 
     SHAP and coniferest are measured where they are installed. The whole takes a minute.
-
-    Example:
-      hushtable bench explain -o results
     """
     run = CaseRun("explain", output)
     found = find_guilty(2 if quick else 10)

@@ -11,7 +11,7 @@ four times too high in 42, and missing in 5% of the others.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable import HushTable, Plan, Sketch
-from hushtable.cli.options import option
 from hushtable.cli.result import CommandResult
 from hushtable.counts.sketch import both_passes
 from hushtable.data.readers import as_reader
 from hushtable.data.understanding import schema_from_data
 from hushtable_bench import figures
 from hushtable_bench.data import data_folder, find_sets, load
-from hushtable_bench.runner import FOLDER, CaseRun, MaxRows, ResultFolder, Seeds, Sets, progress
+from hushtable_bench.runner import FOLDER, CaseRun, progress
 
 #: In how many of ten tables a gap has sides of its own.
 SIDES = (0, 1, 2, 3, 4, 5, 7, 10)
@@ -78,17 +77,13 @@ def spoiled(
 
 
 def gaps(
-    data: Sets = None,
-    gaps: Annotated[Path | None, option("FOLDER", "Labelled sets that come with gaps.")] = None,
-    seeds: Seeds = 2,
-    rows: MaxRows = 3_000,
-    output: ResultFolder = FOLDER,
+    data: Path | None = None,
+    gaps: Path | None = None,
+    seeds: int = 2,
+    max_rows: int = 3_000,
+    output: Path = FOLDER,
 ) -> CommandResult:
-    """Measure what a missing value should count as.
-
-    Example:
-      hushtable bench gaps --data labelled-sets --gaps sets-with-gaps -o results
-    """
+    """Measure what a missing value should count as."""
     run = CaseRun("gaps", output)
     found: dict[tuple[str, int], list[tuple[float, float]]] = {}
 
@@ -102,7 +97,7 @@ def gaps(
 
     folder = data_folder(data)
     for path in [*find_sets(folder), *sorted((folder.parent / "data-odd").glob("*.npz"))]:
-        one = load(path).at_most(rows)
+        one = load(path).at_most(max_rows)
         if one.y.sum() < 5 or one.X.shape[1] > 100:
             continue
         progress(one.name)

@@ -7,6 +7,7 @@ are means of ROC-AUC and average precision minus those of the site's own model.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from hushtable import HushTable, Plan, Sketch
 from hushtable.cli.result import CommandResult
 from hushtable_bench.data import LabelledSet, auc_and_ap, data_folder, load
 from hushtable_bench.results import ResultTable
-from hushtable_bench.runner import FOLDER, CaseRun, Quick, ResultFolder, Seeds, Sets, progress
+from hushtable_bench.runner import FOLDER, CaseRun, progress
 from hushtable_federation import HomeModel
 
 Floats = NDArray[np.float64]
@@ -83,14 +84,11 @@ def gains(data: LabelledSet, own: Rows) -> list[float]:
 
 
 def joining(
-    data: Sets = None, seeds: Seeds = 4, quick: Quick = False, output: ResultFolder = FOLDER
+    data: Path | None = None, seeds: int = 4, quick: bool = False, output: Path = FOLDER
 ) -> CommandResult:
     """Measure what a site gains by the counts of others.
 
     All sets below the folder count, without noise. The whole takes five minutes.
-
-    Example:
-      hushtable bench joining --data labelled-sets -o results
     """
     run = CaseRun("joining", output)
     files = sorted(data_folder(data).rglob("*.npz"))

@@ -10,6 +10,7 @@ It scores them by the default fit, and by releases, also with the same tables wi
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from hushtable.privacy.layout import Design
 from hushtable.scores.scorer import Scorer
 from hushtable_bench.data import LabelledSet, auc, auc_and_ap, data_folder, find_sets, load
 from hushtable_bench.results import Page, Promise, ResultTable, spread
-from hushtable_bench.runner import FOLDER, CaseRun, Quick, ResultFolder, Seeds, Sets, progress
+from hushtable_bench.runner import FOLDER, CaseRun, progress
 
 DELTA = 1e-6
 #: Rows that a set needs to count in the means, and rows taken from it at most.
@@ -262,14 +263,11 @@ def with_error(values: Floats) -> str:
 
 
 def rows(
-    data: Sets = None, seeds: Seeds = 3, quick: Quick = False, output: ResultFolder = FOLDER
+    data: Path | None = None, seeds: int = 3, quick: bool = False, output: Path = FOLDER
 ) -> CommandResult:
     """Measure what noise costs by the number of rows.
 
     Sets of 20,000 rows or more count.
-
-    Example:
-      hushtable bench rows --data labelled-sets -o results
     """
     run = CaseRun("rows", output)
     folder = data_folder(data)

@@ -1,22 +1,23 @@
-"""The runner of all commands ``hushtable bench``: their common options, and one run of a case.
+"""The command ``hushtable bench``: its cases, and one run of a case.
 
-A case is a function with the options of a command. It measures, hands tables, targets and files to
-a `CaseRun`, and returns what this makes of them. A case exists because a page quotes its figures.
+A case is a function that takes some of the command's options. It measures, hands tables, targets
+and files to a `CaseRun`, and returns what this makes of them. A case exists because a page quotes
+its figures.
 """
 
 import dataclasses
+import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-import typer
-
-from hushtable.cli.options import option
+from hushtable.cli.options import argument, flag, option
 from hushtable.cli.result import CommandResult
-from hushtable.errors import MissingExtraError
+from hushtable.errors import MissingExtraError, UsageError
 from hushtable.progress import bar_of_steps
 from hushtable_bench.results import (
     Page,
@@ -38,17 +39,101 @@ PACKAGES = (
     "opendp", "numba", "numpy", "scipy", "scikit-learn", "pyod", "coniferest", "isotree",
 )  # fmt: skip
 
-Sets: TypeAlias = Annotated[
-    Path | None, option("FOLDER", "Labelled .npz sets with X and y; by default $HUSHTABLE_DATA.")
-]
-ResultFolder: TypeAlias = Annotated[
-    Path, option("FOLDER", "Where results are kept.", "--output", "-o")
-]
-Seeds: TypeAlias = Annotated[int, option("N", "Seeds of each system, and of what is drawn.", min=1)]
-MaxRows: TypeAlias = Annotated[int, option("N", "Rows of each set at most, drawn once.", min=10)]
-Quick: TypeAlias = Annotated[
-    bool, typer.Option("--quick", help="A glimpse in a minute: few seeds, small sets.")
-]
+Protocol: TypeAlias = Literal["unsupervised", "novelty", "published"]
+#: By name, the module of each case, and what it measures.
+CASES = {
+    "adbench": ("commands", "Compare our detectors with PyOD's and scikit-learn's."),
+    "attacks": ("commands", "Attack releases: neighbours, membership, sums."),
+    "contexts": ("contexts", "Measure what contexts and relations find."),
+    "explain": ("explanations", "Measure whether explanations name what is unusual."),
+    "gaps": ("gaps", "Measure what a missing value should count as."),
+    "joining": ("joining", "Measure what a site gains by the counts of others."),
+    "paper": ("commands", "Run the paper's experiments, and print its figures beside ours."),
+    "privacy": ("commands", "Measure what privacy costs, and what audits find."),
+    "rows": ("privacy", "Measure what noise costs by the number of rows."),
+    "speed": ("speed", "Compare CPU seconds and memory with other tools."),
+    "verdicts": ("commands", "Measure what an analyst's verdicts on a few rows are worth."),
+}
+#: Cases that were removed, and what to do instead.
+_REMOVED = {
+    "oddbench": "call hushtable bench adbench --protocol published",
+    "sites": "hushtable bench privacy measures the noise that a sum has",
+    **dict.fromkeys(
+        ("advice", "beyond", "faults", "ranks", "reasons"),
+        "it is no longer measured (docs/project/coming-from-rc1.md)",
+    ),
+}
+
+
+def bench(
+    case: Annotated[
+        str | None, argument("CASE", "What to measure; without it, all are listed.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        option("FOLDER", "The case's data sets; default: $HUSHTABLE_DATA, or fetched once."),
+    ] = None,
+    gaps: Annotated[Path | None, option("FOLDER", "Labelled sets that come with gaps.")] = None,
+    seeds: Annotated[
+        int | None, option("N", "Seeds of each system, and of what is drawn.", min=1)
+    ] = None,
+    max_rows: Annotated[
+        int | None, option("N", "Rows of each set at most, drawn once.", min=10)
+    ] = None,
+    protocol: Annotated[
+        Protocol | None,
+        option(
+            "NAME",
+            "adbench: unsupervised fits to all rows; novelty to half of the normal ones, and "
+            "judges the rest; published to the training rows that the files name, and judges "
+            "their test rows.",
+        ),
+    ] = None,
+    only: Annotated[
+        str | None,
+        option(
+            "NAME,...",
+            "paper: some of central (Tables 2, 3), local (Figure 1), epsilon (Figure 2), "
+            "participants (Table 4). speed: entries whose names contain this.",
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, flag("--quick", "A glimpse in a minute: few seeds, small sets.")
+    ] = False,
+    output: Annotated[Path, option("FOLDER", "Where results are kept.", "--output", "-o")] = FOLDER,
+) -> CommandResult:
+    """Measure what the docs promise.
+
+    A case prints its tables as Markdown. It takes some of the options, with defaults of its own,
+    and refuses others. The folder receives tables as CSV, and figures as SVG and PNG. Long cases
+    keep their results there while they run: called again, they go on where they stopped. Exit code
+    1 says that a set was left out or a promise missed.
+
+    Example:
+      hushtable bench
+      hushtable bench adbench --data labelled-sets -o results
+    """
+    if case is None:
+        lines = {name: line for name, (_, line) in CASES.items()}
+        return CommandResult({"cases": lines}, [f"{name:10}{line}" for name, line in lines.items()])
+    if case in _REMOVED:
+        raise UsageError(f"hushtable bench {case} was removed: {_REMOVED[case]}")
+    if case not in CASES:
+        raise UsageError(f"hushtable bench {case}: needs one of {', '.join(CASES)}")
+    run = getattr(import_module(f"hushtable_bench.{CASES[case][0]}"), case)
+    options = {
+        "data": data, "gaps": gaps, "seeds": seeds, "max_rows": max_rows, "protocol": protocol,
+        "only": only, "quick": quick or None,
+    }  # fmt: skip
+    given = {name: value for name, value in options.items() if value is not None}
+    takes = [name for name in inspect.signature(run).parameters if name in options]
+    if foreign := [name for name in given if name not in takes]:
+        known, other = (
+            ", ".join(f"--{one.replace('_', '-')}" for one in names) for names in (takes, foreign)
+        )
+        raise UsageError(f"hushtable bench {case} takes no {other}: it takes {known}")
+    result: CommandResult = run(**given, output=output)
+    return result
 
 
 @dataclass

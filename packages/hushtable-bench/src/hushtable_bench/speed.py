@@ -15,15 +15,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Annotated
+from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from hushtable.cli.options import option
 from hushtable.cli.result import CommandResult
 from hushtable_bench import figures
 from hushtable_bench.results import ResultTable, environment_line
-from hushtable_bench.runner import FOLDER, PACKAGES, CaseRun, Quick, ResultFolder, progress
+from hushtable_bench.runner import FOLDER, PACKAGES, CaseRun, progress
 from hushtable_bench.workloads import ENTRIES, GROWTH, Absent, Calls, RatioBound, Task
 
 #: The divisor of sizes with --quick, and the rounds that count without it.
@@ -164,21 +163,11 @@ def measure_growth(run: CaseRun, quick: bool) -> None:
     figures.growth_figure(curves, run.output)
 
 
-def speed(
-    quick: Quick = False,
-    only: Annotated[
-        str | None, option("TEXT", "Entries whose names contain this, without the growth.")
-    ] = None,
-    output: ResultFolder = FOLDER,
-) -> CommandResult:
+def speed(quick: bool = False, only: str | None = None, output: Path = FOLDER) -> CommandResult:
     """Compare CPU seconds and memory with other tools.
 
-    Contestants take turns. With --quick, sizes are small, and figures mean nothing. The whole takes
-    ten minutes on an idle machine.
-
-    Example:
-      hushtable bench speed -o results
-      hushtable bench speed --only "new rows"
+    Contestants take turns. With --quick, sizes are small, and figures mean nothing; with --only,
+    growth is not measured. The whole takes ten minutes on an idle machine.
     """
     run = CaseRun("speed", output)
     chosen = [one for one in ENTRIES if only is None or only in one.name]

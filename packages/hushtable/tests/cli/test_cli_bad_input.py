@@ -187,7 +187,6 @@ def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
         ),
         (["fit", "ROWS", "-o", "OLD", "--contamination", "0.6"], "at most 0.5"),
         (["fit", "ROWS", "-o", "OLD", "--contamination", "few"], "needs auto, or a number"),
-        (["fit", "ROWS", "-o", "OLD", "--threads", "0"], "-1 for all cores"),
         (["fit", "ROWS", "-o", "OLD", "--detector", "forest"], "forest"),
         (["fit", "ROWS", "-o", "ROWS"], "both read and written"),
         (["score", "ROWS", "--model", "MODEL", "-o", "OLD"], ".parquet or .csv"),

@@ -48,7 +48,7 @@ def test_version(run):
         (["--contamination", 0.05], HushTable, {"contamination": 0.05}),
         (["--detector", "lsh-itables"], LSHiTables, {"n_tables": 100, "max_samples": 1000}),
         (["--detector", "lsh-itables", "--contamination", 0.1], LSHiTables, {}),
-        (["--threads", 1, "--columns", "income,age"], HushTable, {"n_jobs": 1}),
+        (["--columns", "income,age"], HushTable, {"n_jobs": -1}),
     ],
 )
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

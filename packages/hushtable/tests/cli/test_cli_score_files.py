@@ -36,7 +36,7 @@ def changed(folder):
 
 
 def test_every_file_has_its_scores(score, site, lake, tmp_path):
-    result = score("--threads", 3)
+    result = score()
     assert (result.code, result.err) == (0, "")
     assert "Scored 250 rows" in result.out
     assert f"Wrote 3 files in {tmp_path / 'scores'}" in result.out
@@ -74,10 +74,11 @@ def test_what_is_done_is_not_done_again(score, lake, tmp_path):
     assert len(pq.read_table(tmp_path / "scores" / "b.scores.parquet")) == 60
 
 
-def test_a_failure_keeps_whole_files_and_the_next_call_goes_on(score, lake, tmp_path):
+def test_a_failure_keeps_whole_files_and_the_next_call_goes_on(score, lake, tmp_path, monkeypatch):
+    monkeypatch.setattr("hushtable.cli.score.n_threads", lambda n_jobs: 1)  # one file after another
     good = (lake / "b.csv").read_bytes()
     (lake / "b.csv").write_text("age,income,ward\n40,inf,north\n")
-    result = score("--threads", 1)
+    result = score()
     assert result.code == 1
     assert "'inf' in line 2 of" in result.err
     assert set(contents(tmp_path / "scores")) == {"a.scores.parquet"}  # and nothing half written

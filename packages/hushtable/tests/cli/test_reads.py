@@ -113,7 +113,7 @@ def test_a_file_of_another_format_has_no_use_for_the_layout(tmp_path):
         ("fit a.csv --keep-text x", "--as COLUMN=category keeps the texts of a column"),
         ("plan check a.toml a.csv --table", "hushtable check DATA shows how each column is read"),
         ("drift a.hush a.csv --threads 2", "it uses all cores that the process may use"),
-        ("watch a.csv --threads 2", "it uses all cores that the process may use"),
+        ("fit a.csv --threads 2", "it uses all cores that the process may use"),
         ("plan draw a.toml --relations r.hush", "hushtable fit --relations finds"),
         ("plan relations m.hush", "relations are found where the rows are"),
         ("plan verdicts m.hush", "learn at each site (hushtable learn)"),

@@ -68,7 +68,7 @@ def score_home(
             f"{output}: the scores of a home model are written as {' or '.join(SCORES)}"
         )
     home = files.read(model).build(HomeModel.from_file)
-    home.here.n_jobs = rows.threads
+    home.here.n_jobs = -1
     rows = replace(rows, reading=home.here.reading_)
     reader = rows.open(home.elsewhere.plan.schema, kept).repeatable()
     beside: dict[str, Any] = {}

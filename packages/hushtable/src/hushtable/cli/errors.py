@@ -130,7 +130,10 @@ _REMOVED = {
     **dict.fromkeys(
         (
             f"{name} --threads"
-            for name in ("check", "drift", "plan check", "report", "review", "watch")
+            for name in (
+                *("check", "drift", "fit", "plan check", "report", "review", "score", "sketch"),
+                "watch",
+            )
         ),
         "it uses all cores that the process may use (on Linux, taskset limits these)",
     ),
@@ -141,6 +144,11 @@ _REMOVED = {
     "plan draw --relations": "hushtable fit --relations finds relations where the rows are",
     "score --only-counted": "leave rows of new contexts out of the file",
     "score --count": "--contamination N flags the N rows with the lowest scores",
+    "bench --attacks": "hushtable bench attacks is a case of its own",
+    "bench --rows": "--max-rows limits the rows of each set",
+    **dict.fromkeys(
+        ("bench --budget", "bench --epsilons"), "it is fixed, so that results can be compared"
+    ),
     "demo --report": "hushtable report writes the page of your own model and rows",
 }
 
@@ -160,7 +168,8 @@ def _failure(error: BaseException) -> tuple[str, str, int]:
         where = f"{error.filename}: " if error.filename else ""
         return where + explain(error), kind, REFUSED
     if isinstance(error, MemoryError):
-        return "out of memory: use a machine with more memory, or fewer --threads", kind, REFUSED
+        message = "out of memory: use a machine with more memory, or fewer cores (taskset on Linux)"
+        return message, kind, REFUSED
     if hasattr(error, "format_message"):  # raised by the command-line parser
         context = getattr(error, "ctx", None)
         called = "" if context is None else context.command_path.partition(" ")[2]

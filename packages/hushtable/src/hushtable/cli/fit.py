@@ -115,7 +115,6 @@ class FitSettings:
 def fit(
     data: options.Data,
     output: options.Output,
-    threads: options.Threads = -1,
     reads: Reads = READS,
     person: options.Person = None,
     rows_per_person: options.MostRows = None,
@@ -132,7 +131,7 @@ def fit(
     Example:
       hushtable fit patients.csv --drop id,name -o model.hush
     """
-    parameters = settings.parameters() | {"n_jobs": threads}
+    parameters = settings.parameters() | {"n_jobs": -1}
     draw = draw_spelled(settings.detector)
     persons = options.of_persons(person, rows_per_person)
     target = Target(output, [data])

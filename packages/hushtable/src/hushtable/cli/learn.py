@@ -256,8 +256,8 @@ def learn(
     target = Target(output, [model, rows, *verdicts])
     scorer, _, reading, _ = open_model(model, id_)
     check_takes_verdicts(scorer.plan.detector, scorer.plan.score, scorer.plan.family)
-    own = Rows("", reads, reading, 1)
-    named = None if rows is None else Rows(rows, reads, reading, 1)
+    own = Rows("", reads, reading)
+    named = None if rows is None else Rows(rows, reads, reading)
     reader = VerdictReader(scorer, model, named, own, id_)
     given = sum((reader.read(path) for path in verdicts), start=Verdicts.zero(scorer.plan))
     before = apart(scorer.sketch)[1]

@@ -29,12 +29,6 @@ from hushtable.plans.draws import Draw, detectors, draw_of
 from hushtable.privacy.mechanisms import Adjacency
 
 
-def _threads(value: int) -> int:
-    if value < -1 or value == 0:
-        raise typer.BadParameter(f"{value}: needs 1 or more, or -1 for all cores")
-    return value
-
-
 def number(text: str) -> float:
     """Return the number that a text holds; NaN if it holds none."""
     try:
@@ -83,14 +77,6 @@ Columns: TypeAlias = Annotated[
     str | None, option("A,B,...", "Use only these columns, in this order.")
 ]
 Drop: TypeAlias = Annotated[str | None, option("A,B,...", "Use all columns except these.")]
-Threads: TypeAlias = Annotated[
-    int,
-    option(
-        "N",
-        "Number of threads; -1 means all cores. The result does not depend on it.",
-        callback=_threads,
-    ),
-]
 Tables: TypeAlias = Annotated[int, option("M", "Number of tables.", min=1, max=10_000)]
 Seed: TypeAlias = Annotated[
     int | None, option("N", "Seed of the hash functions, for a reproducible result.", min=0)
@@ -313,7 +299,6 @@ class Rows:
     data: str
     reads: RowOptions
     reading: Reading
-    threads: int
 
     def open(self, schema: Schema, keep: Sequence[str] = ()) -> Reader:
         """Open them under a schema; see `RowOptions.open_as`."""

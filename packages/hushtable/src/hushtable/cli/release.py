@@ -17,7 +17,6 @@ from hushtable.cli.options import (
     Output,
     Person,
     Reads,
-    Threads,
     argument,
     cost,
     option,
@@ -63,7 +62,6 @@ def sketch(
     output: Output,
     person: Person = None,
     rows_per_person: options.MostRows = None,
-    threads: Threads = -1,
     reads: Reads = READS,
 ) -> CommandResult:
     """Count rows under a plan and write the counts as a sketch.
@@ -78,7 +76,7 @@ def sketch(
     drawn = files.read(plan).expect("plan").build(Plan.from_file)
     reader = reads.open_as(data, drawn.schema, keep=person_columns(person, drawn.schema))
     with watched(reader) as watch:
-        counted = Sketch.from_data(drawn, watch.reader, n_jobs=threads, **persons)
+        counted = Sketch.from_data(drawn, watch.reader, n_jobs=-1, **persons)
     target.save(counted)
     facts = {
         "command": "sketch",

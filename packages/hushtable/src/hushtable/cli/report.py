@@ -126,7 +126,7 @@ def report(
             each = {path.name: read_counts(path) for path in sent}
             about["sites"] = sites_of_parts(each, counts, subject.name)
         if data is not None and opened is not None:
-            given = Rows(data, reads, opened.reading, -1)
+            given = Rows(data, reads, opened.reading)
             scores = about["scores"] = _scores(opened, given, contamination, shown, ranks)
         made = gather(subject, values=values, **about)
         target = write_page(made, output)
@@ -170,7 +170,7 @@ def _scores(
             shown=shown,
             ranks=ranked,
             usual=opened.usual,
-            n_jobs=rows.threads,
+            n_jobs=-1,
         )
 
 

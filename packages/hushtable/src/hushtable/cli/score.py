@@ -20,7 +20,6 @@ from hushtable.cli.options import (
     Language,
     Reads,
     Rows,
-    Threads,
     check_contamination,
     draw_spelled,
     flag,
@@ -305,7 +304,7 @@ def score_files(
     source = one_after_other(readers, rows.data)
     with watched(source) as watch:
         items = list(zip(waiting, watch.reader.parts, strict=True))
-        for_each(score_one, [items], n_threads(rows.threads), stopped.set)
+        for_each(score_one, [items], n_threads(-1), stopped.set)
     return total, len(pairs) - len(waiting)
 
 
@@ -413,9 +412,9 @@ class Threshold:
             return ranks.threshold(self.contamination)
         return of_model
 
-    def offset_of_rows(self, scorer: Scorer, reader: Reader, threads: int) -> float:
+    def offset_of_rows(self, scorer: Scorer, reader: Reader) -> float:
         """Return the score below which a row is an outlier; holds 8 bytes a row."""
-        batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=threads))
+        batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=-1))
         if not batches:
             raise DataError(f"{reader.source} has no rows: there is nothing to score")
         scores = np.concatenate(batches)
@@ -434,7 +433,6 @@ def score(
     data: Data,
     output: _Output,
     model: _Model = None,
-    threads: Threads = -1,
     reads: Reads = READS,
     explain: _Explain = False,
     marginals: _Marginals = None,
@@ -468,13 +466,13 @@ def score(
         _check_without_model(data, output, top, line, marginals)
     elif (score_kind := command_of(model, "score")) is not None:
         made: CommandResult = score_kind(
-            model, Rows(data, reads, Reading(), threads), kept, top, output,
+            model, Rows(data, reads, Reading()), kept, top, output,
             line.drawn or line.ranks or explain,
         )  # fmt: skip
         return made
     target = _target(output, [data, model, line.ranks, marginals], line, top, kept)
-    (scorer, offset, reading, usual), facts = _opened(model, data, reads, id_, threads)
-    rows = Rows(data, reads, reading, threads)
+    (scorer, offset, reading, usual), facts = _opened(model, data, reads, id_)
+    rows = Rows(data, reads, reading)
     details = ScoreColumns(scorer, line, explain, marginals, kept, usual)
     if top is not None and isinstance(target, Target):
         with speaking(language):
@@ -484,7 +482,7 @@ def score(
                 frequencies=details.frequencies,
             )  # fmt: skip
             with watched(reader) as watch:
-                found = search.find(watch.reader, n_jobs=threads)
+                found = search.find(watch.reader, n_jobs=-1)
             write_top(target, found, model, reader.source, scorer.plan.score.unit)
         return CommandResult(
             top_facts(found, output) | facts, top_blocks(found, target, words=language == ENGLISH)
@@ -527,7 +525,7 @@ def _check_without_model(
 
 
 def _opened(
-    model: Path | None, data: str, reads: RowOptions, id_: str | None, threads: int
+    model: Path | None, data: str, reads: RowOptions, id_: str | None
 ) -> tuple[OpenedModel, dict[str, Any]]:
     if model is not None:
         found = open_model(model, id_)
@@ -537,7 +535,7 @@ def _opened(
     if id_ is not None:  # which is read as an identifier, not as a feature
         quoted = id_.replace('"', '""')
         reads = replace(reads, as_=[*(reads.as_ or ()), f'"{quoted}=id"'])
-    settings = {"n_jobs": threads, "random_state": 0}
+    settings = {"n_jobs": -1, "random_state": 0}
     draw, reader = draw_spelled(HUSHTABLE), reads.open(data)
     fitted, n_rows, of_omop = fit_rows(data, reads, reader, draw, settings, {})
     n_features = len(fitted.plan_.schema.of_rows)
@@ -588,11 +586,11 @@ def _score_file(
         reader = reader.repeatable()
     with watched(reader) as watch, target.writing():
         if line.reads_all_rows:
-            offset = line.offset_of_rows(scorer, watch.reader, rows.threads)
+            offset = line.offset_of_rows(scorer, watch.reader)
         else:
             offset = line.offset(offset, details.ranks)
         summary = Summary(len(schema), offset)
-        scored = summary.rows(details.batches(watch.reader, n_jobs=rows.threads))
+        scored = summary.rows(details.batches(watch.reader, n_jobs=-1))
         write_scores(target.path, _some(scored, reader.source), more=details.fields)
     return summary
 
