@@ -174,22 +174,16 @@ def binned(
             f"scores of shape {scores.shape}: needs a finite number for each row, and a row or more"
         )
     low, high = float(scores.min()), float(scores.max())
-    if bins is None:
-        bins = min(max(10, round(len(scores) ** 0.5)), 40)
+    bins = min(max(10, round(len(scores) ** 0.5)), 40) if bins is None else bins
     # Wide enough for the edges to differ.
     least = 4.0 * np.spacing(max(abs(low), abs(high)))
     width = max((high - low) / bins, least) if low < high else 1.0
-    inside = low < threshold <= high
-    # Bins are numbered from the threshold, with outliers below zero, so that rounding moves no
-    # score across the threshold.
-    start = threshold if inside else low
-    first = -min(max(int(np.ceil((start - low) / width)), 1), bins) if inside else 0
-    last = min(max(int(np.ceil((high - start) / width)) - 1, 0), bins + first)
-    numbers = np.clip(np.floor((scores - start) / width), first, last).astype(np.int64)
-    if inside:
-        numbers = np.where(scores < threshold, np.minimum(numbers, -1), np.maximum(numbers, 0))
-    counts = np.bincount(numbers - first, minlength=last - first + 1).astype(np.int64)
-    return counts, start + width * np.arange(first, last + 2, dtype=np.float64)
+    start = threshold if low < threshold <= high else low
+    below = min(max(int(np.ceil((start - low) / width)), int(low < start)), bins)
+    above = min(max(int(np.ceil((high - start) / width)), 1), bins - below + 1)
+    edges = start + width * np.arange(-below, above + 1)
+    # The clipping moves no score across the threshold, which is an edge of each count.
+    return np.histogram(scores.clip(edges[0], edges[-1]), edges)[0].astype(np.int64), edges
 
 
 @dataclass(eq=False, repr=False)
