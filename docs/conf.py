@@ -13,6 +13,7 @@ from typing import Any
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
+from sphinx.directives.patches import CSVTable
 from sphinx.errors import ConfigError
 from sphinx.writers.html5 import HTML5Translator
 from typer import Context
@@ -158,7 +159,19 @@ def visit_math_block(self: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+class Results(CSVTable):
+    """A table of docs/benchmarks/results, by the name of its file: ``{results} adbench``."""
+
+    def run(self) -> list[nodes.Node]:
+        file = f"results/{self.arguments.pop()}.csv"
+        own = {"file": file, "header-rows": 1, "widths": "auto", "class": ["results"]}
+        self.options = own | self.options
+        found: list[nodes.Node] = super().run()
+        return found
+
+
 def setup(app: Sphinx) -> None:
     """Connect the hooks above."""
+    app.add_directive("results", Results)
     app.connect("autodoc-skip-member", skip_foreign)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))

@@ -116,11 +116,11 @@ def test_every_table_has_a_source_and_a_page():
     pages = {page.name: page.read_text("utf-8") for page in PAGES}
     for name, one in sources.items():
         file, _, anchor = one["page"].partition("#")
-        assert f":file: results/{name}.csv" in pages[file], name
+        assert f"{{results}} {name}\n" in pages[file], name
         assert one["command"], name
         headings = re.findall(r"^#+ (.*)$", pages[file], re.MULTILINE)
         assert anchor in {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
-    included = re.findall(r":file: results/(\w+)\.csv", "".join(pages.values()))
+    included = re.findall(r"\{results\} (\w+)\n", "".join(pages.values()))
     assert sorted(included) == sorted(names)  # each once
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
 import sqlite3
@@ -467,12 +466,6 @@ def deployed(tmp_path, site):
     return here, home
 
 
-def units():
-    found = re.findall(r"```ini\n# /etc/systemd/system/(\S+)\n(.*?)```", PAGE.read_text(), re.S)
-    assert [name for name, _ in found] == ["watch.service", "watch.timer", "watch-mail.service"]
-    return dict(found)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="cron is of Unix")
 def test_the_line_for_cron_runs(deployed):
@@ -495,29 +488,3 @@ def test_the_line_for_cron_runs(deployed):
         ["/bin/sh", "-c", here(command)], capture_output=True, text=True, env=environment
     )
     assert (again.returncode, again.stdout) == (0, "")  # quiet: no mail
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="systemd is of Linux")
-def test_the_command_of_the_service_runs(deployed):
-    here, home = deployed
-    service = dict(re.findall(r"^(\w+)=(.*)$", here(units()["watch.service"]), re.M))
-    assert "%" not in service["ExecStart"]  # which systemd reads in its own way
-    assert service["ReadWritePaths"] == str(home / "watched")
-    ran = subprocess.run(
-        shlex.split(service["ExecStart"]), cwd=service["WorkingDirectory"], capture_output=True
-    )
-    assert ran.returncode == 3
-    assert log(home / "watched")[0]["above"] == ["share"]
-
-
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not here")
-def test_systemd_finds_no_fault_in_the_units(tmp_path):
-    for name, text in units().items():
-        # The user and the program are of another machine.
-        text = re.sub(r"^User=.*\n|^WorkingDirectory=.*\n", "", text, flags=re.M)
-        (tmp_path / name).write_text(text.replace("/opt/watch/bin/hushtable", "/bin/true"))
-    names = [str(tmp_path / name) for name in units()]
-    ran = subprocess.run(["systemd-analyze", "verify", *names], capture_output=True, text=True)
-    said = [line for line in ran.stderr.splitlines() if str(tmp_path) in line or "watch" in line]
-    assert said == []
