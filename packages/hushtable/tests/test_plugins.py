@@ -1,4 +1,4 @@
-"""Packages of third parties: a command, a kind of file, a reader and a view, and faults."""
+"""Packages of third parties: a command, a kind of file and a reader, and faults."""
 
 import importlib
 import json
@@ -13,7 +13,6 @@ from hushtable import files, load, plugins
 from hushtable.cli import main
 from hushtable.cli.app import app
 from hushtable.data.readers import as_reader, registry
-from hushtable.display import Displayed
 from hushtable.errors import DataError, FileError, PluginError
 
 TOY = '''
@@ -21,7 +20,6 @@ TOY = '''
 
 import pyarrow as pa
 
-from hushtable.display import Displayed, View
 from hushtable.files import Kind
 
 COMMANDS = """
@@ -30,19 +28,11 @@ toy spin        spin               Spin a top.
 """
 
 
-class Top(Displayed):
-    pass
-
-
 def read(content):
     return content.said("top", {"turns": int})["turns"]
 
 
 TOP = Kind("a top of hushtable toy spin", reader=read)
-
-
-def view(top):
-    return View("Top", ["It spins."])
 
 
 def register():
@@ -66,8 +56,6 @@ toy = toy:COMMANDS
 top = toy:TOP
 [hushtable.readers]
 toy = toy:register
-[hushtable.views]
-Top = toy:view
 """
 
 
@@ -100,7 +88,7 @@ def install(tmp_path, monkeypatch):
         del sys.modules[module]
 
 
-def test_a_package_adds_a_command_a_kind_a_reader_and_a_view(install, tmp_path, capsys):
+def test_a_package_adds_a_command_a_kind_and_a_reader(install, tmp_path, capsys):
     install("toys", POINTS, **{"toy__init": TOY, "toy__spin": SPIN})
     (tmp_path / "site/toy/init.py").rename(tmp_path / "site/toy/__init__.py")
     assert main(["--help"]) == 0
@@ -113,9 +101,6 @@ def test_a_package_adds_a_command_a_kind_a_reader_and_a_view(install, tmp_path, 
     assert load(tmp_path / "a.hush") == 4
     (tmp_path / "a.top").write_text("x")
     assert as_reader(tmp_path / "a.top").n_rows == 3
-    top = importlib.import_module("toy").Top()
-    assert isinstance(top, Displayed)
-    assert "It spins." in top._repr_html_()
 
 
 def test_one_that_does_not_load_is_named_and_the_others_go_on(install, tmp_path, capsys):

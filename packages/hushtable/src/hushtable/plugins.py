@@ -1,4 +1,4 @@
-"""Plug-ins of other packages: commands, kinds of files, draws, readers, views, exports, extensions.
+"""Plug-ins of other packages: commands, kinds of files, draws, readers, exports, extensions.
 
 Each is an entry point of an installed package, in a group named below, and is imported when it is
 used. The packages of this repository add theirs in the same way. May import errors alone; tested
@@ -27,8 +27,6 @@ KINDS = "hushtable.kinds"
 DRAWS = "hushtable.draws"
 #: Functions without parameters, which call `hushtable.data.register_format` or `register_source`.
 READERS = "hushtable.readers"
-#: By the name of a class, a function that takes an instance and returns a `hushtable.display.View`.
-VIEWS = "hushtable.views"
 #: By the ending of its files, a `hushtable_connect.exports.Format`.
 EXPORTS = "hushtable.exports"
 #: By the name of an extension that the core asks for, a function; `extension` lists the names.

@@ -5,9 +5,7 @@ off rows. Imported when the first object is displayed.
 """
 
 from functools import singledispatch
-from typing import Any
 
-from hushtable import plugins
 from hushtable.counts.base import Counts, Noised
 from hushtable.counts.periods import Periods
 from hushtable.counts.release import LocalModel
@@ -26,12 +24,8 @@ _FEATURES = ("column", "kind", "range or categories")
 
 @singledispatch
 def view(thing: object) -> View:
-    """Return the view of an object by its class, or by a plug-in that knows its class."""
-    others = plugins.points(plugins.VIEWS)
-    name = next(one.__name__ for one in type(thing).__mro__ if one.__name__ in others)
-    of_plugin: Any = plugins.find(plugins.VIEWS, name)
-    made: View = of_plugin(thing)
-    return made
+    """Return the view of an object by its class."""
+    raise TypeError(f"{type(thing).__name__} has no view")
 
 
 @view.register
