@@ -13,14 +13,13 @@ from hushtable.data.columns import texts_column
 from hushtable.data.readers.totals import is_total_word
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.sentinels import WORDS, lone_code
-from hushtable.data.texts.answers import are_answers
 from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions, Key
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, pivot_of
 from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt, Kind
-from hushtable.data.texts.foreign import FOREIGN_SHAPES, foreign_form
 from hushtable.data.texts.numbers import Decimal, match
 from hushtable.data.texts.reading import SERIAL, ColumnReading, Reading
-from hushtable.data.texts.words import lists
+from hushtable.data.texts.shapes import FOREIGN_SHAPES, foreign_form
+from hushtable.data.texts.words import are_answers, lists
 from hushtable.data.texts.words import words as cldr
 from hushtable.language import numerals
 from hushtable.words.doubts import (

@@ -20,7 +20,7 @@ from hushtable.data.columns import (
 from hushtable.data.labels import fold, fold_texts
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.numbers import DECIMALS, Decimal
-from hushtable.data.texts.signs import ascii_signs
+from hushtable.data.texts.shapes import ascii_signs
 
 #: Digits with a leading zero are a code, not a number: 007 is not 7.
 _CODE = re.compile(r"^[^\d.,]*0\d")
