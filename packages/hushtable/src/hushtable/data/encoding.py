@@ -22,7 +22,7 @@ from hushtable.data.columns import (
 )
 from hushtable.data.passes import KeptBatches, Numbered, numbered
 from hushtable.data.readers import Batch, Reader
-from hushtable.data.readers.stored import StoredRows
+from hushtable.data.readers.reader import StoredRows
 from hushtable.data.schema import Feature, Schema
 from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
 

@@ -14,7 +14,7 @@ from hushtable.data.columns import (
     is_text,
 )
 from hushtable.data.readers import Batch
-from hushtable.data.readers.stored import StoredRows
+from hushtable.data.readers.reader import StoredRows
 from hushtable.data.texts.column_facts import ColumnFacts
 from hushtable.data.texts.missing import named_numbers
 from hushtable.data.texts.reading import Reading, form_of

@@ -21,7 +21,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.passes import Weights
 from hushtable.data.readers import Batch, Reader, taken
-from hushtable.data.readers.stored import StoredRows
+from hushtable.data.readers.reader import StoredRows
 from hushtable.data.residuals import numbers_of as numbers_of_rows
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import FileError, PlanError, UsageError

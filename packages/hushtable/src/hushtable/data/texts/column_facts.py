@@ -17,15 +17,8 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, filled, nan_as_null, texts_column
 from hushtable.data.schema import MAX_CATEGORIES
-from hushtable.data.sentinels import (
-    CODES,
-    DAYS,
-    code_text,
-    codes_in,
-    lone_code,
-    without_codes,
-)
 from hushtable.data.texts import dates, numbers
+from hushtable.data.texts.missing import CODES, DAYS, code_text, codes_in, lone_code, without_codes
 from hushtable.data.texts.reading import SERIAL, SERIALS, Form, plain_texts, without_blanks
 from hushtable.data.texts.shapes import ascii_signs, shapes_of
 
