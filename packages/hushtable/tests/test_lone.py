@@ -7,7 +7,7 @@ import pytest
 from hushtable import HushTable
 from hushtable.data.quality import table_quality
 from hushtable.data.readers import as_reader
-from hushtable.data.table_seen import LoneNumbers
+from hushtable.data.table_scan import LoneNumbers
 
 
 @pytest.fixture

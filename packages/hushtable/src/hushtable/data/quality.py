@@ -1,6 +1,6 @@
 """The data quality of a table: what a person should know about its columns and rows before a fit.
 
-`hushtable.data.understanding` finds what is in doubt in a column; `hushtable.data.table_seen` then
+`hushtable.data.understanding` finds what is in doubt in a column; `hushtable.data.table_scan` then
 reads all rows once more, as they are understood, and the rules for the table are here. Nothing is
 changed or decided: a finding is a sentence for a person. A hint for a fit is also here: which
 columns of numbers follow from others. Tested by ``tests/test_quality.py``.
@@ -20,13 +20,7 @@ from hushtable.data.passes import MOST_BYTES
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.residuals import RIDGE
 from hushtable.data.schema import number_words
-from hushtable.data.table_seen import (
-    EXAMPLE_ROWS,
-    MISSING_BITS,
-    ColumnSeen,
-    RowsSeen,
-    repeated,
-)
+from hushtable.data.table_scan import EXAMPLE_ROWS, MISSING_BITS, ColumnSeen, RowsSeen, repeated
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import Reading
 from hushtable.data.texts.words import lists

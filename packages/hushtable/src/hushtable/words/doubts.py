@@ -337,8 +337,6 @@ def with_more(evidence: str, n: int, n_more: int) -> str:
 
 # --- findings -------------------------------------------------------------------------------------
 
-#: Number of letters of a text in a sentence.
-_QUOTED = 40
 #: Number of rows below which nothing counts as usual.
 _FEW_ROWS = 20
 _FINDINGS = {
@@ -352,7 +350,7 @@ _FINDINGS = {
 
 def quoted(text: str) -> str:
     """Return a text in quotation marks, with escapes for invisible characters."""
-    text = text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…"
+    text = text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
     return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text) + '"'
 
 
