@@ -35,6 +35,8 @@ from hushtable.plans.score_rule import ScoreRule, exact
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger
 
+# --- what verdicts add to the scores of cells -----------------------------------------------------
+
 #: The column of verdicts, and its two values.
 VERDICT = "verdict"
 FINE, OUTLIER = "fine", "outlier"
@@ -147,8 +149,8 @@ class Verdicts(Counts):
     """Counts of rows that were confirmed as outliers, and of rows that are fine.
 
     They are counted under the plan of a model, in all tables, and change the scores of their cells:
-    see `verdict_values`. Verdicts of several sites or days add up exactly, and can be
-    subtracted again.
+    see `verdict_values`. Verdicts of several sites or days add up exactly, and can be subtracted
+    again.
 
     They are exact counts of few rows, from which the rows can be reconstructed: keep them like the
     rows themselves.
