@@ -86,9 +86,7 @@ autodoc_typehints = "none"  # the docstrings give types in words
 autodoc_default_options = {"members": True, "inherited-members": True}
 numpydoc_show_class_members = False  # autodoc lists them
 
-nitpick_ignore_regex = [
-    ("py:.*", r"(numpy|pandas|pathlib|polars|pyarrow|pyod|sklearn)\..*"),
-]
+nitpick_ignore_regex = [("py:.*", r"(numpy|pandas|pathlib|polars|pyarrow|pyod|sklearn)\..*")]
 
 api_page = (Path(__file__).parent / "reference" / "api.md").read_text(encoding="utf-8")
 listed = set(re.findall(r"^   (\w+)$", api_page, re.MULTILINE))
@@ -125,9 +123,8 @@ def plain(text: str) -> str:
 generated = Path(__file__).parent / "generated"
 generated.mkdir(exist_ok=True)
 root = app()
-(generated / "commands.md").write_text(
-    "\n".join(command_help(root, Context(root, info_name="hushtable"))), "utf-8"
-)
+commands = command_help(root, Context(root, info_name="hushtable"))
+(generated / "commands.md").write_text("\n".join(commands), "utf-8")
 
 
 with (generated / "concepts.csv").open("w", encoding="utf-8", newline="") as file:
@@ -163,11 +160,9 @@ class Results(CSVTable):
     """A table of docs/benchmarks/results, by the name of its file: ``{results} adbench``."""
 
     def run(self) -> list[nodes.Node]:
-        file = f"results/{self.arguments.pop()}.csv"
-        own = {"file": file, "header-rows": 1, "widths": "auto", "class": ["results"]}
-        self.options = own | self.options
-        found: list[nodes.Node] = super().run()
-        return found
+        own = {"header-rows": 1, "widths": "auto", "class": ["results"]}
+        self.options = own | self.options | {"file": f"results/{self.arguments.pop()}.csv"}
+        return list(super().run())
 
 
 def setup(app: Sphinx) -> None:

@@ -313,10 +313,10 @@ def scores_with_margin(plan, counts, rows, value):
 def compared(readings, hours):
     """Compare readings of one entity and value with the earlier ones.
 
-    Returns a list of six numbers for each reading (see `hushtable.kernels._history`): the place and
-    the change, each with the number of deviations behind its usual size, the spread, and the usual
-    spread; NaN for a missing reading. Sums are updated in the order of the definitions, so the
-    result is the same to the bit.
+    Returns a list of six numbers for each reading (see `hushtable.kernels._differences`): the place
+    and the change, each with the number of deviations behind its usual size, the spread, and the
+    usual spread; NaN for a missing reading. Sums are updated in the order of the definitions, so
+    the result is the same to the bit.
     """
     found, n, mean, squares = [], 0, 0.0, 0.0
     sizes, total, changes, changed = 0, 0.0, 0, 0.0

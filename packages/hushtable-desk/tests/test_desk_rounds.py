@@ -22,7 +22,7 @@ from hushtable.detectors.load import open_model
 from hushtable.errors import UsageError
 from hushtable_desk.desk import Desk
 from hushtable_desk.folder import Folder
-from hushtable_desk.sites import check_inside, find_round, round_folders, sites_of
+from hushtable_desk.rounds import check_inside, find_round, round_folders, sites_of
 from hushtable_federation import Book, Coordinator, Keys, Round
 from hushtable_federation.clock import now
 from hushtable_federation.credentials import BY_DEFAULT

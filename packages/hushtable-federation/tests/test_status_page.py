@@ -4,7 +4,7 @@ import pytest
 
 import chromium
 from hushtable.language import speaking
-from hushtable_federation.pages import page
+from hushtable_federation.cli.sync import page
 from hushtable_federation.protocol.messages import Message
 from hushtable_federation.refusals import Refusal
 from rehearsal import FolderRound

@@ -9,7 +9,7 @@ import xlsxwriter
 from pyarrow import feather, parquet
 
 from hushtable.data.readers import FileLayout, Unasked, as_reader, registry
-from hushtable.data.readers.content import ELSEWHERE, content_of
+from hushtable.data.readers.registry import ELSEWHERE, content_of
 from hushtable.errors import DataError, MissingExtraError, UsageError
 
 pytestmark = pytest.mark.usefixtures("shell")  # messages name options

@@ -8,7 +8,7 @@ import pytest
 from hushtable import HushTable
 from hushtable.cli import main
 from hushtable.data import read, table_quality, understand
-from hushtable.data.followers import followers, followers_words
+from hushtable.data.quality import followers, followers_words
 
 
 def _bound(seed, n, d=12, k=3):

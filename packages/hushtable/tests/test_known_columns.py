@@ -6,7 +6,7 @@ from importlib import resources
 import pytest
 
 from hushtable import Feature
-from hushtable.data.known_columns import _content, _words, known_column, known_columns
+from hushtable.cli.schema import _content, _words, known_column, known_columns
 
 COLUMNS = known_columns()
 RANGES = [(column, one) for column in COLUMNS for one in column.ranges]
@@ -145,7 +145,7 @@ def test_near_misses(name):
 def test_the_file_says_how_to_add_to_it():
     keys = {key for entry in _content()["column"] for key in entry}
     text = (
-        resources.files("hushtable.data").joinpath("known_columns.toml").read_text(encoding="utf-8")
+        resources.files("hushtable.cli").joinpath("known_columns.toml").read_text(encoding="utf-8")
     )
     head = text[: text.index("\nqualifiers")]
     documented = re.findall(r"^# {3}(\w+)(?:, (\w+))?(?: |$)", head, re.M)

@@ -15,7 +15,7 @@ import hushtable
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data import labels, read, understand
 from hushtable.data.labels import fold, fold_names, fold_texts, key
-from hushtable.data.texts import answers
+from hushtable.data.texts import words
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, FileError, PlanError
 from hushtable.history import History
@@ -217,9 +217,9 @@ def test_yes_and_no_in_their_spellings_are_one_category(texts):
     assert one.reading.kind == "answer"
     assert one.question == ""
     categories = model.plan_.schema.features[0].categories
-    assert {answers.side(text) for text in categories} == {True, False}
+    assert {words.side(text) for text in categories} == {True, False}
     assert len(categories) == 2
-    said = ["Yes" if answers.side(text) else "NO" for text in texts]
+    said = ["Yes" if words.side(text) else "NO" for text in texts]
     later = table(*said)
     assert model.score_samples(later).tolist() == model.score_samples(table(*texts)).tolist()
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from hushtable import HushTable
-from hushtable.data.lone import LoneNumbers
 from hushtable.data.quality import table_quality
 from hushtable.data.readers import as_reader
+from hushtable.data.table_scan import LoneNumbers
 
 
 @pytest.fixture

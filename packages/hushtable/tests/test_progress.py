@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from hushtable import HushTable, Sketch, progress
-from hushtable.kernels import _cache
+from hushtable.kernels import _common
 from hushtable.progress import KEPT, Bar, CompileNotice
 
 
@@ -180,8 +180,8 @@ def test_who_is_informed(monkeypatch, wish, terminal, prompt, watched):
 def test_what_else_numba_compiles_is_ignored(monkeypatch):
     def compiled(module):
         noted = []
-        monkeypatch.setattr(_cache.compile_notice, "begin", lambda: noted.append("begin"))
-        monkeypatch.setattr(_cache.compile_notice, "end", lambda: noted.append("end"))
+        monkeypatch.setattr(_common.compile_notice, "begin", lambda: noted.append("begin"))
+        monkeypatch.setattr(_common.compile_notice, "end", lambda: noted.append("end"))
         function = numba.njit(lambda x: 2 * x)
         function.__module__ = module
         assert function(1) == 2

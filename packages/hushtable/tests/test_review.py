@@ -9,8 +9,8 @@ from hushtable import (
     HushTable,
     LSHiTables,
 )
+from hushtable.counts.verdicts import FINE, OUTLIER
 from hushtable.errors import UsageError
-from hushtable.plans.verdicts import FINE, OUTLIER
 from hushtable.scores.review import Review
 from hushtable.scores.scorer import Scorer
 

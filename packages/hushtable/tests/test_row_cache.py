@@ -9,12 +9,12 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from hushtable import HushTable, LSHiTables, load
-from hushtable.data import row_cache
+from hushtable.data import passes
 from hushtable.data.readers import as_reader, csv, reader
 from hushtable.errors import DataError, HushTableError, PlanError, PrivacyError, UsageError
 
 #: Bytes: none of the rows, some of them, all values and no code, and all.
-MEMORIES = [1, 40_000, 90_000, row_cache.MOST_BYTES]
+MEMORIES = [1, 40_000, 90_000, passes.MOST_BYTES]
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, bounded, monkey
 
 def test_nothing_is_kept_when_the_memory_does_not_suffice():
     rows = as_reader(table())
-    for kept in (row_cache.KeptBatches(20_000), row_cache.KeptBatches(10**6, per_row=8)):
+    for kept in (passes.KeptBatches(20_000), passes.KeptBatches(10**6, per_row=8)):
         for number, batch in enumerate(rows.read()):
             kept.add(number, batch)
         assert kept.rows(rows, 1500) is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
-from hushtable.data.readers.stored import stored_batches
+from hushtable.data.readers.memory import stored_batches
 from hushtable.errors import DataError
 from hushtable.scores.usual import Sample
 

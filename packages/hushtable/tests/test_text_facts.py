@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hushtable import HushTable
 from hushtable.data import understand
 from hushtable.data.readers import reader
-from hushtable.data.texts.facts import TextFacts
+from hushtable.data.texts.column_facts import TextFacts
 
 TEXTS = [
     *("1.25", "0.5", "17", "-3", "007", "1e5", "1.234", "1,234", "1,5", "99,9", "4,5 €", "3 kg"),

@@ -47,7 +47,7 @@ ELSEWHERE = {
     "how-to/omop.md": {"2.0"},  # a version
     # Totals of the paper's mechanism; of comparison.py.
     "how-to/releases.md": {"1.0", "2.0", "0.3%", "30%"},
-    # Python; of its words; of data/followers.py.
+    # Python; of its words; of data/quality.py.
     "tutorials/one-table.md": {"3.11", "99.75", "90%", "10%", ".9"},
     # Versions, sections, and a paper.
     "how-to/export.md": {"1.15", "1.3", "1.32"},

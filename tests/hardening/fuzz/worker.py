@@ -19,7 +19,6 @@ from hushtable.kernels import (  # noqa: F401
     _encode,
     _equi_width,
     _gains,
-    _history,
     _plain,
     _random_feature,
     _row_hash,

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-from hushtable.data.readers.content import content_of
 from hushtable.data.readers.copies import extracted, members
 from hushtable.data.readers.encoding import find_encoding, opened_lines
 from hushtable.data.readers.reader import as_name
+from hushtable.data.readers.registry import content_of
 from hushtable.errors import DataError, UsageError
 from hushtable.files import replacing
 from hushtable.language import numeral

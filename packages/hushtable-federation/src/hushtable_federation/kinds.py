@@ -23,8 +23,8 @@ _inspect = _later("cli.show", "inspect_round")
 HOME = Kind(
     "a home model of hushtable round model --site",
     reader=_later("home", "HomeModel.from_file"),
-    inspect=_later("cli.home", "inspect_home"),
-    commands={"score": _later("cli.home", "score_home")},
+    inspect=_later("cli.model", "inspect_home"),
+    commands={"score": _later("cli.model", "score_home")},
 )
 ROUND = Kind("a round of hushtable round open", True, OF_ROUND, inspect=_inspect)
 SUBMISSION = Kind("a site's counts in a round", True, SMALL, inspect=_inspect)

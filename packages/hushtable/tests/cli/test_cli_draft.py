@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushtable import Schema
-from hushtable.data.known_columns import known_columns
+from hushtable.cli.schema import known_columns
 
 
 @pytest.fixture

@@ -27,8 +27,7 @@ import numba
 import numpy as np
 
 from hushtable.kernels import LEVELS, MISSING_LOW
-from hushtable.kernels._cache import kernel
-from hushtable.kernels._common import BLOCK, add, inlined, mix
+from hushtable.kernels._common import BLOCK, add, inlined, kernel, mix
 
 CORNER_BITS = 16
 #: Half an edge of the cube whose corners stand for categories in `RandomProjection`: two random

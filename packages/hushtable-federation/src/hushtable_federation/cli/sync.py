@@ -41,6 +41,7 @@ from hushtable_federation.describe import aside_lines, damaged_words, done_words
 from hushtable_federation.folder.mailbox import Store, is_private
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.keys import Card, Keys
+from hushtable_federation.language import WORDS, _
 from hushtable_federation.online.site import Statement
 from hushtable_federation.reply import Reply
 from hushtable_federation.settings import SiteSettings, site_files
@@ -452,8 +453,6 @@ def status(
     if store.damaged:
         blocks.append(damaged_words(len(store.damaged)))
     if html is not None:
-        from hushtable_federation.pages import page  # it imports reports
-
         target = Target(html)
         with target.writing(), speaking(language):
             files.write_bytes(html, page(found, store.where).encode(), private=True)
@@ -490,3 +489,55 @@ def _state_blocks(state: RoundState, me: Card | None, folder: str, key: str) -> 
         blocks += next_lines(state.round, describe.RESULT)
     aside = [shown(line) for line in aside_lines(state.odd)]
     return [*blocks, *(Paragraph([line]) for line in aside), ""]
+
+
+# --- the page of rounds ---------------------------------------------------------------------------
+
+#: By state of a site, the class of its cell.
+_LOOKS = {"refused": "bad", "out": "bad", "in": "good", "helped": "good", "summed": "good"}
+
+
+def page(each: Sequence[RoundState], folder: str) -> str:
+    """Return the page as HTML that needs nothing but itself; all texts in it are escaped.
+
+    It is in the language of `hushtable.language.speaking`. Raises `MissingExtraError` if Jinja is
+    not installed.
+    """
+    from hushtable.report.page import check_extra, template  # not needed for other commands
+
+    check_extra()
+    return str(
+        template("status.html", "hushtable_federation", WORDS).render(
+            rounds=[_round(state, folder) for state in each],
+            folder=folder,
+            at=shown_time(each[0].at),
+        )
+    )
+
+
+def _round(state: RoundState, folder: str) -> dict[str, Any]:
+    round_ = state.round
+    lines = describe.round_lines(round_)
+    if amended := describe.amendment_words(state):
+        lines[_("Amended")] = amended
+    return {
+        "id": round_.round_id[:12],
+        "title": round_.title or _("Round %(id)s", id=round_.round_id[:12]),
+        "standing": describe.standing(state),
+        "todo": [
+            (
+                describe.who_words(state, t.who),
+                describe.task_words(state, t),
+                describe.task_command(t, quote(folder), "KEY"),
+            )
+            for t in state.tasks
+        ],
+        "sites": [
+            (n, describe.site_words(state, n), _LOOKS.get(state.states[n], ""))
+            for n in round_.names
+        ],
+        "after": next_lines(round_, describe.RESULT) if state.phase == "done" else [],
+        "lines": lines,
+        "words": describe.officer_words(round_),
+        "aside": state.odd,
+    }

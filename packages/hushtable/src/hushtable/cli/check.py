@@ -15,8 +15,7 @@ from hushtable.data.quality import (
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import UsageError
 from hushtable.files import replacing
-from hushtable.words.doubts import questions
-from hushtable.words.findings import ended
+from hushtable.words.doubts import ended, questions
 from hushtable.words.options import typed_options
 
 #: Exit code of a table in doubt.

@@ -32,15 +32,15 @@ from hushtable.cli.result import (
     tally,
     tally_blocks,
 )
-from hushtable.data.followers import followers_words
 from hushtable.data.options import RowOptions, first_names, names_in, notes
+from hushtable.data.quality import followers_words
 from hushtable.data.readers import Reader
 from hushtable.data.understanding import refuse
 from hushtable.describe.plan import texts_of_rows, values_of_rows
 from hushtable.errors import UsageError
 from hushtable.plans.draws import Draw
 from hushtable.progress import watched
-from hushtable.words.findings import shape_words
+from hushtable.words.doubts import shape_words
 
 if TYPE_CHECKING:
     from hushtable.detectors import TableDetector

@@ -12,7 +12,7 @@ from hushtable import files
 from hushtable.cli.options import READS, ModelReads, Output, Rows, argument, flag, option
 from hushtable.cli.result import Block, CommandResult, Paragraph, Target, count, listed
 from hushtable.counts.base import coupling_words
-from hushtable.counts.verdicts import Verdicts
+from hushtable.counts.verdicts import FINE, OUTLIER, VERDICT, Verdicts, check_takes_verdicts
 from hushtable.data.labels import fold
 from hushtable.data.readers import Reader, as_reader
 from hushtable.data.spreadsheets import original
@@ -20,7 +20,6 @@ from hushtable.describe import plan as words
 from hushtable.detectors.load import learned_detector, open_model
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.plans.verdicts import FINE, OUTLIER, VERDICT, check_takes_verdicts
 from hushtable.scores.review import apart, named_candidates
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.verdict_log import SKIP, answers_in, is_log

@@ -24,11 +24,11 @@ from hushtable.cli.result import (
     show,
     shown,
 )
+from hushtable.counts.verdicts import FINE, OUTLIER
 from hushtable.data.readers import paths
 from hushtable.detectors.load import learned_detector, open_model
 from hushtable.errors import UsageError
 from hushtable.far import is_url
-from hushtable.plans.verdicts import FINE, OUTLIER
 from hushtable.progress import watched
 from hushtable.scores.finding import Finding
 from hushtable.scores.outliers import rounded_down

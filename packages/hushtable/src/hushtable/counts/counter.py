@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import whole
 from hushtable.data.encoding import Codes, Encoder, naming_places
+from hushtable.data.passes import Numbered, Weights, numbered
 from hushtable.data.persons import PersonRows
 from hushtable.data.readers import Batch, Reader, taken
-from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.plans.families import ScoreHistogram
 from hushtable.plans.families.histograms import GATE_BINS, otsu_cell
 from hushtable.plans.plan import Plan

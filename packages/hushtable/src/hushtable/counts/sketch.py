@@ -13,10 +13,10 @@ from hushtable.counts.base import Counts, check_coupled, coupling_words
 from hushtable.counts.counter import Correcting, Counter, Placing
 from hushtable.counts.release import Release, check_plan, release_counts
 from hushtable.counts.rounds import gated
+from hushtable.data.passes import Weights, count_rows, whole_weights
 from hushtable.data.persons import PersonRows, PersonsCounted
 from hushtable.data.readers import Reader, Unasked, no_rows
 from hushtable.data.typed import open_rows
-from hushtable.data.weights import Weights, count_rows, whole_weights
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plans.families.histograms import gate_histogram
 from hushtable.plans.plan import Plan

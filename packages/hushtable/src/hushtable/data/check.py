@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.data.columns import as_numbers
 from hushtable.data.encoding import Codes, Encoder, naming_places
+from hushtable.data.passes import Numbered, numbered
 from hushtable.data.readers import Batch, no_rows
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.typed import open_rows
-from hushtable.data.weights import Numbered, numbered
 from hushtable.threads import map_in_order, n_threads
 
 #: Number of cells of a range, used to see how much of it the values use: 65,280 levels in 1,020.

@@ -20,11 +20,10 @@ from hushtable.data.columns import (
     infinite,
     texts_column,
 )
+from hushtable.data.passes import KeptBatches, Numbered, numbered
 from hushtable.data.readers import Batch, Reader
-from hushtable.data.readers.stored import StoredRows
-from hushtable.data.row_cache import KeptBatches
+from hushtable.data.readers.reader import StoredRows
 from hushtable.data.schema import Feature, Schema
-from hushtable.data.weights import Numbered, numbered
 from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
 
 #: Largest distance of a value from its range, in ranges, so that sums over the features stay

@@ -17,9 +17,9 @@ from hushtable.data.calendar import calendar_features
 from hushtable.data.columns import as_numbers, as_texts, is_text
 from hushtable.data.encoding import naming_places
 from hushtable.data.history import check_named, history_names, history_unit
+from hushtable.data.passes import KeptBatches, Numbered, Weights, numbered
 from hushtable.data.readers import Reader, in_memory, no_rows
 from hushtable.data.remedies import tried
-from hushtable.data.row_cache import KeptBatches
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.table_scan import TableScan
 from hushtable.data.texts.decisions import (
@@ -35,7 +35,6 @@ from hushtable.data.texts.decisions import (
 from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt, Kind
 from hushtable.data.texts.reading import ColumnReading, Reading
 from hushtable.data.typed import typed, with_calendar, with_history
-from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError, PlanError
 from hushtable.threads import FEW_ROWS, FEW_TO_COUNT, for_each, n_threads
 from hushtable.words.doubts import evidence_words, questions

@@ -20,19 +20,18 @@ from hushtable.counts.sketch import Sketch, count_here
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.calendar import without_parts
 from hushtable.data.encoding import encoded_rows
-from hushtable.data.followers import Follower, followers
 from hushtable.data.labels import fold
+from hushtable.data.passes import MOST_BYTES, Weights, count_rows, whole_weights
 from hushtable.data.persons import PersonsCounted, some_of_each
+from hushtable.data.quality import Follower, followers
 from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
 from hushtable.data.readers.memory import with_absent_keys
 from hushtable.data.readers.reader import library_of
-from hushtable.data.row_cache import MOST_BYTES
 from hushtable.data.schema import Schema
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows, with_derived
 from hushtable.data.understanding import Inferred, schema_from_data
-from hushtable.data.weights import Weights, count_rows, whole_weights
 from hushtable.detectors.estimator import check_fitted, import_sklearn, join_sklearn, suggesting
 from hushtable.errors import DataError, MissingExtraError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
@@ -985,7 +984,7 @@ class TableDetector(_Base):
 
         Rows are counted with the model's hash functions, separately by verdict. A cell with more
         confirmed outliers than its share of all rows predicts scores lower, and a cell with more
-        fine rows scores higher: see `hushtable.plans.verdicts`. Verdicts add up: several calls
+        fine rows scores higher: see `hushtable.counts.verdicts`. Verdicts add up: several calls
         give the same scores as one. The detector saves its verdicts, so its file is then as
         confidential as the rows are.
 

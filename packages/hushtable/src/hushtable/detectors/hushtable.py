@@ -12,6 +12,7 @@ from hushtable.arguments import is_text, whole
 from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch, both_passes, count_here
 from hushtable.data.calendar import without_parts
+from hushtable.data.passes import Weights, numbered
 from hushtable.data.readers import Reader
 from hushtable.data.residuals import (
     FEW_ROWS,
@@ -24,7 +25,6 @@ from hushtable.data.residuals import (
 from hushtable.data.schema import MAX_CATEGORIES, Feature, Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.understanding import Inferred
-from hushtable.data.weights import Weights, numbered
 from hushtable.detectors.base import TableDetector
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.draws import NOVELTY

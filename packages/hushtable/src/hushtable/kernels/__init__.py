@@ -38,7 +38,7 @@ MISSING_WORD = 0x7FF8_0000_0000_0000
 # On first use: Numba takes a quarter of a second to import, and where the kernels are built, or few
 # rows come, it is not needed.
 _BUILT = {
-    "_differences": ["take_differences", "take_residuals"],
+    "_differences": ["compare_readings", "take_differences", "take_residuals"],
     "_encode": [
         *("column_ranges", "encode", "encode_wide", "find_outside", "keep_outermost"),
         "take_rows",
@@ -48,7 +48,6 @@ _BUILT = {
         "sum_equi_width",
     ],
     "_gains": ["gain_random_feature"],
-    "_history": ["compare_readings"],
     "_random_feature": [
         *("count_random_feature", "count_pairs_random_feature", "sum_random_feature"),
         *("join_values", "rank_codes", "sum_few_random_feature"),
@@ -56,7 +55,7 @@ _BUILT = {
     ],
     "_row_hash": ["finish_hashes", "fold_words"],
 }
-_COMPILED = {"_cache": ["KEPT", "kernel"], "_common": ["BLOCK"]}
+_COMPILED = {"_common": ["BLOCK", "KEPT", "kernel"]}
 _HOMES = {name: home for home, names in (_BUILT | _COMPILED).items() for name in names}
 
 

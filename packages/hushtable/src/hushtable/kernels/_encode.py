@@ -4,8 +4,7 @@ import numba
 import numpy as np
 
 from hushtable.kernels import LEVELS, MISSING_LOW
-from hushtable.kernels._cache import kernel
-from hushtable.kernels._common import inlined
+from hushtable.kernels._common import inlined, kernel
 
 #: Rows for which values of one column are gathered from the rows' layout.
 _TILE = 1_024

@@ -3,8 +3,7 @@
 import numpy as np
 
 from hushtable.kernels import LEVELS, MISSING_LOW
-from hushtable.kernels._cache import kernel
-from hushtable.kernels._common import BLOCK, SPAN, add, empty_lanes, gather, inlined
+from hushtable.kernels._common import BLOCK, SPAN, add, empty_lanes, gather, inlined, kernel
 from hushtable.kernels._encode import add_noted, count_inside, count_there, ends_as, note_odd
 
 #: Rows and columns that `count_numbers_equi_width` places at once.

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from hushtable.kernels._cache import kernel
-from hushtable.kernels._common import fold, inlined
+from hushtable.kernels._common import fold, inlined, kernel
 from hushtable.kernels._random_feature import concatenate, context_cells
 
 #: Rows that one loop processes: half of a block, because the gains of all features are kept.

@@ -7,7 +7,6 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from hushtable.kernels._cache import kernel
 from hushtable.kernels._common import (
     BLOCK,
     INLINED,
@@ -17,6 +16,7 @@ from hushtable.kernels._common import (
     fold,
     gather,
     inlined,
+    kernel,
     mix,
 )
 

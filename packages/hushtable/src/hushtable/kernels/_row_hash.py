@@ -3,7 +3,7 @@
 import numpy as np
 
 from hushtable.kernels import MISSING_WORD
-from hushtable.kernels._cache import kernel
+from hushtable.kernels._common import kernel
 
 _MISSING = np.uint64(MISSING_WORD)
 _ABOVE_SIGN = np.uint64(0x7FFF_FFFF_FFFF_FFFF)

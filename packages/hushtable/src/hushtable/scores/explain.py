@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import NOTHING_OUTSIDE, Codes, Outside
+from hushtable.data.passes import Numbered
 from hushtable.data.readers import Batch
-from hushtable.data.weights import Numbered
 from hushtable.scores.scorer import Scorer
 
 #: A table counts for a row if the row's cell is among the rarest, which hold at most this part of

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import Codes
+from hushtable.data.passes import Numbered
 from hushtable.data.readers import Batch, joined, taken
 from hushtable.data.schema import DATE, Feature
-from hushtable.data.weights import Numbered
 from hushtable.display import Displayed
 from hushtable.errors import DataTypeError
 from hushtable.language import _, numerals, percents

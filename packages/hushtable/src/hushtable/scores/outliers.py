@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.data.columns import as_column, texts_column
-from hushtable.data.lone import LoneNumber, LoneNumbers
 from hushtable.data.readers import Batch, Reader, no_rows
 from hushtable.data.schema import DATE, SINCE, Feature
+from hushtable.data.table_scan import LoneNumber, LoneNumbers
 from hushtable.errors import UsageError
 from hushtable.language import N_, _, ngettext, numeral, numerals
 from hushtable.scores.finding import Finding, RowDetails, Scored, explained

@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.counts.base import Counts, coupling_words
-from hushtable.counts.verdicts import LearnedModel, Verdicts
+from hushtable.counts.verdicts import FINE, OUTLIER, LearnedModel, Verdicts, check_takes_verdicts
 from hushtable.data.encoding import Codes
 from hushtable.data.labels import fold, fold_texts
+from hushtable.data.passes import Numbered
 from hushtable.data.readers import Batch, Reader, Source, joined, no_rows, taken
 from hushtable.data.schema import Feature
-from hushtable.data.weights import Numbered
 from hushtable.display import html
 from hushtable.errors import DataError, UsageError
-from hushtable.plans.verdicts import FINE, OUTLIER, check_takes_verdicts
 from hushtable.scores.explain import Explainer
 from hushtable.scores.finding import (
     FAR_FIRST,

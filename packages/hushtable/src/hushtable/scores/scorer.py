@@ -16,10 +16,10 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.encoding import Codes, Encoder, naming_places
+from hushtable.data.passes import Numbered, numbered
 from hushtable.data.readers import Reader
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
-from hushtable.data.weights import Numbered, numbered
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import Contextual, ScoreHistogram
 from hushtable.plans.score_rule import Summing, exact

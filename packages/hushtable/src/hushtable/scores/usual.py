@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import LearnedModel
+from hushtable.data.passes import Weights
 from hushtable.data.readers import Batch, Reader, taken
-from hushtable.data.readers.stored import StoredRows
+from hushtable.data.readers.reader import StoredRows
 from hushtable.data.residuals import numbers_of as numbers_of_rows
 from hushtable.data.schema import Feature, Schema
-from hushtable.data.weights import Weights
 from hushtable.errors import FileError, PlanError, UsageError
 from hushtable.files import Arrays, Content, Part
 from hushtable.language import N_

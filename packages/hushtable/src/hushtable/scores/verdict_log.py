@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from hushtable.counts.verdicts import FINE, OUTLIER
 from hushtable.data.options import notes
 from hushtable.data.spreadsheets import harmless, original
 from hushtable.errors import DataError, FileError, explain
 from hushtable.lazy import exports, removed
-from hushtable.plans.verdicts import FINE, OUTLIER
 
 #: An answer that is not a verdict, and all answers.
 SKIP = "skip"

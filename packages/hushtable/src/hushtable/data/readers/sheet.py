@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from hushtable.data.readers.dialect import Header, HeaderSearch, Record, check_once
 from hushtable.data.readers.memory import arrow
-from hushtable.data.readers.reader import FileLayout, Reader, as_name
+from hushtable.data.readers.reader import MISSING_WORDS, FileLayout, Reader, as_name
 from hushtable.data.readers.totals import (
     MOST_BELOW,
     FirstRows,
@@ -27,7 +27,6 @@ from hushtable.data.readers.totals import (
     repeated_words,
     totals_error,
 )
-from hushtable.data.sentinels import WORDS
 from hushtable.errors import DataError, UsageError
 from hushtable.language import _
 from hushtable.words.doubts import joined, n_rows
@@ -148,7 +147,7 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
 
 
 #: Cells without a value: the words are the same as in CSV files.
-_NO_VALUE = frozenset(("", *WORDS))
+_NO_VALUE = frozenset(("", *MISSING_WORDS))
 
 
 def as_texts(values: list[Cell]) -> pa.Array:

@@ -10,17 +10,17 @@ import numpy as np
 
 from hushtable.data import labels
 from hushtable.data.columns import texts_column
+from hushtable.data.readers.reader import MISSING_WORDS
 from hushtable.data.readers.totals import is_total_word
 from hushtable.data.schema import MAX_CATEGORIES
-from hushtable.data.sentinels import WORDS, lone_code
-from hushtable.data.texts.answers import are_answers
 from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions, Key
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, pivot_of
 from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt, Kind
-from hushtable.data.texts.foreign import FOREIGN_SHAPES, foreign_form
+from hushtable.data.texts.missing import lone_code
 from hushtable.data.texts.numbers import Decimal, match
 from hushtable.data.texts.reading import SERIAL, ColumnReading, Reading
-from hushtable.data.texts.words import lists
+from hushtable.data.texts.shapes import FOREIGN_SHAPES, foreign_form
+from hushtable.data.texts.words import are_answers, lists
 from hushtable.data.texts.words import words as cldr
 from hushtable.language import numerals
 from hushtable.words.doubts import (
@@ -576,7 +576,7 @@ def _category(
 def _of_labels(column: ColumnFacts, one: ColumnUnderstanding) -> dict[str, Any]:
     kept = as_kind(column, "category")
     # Files of text and workbooks are read without these.
-    words = [(text, rows) for text, rows in sorted(column.texts.items()) if text in WORDS]
+    words = [(text, rows) for text, rows in sorted(column.texts.items()) if text in MISSING_WORDS]
     groups = [group for group in labels.near(column.texts) if labels.is_asked(group)]
     if words:
         options = tuple(("missing", text) for text, _ in words)

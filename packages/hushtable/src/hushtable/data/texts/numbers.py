@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, null, scalar, texts_column
-from hushtable.data.texts.signs import ascii_signs
+from hushtable.data.texts.shapes import ascii_signs
 from hushtable.data.texts.words import words
 
 Decimal: TypeAlias = Literal[".", ","]

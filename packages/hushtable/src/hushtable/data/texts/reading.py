@@ -26,10 +26,10 @@ from hushtable.data.labels import fold, fold_texts, key, merged
 from hushtable.data.readers import KEPT
 from hushtable.data.schema import number_digits, point_in_time
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.answers import answers, side
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, of_day, seconds
 from hushtable.data.texts.missing import named_numbers, without_named, without_numbers
 from hushtable.data.texts.shapes import LONGEST
+from hushtable.data.texts.words import answers, side
 from hushtable.errors import PlanError, UsageError
 from hushtable.files import Content
 from hushtable.language import _
