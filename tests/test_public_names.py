@@ -57,6 +57,8 @@ def test_a_public_name_has_an_example_that_runs(dotted, tmp_path, monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # that of Spark's workers
     if "pyod" in dotted:
         pytest.importorskip("pyod", reason=f"{dotted} needs pyod")
+    if "spark" in dotted:
+        pytest.importorskip("pyspark", reason="Spark is not installed")
     if "spark" in dotted and shutil.which("java") is None:
         pytest.skip("Spark needs Java, which is not here")
     finder = doctest.DocTestFinder(recurse=False)

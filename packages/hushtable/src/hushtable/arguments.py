@@ -7,7 +7,7 @@ from dataclasses import MISSING, field, fields
 from functools import cache
 from inspect import cleandoc
 from types import UnionType
-from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from hushtable.errors import PlanError, UsageError
 #: Name of an entry, and its kind: a type of JSON, ``float`` for any number, ``list[str]``,
 #: ``str | None``, or ``object`` for anything that the caller checks itself.
 Kinds = Mapping[str, Any]
+#: An object of JSON, or a table of TOML: its entries by name.
+JsonObject: TypeAlias = dict[str, Any]
 
 
 def entries(
@@ -25,7 +27,7 @@ def entries(
     optional: Kinds | None = None,
     *,
     error: type[Exception] = PlanError,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return content, parsed from JSON, if it is an object with these entries of these kinds.
 
     Otherwise raise ``error``, which names ``what`` it should be.
@@ -89,7 +91,7 @@ class Stored:
 
     stored_as: ClassVar[str]  # what its JSON should be, in errors
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return it in the form stored in JSON."""
         described: Any = type(self)
         return {

@@ -27,7 +27,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from hushtable import plugins
-from hushtable.arguments import Kinds, entries
+from hushtable.arguments import JsonObject, Kinds, entries
 from hushtable.errors import NO_HIDDEN, FileError, PlanError, PluginError
 
 #: Key of the manifest in safetensors metadata.
@@ -113,7 +113,7 @@ def too_large(path: str | os.PathLike[str], what: str) -> FileError:
 
 def _parse(
     text: bytes, bounds: Mapping[str, Bound], path: str | os.PathLike[str]
-) -> dict[str, Any] | None:
+) -> JsonObject | None:
     """Return the content of a manifest; None if it is not a JSON object.
 
     ``bounds`` are the bounds of the kinds of files. Raises `FileError`, before anything is parsed,
@@ -171,7 +171,7 @@ def _decoded(value: object) -> Any:
     return value
 
 
-def digest(manifest: dict[str, Any]) -> str:
+def digest(manifest: JsonObject) -> str:
     """Return the SHA-256 of the entries that the digest of a manifest covers."""
     covered = {key: value for key, value in manifest.items() if key not in _APART}
     return hashlib.sha256(rfc8785.dumps(covered)).hexdigest()
@@ -185,7 +185,7 @@ PROTOCOL = 1
 
 Arrays = dict[str, NDArray[Any]]
 #: What an object adds to a file: entries of the manifest, and arrays.
-Part = tuple[dict[str, Any], Arrays]
+Part = tuple[JsonObject, Arrays]
 T = TypeVar("T")
 
 
@@ -255,7 +255,7 @@ class Content:
 
     path: str | os.PathLike[str]
     kind: str
-    manifest: dict[str, Any]
+    manifest: JsonObject
     arrays: Arrays
 
     @property
@@ -285,7 +285,7 @@ class Content:
             raise FileError(f"{self.path}: holds {self.held}: give {needed}{more}")
         return self
 
-    def said(self, what: str, needed: Kinds, optional: Kinds | None = None) -> dict[str, Any]:
+    def said(self, what: str, needed: Kinds, optional: Kinds | None = None) -> JsonObject:
         """Return entries of the manifest, each of its type, as `hushtable.arguments` checks them.
 
         Raises `PlanError` if the file has no such entries.
@@ -318,7 +318,7 @@ class Content:
             raise FileError(f"{self.path}: {error}") from None
 
 
-def write(path: str | os.PathLike[str], kind: str, entries: dict[str, Any], arrays: Arrays) -> None:
+def write(path: str | os.PathLike[str], kind: str, entries: JsonObject, arrays: Arrays) -> None:
     """Write a file atomically: the path holds the whole new file, or the old one.
 
     Unless it `travels`, only its owner may read it. Raises `FileError` if there is no such folder,
@@ -355,7 +355,7 @@ def travels(kind: str, entries: Mapping[str, Any] = MappingProxyType({})) -> boo
 
 def pack(
     kind: str,
-    entries: dict[str, Any],
+    entries: JsonObject,
     arrays: Arrays,
     sign: Callable[[str, str], str] | None = None,
 ) -> bytes:
@@ -528,7 +528,7 @@ def unpack(content: bytes, path: str | os.PathLike[str]) -> Content:
     return Content(path, manifest["kind"], manifest, arrays)
 
 
-def _manifest(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
+def _manifest(text: bytes, path: str | os.PathLike[str]) -> JsonObject:
     if not any(names_kind(text, kind) for kind in KINDS):
         for name in plugins.points(plugins.KINDS):
             kind_of(name)
@@ -562,7 +562,7 @@ def _manifest(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     return manifest
 
 
-def array_digests(arrays: Arrays) -> dict[str, Any]:
+def array_digests(arrays: Arrays) -> JsonObject:
     """Return dtype, shape and SHA-256 (of the little-endian bytes) of each array."""
     return {
         name: {

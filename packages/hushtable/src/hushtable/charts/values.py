@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from markupsafe import Markup
@@ -46,6 +46,9 @@ __all__ = ["PairChart", "SharesChart", "ValueChart"]
 #: A place or places on an axis.
 Place = TypeVar("Place", float, NDArray[np.float64])
 
+#: Counts of rows, exact or with noise.
+Numbers: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
+
 #: Heights of the highest bar, and of the lowest bar with rows.
 _HIGHEST, _LEAST = 56.0, 2.5
 _MOST_BARS, _WIDEST_BAR = 40, 16.0
@@ -67,7 +70,7 @@ class ValueChart:
     a place or a count is NaN. If all counts are 0, the value is on an axis without bars.
     """
 
-    cells: NDArray[Any]  # (n,): rows in each of n equal parts of the range
+    cells: Numbers  # (n,): rows in each of n equal parts of the range
     #: Place of the value, from 0 at the low end to 1 at the high end; beyond: an arrow. None draws
     #: no value.
     at: float | None
@@ -78,7 +81,7 @@ class ValueChart:
     usual: tuple[float, float] | None = None
     usual_name: str = ""  # what is written under it instead of "usual"
     #: (n,): rows of the same context, in colour; all rows are a grey outline behind them.
-    within: NDArray[Any] | None = None
+    within: Numbers | None = None
     words: str  # a description for people who cannot see the picture
 
     def __post_init__(self) -> None:
@@ -311,9 +314,9 @@ class PairChart:
     is in an empty frame; in a range of a single value, it is in the middle.
     """
 
-    counts: NDArray[Any]  # (a, b): rows in each cell
-    x_edges: NDArray[Any]  # (a + 1,), rising; for categories, 0 to a
-    y_edges: NDArray[Any]  # (b + 1,)
+    counts: Numbers  # (a, b): rows in each cell
+    x_edges: NDArray[np.float64]  # (a + 1,), rising; for categories, 0 to a
+    y_edges: NDArray[np.float64]  # (b + 1,)
     at: tuple[float, float]  # the row's values; for the k-th category, anything from k below k + 1
     labels: tuple[str, str]  # the columns, each with the row's value
     ends: tuple[tuple[str, str], tuple[str, str]]  # the low and the high end of each range

@@ -24,6 +24,7 @@ from hushtable.cli.options import (
 from hushtable.cli.result import (
     Block,
     CommandResult,
+    Facts,
     Paragraph,
     Target,
     for_machines,
@@ -221,7 +222,7 @@ def _facts(model: "TableDetector", n_rows: int) -> dict[str, object]:
     }
 
 
-def _blocks(model: "TableDetector", facts: dict[str, Any], target: Target) -> Iterator[Block]:
+def _blocks(model: "TableDetector", facts: Facts, target: Target) -> Iterator[Block]:
     schema, differences = model.plan_.schema.of_rows, model.plan_.schema.differences
     of_rows = values_of_rows(model.plan_.schema)
     n_texts = len(schema.categorical_names)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hushtable import files
 from hushtable.cli.options import READS, ModelReads, Output, Rows, argument, flag, option
-from hushtable.cli.result import Block, CommandResult, Paragraph, Target, count, listed
+from hushtable.cli.result import Block, CommandResult, Facts, Paragraph, Target, count, listed
 from hushtable.counts.base import coupling_words
 from hushtable.counts.verdicts import FINE, OUTLIER, VERDICT, Verdicts, check_takes_verdicts
 from hushtable.data.labels import fold
@@ -287,9 +287,7 @@ def verdicts_by_number(path: Path, keys: list[str | None], y: list[int]) -> dict
     return said
 
 
-def _blocks(
-    facts: dict[str, Any], given: Verdicts, target: Target, *, only: bool
-) -> Iterator[Block]:
+def _blocks(facts: Facts, given: Verdicts, target: Target, *, only: bool) -> Iterator[Block]:
     did = "Forgot" if facts["forgotten"] else "Counted" if only else "Learned"
     yield f"{did} {count(given.n_outliers, 'outlier')} and {given.n_fine:,} fine."
     if n := facts["contradictory"]:

@@ -31,6 +31,7 @@ from hushtable.cli.options import (
 from hushtable.cli.result import (
     Block,
     CommandResult,
+    Facts,
     Paragraph,
     Target,
     TextTable,
@@ -354,7 +355,7 @@ def merge(
     return CommandResult(facts, blocks())
 
 
-def _added(paths: list[Path]) -> tuple[Counts, list[dict[str, Any]], list[list[str]]]:
+def _added(paths: list[Path]) -> tuple[Counts, list[Facts], list[list[str]]]:
     first, *others = paths
     total = read_counts(first, Increment.kind)
     seen = {hashlib.sha256(total.counts.data).digest(): first}
@@ -420,7 +421,7 @@ def _part_facts(name: str, counts: Counts) -> dict[str, object]:
     return facts
 
 
-def _part_table(inputs: list[dict[str, Any]], total: Counts) -> tuple[list[str], list[list[str]]]:
+def _part_table(inputs: list[Facts], total: Counts) -> tuple[list[str], list[list[str]]]:
     kind = total.kind
     lines = [(shown(one[kind]), one) for one in inputs] + [("sum", _part_facts("sum", total))]
     if total.ledger is None:

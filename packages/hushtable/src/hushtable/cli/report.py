@@ -4,7 +4,7 @@ import glob
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from hushtable import files
 from hushtable.cli.options import (
@@ -18,7 +18,7 @@ from hushtable.cli.options import (
     option,
     read_counts,
 )
-from hushtable.cli.result import Block, CommandResult, Target, listed, size
+from hushtable.cli.result import Block, CommandResult, Facts, Target, listed, size
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.detectors.load import OpenedModel, scoring
@@ -113,7 +113,7 @@ def report(
     others = [path for path in (model, ranks) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
     subject, opened = _open(model, data is not None)
-    about: dict[str, Any] = {"threshold": None if opened is None else opened.threshold}
+    about: Facts = {"threshold": None if opened is None else opened.threshold}
     scores = None
     with speaking(language):
         about["sites"] = None

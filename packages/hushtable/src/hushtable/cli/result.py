@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from hushtable import progress
 from hushtable.blocks import Block, Heading, Items, LabelledValues, Paragraph, TextTable
@@ -29,6 +29,7 @@ __all__ = [
     "MOST_LINES",
     "Block",
     "CommandResult",
+    "Facts",
     "LabelledValues",
     "Paragraph",
     "TextTable",
@@ -39,6 +40,8 @@ __all__ = [
     "writing",
 ]
 
+#: What ``--json`` prints, by its keys.
+Facts: TypeAlias = dict[str, Any]
 #: Largest number of lines of a list; JSON has them all.
 MOST_LINES = 40
 

@@ -9,13 +9,14 @@ import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from hushtable.cli.errors import written
 from hushtable.cli.options import READS, Data, ModelFile, ModelReads, option
 from hushtable.cli.result import (
     Block,
     CommandResult,
+    Facts,
     Paragraph,
     Target,
     TextTable,
@@ -250,7 +251,7 @@ def _account() -> str:
         return ""
 
 
-def _blocks(facts: dict[str, Any], path: Path, target: Target | None) -> Iterator[Block]:
+def _blocks(facts: Facts, path: Path, target: Target | None) -> Iterator[Block]:
     looked, outliers = facts["looked_at"], facts["outliers"]
     yield (
         f"\nReviewed {count(looked, 'row')}: {count(outliers, 'outlier')}, {facts['fine']:,} fine."

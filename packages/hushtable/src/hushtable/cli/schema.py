@@ -15,9 +15,10 @@ from functools import cache
 from importlib import resources
 from itertools import product, takewhile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from hushtable import files
+from hushtable.arguments import JsonObject
 from hushtable.cli.errors import escaped
 from hushtable.cli.options import (
     READS,
@@ -81,7 +82,7 @@ class _Column:
     name: str
     kind: str
     note: str = ""
-    proposals: tuple[dict[str, Any], ...] = ()
+    proposals: tuple[JsonObject, ...] = ()
     hint: str = ""
     left_out: str = ""
 
@@ -245,7 +246,7 @@ def _table(column: _Column) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _proposed(proposal: dict[str, Any], first: bool) -> list[str]:
+def _proposed(proposal: JsonObject, first: bool) -> list[str]:
     what = proposal["what"]
     if "categories" in proposal:
         said = f"{what}; public categories, for you to confirm:" if first else "or:"
@@ -475,7 +476,7 @@ def _candidates(words: list[str]) -> Iterator[list[str]]:
 
 
 @cache
-def _content() -> dict[str, Any]:
+def _content() -> JsonObject:
     file = resources.files("hushtable.cli") / "known_columns.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
 

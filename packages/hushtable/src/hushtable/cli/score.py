@@ -30,6 +30,7 @@ from hushtable.cli.options import (
 from hushtable.cli.result import (
     Block,
     CommandResult,
+    Facts,
     OutputFolder,
     Paragraph,
     Target,
@@ -526,7 +527,7 @@ def _check_without_model(
 
 def _opened(
     model: Path | None, data: str, reads: RowOptions, id_: str | None
-) -> tuple[OpenedModel, dict[str, Any]]:
+) -> tuple[OpenedModel, Facts]:
     if model is not None:
         found = open_model(model, id_)
         return found, {"signed_by": signed_by(found.scorer.sketch)}

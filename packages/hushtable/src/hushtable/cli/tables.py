@@ -190,7 +190,7 @@ def write_scores(
     path: Path,
     rows: Iterable[tuple[Any, ...]],
     metadata: dict[bytes, bytes] | None = None,
-    more: Sequence[tuple[str, Any]] = (),
+    more: Sequence[tuple[str, object]] = (),
 ) -> None:
     """Write scores as `Summary.rows` yields them, in the format that the path ends in.
 

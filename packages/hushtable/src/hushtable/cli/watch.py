@@ -33,6 +33,7 @@ from hushtable.cli.options import READS, ModelFile, ModelReads, argument, number
 from hushtable.cli.result import (
     Block,
     CommandResult,
+    Facts,
     OutputFolder,
     Paragraph,
     Target,
@@ -362,7 +363,7 @@ class NewPart:
     outliers: int | None = 0
     drift: Drift | None = None
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """Return it for machines."""
         share = None if self.outliers is None or not self.rows else self.outliers / self.rows
         counts = {"rows": self.rows, "outliers": self.outliers, "share": share}
@@ -512,7 +513,7 @@ class WatchRun:
 
 def run_facts(
     run: WatchRun, number: int, source: Files | Reader, limits: Limits, top: str
-) -> dict[str, Any]:
+) -> Facts:
     """Return the findings of a run, for the log and for machines."""
     total, above = run.total, []
     facts = total.facts()
@@ -537,7 +538,7 @@ def run_facts(
     }
 
 
-def file_lines(facts: dict[str, Any]) -> list[str]:
+def file_lines(facts: Facts) -> list[str]:
     """Return the sentences about files that were not scored."""
     lines = [f"Left for the next run: {one['file']}: {one['why']}." for one in facts["left"]]
     lines += [
@@ -693,7 +694,7 @@ def _whole() -> Iterator[list[Path]]:
         raise
 
 
-def _blocks(run: WatchRun, facts: dict[str, Any], folder: Path) -> Iterator[Block]:
+def _blocks(run: WatchRun, facts: Facts, folder: Path) -> Iterator[Block]:
     begin, parts = f"Run {facts['run']} at {facts['at']}:", facts["files"]
     if not facts["rows"]:
         yield f"{begin} no new rows."
@@ -719,7 +720,7 @@ def _blocks(run: WatchRun, facts: dict[str, Any], folder: Path) -> Iterator[Bloc
         )
 
 
-def _line(name: str, one: dict[str, Any]) -> list[str]:
+def _line(name: str, one: Facts) -> list[str]:
     outliers = "-" if one["outliers"] is None else f"{one['outliers']:,}"
     share = "-" if one["share"] is None else f"{one['share']:.2%}"
     drifts = ["-" if one[key] is None else f"{one[key]:.4f}" for key in ("drift", "level")]

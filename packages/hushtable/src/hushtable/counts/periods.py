@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hushtable import files
-from hushtable.arguments import whole
+from hushtable.arguments import JsonObject, whole
 from hushtable.counts.base import Noised
 from hushtable.counts.release import Release, check_plan, earlier_of
 from hushtable.counts.sketch import Sketch, check_counts
@@ -329,9 +329,7 @@ class Periods(Displayed):
     @classmethod
     def from_file(cls, content: files.Content) -> "Periods":
         """Build the periods in a file; raise `PlanError` if it has none."""
-        said: dict[str, Any] = content.said(
-            "periods", {"ledger": object, "terms": dict, "start": int}
-        )
+        said: JsonObject = content.said("periods", {"ledger": object, "terms": dict, "start": int})
         try:
             periods = cls(
                 Plan.from_file(content), ReleaseTerms(**said["terms"]), start=said["start"]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hushtable.arguments import JsonObject
 from hushtable.errors import FileError, UsageError, explain
 
 #: Entries that commands which analyse rows also take as options of their own.
@@ -28,7 +29,7 @@ READ = (*OPTIONS, *SWITCHES, *_NUMBERS, *_TEXTS)
 _CHOICES = {"omop": ("person", "visit"), "decimal": (",", "."), "dates": ("dmy", "mdy", "ymd")}
 
 
-def read_entries(given: Iterable[str]) -> dict[str, Any]:
+def read_entries(given: Iterable[str]) -> JsonObject:
     """Return the entries of several ``--read``, each ``NAME=VALUE`` or the path of a layout file.
 
     Raises
@@ -38,7 +39,7 @@ def read_entries(given: Iterable[str]) -> dict[str, Any]:
     FileError
         If a file cannot be read.
     """
-    entries: dict[str, Any] = {}
+    entries: JsonObject = {}
     for one in given:
         name, equals, text = one.partition("=")
         name = name.strip().replace("-", "_")
@@ -61,7 +62,7 @@ def _parsed(name: str, text: str) -> Any:
     return value
 
 
-def _of_file(path: str) -> dict[str, Any]:
+def _of_file(path: str) -> JsonObject:
     import tomllib
 
     try:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.arguments import entries
+from hushtable.arguments import JsonObject, entries
 from hushtable.data.columns import (
     as_numbers,
     as_texts,
@@ -165,7 +165,7 @@ class Relations:
             np.argsort(-column)[: min(2, len(column) - 1)].tolist() for column in correlations.T
         ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the relations as JSON carries them."""
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
         rule = {"filled": True} if self.filled else {}
@@ -406,7 +406,7 @@ class Differences:
             first += len(points)
         return left, share
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the differences as JSON carries them."""
         return {
             "context": list(self.context),

@@ -10,7 +10,7 @@ from numbers import Real
 from os import PathLike
 from typing import Any, Literal
 
-from hushtable.arguments import entries, is_text
+from hushtable.arguments import JsonObject, entries, is_text
 from hushtable.data.labels import LABELS_VERSION, fold
 from hushtable.data.residuals import FAR, Differences, Relations
 from hushtable.display import Displayed
@@ -221,19 +221,19 @@ class Feature:
         low, high = self.low - more, self.high + more
         return replace(self, low=low, high=high) if math.isfinite(high - low) else self
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the feature as JSON and TOML carry it."""
         usual = {} if self.usual is None else {"usual": self.usual}
         if self.kind == "categorical":
             listed = {"name": self.name, "kind": self.kind, "categories": list(self.categories)}
             return listed | ({"cyclic": True} if self.cyclic else {}) | usual
-        content: dict[str, Any] = {"name": self.name, "kind": self.kind}
+        content: JsonObject = {"name": self.name, "kind": self.kind}
         content |= {"low": self.low, "high": self.high}
         content |= {"unit": self.unit} if self.unit else {}
         return content | ({"neutral": True} if self.neutral else {}) | usual
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> "Feature":
+    def from_dict(cls, content: JsonObject) -> "Feature":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         if not isinstance(content, dict):
             raise PlanError(f"a feature must be a table, not {type(content).__name__}")
@@ -420,9 +420,9 @@ class Schema(Displayed):
             return f"texts are compared by rules {self.labels} against {other.labels}"
         return "one schema is public, the other was derived from data"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the schema as JSON carries it."""
-        content: dict[str, Any] = {
+        content: JsonObject = {
             "public": self.public,
             "named": self.named,
             "features": [feature.to_dict() for feature in self.features],
@@ -436,7 +436,7 @@ class Schema(Displayed):
         return content | ({"paid": [spent.to_dict() for spent in self.paid]} if self.paid else {})
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> "Schema":
+    def from_dict(cls, content: JsonObject) -> "Schema":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         needed = {"features": list, "public": bool, "named": bool}
         optional = {"paid": list, "relations": dict, "differences": dict, "labels": int}

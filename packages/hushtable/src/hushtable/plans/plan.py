@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import rfc8785
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.arguments import entries, generator
+from hushtable.arguments import JsonObject, entries, generator
 from hushtable.data.encoding import Codes
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
@@ -437,7 +437,7 @@ class Plan(Displayed):
 
     # --- content and files ------------------------------------------------------------------------
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the plan without its arrays, in the form stored in JSON."""
         return {
             "detector": self.detector,

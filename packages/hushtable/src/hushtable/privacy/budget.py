@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hushtable.arguments import entries, is_text, translate_errors
+from hushtable.arguments import JsonObject, entries, is_text, translate_errors
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.language import _, ngettext, numerals
 from hushtable.privacy.accounting import (
@@ -167,7 +167,7 @@ class Spent:
         }
 
     @classmethod
-    def from_dict(cls, content: Any) -> "Spent":
+    def from_dict(cls, content: JsonObject) -> "Spent":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         kinds: dict[str, Any] = {
             "release": str, "what": str, "rho": float, "pure_epsilon": float | None,

@@ -13,12 +13,12 @@ post-processing: it costs no privacy.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arguments import Stored, always, whole
+from hushtable.arguments import JsonObject, Stored, always, whole
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.language import _, numeral, numerals
 from hushtable.privacy.accounting import Horizon, epsilon_from_rho, rho_from_epsilon, rounded_up
@@ -156,7 +156,7 @@ class Expectation:
         """Factor by which T must grow for an acceptable loss; 1 if the loss is acceptable."""
         return max(1.0, LOSS / BEARABLE / self.signal)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the expectation in the form stored in JSON."""
         return {
             "loss": round(self.loss, 2), "one_in_ten": round(self.one_in_ten, 2),

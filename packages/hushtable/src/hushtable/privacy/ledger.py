@@ -4,9 +4,9 @@ import hashlib
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from hushtable.arguments import Stored, always, entries, translate_errors
+from hushtable.arguments import JsonObject, Stored, always, entries, translate_errors
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting
@@ -57,7 +57,7 @@ class Share(Stored):
     start: int = 1
 
     @classmethod
-    def from_dict(cls, content: Any) -> "Share":
+    def from_dict(cls, content: object) -> "Share":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         share = super(Share, cls).from_dict(content)
         if not _SCALES[0] <= share.scale <= _SCALES[1]:
@@ -383,7 +383,7 @@ class Ledger(Displayed):
 
     # --- in files --------------------------------------------------------------------------
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the ledger with its totals in the form stored in JSON."""
         horizon = self.sensitivity.horizon
         return {
@@ -407,7 +407,7 @@ class Ledger(Displayed):
         }
 
     @classmethod
-    def from_dict(cls, content: Any) -> "Ledger":
+    def from_dict(cls, content: JsonObject) -> "Ledger":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else.
 
         Totals are computed again, and have to agree with those stated.

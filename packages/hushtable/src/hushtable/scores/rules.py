@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import far
+from hushtable.arguments import JsonObject
 from hushtable.data.columns import as_column, as_numbers, as_texts, texts_column
 from hushtable.data.labels import fold, fold_texts
 from hushtable.data.layout_file import in_toml
@@ -322,12 +323,12 @@ def _replaced(content: bytes, kind: str, number: int, text: bytes) -> bytes:
     return b"".join(parts)
 
 
-def parsed_rules(path: str | os.PathLike[str]) -> dict[str, Any]:
+def parsed_rules(path: str | os.PathLike[str]) -> JsonObject:
     """Return the content of a file of rules; raise `UsageError` if it is not TOML."""
     return _parsed(Path(path).read_bytes(), str(path))
 
 
-def _parsed(text: bytes, source: str) -> dict[str, Any]:
+def _parsed(text: bytes, source: str) -> JsonObject:
     import tomllib
 
     try:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.arguments import entries
+from hushtable.arguments import JsonObject, entries
 from hushtable.data.columns import (
     as_texts,
     decoded,
@@ -128,7 +128,7 @@ class ColumnReading:
         written = [known.get(text, known.get(sort(text), text)) for text in different]
         return texts_column(written).take(encoded.indices) if written != different else texts
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the reading as JSON carries it, without entries that have no effect."""
         content = asdict(self)
         usual = {name: getattr(ColumnReading, name) for name in ("language", "pivot", "form")}
@@ -373,7 +373,7 @@ class Reading:
         codes = (text.rpartition(":")[2] for text in self.missing)
         return named_numbers(tuple(codes), self.decimal or ".")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the reading as JSON carries it."""
         content = asdict(self)
         content |= {"kinds": dict(self.kinds), "layout": dict(self.layout)}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hushtable import kernels, plugins
+from hushtable.arguments import JsonObject
 from hushtable.data.encoding import Codes, NumbersLoop
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
@@ -116,11 +117,11 @@ class HashFamily(ABC):
 
     @classmethod
     @cache  # once per class, because fields() is slow
-    def _declared(cls, kind: str) -> dict[str, Any]:
+    def _declared(cls, kind: str) -> JsonObject:
         return {f.name: f.metadata[kind] for f in fields(cls) if kind in f.metadata}
 
     @classmethod
-    def _optional(cls) -> dict[str, Any]:
+    def _optional(cls) -> JsonObject:
         return {
             f.name: f.default
             for f in fields(cls)
@@ -166,7 +167,7 @@ class HashFamily(ABC):
         least = np.minimum.reduceat(values, self.offsets[:-1])
         return float(least.reshape(self.n_tables, -1).min(axis=1).sum())
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Return what the family needs besides arrays, in the form stored in JSON."""
         numbers, optional = self._declared("numbers"), self._optional()
         values = {name: getattr(self, name) for name in numbers}
@@ -189,7 +190,7 @@ class HashFamily(ABC):
         return cls(schema=schema, **parameters, **arrays)
 
     @classmethod
-    def json_schema(cls) -> dict[str, Any]:
+    def json_schema(cls) -> JsonObject:
         """Return the JSON Schema of the family's entry in a manifest."""
         numbers = {
             name: {"type": "integer", "minimum": low, "maximum": high}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.arguments import entries
+from hushtable.arguments import JsonObject, entries
 from hushtable.data.encoding import Codes, NumbersLoop, StoredCodes
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError
@@ -129,12 +129,12 @@ class ScoreHistogram(HashFamily):
         if self.value.max() > bound or self.value.min() < -bound:
             raise PlanError("scores of cells are too large for exact sums")
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         model = {"name": self.model.name, **self.model.parameters()}
         return {**super().parameters(), "model": model}
 
     @classmethod
-    def json_schema(cls) -> dict[str, Any]:
+    def json_schema(cls) -> JsonObject:
         described = super().json_schema()
         described["required"].append("model")
         described["properties"]["model"] = {"$ref": "#/$defs/tables"}
