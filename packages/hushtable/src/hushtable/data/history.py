@@ -39,7 +39,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.arguments import JsonObject
 from hushtable.data.columns import as_column, as_numbers, is_text
 from hushtable.data.labels import LABELS_VERSION, fold
 from hushtable.data.persons import ids_of
@@ -292,7 +291,7 @@ class History:
 
     def to_bytes(self) -> bytes:
         """Return the history as bytes, with the names of the entities."""
-        said: JsonObject = {"entity": self.entity, "time": self.time, "values": self.values}
+        said: dict[str, Any] = {"entity": self.entity, "time": self.time, "values": self.values}
         said |= {"names": list(self._numbers), "labels": LABELS_VERSION}
         arrays = {} if self._state is None else vars(self._state)
         file = io.BytesIO()

@@ -70,7 +70,12 @@ def _guarded(
         if not harms:
             if options[0] == as_kind(one, "category") and "loss" not in more:
                 more["kept"] = options[0]
-            limited = tuple(_limited(option, one.name, scan) for option in options)
+            limited = tuple(  # a code is limited to its column if others hold it as a value
+                (field, f"{one.name}:{text}")
+                if field == "missing" and _is_elsewhere(one.name, text, scan)
+                else (field, text)
+                for field, text in options
+            )
             return replace(doubt, options=limited, facts=more)
     if doubt.refused and doubt.place:
         more["lines"] = tuple(_lines(facts, doubt.example, reader))
@@ -136,14 +141,6 @@ def _effect(
     moved = bool((scale[np.isfinite(scale)] >= np.log(_SCALE)).any()) and kind == "number"
     many = are_values and not are_codes and lost.n > most
     return lost, many or moved or bool(np.isnan(after).all())
-
-
-def _limited(option: Option, name: str, scan: TableScan) -> Option:
-    """Return a code for missing values, limited to its column if others hold it as a value."""
-    field, text = option
-    if field != "missing" or not _is_elsewhere(name, text, scan):
-        return option
-    return field, f"{name}:{text}"
 
 
 def _is_elsewhere(name: str, text: str, scan: TableScan) -> bool:

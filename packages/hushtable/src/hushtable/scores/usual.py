@@ -17,7 +17,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.arguments import JsonObject
 from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.passes import Weights
@@ -153,7 +152,7 @@ class Usual:
 
     def entries(self) -> Part:
         """Return the entries and arrays that a file contains."""
-        said: JsonObject = {"usual": [one.to_dict() for one in self.values if one]}
+        said: dict[str, Any] = {"usual": [one.to_dict() for one in self.values if one]}
         arrays = Arrays()
         if self.scores is not None:
             arrays["usual.scores"] = self.scores

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from typing import Any
 
-from hushtable.arguments import JsonObject
 from hushtable.data.labels import fold, key
 
 
@@ -39,7 +39,7 @@ class Words:
         return found
 
     @classmethod
-    def from_dict(cls, content: JsonObject) -> "Words":
+    def from_dict(cls, content: dict[str, Any]) -> "Words":
         """Return the words of the file."""
         months = {
             language: {word: k for k, names in enumerate(all_names, 1) for word in names}
