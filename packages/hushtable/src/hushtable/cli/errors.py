@@ -127,16 +127,7 @@ _REMOVED = {
         ("fit --table", "plan draft --table", "plan check --table"),
         "hushtable check DATA shows how each column is read",
     ),
-    **dict.fromkeys(
-        (
-            f"{name} --threads"
-            for name in (
-                *("check", "drift", "fit", "plan check", "report", "review", "score", "sketch"),
-                "watch",
-            )
-        ),
-        "it uses all cores that the process may use (on Linux, taskset limits these)",
-    ),
+    "--threads": "it uses all cores that the process may use (on Linux, taskset limits these)",
     **dict.fromkeys(
         ("plan draw --participations", "plan draw --apart"),
         "they are the second and the third number of --horizon T,K,A",
