@@ -106,8 +106,9 @@ def test_what_an_asked_kind_loses_is_counted_and_shown(texts, kind, lost, exampl
     assert one.question.startswith(f"as requested, {lost} {values} missing: ")
     assert example in one.question
     rows = read(pa.table({"x": texts}), kinds={"x": kind}, dates=one.reading.dates)
-    with pytest.warns(UserWarning, match=f"x: as requested, {lost} value"):
+    with pytest.warns(UserWarning, match=f"^x: as requested, {lost} value") as caught:
         detector = HushTable(n_tables=5, random_state=0).fit(rows)
+    assert caught[0].filename == __file__  # it names the caller's line
     assert detector.sketch_.tally[0, 0] == lost
 
 
@@ -315,8 +316,10 @@ def test_the_scores_are_those_of_the_clean_table(tmp_path):
 
 def test_identifiers_warn_once_and_not_where_somebody_decided():
     table = pa.table({"id": [f"P-{i:08}" for i in range(60)], "x": NUMBERS})
-    with pytest.warns(UserWarning, match=r"\['id'\] look like identifiers.*drop=\['id'\]"):
+    words = r"^columns \['id'\] look like identifiers.*drop=\['id'\]"
+    with pytest.warns(UserWarning, match=words) as caught:
         HushTable().fit(table)
+    assert caught[0].filename == __file__  # it names the caller's line
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         HushTable().fit(read(table, kinds={"id": "category"}))
