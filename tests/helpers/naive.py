@@ -4,8 +4,10 @@ Rows are Python lists of numbers, None (missing) or texts; nothing here uses hus
 only the drawn arrays of a plan.
 """
 
+import functools
 import itertools
 import math
+import operator
 import unicodedata
 from types import SimpleNamespace
 
@@ -374,5 +376,12 @@ def _sd(recent):
     """Standard deviation of the last readings, the last one first; NaN while they are few."""
     if len(recent) < 3:
         return math.nan
-    mean = sum(reversed(recent), start=0.0) / len(recent)
-    return math.sqrt(sum((x - mean) * (x - mean) for x in reversed(recent)) / (len(recent) - 1.0))
+    mean = _added(reversed(recent)) / len(recent)
+    return math.sqrt(
+        _added((x - mean) * (x - mean) for x in reversed(recent)) / (len(recent) - 1.0)
+    )
+
+
+def _added(numbers):
+    """Add numbers one by one, because from Python 3.12 on, sum() compensates rounding errors."""
+    return functools.reduce(operator.add, numbers, 0.0)

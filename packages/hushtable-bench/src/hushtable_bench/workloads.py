@@ -545,7 +545,7 @@ def grown(n: int = 20_000, d: int = 10, **settings: Any) -> Calls:
 def months(number: int) -> Calls:
     """Fit months of daily readings of 50 entities, and score as many others."""
     days = 30 * number
-    at = np.datetime64("2020-01-01") + np.tile(np.arange(days), 50)
+    at = np.datetime64("2020-01-01") + np.tile(np.arange(days), 50).astype("timedelta64[D]")
     who = np.repeat(np.arange(50), days)
 
     def readings(seed: int) -> pa.Table:

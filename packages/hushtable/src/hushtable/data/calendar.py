@@ -67,7 +67,7 @@ def parts_of(seconds: NDArray[np.float64]) -> dict[str, pa.Array]:
     date = days.astype("datetime64[D]")
     month = date.astype("datetime64[M]")
     first = month.astype("datetime64[D]")
-    length = ((month + 1).astype("datetime64[D]") - first).astype(np.int64)
+    length = ((month + np.timedelta64(1, "M")).astype("datetime64[D]") - first).astype(np.int64)
     day = (date - first).astype(np.int64)
     left = length - 1 - day
     places = {

@@ -158,7 +158,7 @@ class _Date:
         exists = (year >= 0) & (year <= 9999) & (month >= 1) & (month <= 12)
         months = np.where(exists, 12 * (year - 1970) + month - 1, 0).astype("datetime64[M]")
         first = months.astype("datetime64[D]").astype(np.int64)
-        length = (months + 1).astype("datetime64[D]").astype(np.int64) - first
+        length = (months + np.timedelta64(1, "M")).astype("datetime64[D]").astype(np.int64) - first
         days = first + day - 1
         exists &= (day >= 1) & (day <= length)
         micro = days * 86_400_000_000
