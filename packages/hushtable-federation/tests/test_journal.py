@@ -1,6 +1,7 @@
 """A coordinator that dies at any write goes on from its journal: same sum, no one charged twice."""
 
 import contextlib
+import stat
 
 import numpy as np
 import pytest
@@ -145,4 +146,7 @@ def test_one_process_at_a_time(here, tmp_path):
     one = SecureSum(here.round, here.lead, here.transport(), journal=path)
     with files.locked(path), pytest.raises(FileError, match="another process is working"):
         one.run()
+    with files.locked(path):
+        lock = path.with_name(f".{path.name}.lock")
+        assert stat.S_IMODE(lock.stat().st_mode) == 0o600
     one.run()
