@@ -147,6 +147,5 @@ def test_one_process_at_a_time(here, tmp_path):
     with files.locked(path), pytest.raises(FileError, match="another process is working"):
         one.run()
     with files.locked(path):
-        lock = path.with_name(f".{path.name}.lock")
-        assert stat.S_IMODE(lock.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.with_name(f".{path.name}.lock").stat().st_mode) == 0o600
     one.run()
