@@ -380,9 +380,8 @@ def test_many_files_of_one_name_are_all_looked_at_and_set_aside(folder):
     posts = here.posts()
     claims = json.dumps({"kind": "message", "digest": "", "signature": ""})
     text = json.dumps({"__metadata__": {"hushtable": claims}}).encode()
-    forged = len(text).to_bytes(8, "little") + text
-    for content in (*(bytes([i]) for i in range(38)), bytes(8), forged):
-        posts.add("masked", "s00", content)
+    for one in (*(bytes([i]) for i in range(38)), bytes(8), len(text).to_bytes(8, "little") + text):
+        posts.add("masked", "s00", one)
     here.visit()
     posts = here.posts()
     assert list(posts.of("masked", "s00")) == []

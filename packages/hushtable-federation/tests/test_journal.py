@@ -1,7 +1,6 @@
 """A coordinator that dies at any write goes on from its journal: same sum, no one charged twice."""
 
 import contextlib
-import stat
 
 import numpy as np
 import pytest
@@ -147,5 +146,5 @@ def test_one_process_at_a_time(here, tmp_path):
     with files.locked(path), pytest.raises(FileError, match="another process is working"):
         one.run()
     with files.locked(path):
-        assert stat.S_IMODE(path.with_name(f".{path.name}.lock").stat().st_mode) == 0o600
+        assert path.with_name(f".{path.name}.lock").stat().st_mode & 0o777 == 0o600
     one.run()
