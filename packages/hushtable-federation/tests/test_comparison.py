@@ -124,7 +124,11 @@ def test_other_rounds_are_refused(those):
         seen(those, result_of(those, plan=marginals))
 
 
-def test_nothing_in_common_is_nearly_all():
+def test_chance_is_taken_off_and_nothing_in_common_is_nearly_all():
+    rng = np.random.default_rng(50)
+    p = rng.dirichlet(np.full(64, 0.3), size=100)
+    own, rest = (np.concatenate([rng.multinomial(n, one) for one in p]) for n in (50, 3_000))
+    assert strange_share(own, rest, 0.1, 100) < ALIKE
     own, rest = np.tile([1_000, 0], 50), np.tile([0, 9_000], 50)
     assert strange_share(own, rest, 0.1, 50) > 0.99
 

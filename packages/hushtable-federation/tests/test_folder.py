@@ -378,8 +378,10 @@ def test_a_row_that_does_not_open_ends_the_round_and_names_both(folder, monkeypa
 def test_many_files_of_one_name_are_all_looked_at_and_set_aside(folder):
     here = folder(3)
     posts = here.posts()
-    for i in range(40):
-        posts.add("masked", "s00", bytes([i]))
+    claims = json.dumps({"kind": "message", "digest": "", "signature": ""})
+    text = json.dumps({"__metadata__": {"hushtable": claims}}).encode()
+    for one in (*(bytes([i]) for i in range(38)), bytes(8), len(text).to_bytes(8, "little") + text):
+        posts.add("masked", "s00", one)
     here.visit()
     posts = here.posts()
     assert list(posts.of("masked", "s00")) == []

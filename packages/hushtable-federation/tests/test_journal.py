@@ -145,4 +145,6 @@ def test_one_process_at_a_time(here, tmp_path):
     one = SecureSum(here.round, here.lead, here.transport(), journal=path)
     with files.locked(path), pytest.raises(FileError, match="another process is working"):
         one.run()
+    with files.locked(path):
+        assert path.with_name(f".{path.name}.lock").stat().st_mode & 0o777 == 0o600
     one.run()

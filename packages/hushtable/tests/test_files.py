@@ -477,6 +477,7 @@ def test_a_manifest_that_is_too_large(sketch_file, monkeypatch):
         load(sketch_file)
     with pytest.raises(FileError, match="the sketch is too large for a file"):
         sketch.save(sketch_file)
+    assert files.Bound(size=800, values=0).allows(b"\xc4" * 100)
 
 
 def test_a_manifest_of_too_many_values(sketch_file, monkeypatch):

@@ -6,8 +6,9 @@ import pytest
 
 import hushtable
 from hushtable import Feature, HushTable, Schema
+from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError
-from hushtable.scores.usual import Usual, _Outermost
+from hushtable.scores.usual import PassingSample, Usual, _Outermost
 
 
 def test_a_far_value_does_not_squeeze_the_bars_of_the_others(rng, tmp_path):
@@ -34,6 +35,13 @@ def test_verdicts_go_before_far_values(rng):
     detector = HushTable(random_state=0).fit(X).learn(X[:6], [0, 0, 0, 0, 0, 1])
     scores = detector.outliers(X, n=50)["score"].to_pylist()
     assert scores == sorted(scores)
+
+
+@pytest.mark.parametrize("n_rows", [49, 50])
+def test_fifty_rows_that_pass_are_enough(n_rows):
+    sample = PassingSample(1)
+    list(sample.of(as_reader(pa.table({"a": np.arange(float(n_rows))}))).read())
+    assert (sample.usual(Schema([Feature.numeric("a", low=0, high=50)])) is None) == (n_rows < 50)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])

@@ -172,6 +172,7 @@ def test_what_needs_more_than_the_row_is_refused(options, words, ending, rng, tm
         }
     )
     model = HushTable(**options, n_tables=4, random_state=0).fit(rows)
-    with pytest.raises(UsageError, match=words):
-        export(model, tmp_path / f"model.{ending}")
+    for source in (model, *([] if words == "history_columns" else [model.sketch_])):
+        with pytest.raises(UsageError, match=words):
+            export(source, tmp_path / f"model.{ending}")
     assert not list(tmp_path.iterdir())

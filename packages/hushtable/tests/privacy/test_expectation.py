@@ -87,6 +87,7 @@ def test_a_horizon_says_what_to_expect_early():
     for wrong in (0, 61, 1.5):
         with pytest.raises(UsageError):
             design.expectation(wrong)
+    assert Design(0.1, DELTA, 6000, horizon=Horizon.of(2)).early == 1
     alone = Design(0.1, DELTA, 6000, horizon=Horizon.of(1))
     assert alone.early is None
     assert alone.expected_loss == pytest.approx(Design(0.1, DELTA, 6000).expected_loss)

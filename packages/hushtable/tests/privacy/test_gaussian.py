@@ -176,6 +176,7 @@ def test_noise_that_is_too_coarse_to_be_gaussian_is_accounted_in_zcdp():
     assert cost.spread == math.inf
     assert cost.epsilon(1e-6) == epsilon_from_rho(cost.rho, 1e-6)
     assert Sensitivity(4).cost(GAUSSIAN, 1.1).spread < math.inf
+    assert spread_of(1.5, 2, 4) == math.inf  # a step of 1.5
 
 
 @pytest.mark.parametrize("delta", [5e-324, 1e-300, 1e-30])
