@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hushtable.arguments import JsonObject
 from hushtable.errors import FileError, UsageError, explain
 
 #: Entries that commands which analyse rows also take as options of their own.
@@ -29,7 +28,7 @@ READ = (*OPTIONS, *SWITCHES, *_NUMBERS, *_TEXTS)
 _CHOICES = {"omop": ("person", "visit"), "decimal": (",", "."), "dates": ("dmy", "mdy", "ymd")}
 
 
-def read_entries(given: Iterable[str]) -> JsonObject:
+def read_entries(given: Iterable[str]) -> dict[str, Any]:
     """Return the entries of several ``--read``, each ``NAME=VALUE`` or the path of a layout file.
 
     Raises
@@ -39,7 +38,7 @@ def read_entries(given: Iterable[str]) -> JsonObject:
     FileError
         If a file cannot be read.
     """
-    entries: JsonObject = {}
+    entries: dict[str, Any] = {}
     for one in given:
         name, equals, text = one.partition("=")
         name = name.strip().replace("-", "_")
@@ -62,7 +61,7 @@ def _parsed(name: str, text: str) -> Any:
     return value
 
 
-def _of_file(path: str) -> JsonObject:
+def _of_file(path: str) -> dict[str, object]:
     import tomllib
 
     try:
@@ -100,7 +99,7 @@ def as_option(name: str, value: Any, folder: Path) -> Any:
     return joined(value) if isinstance(value, list) else value
 
 
-def unfit(name: str, value: Any) -> str:
+def unfit(name: str, value: object) -> str:
     """Return what an entry needs, in words; empty if it has a value that it takes."""
     if name in SWITCHES:
         return "" if isinstance(value, bool) else "true or false"
@@ -126,12 +125,12 @@ def joined(names: Iterable[str]) -> str:
     return text.getvalue().removesuffix("\r\n")
 
 
-def entry(name: str, value: Any) -> str:
+def entry(name: str, value: object) -> str:
     """Return the line of a layout file for an entry."""
     return f"{name} = {in_toml(value)}"
 
 
-def in_toml(value: Any) -> str:
+def in_toml(value: object) -> str:
     """Return a text, number, truth value, or list of them in TOML."""
     # As JSON, except for a character that TOML requires to be escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
