@@ -41,6 +41,9 @@ def child(asked: dict) -> None:
         shim.fault_clock(ctypes.c_long(asked["clock"]))
     if "seconds" in asked:  # two processes are to begin at the same moment
         time.sleep(max(0.0, asked["seconds"] - time.time()))
+    cores = sorted(os.sched_getaffinity(0))
+    # One thread, so that changes come in the same order: commands use all cores that they may use.
+    os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
     shim.fault_arm(asked["kill_at"], asked["full_from"], trace)
     code = 70
     with contextlib.suppress(SystemExit):
