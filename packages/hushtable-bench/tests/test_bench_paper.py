@@ -18,7 +18,7 @@ from hushtable import Sketch
 from hushtable.cli import main
 from hushtable.errors import DataError
 from hushtable.scores.scorer import Scorer
-from hushtable_bench import commands
+from hushtable_bench import cases
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.paper import experiments, sets, tables
 from hushtable_bench.paper.experiments import OURS, SYSTEMS
@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(commands._QUICK, "paper", ("BreastW", "Thyroid"))
+    monkeypatch.setitem(cases._QUICK, "paper", ("BreastW", "Thyroid"))
     monkeypatch.setattr(experiments, "PARTICIPANTS", (2, 10))
     monkeypatch.setattr(experiments, "SHARES", (0.1, 1.0))
     arguments = ["bench", "paper", "--quick", "--data", str(folder), "-o", str(tmp_path)]

@@ -11,7 +11,7 @@ import pytest
 
 from hushtable.cli import main
 from hushtable.errors import HushTableError
-from hushtable_bench import commands, verdicts
+from hushtable_bench import cases, verdicts
 from hushtable_bench.adbench import KNOWN
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.results import Results
@@ -125,7 +125,7 @@ def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
     few = [named(OURS), named(NONE)]
     monkeypatch.setattr(verdicts, "systems", lambda: few)
     arguments = ("--seeds", "2", "--max-rows", "100")
-    monkeypatch.setattr(commands, "_BUDGET", 12)
+    monkeypatch.setattr(cases, "_BUDGET", 12)
     assert bench(folder, output, *arguments, "--json") == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["targets"], facts["left_out"]) == ([], {})  # promises are for the docs' sets

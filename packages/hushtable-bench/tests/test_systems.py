@@ -386,7 +386,7 @@ def test_commands_refuse_what_these_tables_cannot_do(site, refused, tmp_path):
 
 
 def test_benchmarks_name_the_extra_that_they_need(run, monkeypatch):
-    for name in ("commands", "runner"):
+    for name in ("cases", "runner"):
         monkeypatch.delitem(sys.modules, f"hushtable_bench.{name}", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     asked = run("bench", "paper")

@@ -42,17 +42,17 @@ PACKAGES = (
 Protocol: TypeAlias = Literal["unsupervised", "novelty", "published"]
 #: By name, the module of each case, and what it measures.
 CASES = {
-    "adbench": ("commands", "Compare our detectors with PyOD's and scikit-learn's."),
-    "attacks": ("commands", "Attack releases: neighbours, membership, sums."),
+    "adbench": ("cases", "Compare our detectors with PyOD's and scikit-learn's."),
+    "attacks": ("cases", "Attack releases: neighbours, membership, sums."),
     "contexts": ("contexts", "Measure what contexts and relations find."),
     "explain": ("explanations", "Measure whether explanations name what is unusual."),
     "gaps": ("gaps", "Measure what a missing value should count as."),
     "joining": ("joining", "Measure what a site gains by the counts of others."),
-    "paper": ("commands", "Run the paper's experiments, and print its figures beside ours."),
-    "privacy": ("commands", "Measure what privacy costs, and what audits find."),
+    "paper": ("cases", "Run the paper's experiments, and print its figures beside ours."),
+    "privacy": ("cases", "Measure what privacy costs, and what audits find."),
     "rows": ("privacy", "Measure what noise costs by the number of rows."),
     "speed": ("speed", "Compare CPU seconds and memory with other tools."),
-    "verdicts": ("commands", "Measure what an analyst's verdicts on a few rows are worth."),
+    "verdicts": ("cases", "Measure what an analyst's verdicts on a few rows are worth."),
 }
 #: Cases that were removed, and what to do instead.
 _REMOVED = {

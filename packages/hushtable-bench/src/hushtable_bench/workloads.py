@@ -124,8 +124,8 @@ def csv_of(rows: int, folder: Path) -> Path:
     return folder / "rows.csv"
 
 
-#: What limits a command to one core.
-_ONE_CORE = ["taskset", "-c", "0"] if shutil.which("taskset") else []
+#: What limits a command to one of the cores that this process may use.
+_ONE_CORE = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if shutil.which("taskset") else []
 
 
 def python(*command: object, cwd: Path | None = None, **variables: str) -> str:

@@ -488,3 +488,16 @@ def test_the_line_for_cron_runs(deployed):
         ["/bin/sh", "-c", here(command)], capture_output=True, text=True, env=environment
     )
     assert (again.returncode, again.stdout) == (0, "")  # quiet: no mail
+
+
+def test_the_unit_to_adapt_has_what_the_page_changes():
+    unit = (
+        PAGE.parents[1].joinpath("example-federation/hushtable-round@.service").read_text("utf-8")
+    )
+    asked = re.search(r"With systemd, adapt (.*?)\n\n", PAGE.read_text("utf-8"), re.S)[1]
+    assert re.findall(r"`(\w+)=", asked) == [
+        "WorkingDirectory", "ReadWritePaths", "ExecStart", "PrivateNetwork", "OnFailure",
+    ]  # fmt: skip
+    for name in ("WorkingDirectory", "ReadWritePaths", "ExecStart"):
+        assert f"\n{name}=" in unit
+    assert "PrivateNetwork" not in unit

@@ -22,7 +22,8 @@ _QUICK = {
 _ATTACKED = ("4_breastw", "6_cardio", "38_thyroid", "47_yeast", "43_WDBC")
 
 #: Total budgets to compare, and to attack.
-_EPSILONS, _ATTACKED_EPSILONS = [0.1, 0.3, 1.0, 3.0], [0.1, 1.0, 4.0]
+_EPSILONS = [0.1, 0.3, 1.0, 3.0]
+_ATTACKED_EPSILONS = [0.1, 1.0, 4.0]
 #: Rows of each set that an analyst looks at.
 _BUDGET = 60
 
