@@ -1,4 +1,8 @@
-"""Rows in JSON: one object per line, or one list of objects, which is rewritten once as lines."""
+"""Rows in JSON: one object per line, or one list of objects.
+
+Numbers are as written until all values of a column are known, because any line may show that they
+are texts, such as an identifier with more digits than a number has.
+"""
 
 import codecs
 import io
@@ -6,21 +10,17 @@ import json
 import math
 import re
 import shlex
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO, TypeAlias
+from typing import Any, Literal, TextIO, TypeAlias
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hushtable.data.layout_file import joined
-from hushtable.data.readers.copies import Copy
 from hushtable.data.readers.encoding import find_encoding, opened_bytes
 from hushtable.data.readers.reader import (
     Batch,
@@ -33,22 +33,22 @@ from hushtable.data.readers.reader import (
     split,
     unchanged,
 )
-from hushtable.errors import DataError, DataTypeError, UsageError
+from hushtable.errors import DataTypeError, UsageError
 from hushtable.words.refusals import refusal, refused
 
-#: Number of bytes parsed at a time, up to the end of a line.
-_BLOCK = 1 << 22
-_NESTED = pa.list_(pa.null())
+#: Number of characters of objects that become a batch.
+_BLOCK = 1 << 20
 #: Longest list of numbers in which each is a column: coordinates have two or three.
 _POINT = 3
-#: Largest depth of nested objects; number of braces and brackets in a line that may be too deep.
-_DEEPEST, _MANY = 64, 256
+#: Largest depth of nested objects.
+_DEEPEST = 64
 #: Number of characters parsed at a time, and in the longest object.
 _WINDOW, _LONGEST = 1 << 20, 1 << 26
+#: More characters than the longest word of JSON has, which the end of a window may cut.
+_WORD = 16
 #: Number of labels from which they count as those of rows, even if they are no numbers.
 _FEW = 20
 _BETWEEN = re.compile(r"\s*([,\]])\s*")
-_MISSING = "a comma or the end of the list is missing"
 # As texts, because numbers may be longer than Python converts.
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 
@@ -56,233 +56,326 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 _Keys: TypeAlias = tuple[str, ...]
 #: Numbers are as written.
 Value: TypeAlias = "str | bool | list[Value] | dict[str, Value] | None"
-_Types: TypeAlias = dict[_Keys, pa.DataType]
+_Row: TypeAlias = dict[_Keys, Value]
+_Kind: TypeAlias = Literal["null", "whole", "fraction", "truth", "text", "list"]
+_TYPES = {
+    "null": pa.null(), "whole": pa.int64(), "fraction": pa.float64(), "truth": pa.bool_(),
+    "text": pa.string(), "list": pa.list_(pa.null()),
+}  # fmt: skip
 
 
-def _lines_file(path: Path, layout: FileLayout, word: str = "line") -> Reader:
-    """Read JSON lines, some at a time; messages call a line ``word``."""
-    lines = _Lines(path, word)
-    return lines.reader() if layout.unasked is None else lines.reader_of_texts(layout.unasked)
+class _Number(str):
+    """A number as written in the file."""
 
 
-def _name(keys: _Keys) -> str:
-    return ".".join(keys)
+def json_file(path: Path, layout: FileLayout) -> Reader:
+    """Read JSON: lines of objects, or one list of them."""
+    by_name = layout.unasked is not None and path.suffix.lower() != ".json"
+    with unchanged(path), _opened(path) as (_, file):
+        start = "" if by_name else file.read(_WINDOW).lstrip()
+        is_list = start.startswith("[")
+        if layout.unasked is not None:
+            if not (by_name or is_list):
+                raise UsageError(
+                    f"{path}: does not begin with a list, so which objects are rows could only be "
+                    "guessed from them, which is not allowed when no person can be asked: write a "
+                    "list of objects, or let the file's name end in .jsonl if each line is a row"
+                )
+            return _Objects(path, is_list).reader_of_texts(layout.unasked)
+        if not is_list:
+            _check_lines(path, start, file)
+        return _Objects(path, is_list).reader()
 
 
 @dataclass(frozen=True)
-class _Lines:
-    """A file of JSON lines."""
+class _Objects:
+    """A file of objects, each in a line, or all in a list."""
 
     path: Path
-    #: What a line is called in messages.
-    word: str
+    in_list: bool
 
     def reader(self) -> Reader:
         """Read each column in the type that fits all its values.
 
-        A first pass finds the keys and their types, because any line may add a key or type: a value
-        that is a number in some lines and text in others is text in all.
+        A first pass finds the keys and their types, because any object may add a key or type: a
+        value that is a number in some objects and text in others is text in all.
         """
-        types: _Types = {}
-        line = n_rows = 0
-        for _at, block in _blocks(self.path):
-            table, found = self._parsed(block, None, line)
-            for keys, kind in found.items():
-                types[keys] = _common(types.get(keys), kind)
-            line += _lines(block)
-            n_rows += len(table)
-        types, torn = self._one_kind_each(types)
-        names = column_names(pa.schema([(_name(keys), kind) for keys, kind in types.items()]))
-        of_name = dict(zip(names, types, strict=True))
+        found: dict[_Keys, _Column] = {}
+        n_rows = last = 0
+        for _at, block in self._blocks():
+            for last, row in block:
+                for keys, value in row.items():
+                    if keys not in found:
+                        found[keys] = _Column(keys)
+                    try:
+                        found[keys].add(value, last)
+                    except UnicodeEncodeError:  # half of a pair, escaped
+                        raise refused("not_utf8_json", source=self._place(last)) from None
+            n_rows += len(block)
+        if self.in_list and not n_rows:
+            raise refused("no_objects", source=self.path)
+        columns = self._by_name(found)
+        names = column_names(pa.schema([(name, _TYPES[c.kind]) for name, c in columns.items()]))
 
-        def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
-            chosen, line = {of_name[n]: types[of_name[n]] for n in columns or names}, 0
-            for at, block in _blocks(self.path):
-                self._refuse_nested(chosen, torn, block, line)
-                table, _ = self._parsed(block, chosen, line)
-                line += _lines(block)
-                for batch in split(table.combine_chunks().to_batches()):
+        def batches(wanted: list[str] | None) -> Iterator[tuple[int, Batch]]:
+            chosen = list(wanted or names)
+            self._refuse_nested([columns[name] for name in chosen])
+            for at, block in self._blocks():
+                arrays = [columns[name].values(block) for name in chosen]
+                for batch in split([pa.RecordBatch.from_arrays(arrays, chosen)]):
                     yield at, batch
 
         def place(row: int) -> str:
-            return f"{refusal(self.word)} {row + 1}"
+            return f"{refusal(self._word)} {row + 1}"
 
         # Not if there are empty lines in between.
-        return of_file(self.path, names, batches, n_rows, place if n_rows == line else None)
+        return of_file(self.path, names, batches, n_rows, place if n_rows == last else None)
+
+    def _by_name(self, found: dict[_Keys, "_Column"]) -> dict[str, "_Column"]:
+        """Return the columns by their names; note those that hold objects as well as values."""
+        columns: dict[str, _Column] = {}
+        outer = {keys[:n] for keys in found for n in range(1, len(keys))}
+        for keys, column in found.items():
+            column.mixed = keys in outer
+            if column.mixed and column.kind == "null":
+                continue
+            other = columns.setdefault(_name(keys), column)
+            if other is not column:
+                raise refused(
+                    "keys_twice", source=self.path, name=_name(keys), one=" > ".join(keys),
+                    other=" > ".join(other.keys),
+                )  # fmt: skip
+        return columns
+
+    def _refuse_nested(self, columns: list["_Column"]) -> None:
+        nested = [one for one in columns if one.mixed or one.kind == "list"]
+        if nested:
+            column = min(nested, key=lambda one: one.first)
+            kind = "list" if column.kind == "list" else "mixed"
+            words = refusal(kind, source=self._place(column.first), name=_name(column.keys))
+            add = f"\nAdd: --drop {shlex.quote(joined(_name(one.keys) for one in nested))}"
+            raise DataTypeError(words + (add if len(nested) < len(columns) else ""))
 
     def reader_of_texts(self, unasked: Unasked) -> Reader:
         """Read each value as text, whatever the others are.
 
-        A line that is not an object is left out. The columns do not depend on any line.
+        What is not an object is left out. The columns do not depend on any row.
         """
         names = unasked.names
         if not names:
             raise UsageError(f"{self.path}: JSON has column names, but the schema has none")
 
         def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
-            line = 0
-            for at, block in _blocks(self.path):
-                rows = [
-                    {_name(keys): value for keys, value in row.items()}
-                    for _, row in self._objects(block, line, unasked)
+            chosen = list(columns or names)
+            for at, block in self._blocks(unasked):
+                rows = [{_name(keys): value for keys, value in row.items()} for _, row in block]
+                arrays = [
+                    pa.array([_text(row.get(name)) for row in rows], pa.string()) for name in chosen
                 ]
-                line += _lines(block)
-                made = [
-                    pa.array([_text(row.get(name)) for row in rows], pa.string())
-                    for name in columns or names
-                ]
-                whole = pa.RecordBatch.from_arrays(made, list(columns or names))
-                for batch in split([whole]):
+                for batch in split([pa.RecordBatch.from_arrays(arrays, chosen)]):
                     yield at, batch
 
         return of_file(self.path, names, batches)
 
-    def _one_kind_each(self, types: _Types) -> tuple[_Types, set[_Keys]]:
-        """Return the types with one name for each column, and the keys of mixed values.
+    @property
+    def _word(self) -> str:
+        """What an object is called in messages."""
+        return "object" if self.in_list else "line"
 
-        Mixed values are plain in some lines, and objects in others: they have no type.
+    def _place(self, number: int) -> str:
+        return f"{self.path}: {refusal(self._word)} {number}"
+
+    def _blocks(
+        self, unasked: Unasked | None = None
+    ) -> Iterator[tuple[int, list[tuple[int, _Row]]]]:
+        """Yield the bytes read so far, and some objects with their numbers, from 1.
+
+        What is not an object is left out if no person can be asked, and otherwise refused.
         """
-        torn = {keys[:n] for keys in types for n in range(1, len(keys))} & types.keys()
-        torn = {keys for keys in torn if not pa.types.is_null(types.pop(keys))}
-        types = types | dict.fromkeys(torn, _NESTED)
-        of_name: dict[str, _Keys] = {}
-        for keys in types:
-            other = of_name.setdefault(_name(keys), keys)
-            if other != keys:
-                raise refused(
-                    "keys_twice", source=self.path, name=_name(keys), one=" > ".join(keys),
-                    other=" > ".join(other),
-                )  # fmt: skip
-        return types, torn
+        block: list[tuple[int, _Row]] = []
+        size = 0
+        with _opened(self.path) as (raw, file):
+            texts: Iterable[str] = self._elements(file) if self.in_list else file
+            for number, text in enumerate(texts, 1):
+                size += len(text)
+                try:
+                    if not text.isspace():
+                        row: _Row = {}
+                        _add_flat(_object(text), row)
+                        block.append((number, row))
+                except _OddError as odd:
+                    kind, facts = odd.args
+                    if unasked is None:
+                        raise refused(kind, source=self._place(number), **facts) from None
+                    what = f"{self.path}: {self._word}s that do not hold an object, left out"
+                    unasked.note(what, 1, partial(self._place, number))
+                if size >= _BLOCK:
+                    yield raw.tell(), block
+                    block, size = [], 0
+            yield raw.tell(), block
 
-    def _parsed(self, block: bytes, types: _Types | None, line: int) -> tuple[pa.Table, _Types]:
-        """Return the rows of some lines, numbered from ``line``, counted from 0.
-
-        Only the columns in ``types``; if it is None, all columns, and their types are returned.
-        """
-        table = _by_arrow(block, types)
-        if table is None:
-            # Slow, but it explains errors, and reads types that change, which Arrow cannot.
-            return self._slowly(block, types, line)
-        found = dict(_leaves(table.schema))
-        while any(pa.types.is_struct(field.type) for field in table.schema):
-            table = table.flatten()
-        if _doubtful(table, block):
-            return self._slowly(block, types, line)
-        if types is None:
-            return table, found
-        columns = dict(zip(found, table.columns, strict=True))
-        nothing = pa.nulls(len(table), _NESTED)  # lists were refused before
-        chosen = [columns.get(keys, nothing) for keys in types]
-        return pa.Table.from_arrays(chosen, [_name(keys) for keys in types]), types
-
-    def _slowly(self, block: bytes, types: _Types | None, line: int) -> tuple[pa.Table, _Types]:
-        rows = [row for _, row in self._objects(block, line)]
-        if types is None:
-            every = dict.fromkeys(keys for row in rows for keys in row)
-            types = {keys: _type([row.get(keys) for row in rows]) for keys in every}
-        columns = [
-            pa.array([_as(row.get(keys), kind) for row in rows], kind)
-            for keys, kind in types.items()
-        ]
-        return pa.Table.from_arrays(columns, [_name(keys) for keys in types]), types
-
-    def _objects(
-        self, block: bytes, line: int, unasked: Unasked | None = None
-    ) -> Iterator[tuple[int, dict[_Keys, Value]]]:
-        """Yield the number of each line, from 1, and its values, with numbers as written.
-
-        Lines without an object are left out if no person can be asked, and otherwise refused.
-        """
-        for number, text in enumerate(block.split(b"\n"), line + 1):
-            if not text.strip():
-                continue
-            where = _place(self.path, self.word, number)
+    def _elements(self, file: TextIO) -> Iterator[str]:
+        """Yield the text of each element of the list, window by window."""
+        text = file.read(_WINDOW).lstrip()[1:].lstrip()
+        at, n, closed = 0, 0, text.startswith("]")
+        while not closed:
+            between = None
             try:
-                row = dict(_flat(_object(text, where), where))
-            except DataError:
-                if unasked is None:
-                    raise
-                what = f"{self.path}: {self.word}s that do not hold an object, left out"
-                unasked.note(what, 1, where.__str__)
+                _value, end = _DECODER.raw_decode(text, at)
+                between = _BETWEEN.match(text, end)
+                error = "a comma or the end of the list is missing"
+                is_cut = not text[end:].strip()
+            except RecursionError:
+                raise refused("deep", source=self._place(n + 1)) from None
+            except json.JSONDecodeError as found:
+                error, end = found.msg, found.pos
+                is_cut = error.startswith("Unterminated") or end > len(text) - _WORD
+            if between is not None:
+                yield text[at:end]
+                at, n, closed = between.end(), n + 1, between[1] == "]"
                 continue
-            yield number, row
-
-    def _refuse_nested(self, types: _Types, torn: set[_Keys], block: bytes, line: int) -> None:
-        """Refuse a list in a used column, and a value where other lines have an object."""
-        nested = [keys for keys, kind in types.items() if pa.types.is_nested(kind)]
-        for number, row in self._objects(block, line) if nested else ():
-            for keys in nested:
-                value = row.get(keys)
-                if isinstance(value, list) or (value is not None and keys in torn):
-                    kind = "list" if isinstance(value, list) else "mixed"
-                    where = _place(self.path, self.word, number)
-                    add = f"\nAdd: --drop {shlex.quote(joined(map(_name, nested)))}"
-                    words = refusal(kind, source=where, name=_name(keys))
-                    raise DataTypeError(words + (add if len(nested) < len(types) else ""))
+            if len(text) - at > _LONGEST:
+                raise refused("large_object", source=self._place(n + 1), n=_LONGEST >> 20)
+            more = file.read(max(_WINDOW, len(text) - at)) if is_cut else ""
+            if not more:
+                kind = "cut" if is_cut and "]" not in text[end:] else "odd_json"
+                raise refused(kind, source=self._place(n + 1), error=error)
+            text, at = (text[at:] + more).lstrip(), 0
+        if text[at + (n == 0) :].strip() or file.read(_WINDOW).strip():
+            raise refused("below_list", source=self.path)
 
 
-def _by_arrow(block: bytes, types: _Types | None) -> pa.Table | None:
-    """Return the rows of some lines; None if Arrow cannot read them."""
-    from pyarrow import json as arrow_json  # not needed for other formats
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[pa.OSFile, TextIO]]:
+    """Open the text of a file, with its stream of bytes, which tracks progress."""
+    with opened_bytes(path) as (_, plain):
+        start = plain.read(4)
+    encoding = find_encoding(start, str(path), asked=False)  # other text than UTF-8 has a mark
+    encoding = "utf-8-sig" if start.startswith(codecs.BOM_UTF8) else encoding
+    with opened_bytes(path) as (raw, plain):
+        file = io.BufferedReader(plain)
+        try:
+            # Which line is not UTF-8 is reported when it is parsed.
+            yield raw, io.TextIOWrapper(file, encoding, "surrogateescape", newline="\n")
+        except UnicodeDecodeError:
+            raise refused("not_utf8_json", source=path) from None
 
-    signs = np.frombuffer(block, np.uint8)
-    opened = np.flatnonzero((signs == ord("{")) | (signs == ord("[")))
-    lines = np.searchsorted(np.flatnonzero(signs == ord("\n")), opened)
-    if np.bincount(lines).max(initial=0) > _MANY:
-        return None  # a line may be nested so deeply that Arrow would end the process
-    reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
-    known = {} if types is None else types
-    plain = {keys: kind for keys, kind in known.items() if not pa.types.is_nested(kind)}
-    parsing = arrow_json.ParseOptions(
-        explicit_schema=None if types is None else pa.schema(_fields(plain)),
-        unexpected_field_behavior="infer" if types is None else "ignore",
-    )
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def _name(keys: _Keys) -> str:
+    return ".".join(keys)
+
+
+class _OddError(Exception):
+    """A text is no object of values: the kind of its refusal, and facts for it."""
+
+
+def _once(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise _OddError("key_twice", {"name": twice})
+    return row
+
+
+_OBJECTS = json.JSONDecoder(
+    parse_int=_Number, parse_float=_Number, parse_constant=_Number, object_pairs_hook=_once
+)
+
+
+def _object(text: str) -> dict[str, Value]:
     try:
-        table = arrow_json.read_json(pa.BufferReader(block), reading, parsing)
-        table.validate(full=True)  # texts may not be UTF-8
-    except pa.ArrowInvalid:
-        return None
-    return table
+        text.encode()
+        row = _OBJECTS.decode(text)
+    except RecursionError:
+        raise _OddError("deep", {}) from None
+    except json.JSONDecodeError as error:
+        kind = "not_utf8_json" if "\0" in text else "no_json"
+        raise _OddError(kind, {"error": error}) from None
+    except UnicodeEncodeError:
+        raise _OddError("not_utf8_json", {}) from None
+    if not isinstance(row, dict):
+        raise _OddError("no_object", {})
+    return row
 
 
-def _leaves(fields: Iterable[pa.Field], outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType]]:
-    for field in fields:
-        keys = (*outer, field.name)
-        if pa.types.is_struct(field.type):
-            yield from _leaves(field.type, keys)
-        else:
-            yield keys, field.type
-
-
-def _fields(types: _Types) -> list[pa.Field]:
-    inner: dict[str, _Types] = {}
-    for (first, *rest), kind in types.items():
-        inner.setdefault(first, {})[tuple(rest)] = kind
-    return [
-        pa.field(name, below[()] if () in below else pa.struct(_fields(below)))
-        for name, below in inner.items()
-    ]
-
-
-def _flat(row: dict[str, Value], where: str, outer: _Keys = ()) -> Iterator[tuple[_Keys, Value]]:
-    """Yield the keys and each value in an object, and in nested objects.
+def _add_flat(row: dict[str, Value], found: _Row, outer: _Keys = ()) -> None:
+    """Add the keys and each value in an object, and in nested objects.
 
     Lists of a few numbers, such as GeoJSON coordinates, are objects with the keys 0, 1, ...
     """
     if len(outer) > _DEEPEST:
-        raise refused("deep", source=where)
+        raise _OddError("deep", {})
     for key, value in row.items():
+        keys = (*outer, key)
         if isinstance(value, dict):
-            yield from _flat(value, where, (*outer, key))
+            _add_flat(value, found, keys)
         elif (
             isinstance(value, list)
             and 0 < len(value) <= _POINT
             and all(isinstance(one, _Number) for one in value)
         ):
-            yield from (((*outer, key, str(k)), number) for k, number in enumerate(value))
+            found.update(((*keys, str(k)), number) for k, number in enumerate(value))
         else:
-            yield (*outer, key), value
+            found[keys] = value
+
+
+@dataclass
+class _Column:
+    """The values that some keys lead to."""
+
+    keys: _Keys
+    kind: _Kind = "null"
+    #: Number of the first object with a value, or with a list if it is a column of these.
+    first: int = 0
+    #: Whether it holds objects elsewhere.
+    mixed: bool = False
+
+    def add(self, value: Value, number: int) -> None:
+        """Make the kind fit one more value."""
+        if value is None or self.kind == "list":
+            return
+        kind = _kind(value)
+        if kind == self.kind:
+            return
+        if kind == "list" or self.kind == "null":
+            self.kind, self.first = kind, number
+        else:
+            numbers = {self.kind, kind} == {"whole", "fraction"}
+            self.kind = "fraction" if numbers else "text"
+
+    def values(self, block: list[tuple[int, _Row]]) -> pa.Array:
+        """Return the values of some objects in the type of all."""
+        keys, convert = self.keys, _CONVERT.get(self.kind)
+        values = [row.get(keys) for _number, row in block]
+        if convert is not None:
+            values = [None if value is None else convert(value) for value in values]
+        return pa.array(values, _TYPES[self.kind])
+
+
+def _kind(value: Value) -> _Kind:
+    if isinstance(value, list):
+        return "list"
+    if isinstance(value, bool):
+        return "truth"
+    if not isinstance(value, _Number):
+        str(value).encode()
+        return "text"
+    whole = value.lstrip("-").isdigit()
+    if whole and len(value) < 21 and abs(int(value)) < 2**63:
+        return "whole"
+    # Too long for a number: an identifier, in which every digit counts.
+    too_long = whole or (value[-1].isdigit() and math.isinf(float(value)))
+    return "text" if too_long else "fraction"
+
+
+def _written(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_CONVERT: dict[_Kind, Any] = {"whole": int, "fraction": float, "text": _written}
 
 
 def _text(value: Value) -> str | None:
@@ -293,211 +386,7 @@ def _text(value: Value) -> str | None:
     return as_name(value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _lines(block: bytes) -> int:
-    return block.count(b"\n") + (not block.endswith(b"\n"))
-
-
-def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    with opened_bytes(path) as (raw, plain):
-        left = b""
-        while read := plain.read(_BLOCK):
-            lines, end, rest = (left + read).rpartition(b"\n")
-            left = rest
-            if lines + end:
-                yield raw.tell(), lines + end
-        if left.strip():
-            yield raw.tell(), left
-
-
-def _common(one: pa.DataType | None, other: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(other):
-        other = pa.string()  # JSON has no dates: the meaning of texts is decided elsewhere
-    if one is None or pa.types.is_null(one):
-        return _NESTED if pa.types.is_nested(other) else other
-    if pa.types.is_null(other) or one == other:
-        return one
-    if pa.types.is_nested(one) or pa.types.is_nested(other):
-        return _NESTED
-    numbers = {one, other} <= {pa.int64(), pa.float64()}
-    return pa.float64() if numbers else pa.string()
-
-
-def _doubtful(table: pa.Table, block: bytes) -> bool:
-    """Return whether Arrow may have misread lines.
-
-    An object is not on its own line, a whole number may have lost digits, or lists of a few numbers
-    are separate columns, such as GeoJSON coordinates.
-    """
-    n_lines = _lines(block)
-    if len(table) != n_lines:
-        n_lines = sum(1 for text in block.split(b"\n") if text.strip())
-    if len(table) != n_lines:
-        return True
-    for column in table.columns:
-        kind = column.type
-        if pa.types.is_floating(kind):
-            ends = pc.min_max(column).as_py().values()
-            if any(value is not None and abs(value) >= 2.0**63 for value in ends):
-                return True
-        elif pa.types.is_list(kind) and (
-            pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type)
-        ):
-            longest = pc.max(pc.list_value_length(column)).as_py()
-            if longest is not None and 0 < longest <= _POINT:
-                return True
-    return False
-
-
-class _Number(str):
-    """A number as written in the file."""
-
-
-def _object(text: bytes, where: str) -> dict[str, Value]:
-    try:
-        row = json.loads(
-            text, parse_int=_Number, parse_float=_Number, parse_constant=_Number,
-            object_pairs_hook=partial(_once, where),
-        )  # fmt: skip
-    except DataError:
-        raise
-    except RecursionError:
-        raise refused("deep", source=where) from None
-    except ValueError as error:
-        is_text = not isinstance(error, UnicodeDecodeError) and b"\0" not in text
-        raise refused(
-            "no_json" if is_text else "not_utf8_json", source=where, error=error
-        ) from None
-    if not isinstance(row, dict):
-        raise refused("no_object", source=where)
-    return row
-
-
-def _once(where: str, pairs: list[tuple[str, Value]]) -> dict[str, Value]:
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise refused("key_twice", source=where, name=twice)
-    return row
-
-
-def _type(values: list[Value]) -> pa.DataType:
-    found = pa.null()
-    for value in values:
-        if isinstance(value, dict | list):
-            return _NESTED
-        if isinstance(value, _Number):
-            whole = value.lstrip("-").isdigit()
-            fits = whole and len(value) < 21 and abs(int(value)) < 2**63
-            kind = pa.int64() if fits else pa.float64()
-            # Too long for a number: an identifier, in which every digit counts.
-            if not fits and (whole or (value[-1].isdigit() and math.isinf(float(value)))):
-                kind = pa.string()
-        else:
-            kind = pa.bool_() if isinstance(value, bool) else pa.string()
-        found = found if value is None else _common(found, kind)
-    return found
-
-
-def _as(value: Value, kind: pa.DataType) -> Any:
-    if value is None or pa.types.is_nested(kind):
-        return None
-    if pa.types.is_string(kind):
-        return str(value).lower() if isinstance(value, bool) else str(value)
-    if isinstance(value, _Number):
-        return int(value) if pa.types.is_integer(kind) else float(value)
-    return value
-
-
-# --- lists of objects ----------------------------------------------------------------------------
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
-    with opened_bytes(path) as (_, plain):
-        start = plain.read(4)
-    encoding = find_encoding(start, str(path), asked=False)  # other text than UTF-8 has a mark
-    encoding = "utf-8-sig" if start.startswith(codecs.BOM_UTF8) else encoding
-    with opened_bytes(path) as (_, plain):
-        try:
-            # The reader of the copy reports which line is not UTF-8.
-            yield io.TextIOWrapper(io.BufferedReader(plain), encoding, "surrogateescape")
-        except UnicodeDecodeError:
-            raise refused("not_utf8_json", source=path) from None
-
-
-def json_file(path: Path, layout: FileLayout) -> Reader:
-    """Read JSON: lines of objects, or one list of them."""
-    if layout.unasked is not None and path.suffix.lower() != ".json":
-        return _lines_file(path, layout)
-    with unchanged(path), _opened(path) as file:
-        start = file.read(_WINDOW).lstrip()
-        if start.startswith("["):
-            return _of_list(path, layout, start[1:].lstrip(), file)
-        if layout.unasked is not None:
-            raise UsageError(
-                f"{path}: does not begin with a list, so which objects are rows could only be "
-                "guessed from them, which is not allowed when no person can be asked: write a list "
-                "of objects, or let the file's name end in .jsonl if each line is a row"
-            )
-        _check_lines(path, start, file)
-    if file.encoding == "utf-8":
-        return _lines_file(path, layout)
-    copy = Copy.of(str(path), ".jsonl")
-    with unchanged(path), _opened(path) as file, copy.path.open("w", encoding="utf-8") as lines:
-        shutil.copyfileobj(file, lines)
-    return copy.reader(lambda rows: _lines_file(rows, layout))
-
-
-def _of_list(path: Path, layout: FileLayout, start: str, file: TextIO) -> Reader:
-    copy, n = Copy.of(str(path), ".jsonl"), 0
-    with copy.path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
-        for text in _elements(path, start, file):
-            # Line breaks occur only between values: within texts they are escaped.
-            lines.write(text.replace("\n", " ").replace("\r", " ") + "\n")
-            n += 1
-    if not n and layout.unasked is None:
-        raise refused("no_objects", source=path)
-    return copy.reader(lambda rows: _lines_file(rows, layout, "object"))
-
-
-def _elements(path: Path, text: str, file: TextIO) -> Iterator[str]:
-    at, n, sign = 0, 0, text[:1]
-    while sign != "]":
-        try:
-            _value, end = _DECODER.raw_decode(text, at)
-            between = _BETWEEN.match(text, end)
-            if between is None:
-                raise json.JSONDecodeError(_MISSING, text, end)
-        except RecursionError:
-            raise refused("deep", source=_place(path, "object", n + 1)) from None
-        except json.JSONDecodeError as error:
-            if len(text) - at > _LONGEST:
-                raise refused(
-                    "large_object", source=_place(path, "object", n + 1), n=_LONGEST >> 20
-                ) from None
-            is_cut = (
-                error.msg.startswith("Unterminated")
-                or not text[error.pos :].strip()
-                or (
-                    error.pos > at
-                    and error.pos > len(text) - 16
-                    and not error.msg.startswith(_MISSING)
-                )
-            )
-            block = file.read(max(_WINDOW, len(text) - at)) if is_cut else ""
-            if not block:
-                kind, where = "cut" if is_cut else "odd_json", _place(path, "object", n + 1)
-                raise refused(kind, source=where, error=error.msg) from None
-            text, at = (text[at:] + block).lstrip(), 0
-            continue
-        yield text[at:end]
-        at, n, sign = between.end(), n + 1, between[1]
-    if text[at + (n == 0) :].strip() or file.read(_WINDOW).strip():
-        raise refused("below_list", source=path)
-
-
-def _place(path: Path, word: str, number: int) -> str:
-    return f"{path}: {refusal(word)} {number}"
+# --- objects that are no rows ---------------------------------------------------------------------
 
 
 def _check_lines(path: Path, start: str, file: TextIO) -> None:
@@ -531,11 +420,11 @@ def _whole(path: Path, text: str, first: str) -> Any:
     try:
         value, end = _DECODER.raw_decode(text)
     except RecursionError:
-        raise refused("deep", source=_place(path, "line", 1)) from None
+        raise refused("deep", source=f"{path}: {refusal('line')} 1") from None
     except json.JSONDecodeError as error:
         is_cut = error.pos > len(text) - 16 or error.msg.startswith("Unterminated")
         if is_cut and text.lstrip().startswith(("{", "[")):
-            raise refused("cut", source=_place(path, "line", error.lineno)) from None
+            raise refused("cut", source=f"{path}: {refusal('line')} {error.lineno}") from None
         return None
     if text[end:].strip() and "\n" in text[:end]:
         raise refused("objects_of_lines", source=path)
