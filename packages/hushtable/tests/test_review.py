@@ -214,7 +214,7 @@ def test_a_list_of_a_review_is_that_of_the_detector(detector, rows):
     review = Review(scorer, scorer.open(rows[FEATURES]), usual=usual)
     found, expected = review.lowest(10), detector.outliers(rows[FEATURES], n=10)
     assert [row.row for row in found.rows] == expected["row"].tolist()
-    assert [found.sentence(row) for row in found.rows] == expected["words"].tolist()
+    assert [row.words for row in found.rows] == expected["words"].tolist()
     assert [found.repair(row) for row in found.rows] == expected["repair"].tolist()
     for _ in range(12):
         review.answer(review.next(), FINE)

@@ -21,7 +21,7 @@ from hushtable.words.options import typed_options
 #: Exit code of a table in doubt.
 IN_DOUBT = 3
 #: Findings that need no decision: they do not make a model worse.
-_PLAIN = ("constant", "relations")
+_PLAIN = ("constant",)
 #: Number of columns and findings to print.
 _MOST = 60
 
@@ -57,11 +57,10 @@ def check(data: Data, output: _Output = None, reads: Reads = READS) -> CommandRe
     notes.clear()  # of the file: these are part of the result
     columns, reading, quality = understood_with_quality(reader, -1)
     doubted = [one for one in columns if one.doubt is not None and one.doubt.kind != "reading"]
-    findings = [one for one in quality.findings if not one.in_doubt]
     options = typed_options([option for one in doubted for option in one.options], reading.options)
-    said = [*map(ended, questions(doubted)), *(one.words for one in findings)]
+    said = [*map(ended, questions(doubted)), *(one.words for one in quality.findings)]
     of_file = f"The file: {'; '.join(reader.found)}." if reader.found else ""
-    doubts = len(doubted) + sum(one.kind not in _PLAIN for one in findings)
+    doubts = len(doubted) + sum(one.kind not in _PLAIN for one in quality.findings)
     if target is not None:
         if target.path.suffix == ".toml":
             text = "".join(f"{line}\n" for line in reads.layout_lines())

@@ -91,7 +91,6 @@ def top_facts(found: Outliers, output: Path) -> dict[str, object]:
         "scores": str(output),
         "rows": found.n_rows,
         **({"known": found.n_known} if found.n_known else {}),
-        **({"lone": [one.words for one in found.lone]} if found.lone else {}),
         "severity_among": found.among,
         "top": rows,
     }
@@ -107,8 +106,6 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
     among = table.schema.metadata[AMONG].decode()
     if found.n_known:
         yield Paragraph([known_words(found.n_known)])
-    if found.lone:
-        yield Paragraph(one.words for one in found.lone)
     yield f"The {len(found.rows):,} most unusual of {found.n_rows:,} rows:\n"
     headers, left = ["rank", *found.keep, "row", "severity", "score"], 1 + len(found.keep)
     several = bool(rows[0].file)
@@ -122,7 +119,7 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
     yield TextTable(headers, lines, left=left + several)
     if found.explained and words:
         yield "\nWhy:\n"
-        yield Paragraph(f"{k + 1}. {found.sentence(row)}." for k, row in enumerate(rows))
+        yield Paragraph(f"{k + 1}. {row.words}." for k, row in enumerate(rows))
     if found.incidents and words:
         yield "\nAlike:\n"
         some = []

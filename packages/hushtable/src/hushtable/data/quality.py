@@ -9,7 +9,7 @@ columns of numbers follow from others. Tested by ``tests/test_quality.py``.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -35,15 +35,7 @@ _FREQUENT, _BARS = 3, 16
 #: Number of rows below which equal columns, and columns with the same groups, are coincidence.
 _FEW_ROWS, _FEW_IN_GROUPS = 10, 30
 Floats = NDArray[np.float64]
-FindingKind: TypeAlias = Literal[
-    "constant", "labels", "sentinel", "lone", "duplicates", "copies", "relations", "total",
-    "missing", "shape", "label",
-]  # fmt: skip
-#: Kinds of findings on columns in doubt, by the kind of the doubt.
-_OF_DOUBTS: dict[str, FindingKind] = {
-    "labels": "labels", "codes": "sentinel", "words": "sentinel", "exceptions": "sentinel",
-    "infinite": "sentinel", "total": "total", "empty": "missing",
-}  # fmt: skip
+FindingKind: TypeAlias = Literal["constant", "duplicates", "copies", "total", "shape", "label"]
 #: Fewest and most labels of a column in which one may be a total, and how many totals of totals;
 #: least sum that is no coincidence if it is exact.
 _LABELS, _LEVELS, _EXACT = (3, 200), (1.0, 2.0, 3.0), 1e4
@@ -56,8 +48,7 @@ class QualityFinding:
     Attributes
     ----------
     kind : str
-        "constant", "labels", "sentinel", "lone" (the only negative number or zero), "duplicates",
-        "copies", "relations", "total", "missing", "shape" (too few rows, or nothing that varies)
+        "constant", "duplicates", "copies", "total", "shape" (too few rows, or nothing that varies)
         or "label" (a column that says which rows are outliers).
     columns : tuple of str
         Names of the columns it concerns; empty for whole rows.
@@ -67,10 +58,6 @@ class QualityFinding:
         How many rows it concerns.
     examples : tuple of int
         Numbers of the first of these rows, from 0, at most 5; empty where all rows are concerned.
-    value : str
-        The text that may be a code for a missing value; otherwise empty.
-    in_doubt : bool
-        Whether the doubt of a column says the same.
     """
 
     kind: FindingKind
@@ -78,8 +65,6 @@ class QualityFinding:
     words: str
     rows: int
     examples: tuple[int, ...] = ()
-    value: str = ""
-    in_doubt: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,12 +180,9 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
             rows.add(batch, reading)
     if rows.n == 0:
         raise no_rows(reader)
-    copies = [*_copies(rows)]
-    copied = {name for one in copies for name in one.columns[1:]}
     findings = [
         *(finding for column in rows.columns for finding in _of_column(column, rows)),
-        *copies,
-        *_relations(rows, copied),
+        *_copies(rows),
         *_duplicates(rows, reading.entity),
         *_totals(rows),
     ]
@@ -270,23 +252,14 @@ def _finding(
 
 
 def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
-    name, doubt, n_values = (column.name,), column.understood.doubt, rows.n - column.n_missing
-    if doubt is not None and doubt.kind in _OF_DOUBTS:
-        kind, empty = _OF_DOUBTS[doubt.kind], doubt.kind == "empty"
-        if rows.n > 1 and (empty or column.n_doubtful):
-            n = rows.n if empty else column.n_doubtful
-            found = _finding(kind, name, "doubt", n, column.doubtful, doubt=doubt.words)
-            value = next((value for field, value in doubt.options if field == "missing"), "")
-            yield replace(found, value=value, in_doubt=True)
-    elif rows.n > 1 and n_values and not column.varies:
+    name, n_values = (column.name,), rows.n - column.n_missing
+    if rows.n > 1 and n_values and not column.varies:
         words = "constant" if n_values == rows.n else "constant_values"
         text = column.text(next(iter(column.labels or ())))
         yield _finding("constant", name, words, n_values, text=text)
     word = re.sub(r"[_ ]", "", column.name.casefold().removeprefix("is"))
     if word in lists()["label_names"] and len(column.labels or ()) == 2:
         yield _finding("label", name, "label", rows.n, drop=("drop", column.name))
-    for one in column.lone.found():
-        yield QualityFinding("lone", name, one.words, 1, (one.row,))
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -311,16 +284,6 @@ def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
     for names in alike.values():
         if len(names) > 1:
             yield _finding("copies", names, "copies", rows.n)
-
-
-def _relations(rows: RowsSeen, copied: set[str]) -> Iterator[QualityFinding]:
-    columns = [one for one in rows.columns if one.sample and not (one.is_date or one.is_id)]
-    found = followers(
-        {one.name: np.concatenate(one.sample) for one in columns if one.name not in copied}
-    )
-    if found:
-        names = tuple(one.name for one in found)
-        yield QualityFinding("relations", names, followers_words(found), rows.n)
 
 
 # --- rows -----------------------------------------------------------------------------------------

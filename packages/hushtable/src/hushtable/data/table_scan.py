@@ -3,14 +3,11 @@
 `TableScan` collects the facts by which `hushtable.data.understanding` decides. `RowsSeen` then
 processes the values as they are read: each becomes 64 bits, and sums of these over a row identify
 equal rows; labels are counted while there are few of them, and the values of a sample of rows are
-kept. The only negative number, or the only zero, of a column is often an error that no score finds.
+kept.
 `hushtable.data.quality` decides what a person should see.
 """
 
-import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -27,15 +24,13 @@ from hushtable.data.columns import (
     filled,
     infinite,
     is_text,
-    text_bytes,
 )
 from hushtable.data.persons import among
 from hushtable.data.readers import Batch
 from hushtable.data.readers.reader import StoredRows
-from hushtable.data.schema import number_words
 from hushtable.data.texts.column_facts import ColumnFacts
 from hushtable.data.texts.doubt import ColumnUnderstanding
-from hushtable.data.texts.missing import named_numbers, without_named
+from hushtable.data.texts.missing import named_numbers
 from hushtable.data.texts.numbers import mask
 from hushtable.data.texts.reading import (
     Reading,
@@ -43,7 +38,6 @@ from hushtable.data.texts.reading import (
     plain_texts,
     without_blanks,
 )
-from hushtable.language import _, numerals
 
 # --- before it is decided -------------------------------------------------------------------------
 
@@ -151,89 +145,6 @@ def _as_declared(column: pa.Array) -> tuple[pa.Array, bool]:
     return (as_texts(column, ""), True) if whole else (column, False)
 
 
-# --- lone numbers ---------------------------------------------------------------------------------
-
-#: Writes a number, with so many digits.
-Write: TypeAlias = Callable[[float, int | None], str]
-#: Least number of values of a column.
-_LEAST_VALUES = 30
-#: First values of a batch that show whether all are whole numbers.
-_GLANCE = 64
-#: Among whole numbers, a zero is as ordinary as the ones if these are fewer than this.
-_MANY_ONES = 20
-
-
-@dataclass(frozen=True)
-class LoneNumber:
-    """The only negative number, or the only zero, of a column."""
-
-    column: str
-    value: float
-    #: Number of its row, from 0, and the file if there are several.
-    row: int
-    file: str = ""
-    #: Writes the number as its column is written: see `Feature.written`.
-    write: Write = field(default=number_words, repr=False, compare=False)
-
-    @property
-    def words(self) -> str:
-        """Where it is, as a sentence."""
-        row = numerals(f"{self.row:,}")
-        said = {"name": self.column, "value": self.write(self.value, None), "row": row}
-        if self.value:
-            words = _("%(name)s has one negative value, %(value)s, in row %(row)s", **said)
-        else:
-            words = _("%(name)s has one zero, in row %(row)s", **said)
-        return f"{words} ({self.file})." if self.file else f"{words}."
-
-    @property
-    def remark(self) -> str:
-        """The number as a remark on its row."""
-        if self.value:
-            return _(
-                "%(name)s %(value)s: the only negative value",
-                name=self.column,
-                value=self.write(self.value, None),
-            )
-        return _("%(name)s 0: the only zero", name=self.column)
-
-
-class LoneNumbers:
-    """Looks for them in the batches of a column."""
-
-    def __init__(self, column: str, write: Write | None = None) -> None:
-        self.column, self._write = column, write or number_words
-        self._n_values = self._n_negative = self._n_zeros = self._n_ones = 0
-        self._whole = True
-        self._seen: list[LoneNumber] = []
-
-    def add(self, values: NDArray[np.float64], start: int, file: str = "") -> None:
-        """Process a batch (n,), whose first row has the number ``start`` in its file."""
-        self._n_values += len(values) - int(np.isnan(values).sum())
-        self._n_ones += int((values == 1.0).sum())
-        glance = values[:_GLANCE]
-        self._whole &= bool((np.isnan(glance) | (glance == np.round(glance))).all())
-        if self._n_negative > 1 or not (at := np.flatnonzero(values <= 0.0)).size:
-            return
-        found = values[at]
-        self._n_negative += int((found < 0.0).sum())
-        self._n_zeros += int((found == 0.0).sum())
-        for some in (found < 0.0, found == 0.0):
-            for i in at[some][:1].tolist():
-                self._seen.append(
-                    LoneNumber(self.column, float(values[i]), start + i, file, self._write)
-                )
-
-    def found(self) -> list[LoneNumber]:
-        """Return the only negative number, and the only zero unless several are negative."""
-        if self._n_values < _LEAST_VALUES or self._n_negative > 1:
-            return []
-        counts_from_zero = self._whole and 0 < self._n_ones < _MANY_ONES
-        zero = self._n_zeros == 1 and not counts_from_zero
-        found = [one for one in self._seen if one.value or zero]
-        return sorted(found, key=lambda one: (one.file, one.row))
-
-
 # --- after that: rows and columns -----------------------------------------------------------------
 
 Floats = NDArray[np.float64]
@@ -245,13 +156,10 @@ MAX_DIFFERENT, _MAX_LETTERS = 1_000, 1 << 20
 EXAMPLE_ROWS, _VALUES = 5, 3
 #: Number of rows in the sample (up to twice as many); and of values in total.
 _SAMPLE, _SAMPLE_VALUES = 16_384, 1 << 22
-#: Number of bytes after which the rest of a text is hashed separately.
-_LONG = 128
 _FIRST, _SECOND = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
-_ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
+_BITS = (1 << 64) - 1
 #: Fingerprint of every missing value.
 MISSING_BITS = np.uint64(0x2545_F491_4F6C_DD1D)
-_MASKS = np.array([(1 << (8 * k)) - 1 for k in range(9)], np.uint64)
 
 
 class RowsSeen:
@@ -319,22 +227,12 @@ class ColumnSeen:
         self.sample: list[Floats] = []
         self.words: list[Words] = []
         self.low, self.high = np.inf, -np.inf
-        how = understood.reading
-        self.lone = LoneNumbers(self.name, None if how is None else how.written)
-        #: How many rows hold a text that is in doubt, and the first of them.
-        self.n_doubtful, self.doubtful = 0, list[int]()
-        self._in_doubt = () if understood.doubt is None else understood.doubt.texts
 
     def add(
         self, values: pa.Array, reading: Reading, start: int, sampled: NDArray[np.int64]
     ) -> Words:
         """Process a batch; return 64 bits for each value."""
         read = self.understood.reading
-        if self._in_doubt:
-            named = without_named(values, self._in_doubt, read.decimal if read else None)
-            rows = np.flatnonzero(_is_null(named) & ~_is_null(values))
-            self.n_doubtful += len(rows)
-            self.doubtful += (rows[: EXAMPLE_ROWS - len(self.doubtful)] + start).tolist()
         values = reading.without_missing(values, self.name, read.decimal if read else None)
         values = decoded(values)
         if is_text(values.type) and read and not (read.is_category or self.understood.refused):
@@ -353,8 +251,6 @@ class ColumnSeen:
             known = numbers if np.isfinite(numbers).all() else numbers[np.isfinite(numbers)]
             self.low = min(self.low, float(known.min(initial=np.inf)))
             self.high = max(self.high, float(known.max(initial=-np.inf)))
-            if not self.is_date:
-                self.lone.add(numbers, start)
         words = _mixed(words)
         words[missing] = MISSING_BITS
         self.words.append(words[sampled])
@@ -427,24 +323,11 @@ def _number_words(values: pa.Array, numbers: Floats) -> Words:
 
 
 def _text_words(texts: pa.Array) -> Words:
-    """Return 64 bits for each of texts (n,)."""
-    at, data = text_bytes(texts)
-    letters = np.append(data[at[0] : at[-1]], np.zeros(8, np.uint8))
-    windows = np.ndarray((len(letters) - 7,), "<u8", letters, strides=(1,))
-    starts, lengths = at[:-1] - at[0], np.diff(at)
-    words: Words = windows[starts] & _MASKS[np.minimum(lengths, 8)]
-    words = words ^ (lengths.astype(np.uint64) * _ODD)
-    done, left = 8, np.flatnonzero(lengths > 8)
-    while len(left) and done < _LONG:
-        rest = windows[starts[left] + done] & _MASKS[np.minimum(lengths[left] - done, 8)]
-        words[left] = _mixed(words[left]) ^ rest
-        done += 8
-        left = left[lengths[left] > done]
-    for i in left.tolist():
-        tail = letters[starts[i] + done : starts[i] + lengths[i]]
-        digest = hashlib.blake2b(tail.tobytes(), digest_size=8).digest()
-        words[i] = _mixed(words[i : i + 1])[0] ^ np.uint64(int.from_bytes(digest, "little"))
-    return words
+    """Return 64 bits for each of texts (n,), which are the same in this process alone."""
+    encoded = texts.dictionary_encode()
+    words = [hash(text) & _BITS for text in [*encoded.dictionary.to_pylist(), None]]
+    found: Words = np.array(words, np.uint64)[filled(encoded.indices, -1)]
+    return found
 
 
 def _is_null(values: pa.Array) -> NDArray[np.bool_]:

@@ -118,11 +118,7 @@ class Finding(Displayed):
     @property
     def words(self) -> str:
         """Why the row scores low, in a sentence without a full stop."""
-        return self.sentence()
-
-    def sentence(self, remarks: Sequence[str] = ()) -> str:
-        """Return why the row scores low, with further remarks, without a full stop."""
-        parts = [self.rule, *(reason.words for reason in self.reasons), *remarks]
+        parts = [self.rule, *(reason.words for reason in self.reasons)]
         parts += [self.likeness, self.context]
         return "; ".join(filter(None, parts)) or _("no column stands out")
 

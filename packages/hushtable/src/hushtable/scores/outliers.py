@@ -2,19 +2,18 @@
 
 import contextlib
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from hushtable.data.columns import as_column, texts_column
-from hushtable.data.readers import Batch, Reader, no_rows
-from hushtable.data.schema import DATE, SINCE, Feature
-from hushtable.data.table_scan import LoneNumber, LoneNumbers
+from hushtable.data.readers import Reader, no_rows
+from hushtable.data.schema import Feature
 from hushtable.errors import UsageError
 from hushtable.language import N_, _, ngettext, numeral, numerals
 from hushtable.scores.finding import Finding, RowDetails, Scored, explained
@@ -25,7 +24,6 @@ from hushtable.scores.typical import (
     MEANT,
     USUAL_MEANS,
     and_words,
-    numbers_of,
 )
 from hushtable.scores.usual import COUNTED, SCORED, Frequencies, PassingSample, Usual
 
@@ -139,18 +137,10 @@ class Outliers:
     usual: Usual | None = None
     #: The columns to which reasons refer.
     features: Sequence[Feature] = ()
-    #: The only negative number or zero of a column among the scored rows.
-    lone: Sequence[LoneNumber] = ()
 
     def severity(self, k: int) -> str:
         """Return a row's severity, rounded down: 100 would mean that no row is as rare."""
         return rounded_down(self.severities[k])
-
-    def sentence(self, row: Finding) -> str:
-        """Return a row's reasons in words."""
-        return row.sentence(
-            [one.remark for one in self.lone if (one.file, one.row) == (row.file, row.row)]
-        )
 
     def repair(self, row: Finding) -> str:
         """Return in words which columns to repair so that a row is not listed, and the effect.
@@ -195,7 +185,7 @@ class Outliers:
             n=n,
         )
         rows += f" {known_words(self.n_known)}" if self.n_known else ""
-        rows += " " + " ".join([*(one.words for one in self.lone), _("Rows are numbered from 0.")])
+        rows += " " + _("Rows are numbered from 0.")
         when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
         notes = {
             _("Made"): _(
@@ -257,7 +247,7 @@ class Outliers:
             names = (f"reason_{k + 1}", f"value_{k + 1}", f"usual_{k + 1}", f"direction_{k + 1}")
             for name, values in zip(names, zip(*found, strict=True), strict=True):
                 columns[name] = texts_column(values)
-        columns["words"] = texts_column([self.sentence(row) for row in self.rows])
+        columns["words"] = texts_column([row.words for row in self.rows])
         columns["repair"] = texts_column([self.repair(row) or None for row in self.rows])
         number = {k: n for n, one in enumerate(self.incidents, 1) for k in one.rows}
         numbers = [number.get(k) for k in range(len(self.rows))]
@@ -366,13 +356,6 @@ class Search:
         )
         self._usual, self._ranks, self._keep, self._n = usual, ranks, tuple(keep), n
         self._lowest = Lowest(n + 1)
-        features = scorer.plan.schema.of_rows.features
-        # Points in time and times since have no sign of their own.
-        self._signs = {
-            j: LoneNumbers(feature.name, feature.written)
-            for j, feature in enumerate(features)
-            if feature.kind == "numeric" and feature.unit not in (DATE, SINCE)
-        }
         #: If the model knows nothing about such rows: what is usual among these rows themselves.
         unknown = self._reasons is not None and usual is None
         self._sample = PassingSample(len(scorer.plan.schema)) if unknown else None
@@ -391,7 +374,7 @@ class Search:
         """
         lowest, start = copy(self._lowest), 0
         lowest.file = file
-        reader = reader.in_sequence().watched(partial(self._read, file))
+        reader = reader.in_sequence()
         if self._sample is not None:
             reader = self._sample.of(reader)
         for batch in self._details.batches(reader, lambda one: one, n_jobs=n_jobs):
@@ -411,15 +394,6 @@ class Search:
         if not self.n_rows:
             raise no_rows(reader)
         return self.found()
-
-    def _read(self, file: str, _part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """Read rows, and look for the only negative number or zero of each column."""
-        start, features = 0, self._details.scorer.plan.schema.features
-        for batch in batches:
-            for j, signs in self._signs.items():
-                signs.add(numbers_of(features[j], batch, j), start, file)
-            yield batch
-            start += len(batch)
 
     def found(self) -> Outliers:
         """Return the lowest of the rows; there must have been some rows."""
@@ -451,7 +425,6 @@ class Search:
             n_known=lowest.n_known,
             usual=usual,
             features=scorer.plan.schema.of_rows.features,
-            lone=[one for signs in self._signs.values() for one in signs.found()],
         )
 
     def _of_all(self, usual: Usual | None) -> Usual | None:

@@ -342,7 +342,6 @@ _FEW_ROWS = 20
 _FINDINGS = {
     "constant": N_("%(name)s: every row holds %(text)s."),
     "constant_values": N_("%(name)s: each of %(n)s rows with a value holds %(text)s."),
-    "doubt": N_("%(name)s: %(doubt)s This affects %(rows)s."),
     "copies": N_("%(names)s are copies: each tells what the others hold."),
     "label": N_("%(name)s looks like a label of outliers: leave it out of the model (%(drop)s)."),
 }  # fmt: skip
@@ -386,9 +385,7 @@ def finding_words(kind: str, *, columns: list[str], rows: int, **facts: Any) -> 
         name=columns[0] if columns else "",
         names=joined(columns),
         n=numeral(rows),
-        rows=n_rows(rows),
         text=quoted(facts.get("text", "")),
-        doubt=ended(facts.get("doubt", "")),
         drop=typed_options([facts["drop"]] if "drop" in facts else []),
     )
 

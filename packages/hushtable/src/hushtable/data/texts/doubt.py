@@ -59,16 +59,6 @@ class Doubt:
         return self.kind in _ASKED and not self.refused
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """The texts that may be wrong: codes, other spellings than the usual, words for totals."""
-        if self.kind == "labels":
-            return tuple(text for _, group in self.facts["groups"] for text, _ in group[1:])
-        if self.kind == "total":
-            return (self.example,)
-        own = f"{self.column}:"
-        return tuple(value.removeprefix(own) for field, value in self.options if field == "missing")
-
-    @property
     def words(self) -> str:
         """The doubt as a sentence, in the language of now."""
         facts = {"column": self.column, "text": self.example, "where": self.place, **self.facts}
