@@ -115,7 +115,7 @@ def test_doubts_are_buttons_and_identifiers_are_left_out(client, folder):
 )
 def test_the_options_of_a_doubt_are_choices(option, expected):
     doubt = Doubt("a=b", "empty", options=(option,), refused=True)
-    one = ColumnUnderstanding("a=b", "number", 0.5, "seen", doubt)
+    one = ColumnUnderstanding("a=b", "number", "seen", doubt)
     found = [(choice.name, choice.value) for choice in choices(one)]
     assert found[: len(expected)] == expected
     assert ("drop", "a=b") in found

@@ -213,8 +213,8 @@ def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str
     """Return the columns for machines."""
     return [
         {
-            "name": one.name, "kind": one.kind, "confidence": one.confidence,
-            "evidence": one.evidence, "doubt": one.question, "option": one.option,
+            "name": one.name, "kind": one.kind, "evidence": one.evidence,
+            "doubt": one.question, "option": one.option,
             "refused": one.refused,
         }
         for one in columns

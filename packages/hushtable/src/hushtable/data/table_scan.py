@@ -157,7 +157,6 @@ EXAMPLE_ROWS, _VALUES = 5, 3
 #: Number of rows in the sample (up to twice as many); and of values in total.
 _SAMPLE, _SAMPLE_VALUES = 16_384, 1 << 22
 _FIRST, _SECOND = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
-_BITS = (1 << 64) - 1
 #: Fingerprint of every missing value.
 MISSING_BITS = np.uint64(0x2545_F491_4F6C_DD1D)
 
@@ -325,9 +324,9 @@ def _number_words(values: pa.Array, numbers: Floats) -> Words:
 def _text_words(texts: pa.Array) -> Words:
     """Return 64 bits for each of texts (n,), which are the same in this process alone."""
     encoded = texts.dictionary_encode()
-    words = [hash(text) & _BITS for text in [*encoded.dictionary.to_pylist(), None]]
-    found: Words = np.array(words, np.uint64)[filled(encoded.indices, -1)]
-    return found
+    hashes = np.fromiter(map(hash, [*encoded.dictionary.to_pylist(), None]), np.int64)
+    words: Words = hashes.view(np.uint64)[filled(encoded.indices, -1)]
+    return words
 
 
 def _is_null(values: pa.Array) -> NDArray[np.bool_]:

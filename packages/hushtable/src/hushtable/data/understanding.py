@@ -101,7 +101,7 @@ def understood(
         raise no_rows(reader)
     texts = {one.name: one for one in total.columns.values() if one.n}
     table = TableFacts(reading, texts, reader.where, reader.delimiter)
-    whose = ColumnUnderstanding(reading.entity, "id", 1.0, evidence_words("entity"))
+    whose = ColumnUnderstanding(reading.entity, "id", evidence_words("entity"))
     columns = tuple(
         whose if name == whose.name else _decided(total, j, table, named=reader.names is not None)
         for j, name in enumerate(names)
@@ -119,7 +119,7 @@ def _decided(scan: TableScan, j: int, table: TableFacts, *, named: bool) -> Colu
         return without_values(name)
     if facts is None:  # of a matrix
         kind: Kind = "number" if ends[0] < ends[1] else "constant"
-        return ColumnUnderstanding(name, kind, 1.0, evidence_words("number"))
+        return ColumnUnderstanding(name, kind, evidence_words("number"))
     if facts.n or (empty and facts.has_texts):
         one = noting_total(decide(facts, table), facts, table)
         texts = [text for (rule, _), (text, _row) in facts.first.items() if rule == "form"]
@@ -142,7 +142,7 @@ def _decided(scan: TableScan, j: int, table: TableFacts, *, named: bool) -> Colu
     form = facts.form
     reading = None if form == "number" else ColumnReading(form)
     kind = "date" if form == "date" else "number"
-    one = ColumnUnderstanding(name, kind, 1.0, evidence_words(form), reading=reading)
+    one = ColumnUnderstanding(name, kind, evidence_words(form), reading=reading)
     if any(rule == "infinity" for rule, _text in facts.first):
         return with_infinities(one, facts, table)
     if empty:
@@ -343,14 +343,13 @@ def refuse(
     )
 
 
-HEADERS = ("column", "kind", "confidence", "evidence", "doubt")
+HEADERS = ("column", "kind", "evidence", "doubt")
 
 
 def row(one: ColumnUnderstanding) -> tuple[str, ...]:
     """Return a column as a row of the table."""
-    sure = f"{int(100 * one.confidence)}%"
     words = one.question
-    return one.name, one.kind, sure, one.evidence, "" if words == one.evidence else words
+    return one.name, one.kind, one.evidence, "" if words == one.evidence else words
 
 
 @dataclass(frozen=True)

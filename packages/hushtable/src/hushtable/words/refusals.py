@@ -187,8 +187,6 @@ _SENTENCES = {
         "to a file of its own, for example in Python: %(call)s"),
     "lines_of_object": N_("%(source)s: holds one object over several lines, and no list of "
         "objects: write one object per row, in a line of its own (in pandas, orient='records')"),
-    "objects_of_lines": N_("%(source)s: its objects take several lines each: write one object per "
-        "line (jq -c .), or a list of them"),
 }  # fmt: skip
 
 #: Kinds of files that cannot be read as tables, and what to do instead.

@@ -174,8 +174,6 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         footer=footer,
         delimiter=given or _DELIMITERS,
     )
-    if excel := re.fullmatch(r'"?sep=(.)"?\s*', lines[0] if lines else "", re.IGNORECASE):
-        given, start = given or excel[1], max(1, start)
     if _OTHER_FORMAT.match(lines[0] if lines else ""):
         raise refused("other_format", source=source)
     if not any(line.strip() for line in lines[start:]):
@@ -312,8 +310,6 @@ class HeaderSearch:
             fold_names(written, f"{self.source}: {self.line} {head.first + 1}")
         names = [fold(name) for name in head.fields]
         width = _width(below)[0] if below else len(names)
-        if len(names) == width + 1 and not names[-1]:
-            names.pop()  # only the header line ends in a delimiter
         if len(names) == width - 1 and all(len(row.bare) < width for row in below):
             names.append("")  # only the rows do
         return names

@@ -396,7 +396,10 @@ def _check_lines(path: Path, start: str, file: TextIO) -> None:
         if more.strip():
             return
     except (ValueError, RecursionError):
-        only = _whole(path, start + file.read(_LONGEST), first)
+        try:
+            only = _DECODER.decode(start + file.read(_LONGEST))
+        except (ValueError, RecursionError):
+            return  # reading its lines explains what is wrong
     if not isinstance(only, dict):
         return
     if _is_frame(only):
@@ -414,21 +417,6 @@ def _check_lines(path: Path, start: str, file: TextIO) -> None:
         raise refused("lists", source=path, lists=named, call=call)
     if "\n" in start.strip():
         raise refused("lines_of_object", source=path)
-
-
-def _whole(path: Path, text: str, first: str) -> Any:
-    try:
-        value, end = _DECODER.raw_decode(text)
-    except RecursionError:
-        raise refused("deep", source=f"{path}: {refusal('line')} 1") from None
-    except json.JSONDecodeError as error:
-        is_cut = error.pos > len(text) - 16 or error.msg.startswith("Unterminated")
-        if is_cut and text.lstrip().startswith(("{", "[")):
-            raise refused("cut", source=f"{path}: {refusal('line')} {error.lineno}") from None
-        return None
-    if text[end:].strip() and "\n" in text[:end]:
-        raise refused("objects_of_lines", source=path)
-    return None if text[end:].strip() else value
 
 
 def _lists(value: dict[str, Value], outer: _Keys) -> Iterator[tuple[_Keys, list[Value]]]:

@@ -230,31 +230,23 @@ class Exceptions:
     rows: dict[str, int] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)
     n: int = 0
-    most: int = _MOST_OTHERS
 
     def add(self, text: str, rows: int, first: int) -> None:
         """Note that so many rows hold a text."""
         self.n += rows
-        if text in self.rows or len(self.rows) < self.most:
+        if text in self.rows or len(self.rows) < _MOST_OTHERS:
             self.rows[text] = self.rows.get(text, 0) + rows
             self.first[text] = min(first, self.first.get(text, first))
 
-    def merge(self, other: "Exceptions") -> None:
-        """Add other exceptions of the same column."""
-        extra = other.n - sum(other.rows.values())
-        for text, rows in other.rows.items():
-            self.add(text, rows, other.first[text])
-        self.n += extra
-
-    def join(self, other: "Exceptions") -> None:
-        """Add the exceptions of another thread: the first are kept, whichever thread saw them."""
-        every = Exceptions(dict(self.rows), dict(self.first), self.n, most=2 * _MOST_OTHERS)
-        every.merge(other)
-        kept = sorted(every.first, key=every.first.__getitem__)[:_MOST_OTHERS]
-        self.rows, self.first = (
-            {text: of[text] for text in kept} for of in (every.rows, every.first)
-        )
-        self.n = every.n
+    def merge(self, other: "Exceptions", most: int | None = None) -> None:
+        """Add others of the same column; keep the first texts, whichever thread saw them."""
+        self.n += other.n
+        rows, first = Counter(self.rows) + Counter(other.rows), other.first | self.first
+        for text in self.first.keys() & other.first.keys():
+            first[text] = min(self.first[text], other.first[text])
+        kept = sorted(first, key=first.__getitem__)[:most]
+        self.rows = {text: rows[text] for text in kept}
+        self.first = {text: first[text] for text in kept}
 
 
 class PlainNumbers(NamedTuple):
@@ -464,7 +456,9 @@ class ColumnFacts:
             return False
         if texts[0].is_valid and _WELL.match(texts[0].as_py()):
             return not all(text is None or _WELL.match(text) for text in texts.to_pylist())
-        return not found.whole or not (_has_leading_zeros(texts, found) or found.size >= 2**53)
+        return not found.whole or not (
+            found.size >= 2**53 or pc.any(pc.match_substring_regex(texts, _LEADING_ZERO)).as_py()
+        )
 
     def _add_different(self, found: DistinctTexts, start: int) -> None:
         texts, rows, first_row, _ = found
@@ -600,11 +594,11 @@ class ColumnFacts:
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.n_different = max(self.n_different, other.n_different)
         self.inner = min(self.inner[0], other.inner[0]), max(self.inner[1], other.inner[1])
-        self.brackets.join(other.brackets)
+        self.brackets.merge(other.brackets, _MOST_OTHERS)
         for key, (text, row) in other.first.items():
             self._note_example(key, text, row)
         for shape, noted in other.exceptions.items():
-            self.exceptions.setdefault(shape, Exceptions()).join(noted)
+            self.exceptions.setdefault(shape, Exceptions()).merge(noted, _MOST_OTHERS)
 
 
 def n_different(values: NDArray[np.floating]) -> int:
@@ -622,17 +616,3 @@ def _first_of(readings: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     for other in readings[1:]:
         values = np.where(np.isnan(values), other, values)
     return values
-
-
-def _has_leading_zeros(texts: pa.Array, found: PlainNumbers) -> bool:
-    values = found.values
-    size = np.abs(values[np.isfinite(values)])
-    needed = len(size) + int((values < 0).sum())
-    power = 10.0
-    while power <= size.max(initial=0.0):
-        needed += int((size >= power).sum())
-        power *= 10.0
-    written = pc.sum(pc.binary_length(texts)).as_py() or 0
-    if written == needed:
-        return False
-    return bool(pc.any(pc.match_substring_regex(texts, _LEADING_ZERO)).as_py())

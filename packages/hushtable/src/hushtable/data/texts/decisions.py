@@ -94,7 +94,7 @@ class TableFacts:
 def _column(
     column: ColumnFacts, kind: Kind, evidence: str, reading: ColumnReading | None = None
 ) -> ColumnUnderstanding:
-    return ColumnUnderstanding(column.name, kind, 1.0, evidence, reading=reading)
+    return ColumnUnderstanding(column.name, kind, evidence, reading=reading)
 
 
 def _refused(
@@ -108,7 +108,7 @@ def _refused(
     text, place, _rows = example or Example("")
     asked = Doubt(column.name, doubt, text, place, tuple(options), refused=True, facts=facts)
     shown = evidence_words("in_doubt", n=column.n)
-    return ColumnUnderstanding(column.name, kind, 0.5, shown, asked)
+    return ColumnUnderstanding(column.name, kind, shown, asked)
 
 
 def _drop(column: ColumnFacts) -> tuple[Option, ...]:
@@ -174,7 +174,7 @@ def n_lost(column: ColumnFacts, kind: str, order: Order | None = None) -> int:
 def without_values(name: str) -> ColumnUnderstanding:
     """Return a column in which all values are missing."""
     doubt = Doubt(name, "empty", options=(("drop", name),), refused=True)
-    return ColumnUnderstanding(name, "empty", 1.0, evidence_words("empty"), doubt)
+    return ColumnUnderstanding(name, "empty", evidence_words("empty"), doubt)
 
 
 def all_exceptions(column: ColumnFacts, shapes: Sequence[str] | None = None) -> Exceptions:
@@ -241,7 +241,7 @@ def _scale(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None
 
 
 def _number(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
-    decimal, sure = _decimal(column, table)
+    decimal = _decimal(column, table)
     lenient = table.asked(column) == "number"
     if decimal is None:
         shape = "1.234" if column.shapes["1.234"] else "1,234"
@@ -265,11 +265,11 @@ def _number(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     unit = units[0] if units else ""
     reading = ColumnReading("number", decimal, unit=unit, lenient=lenient)
     fits = {*_NUMBERS} - ({"comma"} if decimal == "." else {"point"})
-    evidence = numbers_words(_writing(column, decimal, sure), unit)
-    return _with_exceptions(column, table, "number", reading, fits, evidence, sure)
+    evidence = numbers_words(_writing(column, decimal, table), unit)
+    return _with_exceptions(column, table, "number", reading, fits, evidence)
 
 
-def _writing(column: ColumnFacts, decimal: Decimal, sure: float) -> str:
+def _writing(column: ColumnFacts, decimal: Decimal, table: TableFacts) -> str:
     shapes = column.shapes
     if decimal == "," and (shapes["comma"] or shapes["1,234"]):
         return "comma"
@@ -277,7 +277,8 @@ def _writing(column: ColumnFacts, decimal: Decimal, sure: float) -> str:
         return "comma_thousands"
     if shapes["1.234"] and decimal == ",":
         return "point_thousands"
-    return "three_digits" if sure < 1.0 and shapes["1.234"] else ""
+    unclear = shapes["1.234"] and not (shapes["point"] or table.reading.decimal)
+    return "three_digits" if unclear else ""
 
 
 def _n_bare(column: ColumnFacts) -> int:
@@ -304,24 +305,24 @@ def _is_odd_sign(decimal: Decimal, column: ColumnFacts, table: TableFacts) -> bo
     return more and signs[other] > 0
 
 
-def _decimal(column: ColumnFacts, table: TableFacts) -> tuple[Decimal | None, float]:
-    """Return the decimal separator of a column, None if it may be either, and a confidence."""
+def _decimal(column: ColumnFacts, table: TableFacts) -> Decimal | None:
+    """Return the decimal separator of a column; None if it may be either."""
     shapes, given = column.shapes, table.reading.decimal
     point, comma = shapes["point"], shapes["comma"]
-    if given is not None and ((point and comma) or not (point or comma)):
-        return given, 1.0
+    if given is not None and bool(point) == bool(comma):
+        return given
     if point or comma:
-        return ("." if point >= comma else ","), max(point, comma) / (point + comma)
+        return "." if point >= comma else ","
     if not (shapes["1.234"] or shapes["1,234"]):
-        return ".", 1.0
+        return "."
     if shapes["1.234"] and shapes["1,234"]:
-        return None, 0.0
-    elsewhere = set(_signs(table))
+        return None
+    elsewhere = _signs(table)
     if len(elsewhere) == 1:
-        return ("." if "." in elsewhere else ","), 0.8
-    if not elsewhere and shapes["1.234"] and table.delimiter in ("", ","):
-        return ".", 0.9
-    return None, 0.0
+        [sign] = elsewhere
+        return sign
+    usual = not elsewhere and shapes["1.234"] and table.delimiter in ("", ",")
+    return "." if usual else None
 
 
 def _mixed_units(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
@@ -330,26 +331,10 @@ def _mixed_units(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     )
     rows[""] = _n_bare(column)
     named = [unit for unit, n in rows.most_common(_PRINTED) if n]
-    number = as_kind(column, "number")
-    # As it is, a fraction would be a hundredth of the percentage.
-    alike = len(rows) == 2 and rows[""] and not rows["%"] and not _are_two_scales(column)
     return _refused(
-        column, "units", options=[number] if alike else _drop(column), number=number,
+        column, "units", options=_drop(column), number=as_kind(column, "number"),
         units=tuple(table.example(column, "unit", unit) for unit in named),
     )  # fmt: skip
-
-
-def _are_two_scales(column: ColumnFacts) -> bool:
-    texts = list(all_exceptions(column, _NUMBERS).rows)
-    values = ColumnReading("number", lenient=True).values(texts_column(texts))
-    units = column.keys("unit")
-    beside = np.array([any(unit in text for unit in units) for text in texts], np.bool_)
-    bare = np.append(values[~beside], [column.low, column.high] if column.n_plain else [])
-    with_units, without = (np.abs(part[~np.isnan(part)]) for part in (values[beside], bare))
-    if not len(with_units) or not len(without):  # nothing shows that they have one scale
-        return True
-    sizes = np.median(with_units), np.median(without)
-    return bool(max(sizes) >= 10 * min(sizes))
 
 
 def _in_brackets(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | None:
@@ -385,7 +370,6 @@ def _with_exceptions(
     reading: ColumnReading,
     fits: set[str],
     evidence: str,
-    sure: float = 1.0,
 ) -> ColumnUnderstanding:
     odd = all_exceptions(column, [shape for shape in column.exceptions if shape not in fits])
     lost = n_lost(column, kind, reading.dates) if reading.lenient else 0
@@ -393,14 +377,11 @@ def _with_exceptions(
         odd.merge(column.exceptions.get("date", Exceptions()))
         odd.n = lost
     counted = with_more(evidence, column.n - odd.n, 0)
-    one = ColumnUnderstanding(
-        column.name, kind, (column.n - odd.n) / column.n if odd.n else sure, counted,
-        reading=reading,
-    )  # fmt: skip
+    one = _column(column, kind, counted, reading)
     if not odd.n:
         usual = evidence in (numbers_words("", ""), *map(evidence_words, ("ymd", "day_counts")))
         doubt = Doubt(column.name, "reading", facts={"evidence": evidence})
-        return one if usual and sure == 1.0 else replace(one, doubt=doubt)
+        return one if usual else replace(one, doubt=doubt)
     if reading.lenient:
         counted = with_more(evidence, column.n - odd.n, max(0, odd.n - lost))
         facts = {"n": lost, "examples": table.examples(_without_value(odd, reading, lost))}
@@ -458,27 +439,17 @@ def _date(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     if "date" not in column.exceptions:  # a person requested dates, so they may be day counts
         return _days_of_excel(column, table)
     example = table.first(column.exceptions["date"])
-    order, sure = _clear_order(column) or table.reading.dates, 1.0
+    order = _clear_order(column) or table.reading.dates
     if order is None:
         if column.tally["no month", 0] and column.tally["no month", 1]:
             return _refused(column, "two_orders", example, _drop(column), "date")
         if not column.tally["either", ""]:
             order = "ymd"
         elif example.text.count(".") >= 2:
-            order, sure = "dmy", 0.9  # only the day can be first then
+            order = "dmy"  # only the day can be first then
         else:
-            orders = {
-                _clear_order(other)
-                for other in table.columns.values()
-                if _separator(other) == _separator(column)
-            } - {None}
-            if len(orders) != 1:
-                dmy, mdy = ("dates", "dmy"), ("dates", "mdy")
-                return _refused(
-                    column, "either_order", example, [dmy, mdy], "date", dmy=dmy, mdy=mdy
-                )
-            order, sure = orders.pop(), 0.8
-    assert order is not None
+            dmy, mdy = ("dates", "dmy"), ("dates", "mdy")
+            return _refused(column, "either_order", example, [dmy, mdy], "date", dmy=dmy, mdy=mdy)
     months = {*column.keys("month")}
     languages = cldr().languages(months)
     if len(languages) > 1:
@@ -491,7 +462,7 @@ def _date(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     lenient = table.asked(column) == "date"
     reading = ColumnReading("date", dates=order, lenient=lenient, language=language, pivot=pivot)
     evidence = dates_words(order, 1900 + pivot if pivot != PIVOT else None)
-    return _with_exceptions(column, table, "date", reading, {"date"}, evidence, sure)
+    return _with_exceptions(column, table, "date", reading, {"date"}, evidence)
 
 
 def _days_of_excel(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
@@ -515,11 +486,6 @@ def _clear_order(column: ColumnFacts) -> Order | None:
         return None
     order: Order = "dmy" if first else "mdy"
     return "ymd" if n_lost(column, "date", "ymd") < n_lost(column, "date", order) else order
-
-
-def _separator(column: ColumnFacts) -> str:
-    text = next(iter(column.exceptions["date"].rows), "") if "date" in column.exceptions else ""
-    return next((sign for sign in text if not sign.isalnum()), "")
 
 
 # --- categories -----------------------------------------------------------------------------------
@@ -552,7 +518,7 @@ def _category(
         out = suspicion or _n_numbers(column)
         way = _drop(column) if out else (as_kind(column, "category"),)
         doubt = Doubt(column.name, "like_numbers", odd.text, odd.place, way, refused=n > FEW)
-        return replace(one, confidence=0.5, doubt=doubt)
+        return replace(one, doubt=doubt)
     if (suspicion and not kept) or column.crowded:
         spaced = sum(" " in text for text in column.texts)
         doubt = Doubt(
@@ -560,41 +526,37 @@ def _category(
             facts={"evidence": suspicion},
         )  # fmt: skip
         kind: Kind = "text" if 2 * spaced > n else "id"
-        return replace(one, kind=kind, confidence=0.9, evidence=suspicion, doubt=doubt)
+        return replace(one, kind=kind, evidence=suspicion, doubt=doubt)
     if why:
         facts = {"n": _n_numbers(column), "all": column.n}
-        one = replace(one, confidence=0.9, doubt=Doubt(column.name, why, facts=facts))
+        one = replace(one, doubt=Doubt(column.name, why, facts=facts))
     if n == 1:
         return replace(one, kind="constant", evidence=evidence_words("constant"))
     if n < len(column.texts):
         one = replace(one, evidence=evidence_words("labels", n=n, all=len(column.texts)))
     if kept:
         return one
-    return replace(one, **_of_labels(column, one))
+    return replace(one, doubt=_doubt_of_labels(column) or one.doubt)
 
 
-def _of_labels(column: ColumnFacts, one: ColumnUnderstanding) -> dict[str, Any]:
+def _doubt_of_labels(column: ColumnFacts) -> Doubt | None:
     kept = as_kind(column, "category")
     # Files of text and workbooks are read without these.
     words = [(text, rows) for text, rows in sorted(column.texts.items()) if text in MISSING_WORDS]
-    groups = [group for group in labels.near(column.texts) if labels.is_asked(group)]
     if words:
         options = tuple(("missing", text) for text, _ in words)
-        doubt = Doubt(
-            column.name, "words", words[0][0], options=options, facts={"rows": words, "kept": kept}
-        )
-    elif groups:
-        counted = [
-            (labels.difference(group), [(text, column.texts[text]) for text in group])
-            for group in groups
-        ]
-        doubt = Doubt(
-            column.name, "labels", groups[0][0], options=(as_kind(column, "label"),),
-            facts={"groups": counted, "apart": kept},
-        )  # fmt: skip
-    else:
-        return {}
-    return {"confidence": 0.8, "doubt": doubt}
+        facts: dict[str, Any] = {"rows": words, "kept": kept}
+        return Doubt(column.name, "words", words[0][0], options=options, facts=facts)
+    groups = [group for group in labels.near(column.texts) if labels.is_asked(group)]
+    if not groups:
+        return None
+    counted = [
+        (labels.difference(group), [(text, column.texts[text]) for text in group])
+        for group in groups
+    ]
+    facts = {"groups": counted, "apart": kept}
+    options = (as_kind(column, "label"),)
+    return Doubt(column.name, "labels", groups[0][0], options=options, facts=facts)
 
 
 def looks(texts: Sequence[str], n_values: int) -> str:
@@ -675,7 +637,7 @@ def judged(
         doubt = Doubt(
             one.name, "identifiers", options=(("drop", one.name),), facts={"evidence": why}
         )
-        return replace(one, kind="id", confidence=0.8, doubt=doubt)
+        return replace(one, kind="id", doubt=doubt)
     if (odd := lone_code(*ends, column.inner)) is not None:
         return with_codes(one, {f"{odd:.10g}": 0})  # all digits, because the option names it
     return one
@@ -701,4 +663,4 @@ def with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnde
     options = tuple(("missing", text) for text in codes)
     facts = {"rows": [*codes.items()], "kept": as_kind(one, one.kind)}
     doubt = Doubt(one.name, "codes", next(iter(codes)), options=options, facts=facts)
-    return replace(one, confidence=0.8, doubt=doubt)
+    return replace(one, doubt=doubt)

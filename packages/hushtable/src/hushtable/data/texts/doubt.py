@@ -81,8 +81,6 @@ class ColumnUnderstanding:
         Of the column.
     kind : {"number", "date", "category", "id", "text", "constant", "empty"}
         Where "id" is an identifier and "text" free text.
-    confidence : float
-        From 0 to 1.
     evidence : str
         The evidence for its kind.
     doubt : Doubt or None
@@ -103,7 +101,6 @@ class ColumnUnderstanding:
 
     name: str
     kind: Kind
-    confidence: float
     evidence: str
     doubt: Doubt | None = None
     reading: ColumnReading | None = None
