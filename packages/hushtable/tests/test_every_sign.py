@@ -139,7 +139,6 @@ def every_sign(folder, last, n_parts, step):
         texts = [form.replace("x", sign) for sign in some[k % step :: step]]
         read_alike([*texts, *OTHERS], READINGS)
         dates.say_zones(pa.array(texts))
-        dates.day_or_month(pa.array(texts))
         counts_add_up(folder, [[text, text, text] for text in texts], n_parts)
 
 

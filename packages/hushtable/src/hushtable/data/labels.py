@@ -10,10 +10,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from hushtable.data.columns import text_bytes, texts_column
+from hushtable.data.columns import texts_column
 from hushtable.language import N_
 from hushtable.words.refusals import refused
 
@@ -33,11 +33,13 @@ MARKS = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 SELECTORS = "\ufe0e\ufe0f"
 _OUTER = BLANKS + MARKS
 _NO_SELECTORS = dict.fromkeys(map(ord, SELECTORS))
-#: UTF-8's first byte of U+0300, the first character that may combine with the one before it.
-_FIRST_COMBINING = 0xCC
-#: Bytes that begin no character that combines or is replaced: those before, and from there on those
-#: of Cyrillic, Armenian, Chinese and Korean letters.
-_PLAIN = bytes([*range(_FIRST_COMBINING), 0xCF, 0xD0, 0xD1, 0xD4, *range(0xE4, 0xEA), 0xEB, 0xEC])
+_ASCII_BLANKS = "".join(sign for sign in BLANKS if sign.isascii())
+#: Texts that need no folding, though not all of them: letters that are one character in form NFC,
+#: of Latin, Cyrillic, Japanese, Chinese and Korean, without white space at the ends.
+_PLAIN = (
+    "!-~\u00a1-\u02af\u0400-\u0482\u048a-\u04ff\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3"
+)
+_FOLDED = f"^(?:[{_PLAIN}](?:[ {_PLAIN}]*[{_PLAIN}])?)?$"
 #: Small letters that look like Latin ones, or whose capitals do; and letters with a stroke, which
 #: have no accent by Unicode. The Greek mu is not included: micrograms are not milligrams.
 _LOOK_ALIKE = str.maketrans("авекмнорстхуіѕјαβεζηικορτυχıłøđ", "abekmhopctxyisjabezhikoptyxilod")
@@ -84,33 +86,16 @@ def fold_texts(column: pa.Array) -> pa.Array:
     pyarrow.Array of strings
         The same object if there is nothing to fold.
     """
-    if _has_nothing_to_fold(column):
+    if pc.all(pc.string_is_ascii(column)).as_py() is not False:
+        trimmed = pc.ascii_trim(column, characters=_ASCII_BLANKS)
+        return column if trimmed.equals(column) else trimmed
+    if pc.all(pc.match_substring_regex(column, _FOLDED)).as_py() is not False:
         return column
     encoded = column.dictionary_encode()
     different = encoded.dictionary.to_pylist()
     # Not pc.utf8_normalize, which in Arrow 18 decomposes where it should compose.
     folded = [fold(text) for text in different]
     return column if folded == different else texts_column(folded).take(encoded.indices)
-
-
-def _has_nothing_to_fold(column: pa.Array) -> bool:
-    """Return whether the bytes of a column show that no text changes: True is certain."""
-    at, data = text_bytes(column)
-    data = data[at[0] : at[-1]]
-    if not len(data):
-        return True
-    raw = data.tobytes()
-    if data.max() >= _FIRST_COMBINING and raw.translate(None, _PLAIN):
-        return False
-    other_blanks = b"\xc2" in raw  # which begins U+0085 and U+00A0; 0x85 and 0xA0 end them
-    if data.min() > 0x20 and not other_blanks:
-        return True
-    at = at[np.append(True, at[1:] > at[:-1])]  # without those of empty texts
-    first, last = data[at[:-1] - at[0]], data[at[1:] - at[0] - 1]
-    some = (first <= 0x20) | (last <= 0x20)
-    if other_blanks:
-        some |= (first == 0xC2) | (last == 0x85) | (last == 0xA0)
-    return not some.any()
 
 
 def fold_names(names: Sequence[str], source: str = "the data") -> tuple[str, ...]:

@@ -68,11 +68,8 @@ def different_texts(column: pa.Array) -> DistinctTexts:
             places = places.cast(pa.int8() if len(texts) <= 1 << 7 else pa.int16(), safe=False)
         column = pa.DictionaryArray.from_arrays(places, texts)
     n = len(texts)
-    for some in (codes[: 16 * n], codes):  # few different texts are all seen early
-        highest = np.maximum.accumulate(some)
-        if n and highest[-1] == n - 1:
-            break
-    first = np.searchsorted(highest, np.arange(n))  # codes are in the order of appearance
+    # Codes are in the order of appearance.
+    first = np.searchsorted(np.maximum.accumulate(codes), np.arange(n))
     rows = np.bincount(codes[codes >= 0] if encoded.null_count else codes, minlength=len(texts))
     folded = without_blanks(texts)
     if folded is not texts or coded:
@@ -139,10 +136,9 @@ class TextFacts:
     parts: NDArray[np.int64]
     compact: NDArray[np.bool_]
     serial: NDArray[np.bool_]
-    #: The orders (k, 3) in which a text is a date, and the first two numbers (k, 2) of a date with
-    #: the year last.
+    #: The orders (k, 3) in which a text is a date, and whether day and month may be exchanged.
     orders: NDArray[np.bool_]
-    first: NDArray[np.int64]
+    either: NDArray[np.bool_]
 
     @classmethod
     def of(cls, texts: pa.Array) -> "TextFacts":
@@ -164,7 +160,7 @@ class TextFacts:
             compact=numbers.mask(pc.match_substring_regex(said, dates.COMPACT)),
             serial=numbers.mask(pc.match_substring_regex(said, SERIAL)),
             orders=np.zeros((len(texts), len(dates.ORDERS)), np.bool_),
-            first=np.zeros((len(texts), 2), np.int64),
+            either=np.zeros(len(texts), np.bool_),
         )
         numbered = [re.search(r"\d", one.unit) is not None for one in table]
         for i in np.flatnonzero(np.array(numbered, bool)[codes]):
@@ -185,12 +181,13 @@ class TextFacts:
 
     def _add_points(self, places: NDArray[np.int64], texts: pa.Array) -> bool:
         """Note dates and times among the texts at some places; return whether there are any."""
-        if not dates.have_shapes(texts):
-            return False
         self.kind[places[~np.isnan(dates.of_day(texts))]] = "time"
-        orders = [~np.isnan(dates.seconds(texts, order)) for order in dates.ORDERS]
-        self.orders[places] = np.stack(orders, axis=1)
-        self.first[places] = np.stack(dates.day_or_month(texts), axis=1)
+        seconds = {order: dates.seconds(texts, order) for order in dates.ORDERS}
+        orders = {order: ~np.isnan(found) for order, found in seconds.items()}
+        self.orders[places] = np.stack(list(orders.values()), axis=1)
+        # Without a year in front, and without a month's name.
+        numeric = (seconds["dmy"] != seconds["mdy"]) | ~orders["ymd"]
+        self.either[places] = orders["dmy"] & orders["mdy"] & numeric
         self.kind[places[self.orders[places].any(axis=1)]] = "date"
         return bool(np.isin(self.kind[places], np.array(["time", "date"], object)).any())
 
@@ -216,7 +213,7 @@ _MOSTLY = 0.5
 _WELL = re.compile(r"\d{1,3}E\d{1,2}$")
 #: The decimal sign of numbers with only one possible one, by their shape.
 _SIGNS = {"point": ".", "comma": ","}
-_LEADING_ZERO = r"^[+-]?0\d+$"
+_LEADING_ZERO, _ZEROS = r"^[+-]?0\d+$", ("0", "+0", "-0")
 
 
 #: What a rule notes: a unit, a sign, a word, a number.
@@ -270,17 +267,6 @@ class PlainNumbers(NamedTuple):
         low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
         return cls(values=values, n=n, low=low, high=high, whole=whole)
 
-    @property
-    def size(self) -> float:
-        """The largest without its sign."""
-        return max(-self.low, self.high)
-
-    def n_between(self, low: float, high: float) -> int:
-        """Return how many are at least ``low`` and below ``high``."""
-        if self.low >= high or self.high < low:
-            return 0
-        return int(np.count_nonzero((self.values >= low) & (self.values < high)))
-
 
 @dataclass
 class ColumnFacts:
@@ -295,8 +281,8 @@ class ColumnFacts:
     - unit, flag: a currency or unit next to a number, or the flag of a laboratory
     - sign: a number with one possible decimal separator, which is only in ``first``
     - unread: no value as a "number" (a limit or a flag is allowed), or as a date of an order
-    - no month: the first (0) or second (1) number of a date cannot be a month
-    - either: both numbers of a date can be a month
+    - only: a date in this order, and none if day and month are exchanged
+    - either: a date with its day and month exchanged as well
     - month, and the order of a date: a word for a month, and a year of two digits
     - clock: the number of parts of a bare time such as 10:35
     - form: the form of a plain number, with 9 for each digit, which is only in ``first``
@@ -437,7 +423,9 @@ class ColumnFacts:
         if not whole and start < self.first.get(("sign", "."), ("", np.inf))[1]:
             row = int(np.flatnonzero(found.values % 1.0 > 0.0)[0])
             self._note_example(("sign", "."), f"{found.values[row]:.10g}", start + row)
-        no_days = found.n - found.n_between(*SERIALS)
+        first_day, last_day = SERIALS
+        days = np.count_nonzero((found.values >= first_day) & (found.values < last_day))
+        no_days = found.n - int(days)
         self.tally.update({("unread", order): no_days for order in dates.ORDERS})
         if start == 0:
             self._note_first(found.values, CODES, "number")
@@ -456,9 +444,11 @@ class ColumnFacts:
             return False
         if texts[0].is_valid and _WELL.match(texts[0].as_py()):
             return not all(text is None or _WELL.match(text) for text in texts.to_pylist())
-        return not found.whole or not (
-            found.size >= 2**53 or pc.any(pc.match_substring_regex(texts, _LEADING_ZERO)).as_py()
-        )
+        if not found.whole:
+            return True
+        zeros = any(pc.any(pc.starts_with(texts, zero)).as_py() for zero in _ZEROS)
+        coded = zeros and pc.any(pc.match_substring_regex(texts, _LEADING_ZERO)).as_py()
+        return not (coded or max(-found.low, found.high) >= 2**53)
 
     def _add_different(self, found: DistinctTexts, start: int) -> None:
         texts, rows, first_row, _ = found
@@ -545,11 +535,10 @@ class ColumnFacts:
         self.tally.update(("month", word) for word in dates.month_words(some))
         for order in dates.ORDERS:
             self.tally.update((order, year) for year in dates.short_years(some, order))
-        first, second = facts.first.T
-        for k, one in enumerate((first, second)):
-            self.tally["no month", k] += int(rows[a_date & (one > 12)].sum())
-        either = a_date & (first > 0) & (first <= 12) & (second <= 12)
-        self.tally["either", ""] += int(rows[either].sum())
+        fits = dict(zip(dates.ORDERS, facts.orders.T, strict=True))
+        for order, other in (("dmy", "mdy"), ("mdy", "dmy")):
+            self.tally["only", order] += int(rows[fits[order] & ~fits[other]].sum())
+        self.tally["either", ""] += int(rows[facts.either].sum())
 
     def _note_codes(
         self, texts: pa.Array, rows: NDArray[np.int64], shapes: NDArray[np.object_]

@@ -76,7 +76,6 @@ _DATES = {
     order: tuple(re.compile(rf"[\s,.()]*{one}(?!9)") for one in (*_CLEAR, *own))
     for order, own in _BY_ORDER.items()
 }
-_EITHER = re.compile(rf"[\s,.()]*(?P<first>{_D}){_S}(?P<second>{_D}){_S}(?:{_Y}|99)(?!9)")
 _CLOCK = re.compile(
     r"(?P<head>[^\d+-]*?)(?P<H>9{1,3}) ?(?P<between>[:.h]) ?(?P<M>99)"
     r"(?:[:.] ?(?P<S>99(?:[.,]9{1,9})?))?"
@@ -211,15 +210,6 @@ def like(form: str, value: float, order: Order | None) -> str:
     )
 
 
-def have_shapes(texts: pa.Array) -> bool:
-    """Return whether a text has the shape of a date or time; otherwise, none of them is one."""
-    shapes = by_shape(
-        texts,
-        lambda shape: _time(shape) or any(_date(shape, order, "") for order in ORDERS) or None,
-    )
-    return _iso(texts) is not None or next(shapes, None) is not None
-
-
 def say_zones(texts: pa.Array) -> NDArray[np.bool_]:
     """Return which texts (n,) are points in time that name their zone."""
     found = np.zeros(len(texts), np.bool_)
@@ -286,23 +276,6 @@ def of_day(texts: pa.Array) -> NDArray[np.float64]:
         fits = time.hours_fit(some, np.inf)
         result[places] = np.where(fits, time.microseconds(some) / 1e6, np.nan)
     return result
-
-
-def day_or_month(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first two numbers (n,) of dates with the year last; 0 for other texts."""
-    found = np.zeros((2, len(texts)), np.int64)
-    for spans, places, some in by_shape(texts, _either):
-        for k, span in enumerate(spans):
-            found[k, places] = some.number(span)
-    return found[0], found[1]
-
-
-@lru_cache(maxsize=1 << 14)
-def _either(shape: str) -> tuple[Span, Span] | None:
-    for plain, _ in _neutral(shape, ""):
-        if (found := _EITHER.match(plain)) and _ends(plain, found.end()):
-            return found.span("first"), found.span("second")
-    return None
 
 
 def _ends(plain: str, at: int) -> bool:

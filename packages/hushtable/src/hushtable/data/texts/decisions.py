@@ -441,10 +441,10 @@ def _date(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     example = table.first(column.exceptions["date"])
     order = _clear_order(column) or table.reading.dates
     if order is None:
-        if column.tally["no month", 0] and column.tally["no month", 1]:
+        if column.tally["only", "dmy"] and column.tally["only", "mdy"]:
             return _refused(column, "two_orders", example, _drop(column), "date")
         if not column.tally["either", ""]:
-            order = "ymd"
+            order = _first_order(column)
         elif example.text.count(".") >= 2:
             order = "dmy"  # only the day can be first then
         else:
@@ -476,15 +476,20 @@ def _days_of_excel(column: ColumnFacts, table: TableFacts) -> ColumnUnderstandin
     return _with_exceptions(column, table, "date", reading, {"date", *_NUMBERS}, evidence)
 
 
+def _first_order(column: ColumnFacts) -> Order:
+    orders: tuple[Order, ...] = ("ymd", "dmy", "mdy")
+    return min(orders, key=lambda order: n_lost(column, "date", order))
+
+
 def _clear_order(column: ColumnFacts) -> Order | None:
     """Return the order of dates with a day above 12; None if there are none, or two orders.
 
     Years of two digits may come first, as in 53-02-11.
     """
-    first, second = (column.tally["no month", k] for k in (0, 1))
-    if bool(first) == bool(second):
+    day_first, month_first = (column.tally["only", order] for order in ("dmy", "mdy"))
+    if bool(day_first) == bool(month_first):
         return None
-    order: Order = "dmy" if first else "mdy"
+    order: Order = "dmy" if day_first else "mdy"
     return "ymd" if n_lost(column, "date", "ymd") < n_lost(column, "date", order) else order
 
 
