@@ -562,14 +562,9 @@ def test_names_beyond_the_first_lines_read(read):
     assert len(values(reader)) == 3
 
 
-def test_remarks_among_rows_are_left_out_and_the_reader_says_so(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("a,b\n1,2\n# calibrated\n3,4\n#5,6\n7,8\n# done\n", encoding="utf-8")
-    rows = as_reader(path)
-    assert rows.found == ("lines that begin with # left out",)
-    [batch] = rows.read()
-    assert batch.to_pydict() == {"a": ["1", "3", "#5", "7"], "b": ["2", "4", "6", "8"]}
-    assert [rows.place(row) for row in range(4)] == ["line 2", "line 4", "line 5", "line 6"]
+def test_remarks_among_rows_are_refused(read):
+    says = refused(read, "a,b\n1,2\n# calibrated\n3,4\n#5,6\n7,8\n")
+    assert "line 3 has 1 field, but needs 2" in says
 
 
 @pytest.mark.parametrize(

@@ -506,7 +506,7 @@ def test_far_files_that_cannot_be_read(far, monkeypatch):
         with pytest.raises(DataError, match=message):
             as_reader(url)
     far.pipe("/bad.jsonl", b'{"a":')
-    with pytest.raises(DataError, match=r"^memory:///?bad\.jsonl: line 1: the file ends"):
+    with pytest.raises(DataError, match=r"^memory:///?bad\.jsonl: line 1 is not one JSON object"):
         as_reader("memory://bad.jsonl")
     for missing in ("fsspec.core", "fsspec.registry"):
         monkeypatch.setitem(sys.modules, missing, None)

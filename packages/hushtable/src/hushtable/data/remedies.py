@@ -68,8 +68,6 @@ def _guarded(
         if options == doubt.options and options[0][0] == "as" and lost.n:
             more["loss"] = Loss(options[0], lost.n, facts.n, table.examples(lost))
         if not harms:
-            if options[0] == as_kind(one, "category") and "loss" not in more:
-                more["kept"] = options[0]
             limited = tuple(  # a code is limited to its column if others hold it as a value
                 (field, f"{one.name}:{text}")
                 if field == "missing" and _is_elsewhere(one.name, text, scan)

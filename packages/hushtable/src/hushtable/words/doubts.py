@@ -166,8 +166,6 @@ def _exceptions(facts: Facts) -> str:
             "%(text)s: write all numbers in one way, or leave the column out",
             sign=repr(facts["sign"]), text=repr(facts["thousands"]),
         )  # fmt: skip
-    if "kept" in facts:
-        words += _("; %(kept)s keeps them", kept=typed_options([facts["kept"]]))
     if "serial" in facts:
         words += _(
             "; %(asked)s reads numbers as days as Excel counts them: %(text)s is %(day)s",

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from hushtable.data.readers.dialect import Dialect, find_dialect, is_remark, is_rule, records
+from hushtable.data.readers.dialect import Dialect, find_dialect, is_rule, records
 from hushtable.data.readers.encoding import RAW, Text, opened_bytes, opened_lines
 from hushtable.data.readers.reader import Batch, FileLayout, Reader, of_file, split
 from hushtable.data.readers.totals import (
@@ -30,7 +30,7 @@ from hushtable.data.readers.totals import (
     totals_error,
 )
 from hushtable.errors import DataError
-from hushtable.language import _, ngettext
+from hushtable.language import _
 from hushtable.words.refusals import refusal, refused
 
 #: Bytes that are parsed at a time: 8,000 rows of 20 long numbers, which are then not cut again.
@@ -49,14 +49,6 @@ def csv_file(path: Path, layout: FileLayout) -> Reader:
         lines = file.lines
         if layout.footer:
             found.append(left_out_words(layout.footer, lines.footer))
-        if n := lines.n_blank:
-            found.append(
-                ngettext(
-                    "%(n)s line without values at the end left out",
-                    "%(n)s lines without values at the end left out",
-                    n,
-                )
-            )
         if lines.repeated:
             found.append(repeated_words(lines.repeated))
     kept = tuple(name for name in names if name not in dialect.header.left_out)
@@ -69,9 +61,8 @@ def csv_file(path: Path, layout: FileLayout) -> Reader:
 class _Survey:
     """Facts on all lines of a file."""
 
-    #: Numbers of the lines that repeat the line of names; of lines without values at the end.
+    #: Numbers of the lines that repeat the line of names.
     repeated: list[int]
-    n_blank: int
     #: The first line that is left out at the end.
     footer: str
     #: Number of other lines below the names; whether there are quotation marks, and gaps.
@@ -114,11 +105,9 @@ class _File:
                 gaps = gaps or bool((np.diff(ends) <= shortest + (b"\r" in block)).any())
                 n, end = n + len(ends) - 1, int(ends[-1]) - len(block)
         blanks = f"{self.dialect.delimiter} \t\x1a".encode()
-        below = [(line, line.strip(blanks)) for line in text.held.splitlines()]
-        filled = [line for line, value in below if value]
+        filled = [line for line in text.held.splitlines() if line.strip(blanks)]
         return _Survey(
             repeated=text.repeated,
-            n_blank=sum(1 for line, value in below if line and not value),
             footer=filled[0].decode(encoding, "replace") if filled else "",
             n=n + (end != -1),
             quoted=quoted,
@@ -208,7 +197,7 @@ class _File:
             raise DataError(f"{self.path}: {error}") from None
 
     def _on_odd_row(self, row: arrow_csv.InvalidRow) -> str:
-        if self._is_no_row(row.text):
+        if is_rule(row.text):
             return "skip"
         if self.layout.unasked is not None:
             if not self.passed:
@@ -217,10 +206,6 @@ class _File:
             return "skip"
         self.odd = row
         return "error"
-
-    def _is_no_row(self, text: str) -> bool:
-        """Return whether a line whose number of fields differs from the names is not a row."""
-        return is_rule(text) or (self.dialect.remarks and is_remark(text))
 
     def _odd_line(self, row: arrow_csv.InvalidRow) -> DataError:
         want, got, delimiter = row.expected_columns, row.actual_columns, self.dialect.delimiter
@@ -358,7 +343,7 @@ class _File:
             below = itertools.islice(lines, dialect.lines, None)
             for record in records(below, dialect.delimiter, end):
                 odd = len(record.fields) != len(self.names)
-                skipped = odd and self._is_no_row(dialect.delimiter.join(record.fields))
+                skipped = odd and is_rule(dialect.delimiter.join(record.fields))
                 end = record.end
                 if record.first + 1 not in self.lines.repeated and (every or not skipped):
                     row -= 1

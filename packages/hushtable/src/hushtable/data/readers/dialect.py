@@ -69,11 +69,6 @@ def is_rule(text: str) -> bool:
     return _RULE.issuperset(text.strip())
 
 
-def is_remark(text: str) -> bool:
-    """Return whether a line is a comment, if its number of fields differs from the names."""
-    return text.lstrip().startswith("#")
-
-
 def records(lines: Iterable[str], delimiter: str, first: int = 0) -> Iterator[Record]:
     """Split lines, numbered from ``first``, into records; leave out blank ones."""
     reader = csv.reader(lines, delimiter=delimiter)
@@ -154,8 +149,6 @@ class Dialect:
     #: The line of names without its end; empty if there is none.
     line: str
     first: FirstRows
-    #: Whether lines that begin with # and have a different number of fields are comments.
-    remarks: bool
     found: tuple[str, ...]
 
 
@@ -197,9 +190,6 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         found.append(_("encoding %(name)s", name=encoding))
     if delimiter not in ",;\t" and not layout.delimiter:
         found.append(_("delimiter %(sign)s", sign=repr(delimiter)))
-    remarks = any(is_remark(row.fields[0]) for row in body if len(row.fields) != width)
-    if remarks:
-        header.found.append(_("lines that begin with # left out"))
     return Dialect(
         encoding,
         delimiter,
@@ -208,7 +198,6 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         "".join(lines[: header.body]),
         "" if header.at is None else lines[header.at.first].rstrip("\r\n"),
         FirstRows.of([row.fields for row in body if len(row.fields) == width], width),
-        remarks,
         tuple(found),
     )
 
