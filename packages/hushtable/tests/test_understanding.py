@@ -34,6 +34,7 @@ def column(texts, **options):
         ([*NUMBERS, "5.3 H"], "number", "--as x=number", True),
         ([*NUMBERS, "-9999"], "number", "--missing -9999", False),
         ([*NUMBERS, "9999999"], "number", "--missing 9999999", False),
+        ([*NUMBERS, "-9999", "88888", "88888"], "number", "--missing -9999,88888", False),
         ([t.replace(".", ",") for t in NUMBERS], "number", "", False),
         ([f"{text}C" for text in NUMBERS], "number", "", False),
         (["12A", "13B", "12A"], "category", "", False),

@@ -5,7 +5,7 @@ Facts about a single text are found once for all rows that hold it.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, filled, nan_as_null, texts_column
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.missing import CODES, DAYS, code_text, codes_in, lone_code, without_codes
+from hushtable.data.texts.missing import CODES, DAYS, code_text, codes_in, without_codes
 from hushtable.data.texts.reading import SERIAL, SERIALS, Form, plain_texts, without_blanks
 from hushtable.data.texts.shapes import ascii_signs, shapes_of
 
@@ -556,11 +556,7 @@ class ColumnFacts:
             point = rows[shapes == "comma"].sum() <= rows[shapes == "point"].sum()
             decimals = numbers.DECIMALS if point else numbers.DECIMALS[::-1]
             values, usual = _first_of([numbers.values(said, sign) for sign in decimals]), CODES
-        found: Iterable[float] = codes_in(np.repeat(values, rows), usual)
-        if not found and usual is CODES and np.isfinite(values).any():
-            lone = lone_code(np.nanmin(values), np.nanmax(values), without_codes(values))
-            found = () if lone is None else (lone,)
-        for code in found:
+        for code in codes_in(np.repeat(values, rows), usual):
             places = np.flatnonzero(values == code)
             self.codes |= {texts[i].as_py(): int(rows[i]) for i in places.tolist()}
         if len(texts) == rows.sum() > FEW and set(shapes) == {"whole"}:

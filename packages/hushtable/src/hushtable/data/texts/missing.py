@@ -142,58 +142,44 @@ DAYS = (
     ], "datetime64[s]").astype(np.int64).astype(np.float64)
 )  # fmt: skip
 _CODES, _CODES_OR_ZERO = frozenset(CODES.tolist()), np.append(CODES, 0.0)
-#: Number of codes to search for at one end.
-_MOST = 3
 
 
 def codes_in(values: NDArray[np.floating], usual: NDArray[np.float64]) -> dict[float, int]:
-    """Return the rows of each ``usual`` code, or of 0, that is isolated among numbers (n,)."""
-    if usual is CODES:
-        usual = _CODES_OR_ZERO
-    ends = values[np.isfinite(values)]
-    if not len(ends) or not np.isin([ends.min(), ends.max()], usual).any():
-        return {}
-    found = {}
-    while more := [code for code in apart(values, usual) if code in usual]:
-        for code in more:
-            found[code] = int((values == code).sum())
-        values = values[~np.isin(values, more)]
-    return dict(sorted(found.items()))
+    """Return the rows of each ``usual`` code, or of 0, that is far from the other numbers (n,).
 
-
-def apart(values: NDArray[np.floating], usual: NDArray[np.float64]) -> list[float]:
-    """Return the lowest and highest values, if far from the middle 99% of the others.
-
-    Each is in 1% of the rows or more, and a ``usual`` one, which programs use for missing values,
-    or 0. Far means a tenth of the width of that middle, or twice for 0; values below 0 are far if
-    no other value is. Up to three such values at an end count together. At least half of all values
-    must be beyond them, with at least ten different ones: otherwise they are a scale, not
-    measurements.
+    A number is far if no others are as far from one another. One in 1% of the rows or more is far
+    at a tenth of the width of the middle 99% of the others, or twice that width for 0, and below 0
+    if no other value is. At least half of all values must then be others, with at least ten
+    different ones: otherwise they are a scale, not measurements.
     """
-    values = np.sort(values[np.isfinite(values)])
-    found: list[float] = []
-    for sign in (1.0, -1.0):
-        ordered = values if sign > 0 else -values[::-1]
-        different, counts = np.unique(ordered, return_counts=True)
-        different, counts = different[:_MOST], counts[:_MOST]
-        light = np.flatnonzero(counts < max(2.0, 0.01 * len(ordered)))
-        heavy = different[: light[0]] if len(light) else different
-        for k in range(len(heavy), 0, -1):
-            rest = ordered[np.searchsorted(ordered, heavy[k - 1], "right") :]
-            if 2 * len(rest) < len(ordered) or len(np.unique(rest)) < 10:
-                continue
-            zero, days = k == 1 and heavy[0] == 0.0, usual is DAYS
-            known = not zero and np.isin(sign * heavy[:k], usual).all()
-            if not known and (days or not zero):
-                continue
-            negative = known and not days and sign > 0 and heavy[k - 1] < 0.0 <= rest[0]
-            with np.errstate(over="ignore", invalid="ignore"):
-                low, high = np.quantile(rest, [0.005, 0.995])
-                is_far = low - heavy[k - 1] > (0.1 if known else 2.0) * (high - low)
-            if negative or is_far:
-                found += (sign * heavy[:k] + 0.0).tolist()
-                break
-    return found
+    values = values[np.isfinite(values)]
+    known = _CODES_OR_ZERO if usual is CODES else usual
+    if not len(values) or not np.isin([values.min(), values.max()], known).any():
+        return {}
+    different, rows = np.unique(values.astype(np.float64), return_counts=True)
+    is_code, is_other = np.isin(different, known), ~np.isin(different, usual)
+    others = np.repeat(different[is_other], rows[is_other])
+    counted = zip(different[is_code].tolist(), rows[is_code].tolist(), strict=True)
+    return {
+        code + 0.0: n
+        for code, n in counted
+        if _is_far(code, others[others != code], n, len(values), days=usual is DAYS)
+    }
+
+
+def _is_far(code: float, others: NDArray[np.float64], n: int, n_all: int, *, days: bool) -> bool:
+    if not len(others):
+        return False
+    least, most = float(others.min()), float(others.max())
+    if max(least - code, code - most) > most - least > 0.0 and code and not days:
+        return True
+    few = n < max(2.0, 0.01 * n_all)
+    if few or 2 * len(others) < n_all or len(np.unique(others)) < 10:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = np.quantile(others, [0.005, 0.995]).tolist()
+    gap = max(low - code, code - high)
+    return gap > (0.1 if code else 2.0) * (high - low) or (code < 0.0 <= least and not days)
 
 
 def without_codes(values: NDArray[np.floating]) -> tuple[float, float]:
