@@ -104,7 +104,8 @@ def _effect(
     if facts.n == 0 or options[0][0] not in ("missing", "as"):
         return Exceptions(), False
     rows = Counter(odd.rows) | facts.texts
-    rows.update({f"{end:.10g}": facts.n_plain for end in (facts.low, facts.high) if facts.n_plain})
+    ends = {facts.low, facts.high, *facts.inner} if facts.n_plain else set()
+    rows.update({f"{end:.10g}": facts.n_plain for end in sorted(ends) if np.isfinite(end)})
     kinds = dict(value.rpartition("=")[::2] for field, value in options if field == "as")
     missing = [value for field, value in options if field == "missing"]
     usual = table.reading
