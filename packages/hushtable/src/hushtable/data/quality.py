@@ -174,7 +174,15 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
     """
     if not understood:
         return understood_with_quality(reader)[2]
-    rows, reading = RowsSeen(understood), reader.reading or Reading()
+    reader = reader.repeatable()
+    n_rows = sum(map(len, reader.read())) if reader.n_rows is None else reader.n_rows
+    return _quality(reader, understood, n_rows)
+
+
+def _quality(
+    reader: Reader, understood: Sequence[ColumnUnderstanding], n_rows: int
+) -> TableQuality:
+    rows, reading = RowsSeen(understood, n_rows), reader.reading or Reading()
     for batch in reader.read():
         if len(batch):
             rows.add(batch, reading)
@@ -200,7 +208,7 @@ def understood_with_quality(
     Rows that fit into memory are read from their file once.
     """
     kept = KeptRows.of(reader, None, n_jobs, MOST_BYTES)
-    return kept.columns, kept.reading, table_quality(kept.rows, kept.columns)
+    return kept.columns, kept.reading, _quality(kept.rows, kept.columns, kept.scan.n_rows)
 
 
 def range_words(one: ColumnUnderstanding, seen: ColumnQuality) -> str:

@@ -164,14 +164,16 @@ MISSING_BITS = np.uint64(0x2545_F491_4F6C_DD1D)
 class RowsSeen:
     """The columns of a table, and a fingerprint of each row."""
 
-    def __init__(self, columns: Sequence[ColumnUnderstanding]) -> None:
+    def __init__(self, columns: Sequence[ColumnUnderstanding], n_rows: int) -> None:
         self.columns = [ColumnSeen(one, j) for j, one in enumerate(columns)]
         self.n = 0
         #: One of this many rows is in the sample: if the last bits of a hash of its number are
         #: zero, which follows no pattern of the rows. And the numbers of these rows.
         self.stride = 1
         self.sampled = np.empty(0, np.int64)
-        self._most = 2 * max(512, min(_SAMPLE, _SAMPLE_VALUES // (2 * max(1, len(columns)))))
+        most = 2 * max(512, min(_SAMPLE, _SAMPLE_VALUES // (2 * max(1, len(columns)))))
+        while n_rows // self.stride >= most:
+            self.stride *= 2
         #: Fingerprints over all columns, and over all except identifiers; these are None if there
         #: are only, or no, identifiers.
         self.whole: list[Words] = []
@@ -181,14 +183,6 @@ class RowsSeen:
     def add(self, batch: Batch, reading: Reading) -> None:
         """Process a batch."""
         start, n = self.n, len(batch)
-        while (start + n) // self.stride >= self._most:
-            self.stride *= 2
-            places = _mixed((self.sampled + 1).astype(np.uint64))
-            kept = places % np.uint64(self.stride) == 0
-            self.sampled = self.sampled[kept]
-            for column in self.columns:
-                column.sample = [np.concatenate(column.sample)[kept]] if column.sample else []
-                column.words = [np.concatenate(column.words)[kept]] if column.words else []
         places = _mixed(np.arange(start + 1, start + n + 1, dtype=np.uint64))
         sampled = np.flatnonzero(places % np.uint64(self.stride) == 0)
         self.sampled = np.append(self.sampled, sampled + start)

@@ -43,7 +43,7 @@ _BREAK = re.compile(r"\r\n?|\n")
 def csv_file(path: Path, layout: FileLayout) -> Reader:
     """Read a CSV file, some rows at a time."""
     dialect = find_dialect(path, layout)
-    names, found, asked = dialect.header.names, [*dialect.found], layout.unasked is None
+    names, found, asked = dialect.header.names, [*dialect.header.found], layout.unasked is None
     file = _File(path, layout, dialect, names, asked, dialect.first)
     if asked:
         lines = file.lines
@@ -53,7 +53,6 @@ def csv_file(path: Path, layout: FileLayout) -> Reader:
             found.append(repeated_words(lines.repeated))
     kept = tuple(name for name in names if name not in dialect.header.left_out)
     rows = of_file(path, kept, lambda columns: file.batches(columns or [*kept]), place=file.place)
-    found += dialect.header.found
     return replace(rows, found=tuple(found), delimiter=dialect.delimiter)
 
 

@@ -149,7 +149,6 @@ class Dialect:
     #: The line of names without its end; empty if there is none.
     line: str
     first: FirstRows
-    found: tuple[str, ...]
 
 
 def find_dialect(path: Path, layout: FileLayout) -> Dialect:
@@ -185,11 +184,10 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     header = HeaderSearch(rows, layout, start, source, "line", delimiter).header()
     check_once(header, source, "line")
     body, width = [row for row in rows if row.first >= header.body], len(header.names)
-    found = []
     if encoding != "utf-8" and not layout.encoding:
-        found.append(_("encoding %(name)s", name=encoding))
+        header.found.append(_("encoding %(name)s", name=encoding))
     if delimiter not in ",;\t" and not layout.delimiter:
-        found.append(_("delimiter %(sign)s", sign=repr(delimiter)))
+        header.found.append(_("delimiter %(sign)s", sign=repr(delimiter)))
     return Dialect(
         encoding,
         delimiter,
@@ -198,7 +196,6 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         "".join(lines[: header.body]),
         "" if header.at is None else lines[header.at.first].rstrip("\r\n"),
         FirstRows.of([row.fields for row in body if len(row.fields) == width], width),
-        tuple(found),
     )
 
 
