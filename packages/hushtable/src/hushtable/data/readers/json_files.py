@@ -100,13 +100,13 @@ class _Objects:
         A first pass finds the keys and their types, because any object may add a key or type: a
         value that is a number in some objects and text in others is text in all.
         """
-        found: dict[_Keys, _Column] = {}
+        found: dict[_Keys, _JsonColumn] = {}
         n_rows = last = 0
         for _at, block in self._blocks():
             for last, row in block:
                 for keys, value in row.items():
                     if keys not in found:
-                        found[keys] = _Column(keys)
+                        found[keys] = _JsonColumn(keys)
                     try:
                         found[keys].add(value, last)
                     except UnicodeEncodeError:  # half of a pair, escaped
@@ -131,9 +131,9 @@ class _Objects:
         # Not if there are empty lines in between.
         return of_file(self.path, names, batches, n_rows, place if n_rows == last else None)
 
-    def _by_name(self, found: dict[_Keys, "_Column"]) -> dict[str, "_Column"]:
+    def _by_name(self, found: dict[_Keys, "_JsonColumn"]) -> dict[str, "_JsonColumn"]:
         """Return the columns by their names; note those that hold objects as well as values."""
-        columns: dict[str, _Column] = {}
+        columns: dict[str, _JsonColumn] = {}
         outer = {keys[:n] for keys in found for n in range(1, len(keys))}
         for keys, column in found.items():
             column.mixed = keys in outer
@@ -147,7 +147,7 @@ class _Objects:
                 )  # fmt: skip
         return columns
 
-    def _refuse_nested(self, columns: list["_Column"]) -> None:
+    def _refuse_nested(self, columns: list["_JsonColumn"]) -> None:
         nested = [one for one in columns if one.mixed or one.kind == "list"]
         if nested:
             column = min(nested, key=lambda one: one.first)
@@ -179,7 +179,7 @@ class _Objects:
 
     @property
     def _word(self) -> str:
-        """What an object is called in messages."""
+        """The word for an object in messages."""
         return "object" if self.in_list else "line"
 
     def _place(self, number: int) -> str:
@@ -323,7 +323,7 @@ def _add_flat(row: dict[str, Value], found: _Row, outer: _Keys = ()) -> None:
 
 
 @dataclass
-class _Column:
+class _JsonColumn:
     """The values that some keys lead to."""
 
     keys: _Keys
