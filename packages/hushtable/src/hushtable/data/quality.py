@@ -238,7 +238,10 @@ def _bars(column: ColumnSeen) -> tuple[int, ...]:
     values = np.clip(values[np.isfinite(values)], -1e300, 1e300)
     if len(np.unique(values)) < 3:
         return ()
-    low, high = np.quantile(values, (0.01, 0.99))
+    low, first, third, high = np.quantile(values, (0.01, 0.25, 0.75, 0.99))
+    wide = 3.0 * (third - first)
+    if wide > 0.0:
+        low, high = max(low, first - wide), min(high, third + wide)
     ends = (low, high) if low < high else (values.min(), values.max())
     return tuple(np.histogram(np.clip(values, *ends), _BARS, ends)[0].tolist())
 
