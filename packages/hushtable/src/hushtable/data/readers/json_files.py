@@ -219,21 +219,20 @@ class _Objects:
         text = file.read(_WINDOW).lstrip()[1:].lstrip()
         at, n, closed = 0, 0, text.startswith("]")
         while not closed:
-            between = None
             try:
                 _value, end = _DECODER.raw_decode(text, at)
-                between = _BETWEEN.match(text, end)
-                error = "a comma or the end of the list is missing"
-                is_cut = not text[end:].strip()
             except RecursionError:
                 raise refused("deep", source=self._place(n + 1)) from None
             except json.JSONDecodeError as found:
                 error, end = found.msg, found.pos
                 is_cut = error.startswith("Unterminated") or end > len(text) - _WORD
-            if between is not None:
-                yield text[at:end]
-                at, n, closed = between.end(), n + 1, between[1] == "]"
-                continue
+            else:
+                if (between := _BETWEEN.match(text, end)) is not None:
+                    yield text[at:end]
+                    at, n, closed = between.end(), n + 1, between[1] == "]"
+                    continue
+                error = "a comma or the end of the list is missing"
+                is_cut = not text[end:].strip()
             if len(text) - at > _LONGEST:
                 raise refused("large_object", source=self._place(n + 1), n=_LONGEST >> 20)
             more = file.read(max(_WINDOW, len(text) - at)) if is_cut else ""
