@@ -346,12 +346,6 @@ def refuse(
 HEADERS = ("column", "kind", "evidence", "doubt")
 
 
-def row(one: ColumnUnderstanding) -> tuple[str, ...]:
-    """Return a column as a row of the table."""
-    words = one.question
-    return one.name, one.kind, one.evidence, "" if words == one.evidence else words
-
-
 @dataclass(frozen=True)
 class Understanding:
     """Columns of a table as they were read: iterable, and a table when printed.
@@ -403,7 +397,10 @@ class Understanding:
     @property
     def rows(self) -> list[tuple[str, ...]]:
         """A table row for each column."""
-        return [row(one) for one in self.columns]
+        return [
+            (one.name, one.kind, one.evidence, "" if one.question == one.evidence else one.question)
+            for one in self.columns
+        ]
 
     def __str__(self) -> str:
         rows = [HEADERS, *self.rows]

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -103,21 +104,15 @@ def opened_bytes(path: Path) -> Iterator[tuple[pa.OSFile, pa.NativeFile]]:
 
 def says_its_encoding(path: Path) -> bool:
     """Return whether a file begins with a byte order mark, or is entirely UTF-8."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
     with opened_bytes(path) as (_, plain):
-        block = plain.read(_BLOCK)
-        if any(block.startswith(mark) for mark in _MARKS):
+        file = io.BufferedReader(plain)
+        if any(file.peek(4).startswith(mark) for mark in _MARKS):
             return True
         try:
-            while block:
-                if b"\0" in block:
-                    return False
-                decoder.decode(block)
-                block = plain.read(_BLOCK)
-            decoder.decode(b"", final=True)
+            text = io.TextIOWrapper(file, "utf-8")
+            return not any("\0" in block for block in iter(partial(text.read, _BLOCK), ""))
         except UnicodeDecodeError:
             return False
-    return True
 
 
 def find_encoding(sample: bytes, source: str, *, asked: bool = True) -> str:
