@@ -233,7 +233,7 @@ def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
     if sites == 1:
         return Cost.largest(totals)
     sites = min(sites, len(histories))
-    pure = sum(sorted(total.pure for total in totals)[-sites:])
+    pure = math.fsum(sorted(total.pure for total in totals)[-sites:])
     return Cost(_dearest(histories, sites, "rho"), pure, _dearest(histories, sites, "spread"))
 
 
