@@ -244,7 +244,7 @@ def _round_numbers(
     least = (high - low) / (_MOST_TICKS - 1 if outer else _MOST_TICKS + 1)
     power = 10.0 ** math.floor(math.log10(least))
     rounded = (k * power for k in (1.0, 2.0, 5.0, 10.0, 20.0))
-    step = next(one for one in rounded if one >= least * (1 - 1e-9))
+    step = next(size for size in rounded if size >= least * (1 - 1e-9))
     first, last = low / step, high / step
     within = 1e-9 * max(1.0, abs(first), abs(last))
     if outer:
