@@ -232,10 +232,8 @@ class JudgedRows:
                 row,
                 self.name_of(number),
                 [
-                    ReasonView(
-                        reason, self.pictures.of(reason), round(100.0 * reason.share / total)
-                    )
-                    for reason in reasons
+                    ReasonView(r, self.pictures.of(r), round(100.0 * r.share / total))
+                    for r in reasons
                 ],
                 last.get(number),
                 [answer for answer in self.review.answers if answer.row == number],

@@ -209,11 +209,7 @@ def _rows(sheet: Any, most: int | None = None) -> Iterator[str]:
 def _of_archive(path: Path, chosen: str | None, encoding: str | None) -> Picture:
     files = members(path)
     parts = tuple(
-        Part(
-            f.filename,
-            (_("%(n)s bytes", n=numeral(f.file_size)),),
-            ("member", f.filename),
-        )
+        Part(f.filename, (_("%(n)s bytes", n=numeral(f.file_size)),), ("member", f.filename))
         for f in files
     )
     names = [f for f in files if f.filename == chosen or len(files) == 1]
