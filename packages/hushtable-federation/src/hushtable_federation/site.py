@@ -95,9 +95,7 @@ class SiteRows:
         """Open the rows under a plan's schema; raise if they cannot be read."""
         settings, known = self._settings, len(notes)
         if settings.rows is None:
-            raise UsageError(
-                "no rows were given: name them in the site's file (rows = ...), or in the command"
-            )
+            raise UsageError("no rows were given: name them in the site's file (rows = ...)")
         keep, attended = person_columns(settings.person, plan.schema), self._attendant.attended
         try:
             self._reader = RowOptions(**settings.reads).open_as(

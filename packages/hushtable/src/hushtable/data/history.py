@@ -11,8 +11,8 @@ column         meaning, for a value v
                readings in that hour of the day; while these are fewer than two, the mean of all
                its earlier readings
 ``v change``   difference from the entity's last reading, divided by the usual size of such
-differences ``v spread``   natural logarithm of the standard deviation of the last six readings,
-this one
+               differences
+``v spread``   natural logarithm of the standard deviation of the last six readings, this one
                included, divided by that of all readings so far
 ``since``      binary logarithm of 1 + the seconds since the entity's last reading
 =============  ==================================================================================
