@@ -93,7 +93,7 @@ def understood(
             idle.put(scan)
 
     with naming_places(reader):
-        for_each(look, numbered(reader, weights, stored=not reading.missing), threads)
+        for_each(look, numbered(reader, weights), threads)
     total = idle.get()
     while not idle.empty():
         total.merge(idle.get())

@@ -169,8 +169,7 @@ class Scorer:
         -------
         ndarray of shape (n,), float64
         """
-        stored = self._encoder.takes_stored and self.plan.family.takes_stored
-        return self.filled(X, lambda item: self.scored(item)[1], (), n_jobs, stored=stored)
+        return self.filled(X, lambda item: self.scored(item)[1], (), n_jobs)
 
     @progress.with_progress("Scoring")
     def filled(
@@ -179,13 +178,8 @@ class Scorer:
         found: Callable[[Numbered], Floats],
         shape: tuple[int, ...],
         n_jobs: int | None,
-        *,
-        stored: bool = False,
     ) -> Floats:
-        """Return the results for all rows, ``(n, *shape)``, each batch in its place.
-
-        With ``stored``, batches of sparse rows may come as `StoredRows`.
-        """
+        """Return the results for all rows, ``(n, *shape)``, each batch in its place."""
         reader = self.open(X)
         if reader.n_rows is None:
             parts = list(self.mapped(reader, found, n_jobs))
@@ -197,7 +191,7 @@ class Scorer:
             result[item[0] : item[0] + len(some)] = some
 
         with naming_places(reader):
-            for_each(fill, numbered(reader, stored=stored), n_threads(n_jobs, reader.n_rows))
+            for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
         return result
 
     def errors(self, codes: Codes, scores: Floats) -> Floats:

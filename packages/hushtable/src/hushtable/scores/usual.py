@@ -21,7 +21,6 @@ from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.passes import Weights
 from hushtable.data.readers import Batch, Reader, taken
-from hushtable.data.readers.reader import StoredRows
 from hushtable.data.residuals import numbers_of as numbers_of_rows
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import FileError, PlanError, UsageError
@@ -335,17 +334,16 @@ class Sample:
             if last > first and not self._picked[first]:
                 self._picked[first:last] = True
                 self._batches[start] = taken(batch, self._rows[first:last] - start)
-            # Of a sparse matrix, the sample has to do: most of its columns are nearly constant.
-            if self._outermost is not None and not isinstance(batch, StoredRows):
+            if self._outermost is not None:
                 self._outermost.add(batch, start)
             yield batch
             start = stop
 
     def numbers(self, schema: Schema) -> dict[str, NDArray[np.float64]]:
-        """Return the columns of numbers of the sampled rows by name; none of sparse rows."""
+        """Return the columns of numbers of the sampled rows by name."""
         sampled = [self._batches[start] for start in sorted(self._batches)]
         columns = [j for j, feature in enumerate(schema.features) if feature.kind == "numeric"]
-        if not columns or not sampled or any(isinstance(one, StoredRows) for one in sampled):
+        if not columns or not sampled:
             return {}
         X = np.concatenate([numbers_of_rows(one, columns, schema.names) for one in sampled])
         return {schema.names[j]: X[:, k] for k, j in enumerate(columns)}
@@ -355,7 +353,7 @@ class Sample:
         if self._found is not None and self._found[0] is scorer:
             return self._found[1]
         sampled = [self._batches[start] for start in sorted(self._batches)]
-        batches = _in_one([one.dense() if isinstance(one, StoredRows) else one for one in sampled])
+        batches = _in_one(sampled)
         parts = [scorer.scored((0, batch, None))[1] for batch in batches]
         scores = np.sort(np.repeat(np.concatenate(parts), self._times))
         plan = scorer.plan

@@ -82,8 +82,6 @@ class HashFamily(ABC):
     name: ClassVar[str]
     #: Whether it counts with the tables of another family.
     of_model: ClassVar[bool] = False
-    #: Whether `count`, `count_pairs` and `sum` take `StoredCodes`.
-    takes_stored: ClassVar[bool] = False
 
     schema: Schema = field(repr=False)
 
