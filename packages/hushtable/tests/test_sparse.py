@@ -1,4 +1,4 @@
-"""Rows of a sparse matrix give the bits of the dense ones, and are made dense in few at a time."""
+"""Rows of a sparse matrix give the bits of the dense ones; few of them at a time are made dense."""
 
 import tracemalloc
 

@@ -52,12 +52,11 @@ def test_a_sample_of_rows_is_picked_once_whatever_the_batches():
         size = next(sizes)
         return iter([X[start : start + size] for start in range(0, len(X), size)])
 
-    sample = Sample(len(X), 1, None)
+    sample = Sample(len(X), [Feature.numeric("a", low=0, high=3_000)], None)
     reader = sample.of(rows.of_batches(read, len(X)))
     for _ in range(2):
         list(reader.read())
-    picked = np.concatenate([sample._batches[start] for start in sorted(sample._batches)])
-    np.testing.assert_array_equal(picked, X[sample._rows])
+    np.testing.assert_array_equal(np.concatenate(sample._sampled), X[sample._rows])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])

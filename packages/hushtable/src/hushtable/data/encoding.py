@@ -89,13 +89,8 @@ class Codes:
     tally: NDArray[np.int64]
     outside: Outside = NOTHING_OUTSIDE
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.codes.shape[1])
-
     def __len__(self) -> int:
-        return self.n_rows
+        return int(self.codes.shape[1])
 
     @property
     def nbytes(self) -> int:
@@ -115,7 +110,7 @@ class Codes:
 
     def take(self, rows: NDArray[np.int64]) -> "Codes":
         """Return some rows, by their numbers; the tally stays that of the batch."""
-        outside = self.outside.take(rows, self.n_rows)
+        outside = self.outside.take(rows, len(self))
         codes = np.empty((len(self.codes), len(rows)), np.uint16)
         kernels.take_rows(self.codes, rows, codes)
         return Codes(codes, self.tally, outside)

@@ -415,11 +415,11 @@ def outside_column(codes: Codes, names: Sequence[str]) -> pa.Array:
     """Return, for each row, `outside_words` joined by commas; null for rows without any."""
     outside = codes.outside
     if not len(outside):
-        return pa.nulls(codes.n_rows, pa.string())
+        return pa.nulls(len(codes), pa.string())
     order = np.argsort(outside.rows, kind="stable")
     rows, first = np.unique(outside.rows[order], return_index=True)
     found = [[names[j] for j in f.tolist()] for f in np.split(outside.features[order], first[1:])]
-    index = np.full(codes.n_rows, -1)
+    index = np.full(len(codes), -1)
     index[rows] = np.arange(len(rows))
     texts = texts_column([", ".join(some) for some in found])
     return texts.take(as_column(index, index >= 0))

@@ -116,15 +116,6 @@ class Scorer:
         other.rules = rules
         return other
 
-    def batches(
-        self, X: object, reduce: Callable[[Codes, Floats], T], *, n_jobs: int | None = None
-    ) -> Iterator[T]:
-        """Yield ``reduce(codes, scores)`` of each batch of rows, in order.
-
-        The threads call ``reduce``. Memory stays flat if it keeps little of a batch.
-        """
-        return self.mapped(X, lambda item: reduce(*self.scored(item)), n_jobs)
-
     def mapped(
         self,
         X: object,
@@ -132,7 +123,10 @@ class Scorer:
         n_jobs: int | None,
         keep: Sequence[str] = (),
     ) -> Iterator[T]:
-        """Yield the threads' results for each numbered batch of rows, in order."""
+        """Yield the threads' results for each numbered batch of rows, in order.
+
+        Memory stays flat if a result keeps little of its batch.
+        """
         reader = self.open(X, keep)
         items = itertools.chain.from_iterable(numbered(reader))
         with naming_places(reader):
@@ -250,10 +244,11 @@ class Scorer:
             In the unit of the plan's score rule.
         """
 
-        def both(codes: Codes, scores: Floats) -> Floats:
+        def both(item: Numbered) -> Floats:
+            codes, scores = self.scored(item)
             return np.stack([scores, self.errors(codes, scores)])
 
-        parts = list(self.batches(X, both, n_jobs=n_jobs))
+        parts = list(self.mapped(X, both, n_jobs))
         scores, errors = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
         return scores, errors
 

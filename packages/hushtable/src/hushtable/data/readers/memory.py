@@ -237,9 +237,10 @@ def sparse(data: Any) -> Reader:
             f"the sparse matrix has {data.shape[1]:,} columns: needs {_MAX_FEATURES:,} at most; "
             "choose columns, or reduce them first (for example by sklearn's TruncatedSVD)"
         )
-    # The checks of dense data, on no rows.
-    none = matrix(data.tocsr()[:0].toarray() if data.ndim == 2 else data.toarray())
-    rows, (n, d) = data.tocsr(), data.shape
+    rows = data.tocsr() if data.ndim == 2 else data
+    # The checks of dense data, on no rows; of other dimensions, they refuse all.
+    none = matrix((rows[:0] if data.ndim == 2 else rows).toarray())
+    n, d = rows.shape
 
     def batches() -> Iterator[Batch]:
         for here in slices(n, d):

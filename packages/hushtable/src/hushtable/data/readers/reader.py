@@ -465,7 +465,7 @@ def taken(batch: Batch, rows: NDArray[np.int64]) -> Batch:
     """Return some rows of a batch, by their numbers."""
     if isinstance(batch, np.ndarray):
         return batch[rows]
-    if not isinstance(batch, pa.RecordBatch):  # rows that are encoded, or will be
+    if not isinstance(batch, pa.RecordBatch):  # rows that are encoded
         return batch.take(rows)
     # Arrow cannot take rows of string views, which is how Polars holds text.
     plain = {"string_view": pa.string(), "binary_view": pa.binary()}

@@ -297,7 +297,7 @@ class KernelFamily(HashFamily):
         self._run("count_pairs", codes, rows, tables, counts)
 
     def sum(self, codes: Codes, values: Floats) -> Floats:
-        totals = np.empty(codes.n_rows)
+        totals = np.empty(len(codes))
         self._run("sum", codes, values, totals)
         return totals
 

@@ -162,7 +162,7 @@ class Ranked:
     def arguments(self, codes: Codes) -> Arguments:
         """Return the ranks of these codes, and the functions, for the kernels."""
         n, n_sets = len(self.rows), len(self.sets.rows)
-        ranks = np.empty((n + n_sets, codes.n_rows), np.int8)
+        ranks = np.empty((n + n_sets, len(codes)), np.int8)
         for lookup, some in ((self, ranks[:n]), (self.sets, ranks[n:])):
             if len(some):
                 of = lookup.rows, lookup.tables, lookup.of_codes
@@ -231,10 +231,10 @@ class Layout:
         """Return the first arguments of the kernels for these rows; few rows use no ranks."""
         which = codes.some_missing
         functions = self.functions[which]
-        if codes.n_rows >= RANKED_ROWS and which not in self.ranked:
+        if len(codes) >= RANKED_ROWS and which not in self.ranked:
             self.ranked[which] = None  # until it is set, other threads compare codes
             self.ranked[which] = Ranked.of(self.feature, functions)
-        ranked = self.ranked.get(which) if codes.n_rows >= JOINED_ROWS else None
+        ranked = self.ranked.get(which) if len(codes) >= JOINED_ROWS else None
         return ranked.arguments(codes) if ranked else (codes.codes, functions)
 
 

@@ -176,7 +176,7 @@ class RandomFeature(Concatenated):
         return subset_sizes(self.schema, self.feature)
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
-        if weights is None and codes.n_rows >= JOINED_ROWS:
+        if weights is None and len(codes) >= JOINED_ROWS:
             arguments, parts = self._joined.arguments(codes), self._joined.tables.parts
         else:
             arguments, parts = (codes.codes, *self._arguments(codes)), self._apart.tables.parts
@@ -184,9 +184,9 @@ class RandomFeature(Concatenated):
         kernels.count_random_feature(*arguments, parts, weights, counts)
 
     def sum(self, codes: Codes, values: Floats) -> Floats:
-        if codes.n_rows > FEW_ROWS:
+        if len(codes) > FEW_ROWS:
             return super().sum(codes, values)
-        totals = np.empty(codes.n_rows)
+        totals = np.empty(len(codes))
         kernels.sum_few_random_feature(codes.codes, self.functions(codes), values, totals)
         return totals
 
@@ -194,7 +194,7 @@ class RandomFeature(Concatenated):
         return _JoinedSum(self, values)
 
     def gains(self, codes: Codes, values: Floats, limits: Floats) -> tuple[Floats, Floats]:
-        totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
+        totals, gains = np.empty(len(codes)), np.empty((len(codes), len(codes.tally)))
         functions = self.functions(codes), None, None, self.reachable
         kernels.gain_random_feature(codes.codes, *functions, values, limits, gains, totals)
         return totals, gains
@@ -228,9 +228,9 @@ class _JoinedSum:
         return self.family._joined.tables.values(self.values)
 
     def __call__(self, codes: Codes) -> Floats:
-        if codes.n_rows < JOINED_ROWS:
+        if len(codes) < JOINED_ROWS:
             return self.family.sum(codes, self.values)
-        totals = np.empty(codes.n_rows)
+        totals = np.empty(len(codes))
         arguments = self.family._joined.arguments(codes)
         kernels.sum_random_feature(*arguments, self._joined_values, totals)
         return totals
