@@ -38,7 +38,7 @@ def test_crowding_is_the_rows_in_a_rows_cells(X, passes):
     detector = HushTable(random_state=0, n_tables=20, passes=passes, n_jobs=1).fit(X)
     scorer = Scorer(detector.sketch_)
     crowding, family = Crowding(scorer), scorer.plan.family
-    (codes,) = scorer.batches(X, lambda codes, scores: codes)
+    (codes,) = scorer.mapped(X, scorer.encode, None)
     logarithms = np.zeros((len(X), 20))
     for t in range(20):
         # The number of a row's cell in one table: the sum of values that are 0 in all others.

@@ -1,6 +1,6 @@
 """Lines: numbers over months, rounds, or rows that were judged, each with its name above them.
 
-They contain numbers and texts, and no models. `svg` is for pages and for notebooks.
+They contain numbers and texts, and no models.
 """
 
 import math

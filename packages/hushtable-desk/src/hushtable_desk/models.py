@@ -18,7 +18,6 @@ from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
 from hushtable.describe.ledger import LEDGER_HEADERS, ledger_lines, ledger_rows
 from hushtable.describe.plan import counts_lines, kind_words, plan_lines
-from hushtable.describe.views import view
 from hushtable.errors import HushTableError, PluginError, UsageError
 from hushtable.files import Content
 from hushtable.language import N_, numerals, spoken
@@ -42,8 +41,7 @@ _LABELS = (
     N_("Kind"), N_("Plan"), N_("Detector"), N_("Depends on data"), N_("Features"),
     N_("Values of rows"), N_("Laid out for"), N_("Verdicts"), N_("May leave"), N_("Rows counted"),
     N_("Rows a person"), N_("Threshold"), N_("Signed by"), N_("Round"), N_("Submissions"),
-    N_("Periods"), N_("Rows, estimated"), N_("Rows here"), N_("Rows elsewhere"),
-    N_("Weight of elsewhere"), N_("numeric"), N_("categorical"),
+    N_("Periods"), N_("Rows, estimated"), N_("numeric"), N_("categorical"),
 )  # fmt: skip
 #: What separates a fact from its details.
 _DETAIL = r" \(|: |, as |, wie "
@@ -121,12 +119,6 @@ def _read(content: Content, entry: FolderFile) -> ModelFacts:
     kind = files.kind_of(content.kind)
     other = "content of an unknown kind" if kind is None else kind.words
     holds, n_rows = _HOLDS.get(content.kind, other), ""
-    if content.kind == "home" and kind is not None and kind.reader is not None:
-        home = content.build(kind.reader)
-        page = view(home)
-        return ModelFacts(
-            entry, holds, numerals(f"{home.n_rows:,}"), dict(page.figures), tuple(page.sentences)
-        )
     if kind is not None and kind.inspect is not None:
         lines = {"Kind": f"{content.kind}, protocol {content.manifest['protocol']}"}
         return ModelFacts(entry, holds, "", lines, ("hushtable inspect shows its content.",))

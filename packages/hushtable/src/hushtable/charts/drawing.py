@@ -1,6 +1,6 @@
 """Texts and lines of small SVG pictures: escaped, truncated to fit, in the colours of the page.
 
-On a page without the colours of ``style.css``, such as a notebook's, other colours are used that
+On a page without the colours of ``style.css``, other colours are used that
 are visible on white and on black.
 """
 

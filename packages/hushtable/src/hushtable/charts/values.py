@@ -1,6 +1,6 @@
 """Small pictures of why a row is unusual: a value among others, its share, a pair of values.
 
-They contain counts and texts, and no models. `svg` is for pages and for notebooks.
+They contain counts and texts, and no models.
 """
 
 import math

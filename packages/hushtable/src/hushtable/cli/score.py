@@ -415,10 +415,9 @@ class Threshold:
 
     def offset_of_rows(self, scorer: Scorer, reader: Reader) -> float:
         """Return the score below which a row is an outlier; holds 8 bytes a row."""
-        batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=-1))
-        if not batches:
+        scores = scorer.score(reader, n_jobs=-1)
+        if not len(scores):
             raise DataError(f"{reader.source} has no rows: there is nothing to score")
-        scores = np.concatenate(batches)
         flagged = self.contamination or 0.0
         if flagged < 1.0:
             return float(np.percentile(scores, 100.0 * flagged))

@@ -19,7 +19,6 @@ from hushtable.arguments import JsonObject, whole
 from hushtable.counts.base import Noised
 from hushtable.counts.release import Release, check_plan, earlier_of
 from hushtable.counts.sketch import Sketch, check_counts
-from hushtable.display import Displayed
 from hushtable.errors import FileError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy import mechanisms
@@ -29,7 +28,7 @@ from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Adjacency, Cost
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Increment(Noised):
     """Mixed counts of the periods so far, plus noise: everything that a period releases.
 
@@ -167,7 +166,7 @@ def _check_sites(one: Increment, following: Ledger) -> None:
             )
 
 
-class Periods(Displayed):
+class Periods:
     """The periods of one site so far: exact counts, which stay, and what was released of them.
 
     The total epsilon is charged once, for all periods of the horizon. Each period is released once:

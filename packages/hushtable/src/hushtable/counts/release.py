@@ -30,7 +30,7 @@ from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity, named
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release(Noised):
     """Noisy counts under a plan, with the ledger that states their cost.
 
@@ -122,7 +122,7 @@ class Release(Noised):
         return Schema(tuple(features), named=schema.named, paid=self.spent(), labels=schema.labels)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LocalModel(Counts):
     """A site's exact counts plus the noisy counts of the other sites, to score the site's own rows.
 

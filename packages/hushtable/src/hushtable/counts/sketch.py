@@ -122,7 +122,7 @@ def both_passes(
     return Sketch(gated(plan, counts, placing.guess), second, tally, largest_weight=largest)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sketch(Counts):
     """Counts of rows under a plan: a commutative monoid under ``+``.
 

@@ -31,7 +31,6 @@ from hushtable.data.columns import (
 )
 from hushtable.data.persons import among
 from hushtable.data.readers import Batch
-from hushtable.data.readers.reader import StoredRows
 from hushtable.data.schema import number_words
 from hushtable.data.texts.column_facts import ColumnFacts
 from hushtable.data.texts.doubt import ColumnUnderstanding
@@ -75,9 +74,6 @@ class TableScan:
         """
         self.n_rows += len(batch)
         self.n_first = self.n_first if start else len(batch)
-        if isinstance(batch, StoredRows):
-            batch.fold_ranges(self.low, self.high)
-            return batch
         named = {"category", "label"} & {*self.reading.kinds.values()}
         if isinstance(batch, np.ndarray) and named:
             columns = [as_column(np.ascontiguousarray(column)) for column in batch.T]

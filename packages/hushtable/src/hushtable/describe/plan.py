@@ -1,4 +1,4 @@
-"""Plans, schemas, counts and files in the words that commands, reports and notebooks share.
+"""Plans, schemas, counts and files in the words that commands and reports share.
 
 Labels of lines are marked for translation; what displays them translates them.
 """

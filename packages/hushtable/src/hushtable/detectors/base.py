@@ -293,7 +293,7 @@ class TableDetector(_Base):
         some, n_rows = (reader, n_rows) if chosen is None else (reader.take(chosen), len(chosen))
         schema = self._related(schema, some, weights, n_rows)
         reader, some = (open_rows(one, schema, self.reading_) for one in (reader, some))
-        sample = Sample(n_rows, len(schema), weights, schema.features)
+        sample = Sample(n_rows, schema.features, weights)
         some = sample.of(some)
         pays = not some.numeric or chosen is not None or n_rows * len(schema) <= _FEW_VALUES
         if self._reads_again and weights is None and pays:

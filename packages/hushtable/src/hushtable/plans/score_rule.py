@@ -187,8 +187,8 @@ class Scoring:
     def _kept_and_lost(self, codes: Codes) -> tuple[Floats, Floats]:
         """Return 1 - p and p of each row (n,), each computed without the other's rounding."""
         if not self._loses(codes):
-            return np.ones(codes.n_rows), np.zeros(codes.n_rows)
-        beyond = codes.outside.totals(codes.n_rows)
+            return np.ones(len(codes)), np.zeros(len(codes))
+        beyond = codes.outside.totals(len(codes))
         # Do not square a distance: it may be 1e300.
         near, far = self._margin / (self._margin + beyond), beyond / (self._margin + beyond)
         whole = near * near + far * far

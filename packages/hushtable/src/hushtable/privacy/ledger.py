@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import ClassVar
 
 from hushtable.arguments import JsonObject, Stored, always, entries, translate_errors
-from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting
+from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting, rounded_up
 from hushtable.privacy.budget import Charge, Spent, at_sites, check_pure
 from hushtable.privacy.mechanisms import MAX_SCALE, MECHANISMS, Cost, Sensitivity, named
 
@@ -119,7 +118,7 @@ class Pool(Stored):
 
 
 @dataclass(frozen=True)
-class Ledger(Displayed):
+class Ledger:
     """Cost of a release, its plan and all earlier releases to the person behind a row.
 
     Attributes
@@ -171,6 +170,10 @@ class Ledger(Displayed):
     accounting: str = ZCDP
     period: int | None = None
     window: int | None = None
+
+    def __repr__(self) -> str:
+        cost = f"epsilon={rounded_up(self.epsilon, 4):g}, delta={self.delta:g}"
+        return f"Ledger({self.mechanism!r}, {cost}, shares={len(self.shares)})"
 
     def __post_init__(self) -> None:
         check_accounting(self.accounting)

@@ -14,8 +14,7 @@ from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import Codes
 from hushtable.data.passes import Numbered
 from hushtable.data.readers import Batch, joined, taken
-from hushtable.data.schema import DATE, Feature
-from hushtable.display import Displayed
+from hushtable.data.schema import DATE
 from hushtable.errors import DataTypeError
 from hushtable.language import _, numerals, percents
 from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
@@ -34,7 +33,7 @@ IMPOSSIBLE_FIRST = 2.0 * FARTHEST * FAR_FIRST
 
 
 @dataclass(frozen=True)
-class Finding(Displayed):
+class Finding:
     """Facts about one unusual row, which lists, pages, and reviews put into words.
 
     What was not requested is None or empty.
@@ -75,8 +74,6 @@ class Finding(Displayed):
         In a review: 100 times one minus the share of rows as rare.
     values : mapping of str to ValuePhrase
         In a review, for each feature: the value in words, and what is usual. Reasons come first.
-    usual, features
-        In a review: what the values are compared with, and the columns that reasons refer to.
     """
 
     row: int
@@ -97,8 +94,6 @@ class Finding(Displayed):
     )
     severity: float = 0.0
     values: Mapping[str, ValuePhrase] = field(default_factory=dict, repr=False, compare=False)
-    usual: Usual | None = field(default=None, repr=False, compare=False)
-    features: Sequence[Feature] = field(default=(), repr=False, compare=False)
 
     @property
     def key(self) -> float:
@@ -420,11 +415,11 @@ def outside_column(codes: Codes, names: Sequence[str]) -> pa.Array:
     """Return, for each row, `outside_words` joined by commas; null for rows without any."""
     outside = codes.outside
     if not len(outside):
-        return pa.nulls(codes.n_rows, pa.string())
+        return pa.nulls(len(codes), pa.string())
     order = np.argsort(outside.rows, kind="stable")
     rows, first = np.unique(outside.rows[order], return_index=True)
     found = [[names[j] for j in f.tolist()] for f in np.split(outside.features[order], first[1:])]
-    index = np.full(codes.n_rows, -1)
+    index = np.full(len(codes), -1)
     index[rows] = np.arange(len(rows))
     texts = texts_column([", ".join(some) for some in found])
     return texts.take(as_column(index, index >= 0))

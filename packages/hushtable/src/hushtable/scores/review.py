@@ -20,7 +20,6 @@ from hushtable.data.labels import fold, fold_texts
 from hushtable.data.passes import Numbered
 from hushtable.data.readers import Batch, Reader, Source, joined, no_rows, taken
 from hushtable.data.schema import Feature
-from hushtable.display import html
 from hushtable.errors import DataError, UsageError
 from hushtable.scores.explain import Explainer
 from hushtable.scores.finding import (
@@ -406,8 +405,8 @@ class Review:
     def _at(self, k: int) -> Finding:
         rows, number, score = self._found.row(k), int(self._found.numbers[k]), self.scores[k]
         [finding] = explained(self._findings(rows), self._reasons, None)
-        features, phrases = self.features, RowPhrases(self.scorer.plan, self._usual, rows, 0)
-        values = {feature.name: phrases.phrase(j) for j, feature in enumerate(features)}
+        phrases = RowPhrases(self.scorer.plan, self._usual, rows, 0)
+        values = {one.name: phrases.phrase(j) for j, one in enumerate(self.features)}
         first = [name for reason in finding.reasons for name in reason.columns]
         share = np.count_nonzero(self.scores <= score) / self.n_rows
         return replace(
@@ -416,8 +415,6 @@ class Review:
             score=float(score),
             severity=round(float(100.0 * (1.0 - share)), 10),
             values={name: values[name] for name in (*first, *values)},
-            usual=self._usual,
-            features=features,
         )
 
     @property
@@ -777,11 +774,6 @@ class DetectorReview:
                 "the detector has learned or forgotten other verdicts since this review began: "
                 "start a new one with detector.review(X)"
             )
-
-    def _repr_html_(self) -> str:
-        if self.row is None:
-            return "<p>No row is left to judge.</p>"
-        return html(self.row._view())
 
 
 def apart(model: Counts) -> tuple[Counts, Verdicts]:

@@ -116,15 +116,6 @@ class Scorer:
         other.rules = rules
         return other
 
-    def batches(
-        self, X: object, reduce: Callable[[Codes, Floats], T], *, n_jobs: int | None = None
-    ) -> Iterator[T]:
-        """Yield ``reduce(codes, scores)`` of each batch of rows, in order.
-
-        The threads call ``reduce``. Memory stays flat if it keeps little of a batch.
-        """
-        return self.mapped(X, lambda item: reduce(*self.scored(item)), n_jobs)
-
     def mapped(
         self,
         X: object,
@@ -132,7 +123,10 @@ class Scorer:
         n_jobs: int | None,
         keep: Sequence[str] = (),
     ) -> Iterator[T]:
-        """Yield the threads' results for each numbered batch of rows, in order."""
+        """Yield the threads' results for each numbered batch of rows, in order.
+
+        Memory stays flat if a result keeps little of its batch.
+        """
         reader = self.open(X, keep)
         items = itertools.chain.from_iterable(numbered(reader))
         with naming_places(reader):
@@ -169,8 +163,7 @@ class Scorer:
         -------
         ndarray of shape (n,), float64
         """
-        stored = self._encoder.takes_stored and self.plan.family.takes_stored
-        return self.filled(X, lambda item: self.scored(item)[1], (), n_jobs, stored=stored)
+        return self.filled(X, lambda item: self.scored(item)[1], (), n_jobs)
 
     @progress.with_progress("Scoring")
     def filled(
@@ -179,13 +172,8 @@ class Scorer:
         found: Callable[[Numbered], Floats],
         shape: tuple[int, ...],
         n_jobs: int | None,
-        *,
-        stored: bool = False,
     ) -> Floats:
-        """Return the results for all rows, ``(n, *shape)``, each batch in its place.
-
-        With ``stored``, batches of sparse rows may come as `StoredRows`.
-        """
+        """Return the results for all rows, ``(n, *shape)``, each batch in its place."""
         reader = self.open(X)
         if reader.n_rows is None:
             parts = list(self.mapped(reader, found, n_jobs))
@@ -197,7 +185,7 @@ class Scorer:
             result[item[0] : item[0] + len(some)] = some
 
         with naming_places(reader):
-            for_each(fill, numbered(reader, stored=stored), n_threads(n_jobs, reader.n_rows))
+            for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
         return result
 
     def errors(self, codes: Codes, scores: Floats) -> Floats:
@@ -256,10 +244,11 @@ class Scorer:
             In the unit of the plan's score rule.
         """
 
-        def both(codes: Codes, scores: Floats) -> Floats:
+        def both(item: Numbered) -> Floats:
+            codes, scores = self.scored(item)
             return np.stack([scores, self.errors(codes, scores)])
 
-        parts = list(self.batches(X, both, n_jobs=n_jobs))
+        parts = list(self.mapped(X, both, n_jobs))
         scores, errors = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
         return scores, errors
 

@@ -21,7 +21,6 @@ from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.passes import Weights
 from hushtable.data.readers import Batch, Reader, taken
-from hushtable.data.readers.reader import StoredRows
 from hushtable.data.residuals import numbers_of as numbers_of_rows
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import FileError, PlanError, UsageError
@@ -289,23 +288,16 @@ class Sample:
     ----------
     n_rows : int
         Number of rows that are counted.
-    n_columns : int
-        Number of their columns.
+    features : sequence of Feature
+        Their columns, whose outermost numbers are read off all rows instead of the sample.
     weights : ndarray of shape (n,), int64, optional
         Weights of all rows that are read.
-    features : sequence of Feature, optional
-        The columns whose outermost numbers are read off all rows instead of the sample.
     """
 
-    def __init__(
-        self,
-        n_rows: int,
-        n_columns: int,
-        weights: Weights | None,
-        features: Sequence[Feature] = (),
-    ) -> None:
+    def __init__(self, n_rows: int, features: Sequence[Feature], weights: Weights | None) -> None:
         total = n_rows if weights is None else int(weights.sum())
-        size = min(total, max(FEW, total // ONE_IN), MOST, max(1, MOST_VALUES // n_columns))
+        most = min(MOST, max(1, MOST_VALUES // len(features)))
+        size = min(total, max(FEW, total // ONE_IN), most)
         self._rows = np.arange(size) * total // size
         self._times = np.ones(size, np.int64)
         if weights is not None:
@@ -316,7 +308,7 @@ class Sample:
         #: The sampled rows of a batch, by the number of its first row.
         self._batches: dict[int, Batch] = {}
         self._found: tuple[Scorer, Usual] | None = None
-        self._outermost = _Outermost(features, weights) if features else None
+        self._outermost = _Outermost(features, weights)
 
     def of(self, reader: Reader) -> Reader:
         """Return a reader of the same rows, which fills the sample while it reads."""
@@ -328,38 +320,37 @@ class Sample:
             start += source.n_rows or 0
         return reader.watched(lambda part, batches: self._read(batches, starts[part.sources[0]]))
 
-    def _read(self, batches: Iterator[Any], start: int) -> Iterator[Any]:
+    def _read(self, batches: Iterator[Batch], start: int) -> Iterator[Batch]:
         for batch in batches:
             stop = start + len(batch)
             first, last = np.searchsorted(self._rows, [start, stop])
             if last > first and not self._picked[first]:
                 self._picked[first:last] = True
                 self._batches[start] = taken(batch, self._rows[first:last] - start)
-            # Of a sparse matrix, the sample has to do: most of its columns are nearly constant.
-            if self._outermost is not None and not isinstance(batch, StoredRows):
-                self._outermost.add(batch, start)
+            self._outermost.add(batch, start)
             yield batch
             start = stop
 
+    @property
+    def _sampled(self) -> list[Batch]:
+        return [self._batches[start] for start in sorted(self._batches)]
+
     def numbers(self, schema: Schema) -> dict[str, NDArray[np.float64]]:
-        """Return the columns of numbers of the sampled rows by name; none of sparse rows."""
-        sampled = [self._batches[start] for start in sorted(self._batches)]
+        """Return the columns of numbers of the sampled rows by name."""
         columns = [j for j, feature in enumerate(schema.features) if feature.kind == "numeric"]
-        if not columns or not sampled or any(isinstance(one, StoredRows) for one in sampled):
+        if not columns or not self._batches:
             return {}
-        X = np.concatenate([numbers_of_rows(one, columns, schema.names) for one in sampled])
+        X = np.concatenate([numbers_of_rows(one, columns, schema.names) for one in self._sampled])
         return {schema.names[j]: X[:, k] for k, j in enumerate(columns)}
 
     def usual(self, scorer: Scorer) -> Usual:
         """Return what is usual among the rows of the sample, as a scorer scores them."""
         if self._found is not None and self._found[0] is scorer:
             return self._found[1]
-        sampled = [self._batches[start] for start in sorted(self._batches)]
-        batches = _in_one([one.dense() if isinstance(one, StoredRows) else one for one in sampled])
+        batches = _in_one(self._sampled)
         parts = [scorer.scored((0, batch, None))[1] for batch in batches]
         scores = np.sort(np.repeat(np.concatenate(parts), self._times))
-        plan = scorer.plan
-        ends = None if self._outermost is None else self._outermost.ends
+        plan, ends = scorer.plan, self._outermost.ends
         found = Usual.of(plan.schema, batches, self._times, plan.context, scores, ends)
         found = replace(found, learned=isinstance(scorer.sketch, LearnedModel))
         self._found = scorer, found

@@ -295,7 +295,7 @@ class Contextual(Concatenated):
         return self.behaviour.can_gain
 
     def gains(self, codes: Codes, values: Floats, limits: Floats) -> tuple[Floats, Floats]:
-        totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
+        totals, gains = np.empty(len(codes)), np.empty((len(codes), len(codes.tally)))
         functions = *self._functions(codes), self._place, self.behaviour.reachable
         kernels.gain_random_feature(codes.codes, *functions, values, limits, gains, totals)
         return totals, gains

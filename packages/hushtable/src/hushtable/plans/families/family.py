@@ -82,8 +82,6 @@ class HashFamily(ABC):
     name: ClassVar[str]
     #: Whether it counts with the tables of another family.
     of_model: ClassVar[bool] = False
-    #: Whether `count`, `count_pairs` and `sum` take `StoredCodes`.
-    takes_stored: ClassVar[bool] = False
 
     schema: Schema = field(repr=False)
 
@@ -299,7 +297,7 @@ class KernelFamily(HashFamily):
         self._run("count_pairs", codes, rows, tables, counts)
 
     def sum(self, codes: Codes, values: Floats) -> Floats:
-        totals = np.empty(codes.n_rows)
+        totals = np.empty(len(codes))
         self._run("sum", codes, values, totals)
         return totals
 

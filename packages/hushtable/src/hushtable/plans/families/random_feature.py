@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.arguments import whole
-from hushtable.data.encoding import Codes, StoredCodes
+from hushtable.data.encoding import Codes
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError
 from hushtable.plans.families.family import (
@@ -34,7 +34,6 @@ from hushtable.plans.families.layouts import (
     JOINED_ROWS,
     JoinedTables,
     Layout,
-    SparseTables,
     reachable,
 )
 from hushtable.plans.profile import Profile, own_side, usual_codes
@@ -75,7 +74,6 @@ class RandomFeature(Concatenated):
 
     name: ClassVar[str] = "RandomFeature"
     _loops: ClassVar[str] = "random_feature"
-    takes_stored: ClassVar[bool] = True
 
     depth: NDArray[np.uint8] = drawn(np.uint8, "n_tables", low=1, below=MAX_DEPTH + 1)
     feature: NDArray[np.uint16] = drawn(np.uint16, "n_functions", below="n_features")
@@ -178,41 +176,25 @@ class RandomFeature(Concatenated):
         return subset_sizes(self.schema, self.feature)
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
-        if isinstance(codes, StoredCodes):
-            self._sparse.count(codes, counts, weights)
-            return
-        if weights is None and codes.n_rows >= JOINED_ROWS:
+        if weights is None and len(codes) >= JOINED_ROWS:
             arguments, parts = self._joined.arguments(codes), self._joined.tables.parts
         else:
             arguments, parts = (codes.codes, *self._arguments(codes)), self._apart.tables.parts
         weights = EVERY_ROW_ONCE if weights is None else weights
         kernels.count_random_feature(*arguments, parts, weights, counts)
 
-    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
-        if isinstance(codes, StoredCodes):
-            self._sparse.count_pairs(codes, rows, tables, counts)
-        else:
-            super().count_pairs(codes, rows, tables, counts)
-
     def sum(self, codes: Codes, values: Floats) -> Floats:
-        if isinstance(codes, StoredCodes):
-            return self._sparse.sum(codes, values)
-        if codes.n_rows > FEW_ROWS:
+        if len(codes) > FEW_ROWS:
             return super().sum(codes, values)
-        totals = np.empty(codes.n_rows)
+        totals = np.empty(len(codes))
         kernels.sum_few_random_feature(codes.codes, self.functions(codes), values, totals)
         return totals
 
     def summing(self, values: Floats) -> Summing:
         return _JoinedSum(self, values)
 
-    @cached_property
-    def _sparse(self) -> SparseTables:
-        depth, feature = self.depth.astype(np.int64), self.feature.astype(np.int64)
-        return SparseTables(depth, feature, self.cut, self.missing, self.offsets, self.max_cells)
-
     def gains(self, codes: Codes, values: Floats, limits: Floats) -> tuple[Floats, Floats]:
-        totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
+        totals, gains = np.empty(len(codes)), np.empty((len(codes), len(codes.tally)))
         functions = self.functions(codes), None, None, self.reachable
         kernels.gain_random_feature(codes.codes, *functions, values, limits, gains, totals)
         return totals, gains
@@ -246,9 +228,9 @@ class _JoinedSum:
         return self.family._joined.tables.values(self.values)
 
     def __call__(self, codes: Codes) -> Floats:
-        if isinstance(codes, StoredCodes) or codes.n_rows < JOINED_ROWS:
+        if len(codes) < JOINED_ROWS:
             return self.family.sum(codes, self.values)
-        totals = np.empty(codes.n_rows)
+        totals = np.empty(len(codes))
         arguments = self.family._joined.arguments(codes)
         kernels.sum_random_feature(*arguments, self._joined_values, totals)
         return totals
