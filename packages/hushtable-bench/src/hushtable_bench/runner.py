@@ -71,7 +71,7 @@ def bench(
     ] = None,
     data: Annotated[
         Path | None,
-        option("FOLDER", "The case's data sets; default: $HUSHTABLE_DATA. Some cases fetch public tables."),
+        option("FOLDER", "Data sets; default: $HUSHTABLE_DATA. Some cases fetch public tables."),
     ] = None,
     gaps: Annotated[Path | None, option("FOLDER", "Labelled sets that come with gaps.")] = None,
     seeds: Annotated[
