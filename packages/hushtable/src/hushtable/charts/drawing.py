@@ -19,8 +19,6 @@ WIDTH = 300.0
 ROWS, WHOLE = "var(--rows,#3b86c8)", "var(--line,#8b96a270)"
 FLAG, FLAG_TEXT = "var(--flag,#d9541e)", "var(--flag,currentColor)"
 SOFT = "var(--soft,currentColor)"
-#: Background of cells without rows.
-GROUND = "var(--panel,#8881)"
 #: Halo of what has to stand out from the rows; none if the page's colour is unknown.
 _HALO = "var(--paper,none)"
 #: Height of what is above bars or cells, and the room for half a bar and for arrows next to them.
@@ -93,18 +91,15 @@ def text(
     return f'<text x="{number(x)}" y="{number(y)}"{style}>{escape(shown)}{whole}</text>'
 
 
-def text_near(words: str, x: float, y: float, left: float, right: float, size: float) -> str:
-    """Return the row's own text, centred at ``x`` or as near as possible within a range."""
-    half = text_width(words, size, flagged=True) / 2.0
-    place, anchor = (
-        (left, "start")
-        if x - half < left
-        else (right, "end")
-        if x + half > right
-        else (x, "middle")
-    )
-    room = right - left
-    return text(words, place, y, anchor=anchor, room=room, size=size, flagged=True, ending=True)
+def text_near(words: str, x: float, y: float) -> str:
+    """Return the row's own text, centred at ``x`` or as near as possible in the picture."""
+    half = text_width(words, LARGE, flagged=True) / 2.0
+    place, anchor = x, "middle"
+    if x - half < 0.0:
+        place, anchor = 0.0, "start"
+    elif x + half > WIDTH:
+        place, anchor = WIDTH, "end"
+    return text(words, place, y, anchor=anchor, size=LARGE, flagged=True, ending=True)
 
 
 def text_width(words: str, size: float = SIZE, *, flagged: bool = False) -> float:
@@ -127,45 +122,24 @@ def cut(
     return "…"
 
 
-def range_ends(
-    ends: tuple[str, str],
-    left: float,
-    right: float,
-    y: float,
-    taken: tuple[float, float] = (math.inf, -math.inf),
-) -> Iterator[str]:
-    """Write the ends of a range where they do not overlap what is there already."""
+def range_ends(ends: tuple[str, str], left: float, right: float, y: float) -> Iterator[str]:
+    """Write the ends of a range below it; of a single value, its one end in the middle."""
     low, high = ends
-    if low == high and taken[0] > taken[1]:
+    if low == high:
         yield text(low, (left + right) / 2.0, y, anchor="middle")
         return
     room = (right - left) / 2.0 - 6.0
-    if left + min(text_width(low), room) + 6.0 <= taken[0]:
-        yield text(low, left, y, room=room)
-    if right - min(text_width(high), room) - 6.0 >= taken[1]:
-        yield text(high, right, y, anchor="end", room=room)
+    yield text(low, left, y, room=room)
+    yield text(high, right, y, anchor="end", room=room)
 
 
-def beyond(value: float, low: float, high: float) -> int:
-    """Return whether a value is below a range (-1), above it (1) or in it (0)."""
-    return int(value > high) - int(value < low)
-
-
-def check_places(*places: float) -> None:
-    """Raise `UsageError` if a place is NaN."""
-    if any(math.isnan(place) for place in places):
-        raise UsageError(
-            f"places {places}: NaN has no place: do not draw a chart of a missing value"
-        )
-
-
-def counted(counts: ArrayLike, ndim: int) -> NDArray[np.float64]:
+def counted(counts: ArrayLike) -> NDArray[np.float64]:
     """Return counts as numbers; noise that took some below 0 becomes 0."""
     cells = np.asarray(counts, np.float64)
-    if cells.ndim != ndim or not cells.size or not np.isfinite(cells).all():
+    if cells.ndim != 1 or not cells.size or not np.isfinite(cells).all():
         raise UsageError(
-            f"counts of shape {cells.shape}: needs finite numbers in {ndim} dimension"
-            f"{'s' if ndim > 1 else ''}, of one cell or more"
+            f"counts of shape {cells.shape}: needs finite numbers in one dimension, of one cell or "
+            "more"
         )
     return np.maximum(cells, 0.0)
 
