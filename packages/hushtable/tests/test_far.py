@@ -72,8 +72,8 @@ SCHEMA = Schema([
 
 
 def list_of(model, rows, marginals):
-    frequencies = None if marginals is None else Frequencies(marginals, "marginals")
-    found = Search(Scorer(model), 3, frequencies=frequencies).find(as_reader(rows))
+    usual = Frequencies(marginals, "marginals").beside(None)
+    found = Search(Scorer(model), 3, usual=usual).find(as_reader(rows))
     return [row.row for row in found.rows]
 
 

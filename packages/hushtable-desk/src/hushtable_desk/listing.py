@@ -238,7 +238,7 @@ class Listing:
             len(self.found.incidents[number - 1].rows) if number else 0,
             WORDS.say(" and ").join(first.columns) if first else "",
             f"{first.feature} {first.phrase.text}"
-            if first and first.phrase and not first.partner else "", answer,
+            if first and not first.partner else "", answer,
         )  # fmt: skip
 
     def _kind(self, row: Finding, first: Reason | None) -> str:

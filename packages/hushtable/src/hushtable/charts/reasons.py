@@ -25,7 +25,7 @@ class Pictures:
 
     def of(self, reason: Reason) -> Markup:
         """Return the picture of a reason as SVG; empty if there is none."""
-        if self._usual is None or reason.phrase is None:
+        if self._usual is None:
             return Markup()
         j, usual = self._places[reason.feature], self._usual
         if reason.partner:
@@ -41,9 +41,8 @@ class Pictures:
         return _shares(reason, values, self._features[j]) if values and values.shares else Markup()
 
     def _value(self, reason: Reason, j: int, values: UsualValues | None) -> Markup:
-        feature, usual, phrase = self._features[j], self._usual, reason.phrase
+        feature, usual = self._features[j], self._usual
         assert usual is not None
-        assert phrase is not None
         low, high = usual.bar_ends.get(j, (feature.low, feature.high))
         span = high - low or 1.0
         middle = values.middle if values is not None else None
@@ -54,7 +53,7 @@ class Pictures:
         return ValueChart(
             usual.bars[j],
             (float(reason.value or 0.0) - low) / span,
-            phrase.text,
+            reason.phrase.text,
             (number_of(feature, low, _DIGITS), number_of(feature, high, _DIGITS)),
             usual=ends,
             within=within,

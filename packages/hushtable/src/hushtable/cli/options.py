@@ -293,6 +293,28 @@ READS = RowOptions()
 
 
 @dataclass(frozen=True)
+class KeptColumns:
+    """Columns of the rows that results contain next to the features."""
+
+    id_: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "Column that identifies rows, and is copied next to the results; in a query to watch, "
+            "it shows which rows are new.",
+            "--id",
+        ),
+    ] = None
+    keep: Annotated[
+        str | None, option("A,B,...", "Copy these columns of the rows, unchanged, too.")
+    ] = None
+
+    def beside(self, reads: RowOptions) -> tuple[str | None, list[str]]:
+        """Return the column that identifies rows, and all columns kept: see `RowOptions.beside`."""
+        return reads.beside(self.id_, self.keep)
+
+
+@dataclass(frozen=True)
 class Rows:
     """Rows as the command line names them, and how the rows of a model were read."""
 

@@ -25,11 +25,18 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-import typer
 
 from hushtable.cli.drift import drift_facts
 from hushtable.cli.errors import written
-from hushtable.cli.options import READS, ModelFile, ModelReads, argument, number, option
+from hushtable.cli.options import (
+    READS,
+    KeptColumns,
+    ModelFile,
+    ModelReads,
+    argument,
+    number,
+    option,
+)
 from hushtable.cli.result import (
     Block,
     CommandResult,
@@ -42,7 +49,7 @@ from hushtable.cli.result import (
     count,
     shown,
 )
-from hushtable.cli.tables import check_top, endings, write_top
+from hushtable.cli.tables import check_top, write_top
 from hushtable.counts.sketch import Sketch, count_here
 from hushtable.data.history import History, values_behind
 from hushtable.data.options import RowOptions, notes
@@ -51,8 +58,6 @@ from hushtable.detectors.load import open_model
 from hushtable.errors import DataError, FileError, HushTableError, UsageError, explain
 from hushtable.files import write_bytes
 from hushtable.progress import watched
-from hushtable.report.lists import LISTS
-from hushtable.scores.finding import Scored
 from hushtable.scores.outliers import Search
 from hushtable.streams import Drift, drift_words, measured, of_all_rows, why_no_drift
 
@@ -479,15 +484,12 @@ class WatchRun:
     def add(self, reader: Reader, name: str, changed: Callable[[], bool] = lambda: False) -> bool:
         """Score and count all rows of a reader; none if it fails or has changed in the meantime."""
         search, part = copy(self.search), NewPart(outliers=self._none)
-
-        def see(batch: Scored) -> None:
-            part.rows += len(batch.scores)
-            if part.outliers is not None:
-                part.outliers += int((batch.scores < self._offset).sum())
-
         plan, counted = self._before.plan, None
         with watched(reader) as watch:
-            search.add(watch.reader, name, n_jobs=-1, see=see)
+            for batch in search.batches(watch.reader, name, n_jobs=-1):
+                part.rows += len(batch.scores)
+                if part.outliers is not None:
+                    part.outliers += int((batch.scores < self._offset).sum())
             if not self.no_drift:
                 counted = count_here(plan, watch.reader, n_jobs=-1, allow_empty=True)
                 part.drift = measured(self._before, counted)
@@ -562,38 +564,11 @@ _Output = Annotated[
 ]
 
 
-def _known_format(name: str) -> str:
-    if f".{name}" not in LISTS:
-        raise typer.BadParameter(f"{name!r}: needs {endings(LISTS)}, without the dot.")
-    return name
-
-
-@dataclass(frozen=True)
-class Listed:
-    """The list of the lowest new rows."""
-
-    top: Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)] = 20
-    format: Annotated[
-        str,
-        option("<ending>", f"Format of that list: {endings(LISTS)}.", callback=_known_format),
-    ] = "csv"
-    id_: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "Column that identifies a row; in a query, it shows which rows are new.",
-            "--id",
-        ),
-    ] = None
-    keep: Annotated[
-        str | None, option("A,B,...", "Also copy these columns next to the lowest rows.")
-    ] = None
-
-
 @dataclass(frozen=True)
 class Alarm:
-    """When rows are outliers, and when these are too many."""
+    """When rows are outliers, when these are too many, and how many rows are listed."""
 
+    top: Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)] = 20
     threshold: Annotated[
         float | None,
         option(
@@ -629,7 +604,7 @@ def watch(
     settle: _Settle = 5.0,
     reads: ModelReads = READS,
     *,
-    listed: Listed,
+    columns: KeptColumns,
     alarm: Alarm,
 ) -> CommandResult:
     """Score rows that are new since the last call (for cron, systemd).
@@ -643,17 +618,17 @@ def watch(
     Example:
       hushtable watch exports --model model.hush --id "Patient ID" --fail-above 2% -o watched
     """
-    id_, kept = reads.beside(listed.id_, listed.keep)
-    check_top(output / f"top.{listed.format}", kept)
+    id_, kept = columns.beside(reads)
+    check_top(output / "top.csv", kept)
     limits, folder = Limits.of(alarm.fail_above), OutputFolder(output)
-    run = WatchRun(model, reads, id_, kept, listed.top, alarm.threshold)
+    run = WatchRun(model, reads, id_, kept, alarm.top, alarm.threshold)
     run.check(limits)
     source = _source(run, data, settle, output)
     folder.path.mkdir(exist_ok=True)
     place = WatchPlace(folder.path, source.name if isinstance(source, Files) else source.source)
     with _whole() as made, place.running():
         run.score(source, place)
-        facts = run_facts(run, place.run, source, limits, f"top-{place.run:06}.{listed.format}")
+        facts = run_facts(run, place.run, source, limits, f"top-{place.run:06}.csv")
         blocks = list(_blocks(run, facts, folder.path))
         if facts["top"]:
             made.append(folder.path / facts["top"])

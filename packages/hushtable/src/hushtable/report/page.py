@@ -270,7 +270,7 @@ def _below(found: Outliers, k: int, values: bool) -> str:
 
 def _reason(reason: Reason, draw: "Pictures", values: bool) -> dict[str, Any]:
     words, phrase = reason.words, reason.phrase
-    if not values or phrase is None:
+    if not values:
         bits = _("%(bits)s bits", bits=numerals(f"{reason.share:.2f}"))
         return {"unusual": reason.named, "rest": f": {bits}", "picture": ""}
     start = len(reason.feature) + len(phrase.text)

@@ -17,7 +17,7 @@ from hushtable.data.readers import Batch, joined, taken
 from hushtable.data.schema import DATE, Feature
 from hushtable.display import Displayed
 from hushtable.errors import DataTypeError
-from hushtable.language import _, numerals, percents
+from hushtable.language import _, numerals
 from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
 from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Ranks, Scorer
@@ -135,14 +135,6 @@ class Finding(Displayed):
         if self.moved > 0.0:
             return _("like rows that were confirmed as outliers (%(bits)s bits)", bits=bits)
         return _("like rows that were judged fine (%(bits)s bits)", bits=bits)
-
-    @property
-    def rank_words(self) -> list[str]:
-        """The rank and its interval, for a table; empty if unknown."""
-        if self.ranks is None:
-            return []
-        rank, low, high = (percents(f"{100.0 * share:.2f}") for share in self.ranks)
-        return [rank, _("%(low)s and %(high)s", low=low, high=high)]
 
     def facts(self) -> dict[str, object]:
         """Return the finding in machine-readable form."""

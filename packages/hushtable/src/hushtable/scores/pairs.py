@@ -227,7 +227,7 @@ class PairCounts:
         first, second = sorted((column, partner))
         counts = self.counts[int(np.flatnonzero((a == first) & (b == second))[0])]
         rows = counts[:, cell] if column == first else counts[cell]
-        return rows[: self.cells[column].size].astype(np.float64)
+        return np.asarray(rows[: self.cells[column].size], np.float64)
 
     @cached_property
     def _expected(self) -> Floats:

@@ -148,11 +148,11 @@ class Reason:
     #: The gain in score if this value alone becomes a usual one; if usual values are unknown, its
     #: part of the gap to a typical score. In bits, 0 or more.
     share: float
-    #: The value together with what is usual; None if values are left out.
-    phrase: ValuePhrase | None = None
+    #: The value together with what is usual.
+    phrase: ValuePhrase
     #: For a pair that is rarer than expected: the column with which the value is rare.
     partner: str = ""
-    #: The value, as a number (a date in seconds) or text; None if it is missing, or left out.
+    #: The value, as a number (a date in seconds) or text; None if it is missing.
     value: float | str | None = None
     #: The partner's value, in the same form.
     partner_value: float | str | None = None
@@ -167,7 +167,7 @@ class Reason:
         phrase = self.phrase
         if self.partner:
             return self.named
-        if phrase is None or not phrase.stands_out:
+        if not phrase.stands_out:
             return ""
         numbers = phrase.direction in ("high", "low", "missing", "beyond")
         words = f"{self.feature} {_(phrase.direction) if numbers else phrase.text}"
@@ -177,10 +177,8 @@ class Reason:
 
     @property
     def words(self) -> str:
-        """The value and what is usual, in words; only the name if values are left out."""
-        if self.phrase is not None:
-            return self.phrase.words
-        return self.named
+        """The value and what is usual, in words."""
+        return self.phrase.words
 
     @property
     def named(self) -> str:
@@ -312,12 +310,10 @@ class RowPhrases:
         shared = self.phrase(j).shared and not self.phrase(best).shared
         return RarePair(*((best, j) if shared else (j, best)), float(times[best]))
 
-    def reason(self, j: int, share: float, values: bool, pair: RarePair | None = None) -> Reason:
+    def reason(self, j: int, share: float, pair: RarePair | None = None) -> Reason:
         """Return the value of column j, alone or in a pair, as a reason with this share."""
         name = self._columns[j]
         partner = "" if pair is None else self._columns[pair.partner]
-        if not values:
-            return Reason(name, share, None, partner)
         phrase = self.phrase(j)
         if pair is not None and self._pairs is not None:
             phrase = self._pairs.phrase(self.i, pair, phrase, self.phrase(pair.partner))
@@ -447,14 +443,14 @@ class RowPairs:
 class Reasons:
     """Finds the features that lower the scores of rows, and describes them in words.
 
-    With ``values``, the words contain the rows' values; ``usual`` is what they are compared with.
-    Raises `UsageError` if the model's tables do not separate features.
+    ``usual`` is what the rows' values are compared with. Raises `UsageError` if the model's tables
+    do not separate features.
     """
 
-    def __init__(self, scorer: Scorer, *, values: bool = True, usual: Usual | None = None) -> None:
+    def __init__(self, scorer: Scorer, *, usual: Usual | None = None) -> None:
         self.explainer, self._scorer = Explainer(scorer), scorer
         self.features = scorer.plan.schema.of_rows.features
-        self._values, self.usual = values, usual
+        self.usual = usual
         self._crowding = None if scorer.row_noise > 0.0 else Crowding(scorer)
 
     @property
@@ -553,7 +549,7 @@ class Reasons:
         if not pairs:
             return []
         pair, gain = max(pairs, key=lambda one: one[0].times)
-        return [row.reason(pair.column, gain, self._values, pair)]
+        return [row.reason(pair.column, gain, pair)]
 
     def _named(
         self, row: RowPhrases, gains: dict[int, float], *, calm: bool = False
@@ -567,7 +563,7 @@ class Reasons:
             if len(reasons) < self.n_top and self.features[j].name not in named:
                 pair = row.pair(j, CALM if calm and k else RARER)
                 named_first = j if pair is None else pair.column
-                reason = row.reason(named_first, gain, self._values, pair)
+                reason = row.reason(named_first, gain, pair)
                 if reason.partner or row.phrase(j).stands_out:
                     reasons.append(reason)
                     named |= {*reason.columns}
