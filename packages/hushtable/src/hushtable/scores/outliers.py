@@ -368,11 +368,6 @@ class Search:
         unknown = self.reasons is not None and usual is None
         self._sample = PassingSample(len(scorer.plan.schema)) if unknown else None
 
-    def add(self, reader: Reader, file: str = "", *, n_jobs: int | None = None) -> None:
-        """Search all rows of a reader, or none if it fails: see `batches`."""
-        for _batch in self.batches(reader, file, n_jobs=n_jobs):
-            pass
-
     def batches(
         self, reader: Reader, file: str = "", *, n_jobs: int | None = None
     ) -> Iterator[Scored]:
@@ -392,16 +387,24 @@ class Search:
             start += len(batch.scores)
         self._lowest = lowest
 
+    def of_files(self, reader: Reader, *, n_jobs: int | None = None) -> Iterator[Scored]:
+        """Yield the scored batches of all files of a reader, each by its name if there are several.
+
+        Raises `DataError` at the end if there are no rows.
+        """
+        several = len(reader.parts) > 1
+        for part in reader.parts:
+            yield from self.batches(part, part.source if several else "", n_jobs=n_jobs)
+        if not self.n_rows:
+            raise no_rows(reader)
+
     def find(self, reader: Reader, *, n_jobs: int | None = None) -> Outliers:
         """Search all files of a reader; return the lowest of the rows.
 
         Raises `DataError` if there are no rows.
         """
-        several = len(reader.parts) > 1
-        for part in reader.parts:
-            self.add(part, part.source if several else "", n_jobs=n_jobs)
-        if not self.n_rows:
-            raise no_rows(reader)
+        for _batch in self.of_files(reader, n_jobs=n_jobs):
+            pass
         return self.found()
 
     def _read(self, file: str, _part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
