@@ -200,18 +200,32 @@ _Files = Annotated[
         "rows of --rows; logs of hushtable review; files written by --verdicts-only.",
     ),
 ]
-_Rows = Annotated[
-    str | None, option("DATA", "Rows that VERDICTS refer to by number or id.", "--rows")
-]
-_Id = Annotated[
-    str | None,
-    option(
-        "NAME",
-        "Column by which VERDICTS identify rows; without it, the column row holds "
-        "their number from 0.",
-        "--id",
-    ),
-]
+
+
+@dataclass(frozen=True)
+class NamedRows:
+    """The rows that files of verdicts name, and the column of both that identifies them."""
+
+    rows: Annotated[str | None, option("DATA", "Rows that VERDICTS refer to by number or id.")] = (
+        None
+    )
+    id_: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "Column by which VERDICTS identify rows; without it, the column row holds "
+            "their number from 0.",
+            "--id",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.id_ is not None and self.rows is None:
+            raise UsageError("--id identifies rows of --rows: give both")
+        if self.rows == "-":
+            raise UsageError("--rows -: standard input can be read once only: give a file")
+
+
 _Forget = Annotated[bool, flag("--forget", "Forget these verdicts instead.")]
 _Only = Annotated[
     bool,
@@ -227,11 +241,11 @@ def learn(
     model: _Model,
     verdicts: _Files,
     output: Output,
-    rows: _Rows = None,
-    id_: _Id = None,
     forget: _Forget = False,
     only: _Only = False,
     reads: ModelReads = READS,
+    *,
+    named: NamedRows,
 ) -> CommandResult:
     """Learn from verdicts (outlier or fine) in a file.
 
@@ -244,20 +258,16 @@ def learn(
       hushtable learn model.hush looked-at.csv -o learned.hush
       hushtable learn model.hush looked-at.csv --rows patients.csv --id "Patient ID" -o learned.hush
     """
-    if id_ is not None and rows is None:
-        raise UsageError("--id identifies rows of --rows: give both")
     if forget and only:
         raise UsageError(
             "--forget changes a model, but --verdicts-only writes none: give only one of them"
         )
-    if rows == "-":
-        raise UsageError("--rows -: standard input can be read once only: give a file")
-    target = Target(output, [model, rows, *verdicts])
-    scorer, _, reading, _ = open_model(model, id_)
+    target = Target(output, [model, named.rows, *verdicts])
+    scorer, _, reading, _ = open_model(model, named.id_)
     check_takes_verdicts(scorer.plan.detector, scorer.plan.score, scorer.plan.family)
     own = Rows("", reads, reading)
-    named = None if rows is None else Rows(rows, reads, reading)
-    reader = VerdictReader(scorer, model, named, own, id_)
+    rows = None if named.rows is None else replace(own, data=named.rows)
+    reader = VerdictReader(scorer, model, rows, own, named.id_)
     given = sum((reader.read(path) for path in verdicts), start=Verdicts.zero(scorer.plan))
     before = apart(scorer.sketch)[1]
     after = before - given if forget else before + given

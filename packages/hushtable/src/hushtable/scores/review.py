@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -729,15 +728,6 @@ class DetectorReview:
         self._review.rescan()
         self.row = self._review.next()
         return self.row
-
-    def list_of(self, n: int = 10) -> list[Finding]:
-        """Return the lowest unanswered rows that differ from each other, for a team to share."""
-        return self._review.list_of(n)
-
-    def choose(self, row: Finding) -> Self:
-        """Choose a row, for example one from a list, as the one to answer next."""
-        self.row = self._review.of_row(row.row)
-        return self
 
     def found(self) -> dict[str, int]:
         """Return the counts of this review: rows judged, outliers, fine rows, skipped rows.
