@@ -77,8 +77,6 @@ def test_rows_have_their_reasons_without_values(of_rows):
     for row in rows.outliers.rows:
         for reason in row.reasons:
             assert f"{reason.named} : {reason.share:.2f} bits" in text
-        assert row.crowding
-        assert f"A typical row has {row.crowding}." in text
     assert text.count("With a usual value of ") + text.count("With usual values of ") == 4
     assert "<figcaption>" in html_of(report)
     assert len(Parsed(html_of(report)).all("svg")) == 1

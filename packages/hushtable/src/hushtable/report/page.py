@@ -261,8 +261,6 @@ def _below(found: Outliers, k: int, values: bool) -> str:
     words = [found.repair(row), row.likeness]
     if row.outside:
         words.append(_("outside the model: %(names)s", names=", ".join(row.outside)))
-    if row.crowding:
-        words.append(_("a typical row has %(crowding)s", crowding=row.crowding))
     if values:
         words.append(row.context)
     return " ".join(f"{text[0].upper()}{text[1:]}." for text in words if text)

@@ -59,8 +59,6 @@ class Finding(Displayed):
         The value that is impossible by the owner's rules, in words.
     outside : tuple of str
         Names of the columns with a value outside the plan's range or categories.
-    crowding : str
-        How many more similar rows a typical row has than this one, in words.
     context : str
         A note that few rows of the row's context were counted, in words.
     moved : float
@@ -88,7 +86,6 @@ class Finding(Displayed):
     far: float = 0.0
     rule: str = ""
     outside: tuple[str, ...] = ()
-    crowding: str = field(default="", repr=False)
     context: str = field(default="", repr=False)
     moved: float = 0.0
     kept_values: Mapping[str, pa.Array] = field(default_factory=dict, repr=False, compare=False)
@@ -230,7 +227,6 @@ class Scored:
             far=float(self.far[i]),
             rule=rule,
             outside=outside_words(codes, 0, names),
-            crowding="" if details.reasons is None else details.reasons.crowding(codes),
             context="" if contexts is None else contexts.words(self.rows, i, codes),
             moved=float(scorer.moved(codes, score)[0]),
             kept_values=kept,

@@ -12,10 +12,9 @@ from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch
 from hushtable.data.residuals import numbers_of
 from hushtable.data.schema import Feature, number_words
-from hushtable.language import N_, _, ngettext, numeral
+from hushtable.language import _, ngettext
 from hushtable.plans.families import WEIGHT, Contextual
 from hushtable.plans.plan import Plan
-from hushtable.plans.score_rule import exact
 from hushtable.scores.explain import Explainer, Repairs
 from hushtable.scores.pairs import PairCounts, RarePair
 from hushtable.scores.scorer import Scorer
@@ -32,56 +31,6 @@ from hushtable.scores.typical import (
     with_name,
 )
 from hushtable.scores.usual import Usual
-
-#: Upper bounds of a factor, and the words for it.
-_WORDS = (
-    (0.95, N_("fewer similar rows")),
-    (1.05, N_("as many similar rows")),
-    (1.2, N_("a tenth more similar rows")),
-    (1.35, N_("a quarter more similar rows")),
-    (1.75, N_("half again as many similar rows")),
-    (2.5, N_("twice as many similar rows")),
-)
-_COUNTED = (
-    N_("three"), N_("four"), N_("five"), N_("six"), N_("seven"), N_("eight"), N_("nine"),
-)  # fmt: skip
-
-
-class Crowding:
-    """Compares rows with a typical row by how many counted rows share their cells.
-
-    The mean over the tables is that of the logarithm, as in scores; scores are also smoothed, so
-    a gap between two of them is less informative. The counts must be exact: noise drowns the small
-    counts, which matter here. The tables must separate features, as `HushTable`'s do.
-    """
-
-    def __init__(self, scorer: Scorer) -> None:
-        family, counts = scorer.plan.family, scorer.row_counts
-        logarithms = exact(np.log2(np.maximum(counts, 1)))
-        self._sum, self._n_tables = family.summing(logarithms), family.n_tables
-        rows = np.add.reduceat(counts, family.offsets[:-1])
-        sums = np.add.reduceat(counts * logarithms, family.offsets[:-1])
-        #: Mean of the counted rows, in bits.
-        self.typical = float((sums / np.maximum(rows, 1)).mean())
-
-    def bits(self, codes: Codes) -> float:
-        """Return how far a row, the only one of ``codes``, is below a typical one."""
-        return self.typical - float(self._sum(codes)[0]) / self._n_tables
-
-
-def crowding_words(bits: float) -> str:
-    """Return how many more similar rows a typical row has than a row with ``bits`` fewer."""
-    times = 2.0 ** min(bits, 60.0)
-    for below, words in _WORDS:
-        if times < below:
-            return _(words)
-    whole = round(times)
-    if whole < 10:
-        return _("%(n)s times as many similar rows", n=_(_COUNTED[whole - 3]))
-    # Tables give only two significant digits.
-    about = round(whole, min(2 - len(str(whole)), 0))
-    return _("about %(n)s times as many similar rows", n=numeral(about))
-
 
 #: Number of rows of a context below which these are few: its rows are also compared with all rows.
 #: At this number, both have the same weight.
@@ -451,7 +400,6 @@ class Reasons:
         self.explainer, self._scorer = Explainer(scorer), scorer
         self.features = scorer.plan.schema.of_rows.features
         self.usual = usual
-        self._crowding = None if scorer.row_noise > 0.0 else Crowding(scorer)
 
     @property
     def n_top(self) -> int:
@@ -467,10 +415,6 @@ class Reasons:
             top.append((best, left[every, best]))
             left[every, best] = -np.inf
         return top
-
-    def crowding(self, row: Codes) -> str:
-        """Return how many more similar rows a typical row has; empty for counts with noise."""
-        return "" if self._crowding is None else crowding_words(self._crowding.bits(row))
 
     def beside(self, usual: Usual | None) -> "Reasons":
         """Return the same reasons with values compared with what is usual among other rows."""
