@@ -40,15 +40,14 @@ from hushtable.scores.verdict_log import SKIP, VerdictLog
 
 _KEYS = {"o": OUTLIER, "f": FINE, "s": SKIP}
 _HELP = """\
-o outlier    f fine    s skip, no verdict    (o 17: for row 17 of a list)
+o outlier    f fine    s skip, no verdict    (o 17: for row 17, as in a list)
 u undo       n TEXT    a note, with the next answer
-l list       ten low rows that differ from each other, for a team
 r rescan     score all rows again; otherwise, only the lowest are
 k known      do not list this row again: a rule next to the model
 q quit       the same command continues from here"""
-_PROMPT = "o outlier, f fine, s skip, u undo, n note, l list, q quit, ? help > "
-#: Number of columns to show of a row, reasons first, and of rows in a list.
-_MOST, _LISTED = 25, 10
+_PROMPT = "o outlier, f fine, s skip, u undo, n note, q quit, ? help > "
+#: Number of columns to show of a row, reasons first.
+_MOST = 25
 
 
 def _talk(review: Review, n: int, log: Path) -> None:
@@ -72,9 +71,7 @@ def _talk(review: Review, n: int, log: Path) -> None:
         try:
             if key in _KEYS:
                 if rest and not rest.strip().isdecimal():
-                    raise UsageError(
-                        f"{key} {rest}: type {key} alone, or with the number of a row in the list"
-                    )
+                    raise UsageError(f"{key} {rest}: type {key} alone, or with the number of a row")
                 judged = review.of_row(int(rest)) if rest else row
                 review.answer(judged, _KEYS[key], note)
                 answered, note = answered + 1, ""
@@ -90,7 +87,7 @@ def _talk(review: Review, n: int, log: Path) -> None:
                 _sort_again(review, row, key)
                 row = _shown_next(review)
             else:
-                _print_about(review, key)
+                print("There is no answer to undo." if key == "u" else _HELP)
         except UsageError as error:
             print(f"{error}")
 
@@ -104,19 +101,6 @@ def _sort_again(review: Review, row: Finding, key: str) -> None:
         start = time.perf_counter()
         review.rescan()
         print(f"Scored {review.n_rows:,} rows in {time.perf_counter() - start:.1f} s.")
-
-
-def _print_about(review: Review, key: str) -> None:
-    if key == "u":
-        print("There is no answer to undo.")
-    elif key == "l":
-        print()
-        for row in review.list_of(_LISTED):
-            name = f" ({shown(row.kept[review.id_])})" if review.id_ else ""
-            show(Paragraph([f"Row {row.row}{name}, {row.score:.4f}: {shown(row.words)}."]))
-        print("\nAnswer by row number (o 17, f 17), or continue with the row above.")
-    else:
-        print(_HELP)
 
 
 def _shown_next(review: Review) -> Finding | None:

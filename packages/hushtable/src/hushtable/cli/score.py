@@ -77,11 +77,10 @@ class ScoreFile:
     target: Path
     model: str
 
-    def stamp(self) -> bytes:
-        """Return the note that the target contains: which model scored which rows."""
+    def stamp(self) -> dict[str, object]:
+        """Return the note that the target contains, as JSON: which model scored which rows."""
         seen = self.source.stat()
-        stamp = {"model": self.model, "bytes": seen.st_size, "changed_ns": seen.st_mtime_ns}
-        return json.dumps(stamp).encode()
+        return {"model": self.model, "bytes": seen.st_size, "changed_ns": seen.st_mtime_ns}
 
     def is_done(self) -> bool:
         """Return whether the target holds the scores of these rows, unchanged, by this model.
@@ -91,36 +90,28 @@ class ScoreFile:
         """
         if not self.target.exists():
             return False
-        stamp = self._found()
+        from pyarrow import parquet  # not needed for the first call
+
+        found = None
         try:
-            content = json.loads(stamp or b"null")
-        except (ValueError, RecursionError):
-            content = None
-        model = content.get("model") if isinstance(content, dict) else None
-        if not isinstance(model, str):
+            metadata = parquet.read_schema(self.target).metadata or {}
+            found = json.loads(metadata.get(STAMP, b"null"))
+        except (ValueError, RecursionError, pa.ArrowNotImplementedError):
+            pass  # it is not Parquet, or not ours
+        except OSError as error:
+            if error.errno is not None:  # Arrow's error for a damaged file has none
+                raise
+        if not isinstance(found, dict) or not isinstance(found.get("model"), str):
             raise UsageError(
                 f"{self.target} is not a file of scores that hushtable wrote: give another "
                 "folder, or remove it"
             )
-        if model != self.model:
+        if found["model"] != self.model:
             raise UsageError(
                 f"{self.target} holds scores by another model or threshold, or other columns: "
                 "give another folder, or remove it"
             )
-        return stamp == self.stamp()
-
-    def _found(self) -> bytes | None:
-        from pyarrow import parquet
-
-        try:
-            stamp: bytes | None = (parquet.read_schema(self.target).metadata or {}).get(STAMP)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
-            return None
-        except OSError as error:
-            if error.errno is not None:
-                raise
-            return None  # Arrow's error for a damaged file
-        return stamp
+        return found == self.stamp()
 
 
 def score_files_of(
@@ -243,7 +234,8 @@ def score_files(
         for pair, part in zip(waiting, watch.reader.parts, strict=True):
             scored = table.rows(search.batches(part, str(pair.source), n_jobs=-1), offset)
             with folder.writing(pair.target):
-                write_scores(pair.target, scored, {STAMP: pair.stamp()}, table.fields)
+                stamp = {STAMP: json.dumps(pair.stamp()).encode()}
+                write_scores(pair.target, scored, stamp, table.fields)
     return len(pairs) - len(waiting)
 
 

@@ -172,12 +172,6 @@ MOST = 20_000
 _MOVED = 2_000
 #: Part of a usual range within which two numbers are about the same.
 _ABOUT = 0.1
-#: Part of the rise in scores, if the rows of a list were judged fine, by which the list moves back
-#: similar rows. On 79 labelled sets, six such lists find 33.1 outliers, and six lists of the ten
-#: lowest rows 31.9; row by row 36.3. With half of that part it is 32.9, with the whole rise 32.0.
-UNLIKE = 0.25
-#: Rows of a list are chosen among this many times as many lowest rows.
-_AMONG = 100
 
 
 class Review:
@@ -488,30 +482,6 @@ class Review:
             usual=self._usual,
             features=self.features,
         )
-
-    def list_of(self, n: int = 10) -> list[Finding]:
-        """Return the lowest unanswered rows that differ from each other, for a team to share.
-
-        As in a list, rows with a value that is impossible or far outside everything come first.
-        Each is the lowest after all rows are moved back by a quarter of the rise in their scores if
-        the rows before it were judged fine. They are chosen among the 100 n lowest.
-        """
-        waiting = self._waiting()
-        some = np.argsort(waiting, kind="stable")[: _AMONG * n]
-        some = some[np.isfinite(waiting[some])]
-        codes, chosen = self._found.codes.take(some), list[int]()
-        scores = self.scores[some]
-        keys = moved = waiting[some]
-        guessed = self.verdicts
-        for _ in range(min(n, len(some))):
-            moved = np.where(np.isin(np.arange(len(some)), chosen), np.inf, moved)
-            chosen.append(int(moved.argmin()))
-            one = codes.take(np.array(chosen[-1:]))
-            guessed = guessed + Verdicts.of_codes(self.scorer.plan, one, np.zeros(1, np.int64))
-            values = LearnedModel(self._model, guessed).cell_scores()
-            rise = self.scorer.plan.family.scoring(values)(codes) - scores
-            moved = keys + UNLIKE * rise
-        return [self._at(int(some[k])) for k in chosen]
 
     # --- answers ------------------------------------------------------------------------------
 
