@@ -57,7 +57,7 @@ _Parts = Annotated[
 
 @dataclass(frozen=True)
 class Shown:
-    """What the page shows of rows, and its language."""
+    """Rows on the page, and its language."""
 
     rows: Annotated[
         int, option("N", "List the N most unusual rows, and the reasons.", min=0, max=1000)

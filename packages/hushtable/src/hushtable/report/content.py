@@ -475,11 +475,11 @@ def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sit
     headers = [_("site"), _("rows") if exact else _("rows, estimated")]
     rows = [[part, numeral(counted.n_rows)] for part, counted in parts.items()]
     words = _("The sum of the parts is not %(name)s, which has other parts.", name=name)
-    check = f"✗ {_('failed:')} {words}"
+    mark = "✗ " + _("failed:")
     if equal:
         words = _("The sum of the parts is exactly %(name)s.", name=name)
-        check = f"✓ {_('passed:')} {words}"
-    checks = Items([check])
+        mark = "✓ " + _("passed:")
+    checks = Items([f"{mark} {words}"])
     return Sites(len(parts), exact, [checks, TextTable(headers, rows, 1, _("Sites"))])
 
 
