@@ -146,7 +146,16 @@ class VerdictReader:
         self, path: Path, said: dict[str, int], checks: dict[str, str] | None = None
     ) -> Verdicts:
         assert self.rows is not None
-        by_number = verdicts_by_number(path, list(said), list(said.values()))
+        by_number: dict[int, int] = {}
+        for key, verdict in said.items():
+            if not key.isdecimal() or len(key) > 18:
+                raise DataError(
+                    f"{path}: row {key!r} is not the number of a row: number rows from 0"
+                )
+            if by_number.setdefault(int(key), verdict) != verdict:
+                raise DataError(
+                    f"{path} has contradictory verdicts on row {key}: remove one of them"
+                )
         reader = self.rows.open(self.plan.schema)
         found = named_candidates(self.scorer, reader, by_number)
         if lacking := sorted({*by_number} - {*found.numbers.tolist()}):
@@ -284,17 +293,6 @@ def learn(
         "plan_id": given.plan_id,
     }
     return CommandResult(facts, _blocks(facts, given, target, only=only))
-
-
-def verdicts_by_number(path: Path, keys: list[str | None], y: list[int]) -> dict[int, int]:
-    """Return verdicts by the numbers of their rows."""
-    said: dict[int, int] = {}
-    for key, verdict in zip(keys, y, strict=True):
-        if key is None or not key.isdecimal() or len(key) > 18:
-            raise DataError(f"{path}: row {key!r} is not the number of a row: number rows from 0")
-        if said.setdefault(int(key), verdict) != verdict:
-            raise DataError(f"{path} has contradictory verdicts on row {key}: remove one of them")
-    return said
 
 
 def _blocks(facts: Facts, given: Verdicts, target: Target, *, only: bool) -> Iterator[Block]:

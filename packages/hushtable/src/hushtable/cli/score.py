@@ -20,7 +20,6 @@ from hushtable.cli.options import (
     Language,
     Reads,
     Rows,
-    check_contamination,
     draw_spelled,
     flag,
     option,
@@ -284,9 +283,11 @@ class Threshold:
     def __post_init__(self) -> None:
         if self.contamination is not None and self.threshold is not None:
             raise UsageError("--contamination and --threshold exclude each other")
-        flagged = self.contamination or 0.0
-        if not flagged % 1.0 == 0.0 < flagged:  # a share, not a number of rows
-            check_contamination(self.contamination)
+        flagged = self.contamination
+        if flagged is None or flagged % 1.0 == 0.0 < flagged:  # a number of rows
+            return
+        if not 0.0 < flagged <= 0.5:
+            raise UsageError(f"--contamination {flagged}: needs a share above 0, at most 0.5")
 
     @property
     def drawn(self) -> bool:

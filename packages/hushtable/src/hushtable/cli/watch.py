@@ -340,24 +340,41 @@ class NewRows:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Limits of --fail-above: a share of outliers, and whether drift beyond chance counts."""
+class Alarm:
+    """When rows are outliers, when these are too many, and how many rows are listed."""
 
-    share: float | None = None
-    drift: bool = False
+    top: Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)] = 20
+    threshold: Annotated[
+        float | None,
+        option(
+            "SCORE",
+            "Rows that score lower are outliers, instead of those below the model's threshold.",
+        ),
+    ] = None
+    fail_above: Annotated[
+        str | None,
+        option(
+            "SHARE,drift",
+            "Exit with code 3 if the share of outliers among the new rows is above this value "
+            "(such as 2%), if their drift is above what chance explains (drift), or if either is "
+            "(2%,drift).",
+        ),
+    ] = None
 
-    @classmethod
-    def of(cls, text: str | None) -> "Limits":
-        """Read the value of --fail-above."""
+    @cached_property
+    def limits(self) -> tuple[float | None, bool]:
+        """The share of outliers of --fail-above, and whether drift beyond chance counts."""
         share, drift = None, False
-        for one in [] if text is None else text.split(","):
+        for one in [] if self.fail_above is None else self.fail_above.split(","):
             if one.strip() == "drift":
                 drift = True
                 continue
             share = number(one.removesuffix("%")) / (100.0 if one.endswith("%") else 1.0)
             if not 0.0 <= share <= 1.0:
-                raise UsageError(f"--fail-above {text}: needs a share such as 2%, or drift")
-        return cls(share, drift)
+                raise UsageError(
+                    f"--fail-above {self.fail_above}: needs a share such as 2%, or drift"
+                )
+        return share, drift
 
 
 @dataclass
@@ -391,30 +408,30 @@ class WatchRun:
     reads: RowOptions
     id_: str | None
     keep: list[str]  # including the id, if there is one
-    top: int
-    threshold: float | None
+    alarm: Alarm
     parts: dict[str, NewPart] = field(default_factory=dict)
     failed: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.scorer, self._offset, self._reading, usual = open_model(self.model, self.id_)
-        if self.threshold is not None:
-            self._offset = self.threshold
-        self.search = Search(self.scorer, self.top, keep=self.keep, usual=usual)
+        if self.alarm.threshold is not None:
+            self._offset = self.alarm.threshold
+        self.search = Search(self.scorer, self.alarm.top, keep=self.keep, usual=usual)
         self.no_drift = why_no_drift(self.scorer.sketch)
         self._before = of_all_rows(self.scorer.sketch)
         self._counted = Sketch.zero(self._before.plan)
         #: History of the readings of earlier runs and files; None without an entity.
         self._history: History | None = None
 
-    def check(self, limits: Limits) -> None:
+    def check(self) -> None:
         """Refuse limits that can never be exceeded."""
-        if limits.share is not None and math.isnan(self._offset):
+        share, drift = self.alarm.limits
+        if share is not None and math.isnan(self._offset):
             raise UsageError(
                 "--fail-above SHARE: the model has no threshold below which rows are outliers: "
                 "give --threshold"
             )
-        if limits.drift and self.no_drift:
+        if drift and self.no_drift:
             raise UsageError(
                 f"--fail-above drift: drift cannot be measured: {self.no_drift}: leave it out, or "
                 "give a model of one pass"
@@ -513,16 +530,14 @@ class WatchRun:
         return NewPart(self.search.n_rows, outliers, drift)
 
 
-def run_facts(
-    run: WatchRun, number: int, source: Files | Reader, limits: Limits, top: str
-) -> Facts:
+def run_facts(run: WatchRun, number: int, source: Files | Reader, top: str) -> Facts:
     """Return the findings of a run, for the log and for machines."""
     total, above = run.total, []
-    facts = total.facts()
+    facts, (share, drift) = total.facts(), run.alarm.limits
     same, left = (source.same, source.left) if isinstance(source, Files) else ([], [])
-    if limits.share is not None and (facts["share"] or 0.0) > limits.share:
+    if share is not None and (facts["share"] or 0.0) > share:
         above.append("share")
-    if limits.drift and total.drift is not None and total.drift.overall > total.drift.level:
+    if drift and total.drift is not None and total.drift.overall > total.drift.level:
         above.append("drift")
     return {
         "command": "watch",
@@ -564,29 +579,6 @@ _Output = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Alarm:
-    """When rows are outliers, when these are too many, and how many rows are listed."""
-
-    top: Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)] = 20
-    threshold: Annotated[
-        float | None,
-        option(
-            "SCORE",
-            "Rows that score lower are outliers, instead of those below the model's threshold.",
-        ),
-    ] = None
-    fail_above: Annotated[
-        str | None,
-        option(
-            "SHARE,drift",
-            "Exit with code 3 if the share of outliers among the new rows is above this value "
-            "(such as 2%), if their drift is above what chance explains (drift), or if either is "
-            "(2%,drift).",
-        ),
-    ] = None
-
-
 _Settle = Annotated[
     float,
     option(
@@ -620,15 +612,15 @@ def watch(
     """
     id_, kept = columns.beside(reads)
     check_top(output / "top.csv", kept)
-    limits, folder = Limits.of(alarm.fail_above), OutputFolder(output)
-    run = WatchRun(model, reads, id_, kept, alarm.top, alarm.threshold)
-    run.check(limits)
+    folder = OutputFolder(output)
+    run = WatchRun(model, reads, id_, kept, alarm)
+    run.check()
     source = _source(run, data, settle, output)
     folder.path.mkdir(exist_ok=True)
     place = WatchPlace(folder.path, source.name if isinstance(source, Files) else source.source)
     with _whole() as made, place.running():
         run.score(source, place)
-        facts = run_facts(run, place.run, source, limits, f"top-{place.run:06}.csv")
+        facts = run_facts(run, place.run, source, f"top-{place.run:06}.csv")
         blocks = list(_blocks(run, facts, folder.path))
         if facts["top"]:
             made.append(folder.path / facts["top"])

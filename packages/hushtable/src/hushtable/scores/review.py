@@ -258,7 +258,6 @@ class Review:
         #: Verdicts of ``answers`` that the model had learned before: they count once.
         self.n_known = 0
         self._codes: dict[int, Codes] = {}
-        self._bases: dict[int, float] = {}
         if log is not None and log.answers:
             self._recall(log.answers)
         self.rescan()
@@ -285,7 +284,6 @@ class Review:
         if found is None:
             raise no_rows(self._reader)
         self._found: Candidates = found
-        self._bases.clear()  # they belong to rows under other rules
         self._base = self._model_scoring(found.codes)
         self._first = _first(self.scorer, self._usual, found.rows)
         self._score()
@@ -613,10 +611,7 @@ class Review:
         said = [one for one in self.last().values() if one.verdict != SKIP]
         hits = [one.row for one in said if one.verdict == OUTLIER]
         found = np.cumsum([0, *(one.verdict == OUTLIER for one in said)])
-        for row in hits:
-            if row not in self._bases:
-                self._bases[row] = float(self._model_scoring(self._codes[row])[0])
-        base = [self._bases[row] for row in hits]
+        base = [float(self._model_scoring(self._codes[row])[0]) for row in hits]
         rank = np.searchsorted(np.sort(self._base), np.array(base), "left")
         at = np.searchsorted(np.sort(rank), np.arange(len(said) + 1), "left")
         return found.astype(np.int64), at.astype(np.int64)
