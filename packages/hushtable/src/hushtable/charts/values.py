@@ -71,7 +71,6 @@ class ValueChart:
     _: KW_ONLY
     #: Places of the usual range of the rows drawn in colour, those of ``within`` if given.
     usual: tuple[float, float] | None = None
-    usual_name: str = ""  # what is written under it instead of "usual"
     #: (n,): rows of the same context, in colour; all rows are a grey outline behind them.
     within: Numbers | None = None
     words: str  # a description for people who cannot see the picture
@@ -140,7 +139,7 @@ class ValueChart:
         y, middle = floor + 6.0, (low + high) / 2.0
         low, high = min(low, middle - 2.0), max(high, middle + 2.0)
         yield filled(f"M{number(low)} {number(y - 2)}H{number(high)}v4H{number(low)}z", ROWS)
-        name = self.usual_name or _("usual")
+        name = _("usual")
         y, half = floor + 22.0, text_width(name) / 2.0
         before, after = (text_width(end) + 8.0 + half for end in self.ends)
         if before <= middle <= WIDTH - after and not self._one_end:

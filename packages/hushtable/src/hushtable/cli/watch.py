@@ -26,8 +26,8 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 
-from hushtable.cli.drift import drift_facts
-from hushtable.cli.errors import written
+from hushtable.cli.drift import ABOVE, drift_facts
+from hushtable.cli.errors import REFUSED, written
 from hushtable.cli.options import (
     READS,
     KeptColumns,
@@ -566,9 +566,6 @@ def file_lines(facts: Facts) -> list[str]:
     return [shown(line) for line in lines]
 
 
-#: Exit codes: some files could not be read; --fail-above was exceeded.
-_FAILED, _ABOVE = 1, 3
-
 _Data = Annotated[
     str,
     argument("DATA", "Folder, or glob pattern in quotes, of files; or the URL of a database."),
@@ -632,10 +629,10 @@ def watch(
             with summary.writing():
                 write_bytes(summary.path, as_text(blocks).encode())
     if not facts["failed"]:
-        return CommandResult(facts, blocks, _ABOVE if facts["above"] else 0)
+        return CommandResult(facts, blocks, ABOVE if facts["above"] else 0)
     unread, first = count(len(facts["failed"]), "file"), facts["failed"][0]["error"]
     notes.append(f"error: {unread} could not be read: {first}")
-    return CommandResult(facts, blocks, _FAILED)
+    return CommandResult(facts, blocks, REFUSED)
 
 
 def _source(run: WatchRun, data: str, settle: float, output: Path) -> Files | Reader:
