@@ -45,6 +45,14 @@ u undo       n TEXT    a note, with the next answer
 r rescan     score all rows again; otherwise, only the lowest are
 k known      do not list this row again: a rule next to the model
 q quit       the same command continues from here"""
+#: Replies to keys that do nothing; `_HELP` is the reply to all others.
+_REPLIES = {
+    "u": "There is no answer to undo.",
+    "i": "i, a rule for values that do not matter, no longer exists: answer f (fine), which the "
+    "model learns",
+    "l": "l, a list of rows that differ, no longer exists: hushtable score --top lists rows, and "
+    "o 17 judges row 17",
+}
 _PROMPT = "o outlier, f fine, s skip, u undo, n note, q quit, ? help > "
 #: Number of columns to show of a row, reasons first.
 _MOST = 25
@@ -87,7 +95,7 @@ def _talk(review: Review, n: int, log: Path) -> None:
                 _sort_again(review, row, key)
                 row = _shown_next(review)
             else:
-                print("There is no answer to undo." if key == "u" else _HELP)
+                print(_REPLIES.get(key, _HELP))
         except UsageError as error:
             print(f"{error}")
 
