@@ -28,7 +28,7 @@ def lowest(scorer, rows, n=3):
     kept, n_rows = Lowest(n), 0
     reasons = Reasons(scorer)
     details = RowDetails(scorer, n, reasons=reasons)
-    for batch in details.batches(rows, lambda batch: batch, n_jobs=2):
+    for batch in details.batches(rows, n_jobs=2):
         kept.add(batch, n_rows)
         n_rows += len(batch.scores)
     return n_rows, explained(kept.rows, reasons, None)

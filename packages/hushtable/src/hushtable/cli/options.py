@@ -284,12 +284,7 @@ class KeptColumns:
 
     id_: Annotated[
         str | None,
-        option(
-            "NAME",
-            "Column that identifies rows, and is copied next to the results; in a query to watch, "
-            "it shows which rows are new.",
-            "--id",
-        ),
+        option("NAME", "Column that identifies rows; it is copied next to the results.", "--id"),
     ] = None
     keep: Annotated[
         str | None, option("A,B,...", "Copy these columns of the rows, unchanged, too.")

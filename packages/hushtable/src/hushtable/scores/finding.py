@@ -1,9 +1,8 @@
 """Findings: the facts about an unusual row, read off batches of scored rows."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +24,6 @@ from hushtable.scores.typical import ValuePhrase, cell, describe_cell
 from hushtable.scores.usual import FARTHEST, Usual
 
 Floats = NDArray[np.float64]
-T = TypeVar("T")
 
 #: How far the keys of rows with a value far outside everything are below their scores, for each
 #: multiple of the limit; and those of rows with an impossible value, below all others.
@@ -301,16 +299,14 @@ class RowDetails:
         rules = [] if self.scorer.rules is None else self.scorer.rules.columns
         return list(dict.fromkeys([*self.keep, *rules]))
 
-    def batches(
-        self, X: object, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
-    ) -> Iterator[T]:
-        """Yield ``reduce`` of each batch, in order; the threads call it."""
+    def batches(self, X: object, *, n_jobs: int | None = None) -> Iterator[Scored]:
+        """Yield the scored batches, in order."""
 
-        def scored(item: Numbered) -> T:
+        def scored(item: Numbered) -> Scored:
             if self.reasons is None:
-                return reduce(self._scored(item[1], *self.scorer.scored(item)))
+                return self._scored(item[1], *self.scorer.scored(item))
             one = self.reasons.explainer.explained(item)
-            return reduce(self._scored(one.rows, one.codes, one.scores, one.shares))
+            return self._scored(one.rows, one.codes, one.scores, one.shares)
 
         return self.scorer.mapped(X, scored, n_jobs, self.columns)
 

@@ -381,7 +381,7 @@ class Search:
             reader = reader.in_sequence().watched(partial(self._read, file))
         if self._sample is not None:
             reader = self._sample.of(reader)
-        for batch in self._details.batches(reader, lambda one: one, n_jobs=n_jobs):
+        for batch in self._details.batches(reader, n_jobs=n_jobs):
             lowest.add(batch, start)
             yield batch
             start += len(batch.scores)

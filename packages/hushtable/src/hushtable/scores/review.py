@@ -27,7 +27,6 @@ from hushtable.scores.finding import (
     IMPOSSIBLE_FIRST,
     Finding,
     RowDetails,
-    Scored,
     as_text,
     explained,
     far_outside,
@@ -435,13 +434,11 @@ class Review:
 
     def _findings(self, rows: Batch) -> list[Finding]:
         """Return what is known of some rows, without reasons yet; they are numbered from 0."""
-
-        def in_order(batch: Scored) -> list[Finding]:
-            places = np.argsort(batch.lowest).tolist()
-            return [batch.finding(k, row) for row, k in enumerate(places)]
-
-        details = replace(self._details, most=len(rows))
-        return [one for some in details.batches(self._reader_of(rows), in_order) for one in some]
+        found = []
+        for batch in replace(self._details, most=len(rows)).batches(self._reader_of(rows)):
+            in_order = np.argsort(batch.lowest).tolist()
+            found += [batch.finding(k, row) for row, k in enumerate(in_order)]
+        return found
 
     def _reader_of(self, rows: Batch) -> Reader:
         schema = self.scorer.plan.schema
