@@ -124,7 +124,8 @@ def test_severities_are_among_the_rows_of_all_sites(sketch, releases, X, private
     threshold = float(np.quantile(expected, 0.05))
     scores = score_rows(scorer, threshold, as_reader(X), shown=RowsToShow(5), ranks=ranks)
     lowest = np.sort(expected)[:5]
-    np.testing.assert_allclose(scores.lowest.severities, 100.0 * (1.0 - ranks.of(lowest)))
+    severities = [row.severity for row in scores.lowest.rows]
+    np.testing.assert_allclose(severities, 100.0 * (1.0 - ranks.of(lowest)))
 
 
 def test_no_threshold_in_the_noise(releases, X):

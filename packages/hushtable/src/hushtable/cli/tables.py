@@ -20,7 +20,7 @@ from hushtable.files import replacing
 from hushtable.language import _
 from hushtable.report.lists import LISTS, cut_words
 from hushtable.scores.finding import as_text
-from hushtable.scores.outliers import LISTED, Outliers, known_words
+from hushtable.scores.outliers import LISTED, Outliers, known_words, rounded_down
 
 
 def _parquet(file: BinaryIO, schema: pa.Schema) -> Any:
@@ -126,7 +126,9 @@ def lowest_blocks(found: Outliers, *, words: bool = True) -> Iterator[Block]:
         place = [row.file, f"{row.row:,}"] if several else [f"{row.row:,}"]
         error = "" if row.error is None else f" ± {row.error:.4f}"
         kept = map(_kept_text, row.kept_values.values())
-        lines.append([f"{k + 1}", *kept, *place, found.severity(k), f"{row.score:.4f}{error}"])
+        lines.append(
+            [f"{k + 1}", *kept, *place, rounded_down(row.severity), f"{row.score:.4f}{error}"]
+        )
     yield TextTable(headers, lines, left=left + several)
     if found.explained and words:
         yield "\nWhy:\n"

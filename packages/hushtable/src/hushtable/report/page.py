@@ -24,7 +24,7 @@ from hushtable.language import (
     percents,
     spoken,
 )
-from hushtable.scores.outliers import Outliers
+from hushtable.scores.outliers import Outliers, rounded_down
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def _cards(block: RowList) -> list[dict[str, Any]]:
                 "far": row.far,
                 "first_alike": None if incident is None else incident.rows[0] + 1,
                 "alike": None if incident is None else _("%(n)s similar", n=len(incident.rows)),
-                "severity": numerals(found.severity(k)),
+                "severity": numerals(rounded_down(row.severity)),
                 "score": numerals(
                     f"{row.score:.2f}" + ("" if error is None else f" ± {error:.2f}")
                 ),

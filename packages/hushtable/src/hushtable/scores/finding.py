@@ -68,7 +68,8 @@ class Finding(Displayed):
         The row's values, and the share of each feature in the score (d,), from which the reasons
         are found.
     severity : float
-        In a review: 100 times one minus the share of rows as rare.
+        100 times one minus the share of rows that are as rare or rarer; the list or the review
+        states among which rows.
     values : mapping of str to ValuePhrase
         In a review, for each feature: the value in words, and what is usual. Reasons come first.
     usual, features
@@ -372,6 +373,12 @@ def explained(findings: Sequence[Finding], reasons: Reasons, bar: float | None) 
     numeric = {feature.name for feature in reasons.features if feature.kind == "numeric"}
     found = reasons.of(joined([row for row, _share in evidence], numeric), shares, bar)
     return [replace(finding, why=why) for finding, why in zip(findings, found, strict=True)]
+
+
+def with_severities(findings: Sequence[Finding], shares: Floats) -> list[Finding]:
+    """Return findings (n,) with their severities, given the shares of rows as rare (n,)."""
+    severities = np.round(100.0 * (1.0 - shares), 10).tolist()
+    return [replace(one, severity=x) for one, x in zip(findings, severities, strict=True)]
 
 
 def _plain(column: pa.Array, name: str, dates: bool) -> pa.Array:

@@ -17,7 +17,7 @@ from hushtable.data.schema import DATE, SINCE, Feature
 from hushtable.data.table_scan import LoneNumber, LoneNumbers
 from hushtable.errors import UsageError
 from hushtable.language import N_, _, ngettext, numeral, numerals
-from hushtable.scores.finding import Finding, RowDetails, Scored, explained
+from hushtable.scores.finding import Finding, RowDetails, Scored, explained, with_severities
 from hushtable.scores.reasons import TOP, Reason, Reasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import (
@@ -103,11 +103,9 @@ class Outliers:
     Attributes
     ----------
     rows : list of Finding
-        With standard errors, reasons and kept columns.
-    severities : list of float
-        100 times one minus the share of rows that are as rare or rarer.
+        With severities, standard errors, reasons and kept columns.
     among : str
-        The rows of that share.
+        The rows of the severities' shares.
     keep : tuple of str
         Names of the kept columns.
     explained : bool
@@ -119,7 +117,6 @@ class Outliers:
     """
 
     rows: list[Finding]
-    severities: list[float]
     among: str
     keep: tuple[str, ...]
     explained: bool
@@ -133,10 +130,6 @@ class Outliers:
     features: Sequence[Feature] = ()
     #: The only negative number or zero of a column among the scored rows.
     lone: Sequence[LoneNumber] = ()
-
-    def severity(self, k: int) -> str:
-        """Return a row's severity, rounded down: 100 would mean that no row is as rare."""
-        return rounded_down(self.severities[k])
 
     def sentence(self, row: Finding) -> str:
         """Return a row's reasons in words."""
@@ -234,7 +227,7 @@ class Outliers:
             if len({one.type for one in values}) > 1:  # files have them in several types
                 values = [one.cast(pa.string()) for one in values]
             columns[name] = pa.concat_arrays(values)
-        columns["severity"] = _numbers(self.severities, np.float64)
+        columns["severity"] = _numbers([row.severity for row in self.rows], np.float64)
         columns["score"] = _numbers([row.score for row in self.rows], np.float64)
         columns["error"] = _numbers([row.error for row in self.rows], np.float64)
         columns["outside"] = texts_column([", ".join(row.outside) for row in self.rows])
@@ -435,10 +428,9 @@ class Search:
         else:
             as_rare = [lowest.as_rare(row.score) for row in rows]
             among, shares = SCORED, np.array(as_rare) / lowest.n_rows
-        severities = np.round(100.0 * (1.0 - shares), 10).tolist()
+        rows = with_severities(rows, shares)
         return Outliers(
             rows=rows,
-            severities=severities,
             among=among,
             keep=self._keep,
             explained=self.reasons is not None,

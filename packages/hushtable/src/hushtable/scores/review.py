@@ -31,6 +31,7 @@ from hushtable.scores.finding import (
     explained,
     far_outside,
     lowest_rows,
+    with_severities,
 )
 from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reasons, RowPhrases
@@ -467,8 +468,7 @@ class Review:
         rarer = np.searchsorted(np.sort(self.scores), [row.score for row in rows], "right")
         scorer = self.scorer
         return Outliers(
-            rows=rows,
-            severities=np.round(100.0 * (1.0 - rarer / self.n_rows), 10).tolist(),
+            rows=with_severities(rows, rarer / self.n_rows),
             among=SCORED,
             keep=self._keep,
             explained=True,
