@@ -6,7 +6,7 @@ are visible on white and on black.
 
 import math
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -19,12 +19,8 @@ WIDTH = 300.0
 ROWS, WHOLE = "var(--rows,#3b86c8)", "var(--line,#8b96a270)"
 FLAG, FLAG_TEXT = "var(--flag,#d9541e)", "var(--flag,currentColor)"
 SOFT = "var(--soft,currentColor)"
-#: Halo of what has to stand out from the rows; none if the page's colour is unknown.
-_HALO = "var(--paper,none)"
-#: Height of what is above bars or cells, and the room for half a bar and for arrows next to them.
-ABOVE, ASIDE = 20.0, 8.0
-#: Height of letters, and of the text that a picture is about.
-SIZE, LARGE = 12.0, 14.0
+#: Height of letters.
+SIZE = 12.0
 _NARROW, _BROAD = frozenset(" !'(),-./:;I[]fijlrt|"), frozenset("#%&+<=>@MWmw—…")
 
 
@@ -55,19 +51,6 @@ def axis(path: str) -> str:
     return f'<path d="{path}" fill="none" stroke="{SOFT}"/>'
 
 
-def marker(path: str, width: float) -> str:
-    """Return a line that marks the row, and stands out from what is behind it."""
-    halo = f'<path d="{path}" fill="none" stroke="{_HALO}" stroke-width="{number(2.0 * width)}"/>'
-    line = f'<path d="{path}" fill="none" stroke="{FLAG}" stroke-width="{number(width)}"/>'
-    return halo + line
-
-
-def arrow(x: float, y: float, degrees: int) -> str:
-    """Return an arrowhead at a place; 0 degrees point to the right, 90 down."""
-    turned = f"translate({number(x)} {number(y)})rotate({degrees})"
-    return f'<path d="M0-4.5 7 0 0 4.5z" fill="{FLAG}" transform="{turned}"/>'
-
-
 def text(
     words: str,
     x: float,
@@ -91,17 +74,6 @@ def text(
     return f'<text x="{number(x)}" y="{number(y)}"{style}>{escape(shown)}{whole}</text>'
 
 
-def text_near(words: str, x: float, y: float) -> str:
-    """Return the row's own text, centred at ``x`` or as near as possible in the picture."""
-    half = text_width(words, LARGE, flagged=True) / 2.0
-    place, anchor = x, "middle"
-    if x - half < 0.0:
-        place, anchor = 0.0, "start"
-    elif x + half > WIDTH:
-        place, anchor = WIDTH, "end"
-    return text(words, place, y, anchor=anchor, size=LARGE, flagged=True, ending=True)
-
-
 def text_width(words: str, size: float = SIZE, *, flagged: bool = False) -> float:
     """Estimate the width of a text in an unknown font, rather too large than too small."""
     return size * (1.12 if flagged else 1.0) * math.fsum(map(_em, _clean(words)))
@@ -120,17 +92,6 @@ def cut(
         if text_width(shown, size, flagged=flagged) <= room:
             return shown
     return "…"
-
-
-def range_ends(ends: tuple[str, str], left: float, right: float, y: float) -> Iterator[str]:
-    """Write the ends of a range below it; of a single value, its one end in the middle."""
-    low, high = ends
-    if low == high:
-        yield text(low, (left + right) / 2.0, y, anchor="middle")
-        return
-    room = (right - left) / 2.0 - 6.0
-    yield text(low, left, y, room=room)
-    yield text(high, right, y, anchor="end", room=room)
 
 
 def counted(counts: ArrayLike) -> NDArray[np.float64]:

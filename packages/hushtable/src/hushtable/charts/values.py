@@ -14,23 +14,17 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from hushtable.charts.drawing import (
-    ABOVE,
-    ASIDE,
     FLAG,
     ROWS,
     SOFT,
     WHOLE,
     WIDTH,
-    arrow,
     axis,
     counted,
     filled,
-    marker,
     number,
     picture,
-    range_ends,
     text,
-    text_near,
     text_width,
 )
 from hushtable.errors import UsageError
@@ -41,6 +35,12 @@ __all__ = ["SharesChart", "ValueChart"]
 #: Counts of rows, exact or with noise.
 Numbers: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
 
+#: Halo of what has to stand out from the rows; none if the page's colour is unknown.
+_HALO = "var(--paper,none)"
+#: Height of what is above bars, and the room for half a bar and for arrows next to them.
+_ABOVE, _ASIDE = 20.0, 8.0
+#: Height of the letters of the row's own value.
+_LARGE = 14.0
 #: Heights of the highest bar, and of the lowest bar with rows.
 _HIGHEST, _LEAST = 56.0, 2.5
 _MOST_BARS, _WIDEST_BAR = 40, 16.0
@@ -99,24 +99,20 @@ class ValueChart:
             within = None if self.within is None else cells * (self.within[0] > 0)
             chart = replace(self, cells=cells, at=at, usual=usual, within=within)
         low = 20.0 if self.usual is None else 27.0
-        return picture(ABOVE + _HIGHEST + low, self.words, chart._parts())
+        return picture(_ABOVE + _HIGHEST + low, self.words, chart._parts())
 
     @property
     def _one_end(self) -> bool:
         return self.ends[0] == self.ends[1]
 
     def _parts(self) -> Iterator[str]:
-        floor = ABOVE + _HIGHEST
+        floor = _ABOVE + _HIGHEST
         yield from self._rows(floor)
         yield axis(f"M0 {number(floor)}H{number(WIDTH)}")
         if self.at is not None:
-            x = _along(self.at)
-            yield marker(f"M{number(x)} {number(ABOVE - 2.0)}V{number(floor)}", 2.0)
-            if not 0.0 <= self.at <= 1.0:
-                yield arrow(x, ABOVE + 6.0, 0 if self.at > 1.0 else 180)
-            yield text_near(self.text, x, 13.0)
+            yield from self._own(self.at, floor)
         if self.usual is None:
-            yield from range_ends(self.ends, 0.0, WIDTH, floor + 16.0)
+            yield from self._ends(floor + 16.0)
         else:
             yield from self._below(floor, *map(_along, sorted(self.usual)))
 
@@ -144,7 +140,33 @@ class ValueChart:
         before, after = (text_width(end) + 8.0 + half for end in self.ends)
         if before <= middle <= WIDTH - after and not self._one_end:
             yield text(name, middle, y, anchor="middle")
-        yield from range_ends(self.ends, 0.0, WIDTH, y)
+        yield from self._ends(y)
+
+    def _own(self, at: float, floor: float) -> Iterator[str]:
+        """Draw the row's value as a line that stands out from the bars; beyond them, an arrow."""
+        x, top = _along(at), number(_ABOVE - 2.0)
+        for colour, width in ((_HALO, 4), (FLAG, 2)):
+            line = f"M{number(x)} {top}V{number(floor)}"
+            yield f'<path d="{line}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
+        if not 0.0 <= at <= 1.0:
+            turned = f"translate({number(x)} {number(_ABOVE + 6.0)})rotate({180 * (at < 0.0)})"
+            yield f'<path d="M0-4.5 7 0 0 4.5z" fill="{FLAG}" transform="{turned}"/>'
+        half = text_width(self.text, _LARGE, flagged=True) / 2.0
+        place, anchor = x, "middle"
+        if x - half < 0.0:
+            place, anchor = 0.0, "start"
+        elif x + half > WIDTH:
+            place, anchor = WIDTH, "end"
+        yield text(self.text, place, 13.0, anchor=anchor, size=_LARGE, flagged=True, ending=True)
+
+    def _ends(self, y: float) -> Iterator[str]:
+        low, high = self.ends
+        if self._one_end:
+            yield text(low, WIDTH / 2.0, y, anchor="middle")
+            return
+        room = WIDTH / 2.0 - 6.0
+        yield text(low, 0.0, y, room=room)
+        yield text(high, WIDTH, y, anchor="end", room=room)
 
 
 @dataclass(frozen=True)
@@ -174,7 +196,7 @@ class _Bars:
     def path(self, cells: NDArray[np.float64], floor: float, gap: float = 0.0) -> str:
         """Return the bars as a path on the floor, with gaps between them."""
         rows, _ = np.histogram(np.arange(self.n_cells) + 0.5, self.edges, weights=cells)
-        places = ASIDE + (WIDTH - 2.0 * ASIDE) * self.edges / self.n_cells
+        places = _ASIDE + (WIDTH - 2.0 * _ASIDE) * self.edges / self.n_cells
         middles, widths = (places[1:] + places[:-1]) / 2.0, np.diff(places)
         halves = np.minimum(widths - gap, self.widest) / 2.0
         heights = np.maximum(_LEAST, _HIGHEST * np.sqrt(rows / (rows.max() or 1.0)))
@@ -204,7 +226,7 @@ def _step(cells: NDArray[np.float64]) -> float:
 
 
 def _along(place: float) -> float:
-    return ASIDE + min(max(place, 0.0), 1.0) * (WIDTH - 2.0 * ASIDE)
+    return _ASIDE + min(max(place, 0.0), 1.0) * (WIDTH - 2.0 * _ASIDE)
 
 
 @dataclass(frozen=True, eq=False)
