@@ -621,8 +621,9 @@ class Review:
         if not self.verdicts.n_rows:
             return []
         few = taken(self._found.rows, np.arange(min(_MOVED, len(self._found.rows))))
-        now, before = Explainer(self.scorer), Explainer(self.scorer.with_counts(self._model))
-        bits = now.moved_from(before, self._reader_of(few))
+        scorers = self.scorer, self.scorer.with_counts(self._model)
+        now, before = (Explainer(one).explain(self._reader_of(few)) for one in scorers)
+        bits = np.abs(now - before).mean(axis=0)
         names = self.scorer.plan.schema.of_rows.names
         return [(names[j], float(bits[j])) for j in np.argsort(-bits, kind="stable").tolist()]
 
