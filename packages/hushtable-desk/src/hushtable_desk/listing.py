@@ -232,13 +232,13 @@ class Listing:
         first = reasons[0] if reasons else None
         number = self._incident.get(k, 0)
         return Line(
-            k + 1, row, row.row, self._name(row), self.found.severities[k],
+            k + 1, row, row.row, self._name(row), row.severity,
             self._kind(row, first), row.rule or (first.words if first else ""),
             first.within if first else "", number,
             len(self.found.incidents[number - 1].rows) if number else 0,
             WORDS.say(" and ").join(first.columns) if first else "",
             f"{first.feature} {first.phrase.text}"
-            if first and first.phrase and not first.partner else "", answer,
+            if first and not first.partner else "", answer,
         )  # fmt: skip
 
     def _kind(self, row: Finding, first: Reason | None) -> str:
@@ -358,8 +358,5 @@ class Listing:
         """Return the rows that a query selects, to be exported."""
         lines = self.chosen(query)
         fields = {name: getattr(self.found, name) for name in Outliers.__dataclass_fields__}
-        fields |= {
-            "rows": [line.row for line in lines],
-            "severities": [line.severity for line in lines],
-        }
+        fields["rows"] = [line.row for line in lines]
         return JudgedOutliers(**fields, answers=dict(self._last()), others=self._others())

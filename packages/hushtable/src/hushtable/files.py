@@ -201,9 +201,8 @@ class Kind:
     #: Takes path and content, and returns a `CommandResult`; None if the core itself shows it.
     inspect: Callable[[Path, "Content"], Any] | None = None
     #: By name of a command of the core, what does it for a file of this kind, in place of the core:
-    #: ``score(model, rows, kept, top, output, no_use)``, ``report(model, rows, shown, output,
-    #: no_use)``, ``learn(model, verdicts, rows, target, no_use)``. ``no_use`` is true if an option
-    #: is given that only the core's models use.
+    #: ``score(model, rows, kept, top, output, no_use)``. ``no_use`` is true if an option is given
+    #: that only the core's models use.
     commands: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
@@ -456,7 +455,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     while True:
         descriptor = os.open(lock, _CREATED & ~os.O_EXCL, 0o600)
         try:
-            _lock(descriptor)
+            lock_now(descriptor)
         except OSError:
             os.close(descriptor)
             raise FileError(
@@ -475,7 +474,11 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> None:
+def lock_now(descriptor: int) -> None:
+    """Lock an open file until it is closed; raise `OSError` if another process has the lock.
+
+    On Windows, the lock is on the byte at the current position.
+    """
     if sys.platform == "win32":
         import msvcrt  # of one system each
 

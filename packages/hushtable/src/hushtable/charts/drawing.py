@@ -6,7 +6,7 @@ are visible on white and on black.
 
 import math
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -19,14 +19,8 @@ WIDTH = 300.0
 ROWS, WHOLE = "var(--rows,#3b86c8)", "var(--line,#8b96a270)"
 FLAG, FLAG_TEXT = "var(--flag,#d9541e)", "var(--flag,currentColor)"
 SOFT = "var(--soft,currentColor)"
-#: Background of cells without rows.
-GROUND = "var(--panel,#8881)"
-#: Halo of what has to stand out from the rows; none if the page's colour is unknown.
-_HALO = "var(--paper,none)"
-#: Height of what is above bars or cells, and the room for half a bar and for arrows next to them.
-ABOVE, ASIDE = 20.0, 8.0
-#: Height of letters, and of the text that a picture is about.
-SIZE, LARGE = 12.0, 14.0
+#: Height of letters.
+SIZE = 12.0
 _NARROW, _BROAD = frozenset(" !'(),-./:;I[]fijlrt|"), frozenset("#%&+<=>@MWmw—…")
 
 
@@ -57,19 +51,6 @@ def axis(path: str) -> str:
     return f'<path d="{path}" fill="none" stroke="{SOFT}"/>'
 
 
-def marker(path: str, width: float) -> str:
-    """Return a line that marks the row, and stands out from what is behind it."""
-    halo = f'<path d="{path}" fill="none" stroke="{_HALO}" stroke-width="{number(2.0 * width)}"/>'
-    line = f'<path d="{path}" fill="none" stroke="{FLAG}" stroke-width="{number(width)}"/>'
-    return halo + line
-
-
-def arrow(x: float, y: float, degrees: int) -> str:
-    """Return an arrowhead at a place; 0 degrees point to the right, 90 down."""
-    turned = f"translate({number(x)} {number(y)})rotate({degrees})"
-    return f'<path d="M0-4.5 7 0 0 4.5z" fill="{FLAG}" transform="{turned}"/>'
-
-
 def text(
     words: str,
     x: float,
@@ -93,20 +74,6 @@ def text(
     return f'<text x="{number(x)}" y="{number(y)}"{style}>{escape(shown)}{whole}</text>'
 
 
-def text_near(words: str, x: float, y: float, left: float, right: float, size: float) -> str:
-    """Return the row's own text, centred at ``x`` or as near as possible within a range."""
-    half = text_width(words, size, flagged=True) / 2.0
-    place, anchor = (
-        (left, "start")
-        if x - half < left
-        else (right, "end")
-        if x + half > right
-        else (x, "middle")
-    )
-    room = right - left
-    return text(words, place, y, anchor=anchor, room=room, size=size, flagged=True, ending=True)
-
-
 def text_width(words: str, size: float = SIZE, *, flagged: bool = False) -> float:
     """Estimate the width of a text in an unknown font, rather too large than too small."""
     return size * (1.12 if flagged else 1.0) * math.fsum(map(_em, _clean(words)))
@@ -127,45 +94,13 @@ def cut(
     return "…"
 
 
-def range_ends(
-    ends: tuple[str, str],
-    left: float,
-    right: float,
-    y: float,
-    taken: tuple[float, float] = (math.inf, -math.inf),
-) -> Iterator[str]:
-    """Write the ends of a range where they do not overlap what is there already."""
-    low, high = ends
-    if low == high and taken[0] > taken[1]:
-        yield text(low, (left + right) / 2.0, y, anchor="middle")
-        return
-    room = (right - left) / 2.0 - 6.0
-    if left + min(text_width(low), room) + 6.0 <= taken[0]:
-        yield text(low, left, y, room=room)
-    if right - min(text_width(high), room) - 6.0 >= taken[1]:
-        yield text(high, right, y, anchor="end", room=room)
-
-
-def beyond(value: float, low: float, high: float) -> int:
-    """Return whether a value is below a range (-1), above it (1) or in it (0)."""
-    return int(value > high) - int(value < low)
-
-
-def check_places(*places: float) -> None:
-    """Raise `UsageError` if a place is NaN."""
-    if any(math.isnan(place) for place in places):
-        raise UsageError(
-            f"places {places}: NaN has no place: do not draw a chart of a missing value"
-        )
-
-
-def counted(counts: ArrayLike, ndim: int) -> NDArray[np.float64]:
+def counted(counts: ArrayLike) -> NDArray[np.float64]:
     """Return counts as numbers; noise that took some below 0 becomes 0."""
     cells = np.asarray(counts, np.float64)
-    if cells.ndim != ndim or not cells.size or not np.isfinite(cells).all():
+    if cells.ndim != 1 or not cells.size or not np.isfinite(cells).all():
         raise UsageError(
-            f"counts of shape {cells.shape}: needs finite numbers in {ndim} dimension"
-            f"{'s' if ndim > 1 else ''}, of one cell or more"
+            f"counts of shape {cells.shape}: needs finite numbers in one dimension, of one cell or "
+            "more"
         )
     return np.maximum(cells, 0.0)
 

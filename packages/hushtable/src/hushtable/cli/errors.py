@@ -134,6 +134,11 @@ _REMOVED = {
     ),
     "plan draw --relations": "hushtable fit --relations finds relations where the rows are",
     "score --only-counted": "leave rows of new contexts out of the file",
+    "score --marginals": "reasons compare values with what is usual among the rows that the model "
+    "counted, or else among those that are scored",
+    "watch --format": "the list is a CSV file; hushtable score --top writes other formats",
+    "report --contamination": "hushtable score --contamination flags rows; the report shows the "
+    "model's threshold (hushtable fit --contamination)",
     "score --count": "--contamination N flags the N rows with the lowest scores",
     "bench --attacks": "hushtable bench attacks is a case of its own",
     "bench --rows": "--max-rows limits the rows of each set",

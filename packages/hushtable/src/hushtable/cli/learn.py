@@ -146,7 +146,16 @@ class VerdictReader:
         self, path: Path, said: dict[str, int], checks: dict[str, str] | None = None
     ) -> Verdicts:
         assert self.rows is not None
-        by_number = verdicts_by_number(path, list(said), list(said.values()))
+        by_number: dict[int, int] = {}
+        for key, verdict in said.items():
+            if not key.isdecimal() or len(key) > 18:
+                raise DataError(
+                    f"{path}: row {key!r} is not the number of a row: number rows from 0"
+                )
+            if by_number.setdefault(int(key), verdict) != verdict:
+                raise DataError(
+                    f"{path} has contradictory verdicts on row {key}: remove one of them"
+                )
         reader = self.rows.open(self.plan.schema)
         found = named_candidates(self.scorer, reader, by_number)
         if lacking := sorted({*by_number} - {*found.numbers.tolist()}):
@@ -200,18 +209,32 @@ _Files = Annotated[
         "rows of --rows; logs of hushtable review; files written by --verdicts-only.",
     ),
 ]
-_Rows = Annotated[
-    str | None, option("DATA", "Rows that VERDICTS refer to by number or id.", "--rows")
-]
-_Id = Annotated[
-    str | None,
-    option(
-        "NAME",
-        "Column by which VERDICTS identify rows; without it, the column row holds "
-        "their number from 0.",
-        "--id",
-    ),
-]
+
+
+@dataclass(frozen=True)
+class NamedRows:
+    """The rows that files of verdicts name, and the column of both that identifies them."""
+
+    rows: Annotated[str | None, option("DATA", "Rows that VERDICTS refer to by number or id.")] = (
+        None
+    )
+    id_: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "Column by which VERDICTS identify rows; without it, the column row holds "
+            "their number from 0.",
+            "--id",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.id_ is not None and self.rows is None:
+            raise UsageError("--id identifies rows of --rows: give both")
+        if self.rows == "-":
+            raise UsageError("--rows -: standard input can be read once only: give a file")
+
+
 _Forget = Annotated[bool, flag("--forget", "Forget these verdicts instead.")]
 _Only = Annotated[
     bool,
@@ -227,11 +250,11 @@ def learn(
     model: _Model,
     verdicts: _Files,
     output: Output,
-    rows: _Rows = None,
-    id_: _Id = None,
     forget: _Forget = False,
     only: _Only = False,
     reads: ModelReads = READS,
+    *,
+    named: NamedRows,
 ) -> CommandResult:
     """Learn from verdicts (outlier or fine) in a file.
 
@@ -244,20 +267,16 @@ def learn(
       hushtable learn model.hush looked-at.csv -o learned.hush
       hushtable learn model.hush looked-at.csv --rows patients.csv --id "Patient ID" -o learned.hush
     """
-    if id_ is not None and rows is None:
-        raise UsageError("--id identifies rows of --rows: give both")
     if forget and only:
         raise UsageError(
             "--forget changes a model, but --verdicts-only writes none: give only one of them"
         )
-    if rows == "-":
-        raise UsageError("--rows -: standard input can be read once only: give a file")
-    target = Target(output, [model, rows, *verdicts])
-    scorer, _, reading, _ = open_model(model, id_)
+    target = Target(output, [model, named.rows, *verdicts])
+    scorer, _, reading, _ = open_model(model, named.id_)
     check_takes_verdicts(scorer.plan.detector, scorer.plan.score, scorer.plan.family)
     own = Rows("", reads, reading)
-    named = None if rows is None else Rows(rows, reads, reading)
-    reader = VerdictReader(scorer, model, named, own, id_)
+    rows = None if named.rows is None else replace(own, data=named.rows)
+    reader = VerdictReader(scorer, model, rows, own, named.id_)
     given = sum((reader.read(path) for path in verdicts), start=Verdicts.zero(scorer.plan))
     before = apart(scorer.sketch)[1]
     after = before - given if forget else before + given
@@ -274,17 +293,6 @@ def learn(
         "plan_id": given.plan_id,
     }
     return CommandResult(facts, _blocks(facts, given, target, only=only))
-
-
-def verdicts_by_number(path: Path, keys: list[str | None], y: list[int]) -> dict[int, int]:
-    """Return verdicts by the numbers of their rows."""
-    said: dict[int, int] = {}
-    for key, verdict in zip(keys, y, strict=True):
-        if key is None or not key.isdecimal() or len(key) > 18:
-            raise DataError(f"{path}: row {key!r} is not the number of a row: number rows from 0")
-        if said.setdefault(int(key), verdict) != verdict:
-            raise DataError(f"{path} has contradictory verdicts on row {key}: remove one of them")
-    return said
 
 
 def _blocks(facts: Facts, given: Verdicts, target: Target, *, only: bool) -> Iterator[Block]:

@@ -1102,8 +1102,7 @@ class TableDetector(_Base):
         DetectorReview
             Iterate over it, or call its methods: ``row`` is the row to judge; ``outlier()``,
             ``fine()`` and ``skip()`` answer, and return the next row; ``undo()`` takes back the
-            last answer; ``list_of(10)`` returns low rows that differ from each other; ``found()``
-            returns how many rows were judged, and with which answers.
+            last answer; ``found()`` returns how many rows were judged, and with which answers.
 
         Raises
         ------

@@ -92,7 +92,7 @@ def _typed(found: Outliers, table: pa.Table, name: str) -> list[Any]:
             column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
         return list(column.to_pylist())
     k = int(name[-1]) - 1
-    each = [[one.phrase.value for one in row.reasons if one.phrase] for row in found.rows]
+    each = [[one.phrase.value for one in row.reasons] for row in found.rows]
     return [values[k] if k < len(values) else None for values in each]
 
 

@@ -24,7 +24,7 @@ from hushtable.language import (
     percents,
     spoken,
 )
-from hushtable.scores.outliers import Outliers
+from hushtable.scores.outliers import Outliers, rounded_down
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def _cards(block: RowList) -> list[dict[str, Any]]:
                 "far": row.far,
                 "first_alike": None if incident is None else incident.rows[0] + 1,
                 "alike": None if incident is None else _("%(n)s similar", n=len(incident.rows)),
-                "severity": numerals(found.severity(k)),
+                "severity": numerals(rounded_down(row.severity)),
                 "score": numerals(
                     f"{row.score:.2f}" + ("" if error is None else f" ± {error:.2f}")
                 ),
@@ -261,8 +261,6 @@ def _below(found: Outliers, k: int, values: bool) -> str:
     words = [found.repair(row), row.likeness]
     if row.outside:
         words.append(_("outside the model: %(names)s", names=", ".join(row.outside)))
-    if row.crowding:
-        words.append(_("a typical row has %(crowding)s", crowding=row.crowding))
     if values:
         words.append(row.context)
     return " ".join(f"{text[0].upper()}{text[1:]}." for text in words if text)
@@ -270,7 +268,7 @@ def _below(found: Outliers, k: int, values: bool) -> str:
 
 def _reason(reason: Reason, draw: "Pictures", values: bool) -> dict[str, Any]:
     words, phrase = reason.words, reason.phrase
-    if not values or phrase is None:
+    if not values:
         bits = _("%(bits)s bits", bits=numerals(f"{reason.share:.2f}"))
         return {"unusual": reason.named, "rest": f": {bits}", "picture": ""}
     start = len(reason.feature) + len(phrase.text)

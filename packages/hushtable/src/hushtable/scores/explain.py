@@ -43,8 +43,6 @@ class Explained:
 
     Attributes
     ----------
-    start : int
-        Number of the first row.
     rows : ndarray or pyarrow.RecordBatch
         The rows.
     scores : ndarray of shape (n,), float64
@@ -67,7 +65,6 @@ class Explained:
     (500, 3)
     """
 
-    start: int
     rows: Batch
     scores: Floats
     shares: Floats
@@ -152,38 +149,9 @@ class Explainer:
         ndarray of shape (d,), float64
             Mean of abs(share), in bits; NaN if there are no rows.
         """
-        return self._mean_size(X, lambda item: self.explained(item).shares, n_jobs)
-
-    def moved_from(self, other: "Explainer", X: object, *, n_jobs: int | None = None) -> Floats:
-        """Return the mean distance of each feature's shares from those by another model's scores.
-
-        Parameters
-        ----------
-        other : Explainer
-            With other scores under the same plan, such as those before verdicts were learned.
-        X : array, data frame, Arrow object or path
-            Rows.
-        n_jobs : int, optional
-            Threads: None means one, -1 every core.
-
-        Returns
-        -------
-        ndarray of shape (d,), float64
-            Mean of abs(share - the other's share), in bits; NaN if there are no rows.
-        """
-
-        def distance(item: Numbered) -> Floats:
-            return self.explained(item).shares - other.explained(item).shares
-
-        return self._mean_size(X, distance, n_jobs)
-
-    def _mean_size(
-        self, X: object, values: Callable[[Numbered], Floats], n_jobs: int | None
-    ) -> Floats:
-        """Return the mean of abs(values) of each feature over all rows; memory stays flat."""
 
         def add_up(item: Numbered) -> tuple[int, Floats]:
-            shares = values(item)
+            shares = self.explained(item).shares
             return len(shares), np.abs(shares).sum(axis=0)
 
         n_rows, sums = 0, np.zeros(len(self.equal))
@@ -208,7 +176,7 @@ class Explainer:
 
     def explained(self, item: Numbered) -> Explained:
         """Return a numbered batch of rows with the shares of its features."""
-        start, rows, _ = item
+        rows = item[1]
         codes = self.scorer.encode(item)
         totals, shares = self._family.gains(codes, self.scorer.values, self._limits)
         shares = self._of_columns(shares)
@@ -230,7 +198,7 @@ class Explainer:
             total = outside.totals(len(lost))[outside.rows]
             part = np.divide(outside.beyond, total, out=np.zeros(len(total)), where=total > 0.0)
             shares[outside.rows, outside.features] += part * lost[outside.rows]
-        return Explained(start, rows, scores, shares, codes)
+        return Explained(rows, scores, shares, codes)
 
     def _of_columns(self, shares: Floats) -> Floats:
         """Return shares (..., d) of the columns, given those of all features.

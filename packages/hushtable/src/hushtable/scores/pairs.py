@@ -93,6 +93,13 @@ class Cells:
                 found[numbers == float(name)] = k
         return np.where(missing, -1, found).astype(np.int64)
 
+    def of_value(self, value: float | str) -> int:
+        """Return the cell of a value that is not missing."""
+        if self.edges:
+            return int(np.searchsorted(self.edges[1:-1], float(value), side="right"))
+        name = value if isinstance(value, str) else repr(float(value) + 0.0)
+        return self.names.index(name) if name in self.names else len(self.names)
+
     def words(self, rows: Floats, feature: Feature, kind: pa.DataType, own: Any) -> str:
         """Return what some rows usually have instead of a row's own value, in words.
 
@@ -103,7 +110,7 @@ class Cells:
         ``own`` is the value that is compared with them.
         """
         if self.edges:
-            place = int(np.searchsorted(self.edges[1:-1], own, side="right"))
+            place = self.of_value(own)
             below, least = np.cumsum(rows[: self.size]), _MOST * float(rows.sum())
             # The cells up to k are below the edge k + 1.
             lower = np.flatnonzero(below[:place] >= least)
@@ -115,9 +122,9 @@ class Cells:
                 edge = self.edges[higher[-1] + 1]
                 return _("at least %(end)s", end=number_text(edge, feature, kind))
             return ""
-        key = own if isinstance(own, str) else repr(float(own) + 0.0)
+        place = self.of_value(own)
         most = np.argsort(-rows[: len(self.names)], kind="stable").tolist()
-        names = [self.names[k] for k in most if rows[k] and self.names[k] != key][:_NAMED]
+        names = [self.names[k] for k in most if rows[k] and k != place][:_NAMED]
         if feature.kind == "numeric":
             names = [number_text(float(name), feature, kind) for name in names]
         return _(" or ").join(names) or _("another")
@@ -216,14 +223,11 @@ class PairCounts:
 
     def given(self, column: int, partner: int, cell: int) -> Floats:
         """Return the sampled rows in each cell of a column, among those in a partner's cell."""
-        return self.between(column, partner)[:, cell]
-
-    def between(self, column: int, partner: int) -> Floats:
-        """Return the sampled rows in the cells of two columns, as (8, 8)."""
         a, b = _pairs(len(self.cells))
         first, second = sorted((column, partner))
         counts = self.counts[int(np.flatnonzero((a == first) & (b == second))[0])]
-        return np.asarray(counts if column == first else counts.T, np.float64)
+        rows = counts[:, cell] if column == first else counts[cell]
+        return np.asarray(rows[: self.cells[column].size], np.float64)
 
     @cached_property
     def _expected(self) -> Floats:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -27,11 +26,11 @@ from hushtable.scores.finding import (
     IMPOSSIBLE_FIRST,
     Finding,
     RowDetails,
-    Scored,
     as_text,
     explained,
     far_outside,
     lowest_rows,
+    with_severities,
 )
 from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reasons, RowPhrases
@@ -172,12 +171,6 @@ MOST = 20_000
 _MOVED = 2_000
 #: Part of a usual range within which two numbers are about the same.
 _ABOUT = 0.1
-#: Part of the rise in scores, if the rows of a list were judged fine, by which the list moves back
-#: similar rows. On 79 labelled sets, six such lists find 33.1 outliers, and six lists of the ten
-#: lowest rows 31.9; row by row 36.3. With half of that part it is 32.9, with the whole rise 32.0.
-UNLIKE = 0.25
-#: Rows of a list are chosen among this many times as many lowest rows.
-_AMONG = 100
 
 
 class Review:
@@ -264,7 +257,6 @@ class Review:
         #: Verdicts of ``answers`` that the model had learned before: they count once.
         self.n_known = 0
         self._codes: dict[int, Codes] = {}
-        self._bases: dict[int, float] = {}
         if log is not None and log.answers:
             self._recall(log.answers)
         self.rescan()
@@ -291,7 +283,6 @@ class Review:
         if found is None:
             raise no_rows(self._reader)
         self._found: Candidates = found
-        self._bases.clear()  # they belong to rows under other rules
         self._base = self._model_scoring(found.codes)
         self._first = _first(self.scorer, self._usual, found.rows)
         self._score()
@@ -441,13 +432,11 @@ class Review:
 
     def _findings(self, rows: Batch) -> list[Finding]:
         """Return what is known of some rows, without reasons yet; they are numbered from 0."""
-
-        def in_order(batch: Scored) -> list[Finding]:
-            places = np.argsort(batch.lowest).tolist()
-            return [batch.finding(k, row) for row, k in enumerate(places)]
-
-        details = replace(self._details, most=len(rows))
-        return [one for some in details.batches(self._reader_of(rows), in_order) for one in some]
+        found = []
+        for batch in replace(self._details, most=len(rows)).batches(self._reader_of(rows)):
+            in_order = np.argsort(batch.lowest).tolist()
+            found += [batch.finding(k, row) for row, k in enumerate(in_order)]
+        return found
 
     def _reader_of(self, rows: Batch) -> Reader:
         schema = self.scorer.plan.schema
@@ -476,8 +465,7 @@ class Review:
         rarer = np.searchsorted(np.sort(self.scores), [row.score for row in rows], "right")
         scorer = self.scorer
         return Outliers(
-            rows=rows,
-            severities=np.round(100.0 * (1.0 - rarer / self.n_rows), 10).tolist(),
+            rows=with_severities(rows, rarer / self.n_rows),
             among=SCORED,
             keep=self._keep,
             explained=True,
@@ -486,30 +474,6 @@ class Review:
             usual=self._usual,
             features=self.features,
         )
-
-    def list_of(self, n: int = 10) -> list[Finding]:
-        """Return the lowest unanswered rows that differ from each other, for a team to share.
-
-        As in a list, rows with a value that is impossible or far outside everything come first.
-        Each is the lowest after all rows are moved back by a quarter of the rise in their scores if
-        the rows before it were judged fine. They are chosen among the 100 n lowest.
-        """
-        waiting = self._waiting()
-        some = np.argsort(waiting, kind="stable")[: _AMONG * n]
-        some = some[np.isfinite(waiting[some])]
-        codes, chosen = self._found.codes.take(some), list[int]()
-        scores = self.scores[some]
-        keys = moved = waiting[some]
-        guessed = self.verdicts
-        for _ in range(min(n, len(some))):
-            moved = np.where(np.isin(np.arange(len(some)), chosen), np.inf, moved)
-            chosen.append(int(moved.argmin()))
-            one = codes.take(np.array(chosen[-1:]))
-            guessed = guessed + Verdicts.of_codes(self.scorer.plan, one, np.zeros(1, np.int64))
-            values = LearnedModel(self._model, guessed).cell_scores()
-            rise = self.scorer.plan.family.scoring(values)(codes) - scores
-            moved = keys + UNLIKE * rise
-        return [self._at(int(some[k])) for k in chosen]
 
     # --- answers ------------------------------------------------------------------------------
 
@@ -641,10 +605,7 @@ class Review:
         said = [one for one in self.last().values() if one.verdict != SKIP]
         hits = [one.row for one in said if one.verdict == OUTLIER]
         found = np.cumsum([0, *(one.verdict == OUTLIER for one in said)])
-        for row in hits:
-            if row not in self._bases:
-                self._bases[row] = float(self._model_scoring(self._codes[row])[0])
-        base = [self._bases[row] for row in hits]
+        base = [float(self._model_scoring(self._codes[row])[0]) for row in hits]
         rank = np.searchsorted(np.sort(self._base), np.array(base), "left")
         at = np.searchsorted(np.sort(rank), np.arange(len(said) + 1), "left")
         return found.astype(np.int64), at.astype(np.int64)
@@ -657,8 +618,9 @@ class Review:
         if not self.verdicts.n_rows:
             return []
         few = taken(self._found.rows, np.arange(min(_MOVED, len(self._found.rows))))
-        now, before = Explainer(self.scorer), Explainer(self.scorer.with_counts(self._model))
-        bits = now.moved_from(before, self._reader_of(few))
+        scorers = self.scorer, self.scorer.with_counts(self._model)
+        now, before = (Explainer(one).explain(self._reader_of(few)) for one in scorers)
+        bits = np.abs(now - before).mean(axis=0)
         names = self.scorer.plan.schema.of_rows.names
         return [(names[j], float(bits[j])) for j in np.argsort(-bits, kind="stable").tolist()]
 
@@ -726,15 +688,6 @@ class DetectorReview:
         self._review.rescan()
         self.row = self._review.next()
         return self.row
-
-    def list_of(self, n: int = 10) -> list[Finding]:
-        """Return the lowest unanswered rows that differ from each other, for a team to share."""
-        return self._review.list_of(n)
-
-    def choose(self, row: Finding) -> Self:
-        """Choose a row, for example one from a list, as the one to answer next."""
-        self.row = self._review.of_row(row.row)
-        return self
 
     def found(self) -> dict[str, int]:
         """Return the counts of this review: rows judged, outliers, fine rows, skipped rows.

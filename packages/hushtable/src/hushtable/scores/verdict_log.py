@@ -4,7 +4,6 @@ import contextlib
 import csv
 import io
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from hushtable.counts.verdicts import FINE, OUTLIER
 from hushtable.data.options import notes
 from hushtable.data.spreadsheets import harmless, original
 from hushtable.errors import DataError, FileError, explain
+from hushtable.files import lock_now
 from hushtable.lazy import exports, removed
 
 #: An answer that is not a verdict, and all answers.
@@ -205,16 +205,9 @@ def _fields(line: str) -> tuple[Answer, str] | None:
 
 def _lock(file: BinaryIO, path: Path) -> None:
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            file.seek(1 << 30)  # an unused byte, so that others may read the log
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            file.seek(0)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.seek(1 << 30)  # an unused byte, so that others may read the log
+        lock_now(file.fileno())
+        file.seek(0)
     except OSError:
         raise LogInUseError(
             f"{path}: another hushtable review or desk uses this log: wait until it has ended, or "
