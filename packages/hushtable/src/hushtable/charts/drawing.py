@@ -53,8 +53,7 @@ def axis(path: str) -> str:
 
 def text(
     words: str,
-    x: float,
-    y: float,
+    at: tuple[float, float],
     *,
     anchor: str = "start",
     room: float = WIDTH,
@@ -64,9 +63,9 @@ def text(
 ) -> str:
     """Return a line of text; truncated text appears in full under the mouse.
 
-    ``anchor`` is the part of it that is at ``x``: start, middle or end.
+    ``at`` are x and y of its ``anchor``: start, middle or end.
     """
-    shown = cut(words, room, size, flagged=flagged, ending=ending)
+    (x, y), shown = at, cut(words, room, size, flagged=flagged, ending=ending)
     whole = "" if shown == _clean(words) else f"<title>{escape(_clean(words))}</title>"
     style = f' fill="{FLAG_TEXT}" font-weight="600"' if flagged else f' fill="{SOFT}"'
     style += f' text-anchor="{anchor}"' if anchor != "start" else ""

@@ -139,7 +139,7 @@ class ValueChart:
         y, half = floor + 22.0, text_width(name) / 2.0
         before, after = (text_width(end) + 8.0 + half for end in self.ends)
         if before <= middle <= WIDTH - after and not self._one_end:
-            yield text(name, middle, y, anchor="middle")
+            yield text(name, (middle, y), anchor="middle")
         yield from self._ends(y)
 
     def _own(self, at: float, floor: float) -> Iterator[str]:
@@ -157,16 +157,16 @@ class ValueChart:
             place, anchor = 0.0, "start"
         elif x + half > WIDTH:
             place, anchor = WIDTH, "end"
-        yield text(self.text, place, 13.0, anchor=anchor, size=_LARGE, flagged=True, ending=True)
+        yield text(self.text, (place, 13.0), anchor=anchor, size=_LARGE, flagged=True, ending=True)
 
     def _ends(self, y: float) -> Iterator[str]:
         low, high = self.ends
         if self._one_end:
-            yield text(low, WIDTH / 2.0, y, anchor="middle")
+            yield text(low, (WIDTH / 2.0, y), anchor="middle")
             return
         room = WIDTH / 2.0 - 6.0
-        yield text(low, 0.0, y, room=room)
-        yield text(high, WIDTH, y, anchor="end", room=room)
+        yield text(low, (0.0, y), room=room)
+        yield text(high, (WIDTH, y), anchor="end", room=room)
 
 
 @dataclass(frozen=True)
@@ -282,11 +282,11 @@ class SharesChart:
         right = WIDTH - 6.0 - max(text_width(percent(b[1]), flagged=True) for b in self._bars)
         for k, (name, share, colour) in enumerate(self._bars):
             y, own = _LINE * k, colour == FLAG
-            yield text(name, left - 8.0, y + 14.5, anchor="end", room=left - 8.0, flagged=own)
+            yield text(name, (left - 8.0, y + 14.5), anchor="end", room=left - 8.0, flagged=own)
             end = left + max(2.0, (right - left) * share / most) if share else left
             path = f"M{number(left)} {number(y + 4)}H{number(end)}v13H{number(left)}z"
             yield filled(path if share else "", colour)
-            yield text(percent(share), end + 6.0, y + 14.5, flagged=own)
+            yield text(percent(share), (end + 6.0, y + 14.5), flagged=own)
         yield axis(f"M{number(left)} 0V{number(_LINE * len(self._bars))}")
 
 

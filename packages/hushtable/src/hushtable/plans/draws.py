@@ -294,16 +294,9 @@ def _refined(
     own_sides: int,
 ) -> RandomFeature:
     feature, cut = stratified(weights, int(depth.sum()), rng)
-    position = profile.positions(feature, cut)
+    cuts = feature, profile.positions(feature, cut)
     return draw_functions(
-        schema,
-        rng,
-        depth,
-        feature,
-        position,
-        max_cells=cells,
-        profile=profile,
-        own_sides=own_sides,
+        schema, rng, depth, cuts, max_cells=cells, profile=profile, own_sides=own_sides
     )
 
 

@@ -255,7 +255,7 @@ def draw_lsh_itables(
     functions = int(depth.sum())
     feature = np.minimum((rng.random(functions) * len(schema)).astype(np.int64), len(schema) - 1)
     position = rng.random(functions)
-    return draw_functions(schema, rng, depth, feature, position, max_cells=MAX_CELLS)
+    return draw_functions(schema, rng, depth, (feature, position), max_cells=MAX_CELLS)
 
 
 def papers_depths(
@@ -278,14 +278,13 @@ def draw_functions(
     schema: Schema,
     rng: "np.random.Generator",
     depth: NDArray[np.uint8],
-    feature: Ints,
-    position: Floats,
+    cuts: tuple[Ints, Floats],
     *,
     max_cells: int,
     profile: Profile | None = None,
     own_sides: int = 10,
 ) -> RandomFeature:
-    """Return tables whose functions cut these features at these positions of their ranges.
+    """Return tables whose functions cut features at positions of their ranges: ``cuts`` are both.
 
     It turns cuts into codes, and draws the sides of missing values and the sets of categories.
 
@@ -294,8 +293,9 @@ def draw_functions(
     frequent category, or the middle of the range. It is on that of the usual value in all tables if
     the schema gives one, and in none if a fifth of the rows lack the feature. If the profile has
     places of a feature's categories, half of the hash functions on it cut them as if they were
-    numbers, at ``position``; an unseen category is above all of them.
+    numbers, at its position; an unseen category is above all of them.
     """
+    feature, position = cuts
     # A cut lies between two levels: P(h(x) = h(q)) is 1 - |x - q| / range (equation 1), exactly
     # in levels.
     cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
