@@ -219,15 +219,15 @@ def coupling_words(plan: Plan, reader: Reader, person: str | None) -> str:
         "so one person's records could change the features of other persons' rows, and counts "
         "under this plan may be released"
     )
-    for one in reader.coupled:
-        if not one.key:
-            return f"{one.how}, {change}: {one.remedy}"
-        if person is None or fold(person) != one.key:
+    for link in reader.coupled:
+        if not link.key:
+            return f"{link.how}, {change}: {link.remedy}"
+        if person is None or fold(person) != link.key:
             return (
-                f"{one.how}, with {named}, {change}: give person={one.key!r} (--person) if each "
-                f"{one.key!r} is one person; otherwise {one.remedy}"
+                f"{link.how}, with {named}, {change}: give person={link.key!r} (--person) if each "
+                f"{link.key!r} is one person; otherwise {link.remedy}"
             )
-    numbers = [one.name for one in plan.schema.features if one.kind == "numeric"]
+    numbers = [f.name for f in plan.schema.features if f.kind == "numeric"]
     if person is None and (derived := of_history(numbers)):
         return (
             f"columns {derived} are named like those of history_columns, with no person, {change}: "

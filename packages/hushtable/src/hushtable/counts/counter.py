@@ -115,11 +115,11 @@ class Counter:
 
     @contextlib.contextmanager
     def _accumulator(self) -> Iterator[tuple[Ints, Ints]]:
-        own = self._idle.get()
+        accumulator = self._idle.get()
         try:
-            yield own
+            yield accumulator
         finally:
-            self._idle.put(own)
+            self._idle.put(accumulator)
 
 
 class Placing(Counter):

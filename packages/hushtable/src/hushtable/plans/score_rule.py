@@ -141,9 +141,9 @@ class ScoreRule(Stored):
 
     def two_pass_values(self, first: Counts, second: Counts, n_rows: int) -> Floats:
         """Return log2(C2 + 1) plus this rule's score of C1, for a plan of the second pass."""
-        found = logs(second, 1.0)
-        found += self.values(first, n_rows)
-        return found
+        values = logs(second, 1.0)
+        values += self.values(first, n_rows)
+        return values
 
 
 #: A function from the codes of n rows to n sums.

@@ -181,7 +181,7 @@ class Ledger:
         if not named(self.mechanism).shareable and self.pools:
             raise PrivacyError(
                 f"{self.mechanism} noise cannot be shared: a sum of such parts has another form; "
-                f"needs {' or '.join(one.name for one in MECHANISMS.values() if one.shareable)}"
+                f"needs {' or '.join(m.name for m in MECHANISMS.values() if m.shareable)}"
             )
         self._check_ids()
         if self.pool is not None and any(share.pool is not None for share in self.shares):
@@ -378,7 +378,7 @@ class Ledger:
         shares, pool = self.shares + other.shares, self.pool
         if pool != other.pool:  # in this case, each share names its own
             both, pool = (self, other), None
-            shares = tuple(replace(s, pool=one.pool_of(s)) for one in both for s in one.shares)
+            shares = tuple(replace(s, pool=side.pool_of(s)) for side in both for s in side.shares)
         # The finer accounting holds for both, because the noise does not depend on accounting.
         accounting = GAUSSIAN if GAUSSIAN in (self.accounting, other.accounting) else ZCDP
         delta = max(self.delta, other.delta)

@@ -239,7 +239,7 @@ def _lowest_blocks(scores: Scores) -> Iterator[PageBlock]:
     yield LabelledValues({_(name): notes[name] for name in named if name in notes})
 
 
-def _drift_blocks(found: Drift, noisy: bool) -> Iterator[PageBlock]:
+def _drift_blocks(drift: Drift, noisy: bool) -> Iterator[PageBlock]:
     if noisy:
         chance = _(
             "If nothing has changed, it is close to 0, and chance and noise exceed the level in "
@@ -262,25 +262,25 @@ def _drift_blocks(found: Drift, noisy: bool) -> Iterator[PageBlock]:
         ]
     )
     words = [_("All features together, these rows drifted no more than chance explains.")]
-    if found.overall > found.level:
+    if drift.overall > drift.level:
         words = [_("All features together, these rows drifted more than chance explains.")]
-    if n := len(found.features):
+    if n := len(drift.features):
         words.append(
             _(
                 "Each feature alone, %(k)s of %(n)s drifted more; if nothing had changed, it would "
                 "be about %(chance)s or fewer.",
-                k=numeral(len(found.beyond_chance)),
+                k=numeral(len(drift.beyond_chance)),
                 n=numeral(n),
                 # The share that a level leaves to chance.
                 chance=numeral(math.ceil(n / 20)),
             )
         )
     yield Paragraph(words, look="strong")
-    lines = {_("All features together"): _beside_chance(found.overall, found.level)}
-    known = {name: x for name, x in found.features.items() if not math.isnan(x)}
+    lines = {_("All features together"): _beside_chance(drift.overall, drift.level)}
+    known = {name: x for name, x in drift.features.items() if not math.isnan(x)}
     if furthest := sorted(known, key=lambda name: known[name], reverse=True)[:_FURTHEST]:
         lines[_("Largest drift of one feature")] = "; ".join(
-            f"{name} {_beside_chance(known[name], found.feature_levels[name])}" for name in furthest
+            f"{name} {_beside_chance(known[name], drift.feature_levels[name])}" for name in furthest
         )
     yield LabelledValues(lines)
 

@@ -235,7 +235,7 @@ class RowPhrases:
         """
         assert self._usual is not None
         known = self._usual.within[self.context] if self.context else self._usual.values
-        values = [None if one is None else one.typical for one in known]
+        values = [None if usual is None else usual.typical for usual in known]
         differences, row = self._schema.differences, self._rows[self.i : self.i + 1]
         if differences is not None:
             predicted = differences.predicted(row, self._schema.of_rows.features)[:, 0].tolist()
@@ -251,8 +251,8 @@ class RowPhrases:
         if self._pairs is None or not self.phrase(j).alone:
             return None
         times = self._pairs.rarer(self.i, j)
-        found = [k for k in np.flatnonzero(times > rarer).tolist() if self.phrase(k).alone]
-        best = max(found, key=lambda k: times[k], default=None)
+        partners = [k for k in np.flatnonzero(times > rarer).tolist() if self.phrase(k).alone]
+        best = max(partners, key=lambda k: times[k], default=None)
         if best is None:
             return None
         # A value that many rows share is what the other one is compared within.
@@ -272,15 +272,15 @@ class RowPhrases:
 
     def _beside_usual(self, j: int) -> ValuePhrase:
         """Return the value of column j, and what is usual in the row's context or in all rows."""
-        feature, one, usual = (
+        feature, value, usual = (
             self._schema.features[j],
             cell(self._rows, j, self.i),
             self._usual_of(j),
         )
         if self._usual is not None and self.context and j != self._context_column:
             within = self._usual.within[self.context][j]
-            return describe_within(feature, one, within, self.within, usual)
-        return describe_cell(feature, one, usual)
+            return describe_within(feature, value, within, self.within, usual)
+        return describe_cell(feature, value, usual)
 
     def _beside_predicted(self, j: int) -> ValuePhrase | None:
         """Return the value of column j and what other columns predict; None if they do not.
@@ -294,8 +294,8 @@ class RowPhrases:
             X = numbers_of(row, relations.columns, self._columns)
             left = float(relations.residuals(X)[0, k])
             if math.isnan(left):
-                one = cell(self._rows, j, self.i)
-                return describe_cell(self._schema.features[j], one, self._usual_of(j))
+                value = cell(self._rows, j, self.i)
+                return describe_cell(self._schema.features[j], value, self._usual_of(j))
             others = [self._columns[relations.columns[m]] for m in relations.strongest[k]]
             far, predicted = left / relations.spread[k], float(X[0, k]) - left
             return self._beside(j, _(" and ").join(others), predicted, far)
@@ -469,22 +469,22 @@ class Reasons:
         far = [j for j in range(len(self.features)) if row.far(j)]
         if repairs.scores[row.i] > bar and not far:
             return self._by_share(row, shares)
-        found = repairs.find(row.i, shares, bar, row.distance, far)
-        gains = {j: max(found.alone[j], 0.0) for j in found.columns}
-        weights = {j: gain * row.distance(j) for j, gain in found.alone.items() if j not in gains}
+        repair = repairs.find(row.i, shares, bar, row.distance, far)
+        gains = {j: max(repair.alone[j], 0.0) for j in repair.columns}
+        weights = {j: gain * row.distance(j) for j, gain in repair.alone.items() if j not in gains}
         least = WORTH_A_WORD * max(gains.values(), default=0.0)
         for j in sorted(weights, key=lambda j: -weights[j]):
-            phrase, gain = row.phrase(j), found.alone[j]
+            phrase, gain = row.phrase(j), repair.alone[j]
             if phrase.stands_out and (gain > least or phrase.direction == BEYOND):
                 gains[j] = max(gain, 0.0)
-        reasons = self._named(row, gains) or self._together(row, found.alone)
+        reasons = self._named(row, gains) or self._together(row, repair.alone)
         if not reasons:  # what stands out most of the largest shares
             order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0.0]
             odd = [j for j in order[: 2 * self.n_top] if row.phrase(j).stands_out]
             odd.sort(key=lambda j: -row.distance(j))
-            reasons = self._named(row, {j: max(found.alone.get(j, 0.0), 0.0) for j in odd})
-        repaired = [self.features[j].name for j in found.columns]
-        return RowReasons(reasons, repaired, found.score, found.enough)
+            reasons = self._named(row, {j: max(repair.alone.get(j, 0.0), 0.0) for j in odd})
+        repaired = [self.features[j].name for j in repair.columns]
+        return RowReasons(reasons, repaired, repair.score, repair.enough)
 
     def _together(self, row: RowPhrases, gains: dict[int, float]) -> list[Reason]:
         """Return the rarest pair of the features with the largest gains if no value stands out."""

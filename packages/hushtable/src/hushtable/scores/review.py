@@ -80,8 +80,8 @@ class Candidates:
 
     def place(self, number: int) -> int | None:
         """Return the position of a row among these, or None if it is not one of them."""
-        found = np.flatnonzero(self.numbers == number)
-        return int(found[0]) if len(found) else None
+        places = np.flatnonzero(self.numbers == number)
+        return int(places[0]) if len(places) else None
 
 
 def lowest_candidates(
@@ -98,28 +98,28 @@ def lowest_candidates(
     rows with an impossible value are the lowest, and known rows are left out. Memory stays flat: it
     holds at most two times ``most`` rows, besides the batches being processed.
     """
-    found: list[tuple[Ints, Floats, Batch]] = []
+    kept: list[tuple[Ints, Floats, Batch]] = []
     held, n_rows, bar = 0, 0, np.inf
 
     def few(item: Numbered) -> tuple[int, Ints, Floats, Batch]:
         start, rows, _ = item
         keys = scorer.scored(item)[1] - _first(scorer, usual, rows)
-        some = lowest_rows(keys, most)
-        some = some[keys[some] < bar]
+        places = lowest_rows(keys, most)
+        places = places[keys[places] < bar]
         if scorer.rules is not None:
-            some = some[~scorer.rules.known(taken(rows, some))]
-        return len(keys), start + some, keys[some], taken(rows, some)
+            places = places[~scorer.rules.known(taken(rows, places))]
+        return len(keys), start + places, keys[places], taken(rows, places)
 
     for n, numbers, scores, rows in scorer.mapped(reader, few, n_jobs, keep):
         n_rows += n
-        found.append((numbers, scores, rows))
+        kept.append((numbers, scores, rows))
         held += len(numbers)
         if held > 2 * most:
-            found = [_lowest(found, most, scorer)]
-            held, bar = most, float(found[0][1][-1])
+            kept = [_lowest(kept, most, scorer)]
+            held, bar = most, float(kept[0][1][-1])
     if not n_rows:
         return None
-    numbers, _, rows = _lowest(found, most, scorer)
+    numbers, _, rows = _lowest(kept, most, scorer)
     return Candidates.of(scorer, numbers, rows, n_rows)
 
 
@@ -132,17 +132,17 @@ def _first(scorer: Scorer, usual: Usual | None, rows: Batch) -> Floats:
 
 
 def _lowest(
-    found: list[tuple[Ints, Floats, Batch]], most: int, scorer: Scorer
+    parts: list[tuple[Ints, Floats, Batch]], most: int, scorer: Scorer
 ) -> tuple[Ints, Floats, Batch]:
     """Return the lowest of rows that arrived in order; of equal scores, the earlier ones."""
-    numbers, scores = (np.concatenate([one[k] for one in found]) for k in (0, 1))
+    numbers, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     order = np.lexsort((numbers, scores))[:most]
-    rows = joined([one[2] for one in found], _numeric(scorer))
+    rows = joined([part[2] for part in parts], _numeric(scorer))
     return numbers[order], scores[order], taken(rows, order)
 
 
 def _numeric(scorer: Scorer) -> set[str]:
-    return {one.name for one in scorer.plan.schema.features if one.kind == "numeric"}
+    return {feature.name for feature in scorer.plan.schema.features if feature.kind == "numeric"}
 
 
 def named_candidates(
@@ -151,15 +151,15 @@ def named_candidates(
     """Pick rows by their numbers in one pass; numbers without a row are left out."""
     wanted = np.unique(np.fromiter(numbers, np.int64))
     opened = scorer.open(reader, keep)
-    found, at, start = list[Batch](), list[Ints](), 0
+    batches, at, start = list[Batch](), list[Ints](), 0
     for batch in opened.read():
         here = wanted[slice(*np.searchsorted(wanted, [start, start + len(batch)]))]
-        if len(here) or not found:
-            found.append(taken(batch, here - start))
+        if len(here) or not batches:
+            batches.append(taken(batch, here - start))
             at.append(here)
         start += len(batch)
     rows: Batch = (
-        joined(found, _numeric(scorer)) if found else np.empty((0, len(scorer.plan.schema)))
+        joined(batches, _numeric(scorer)) if batches else np.empty((0, len(scorer.plan.schema)))
     )
     picked = np.concatenate(at) if at else wanted[:0]
     return Candidates.of(scorer, picked, rows, start)
@@ -277,14 +277,14 @@ class Review:
         """Score all rows again, with all verdicts so far, and keep the lowest."""
         if self._reader.one_shot and hasattr(self, "_found"):
             raise UsageError("these rows can be read only once: give a file, or rows in memory")
-        found = lowest_candidates(
+        candidates = lowest_candidates(
             self.scorer, self._reader, self._most, self._columns, self._usual, self._n_jobs
         )
-        if found is None:
+        if candidates is None:
             raise no_rows(self._reader)
-        self._found: Candidates = found
-        self._base = self._model_scoring(found.codes)
-        self._first = _first(self.scorer, self._usual, found.rows)
+        self._found: Candidates = candidates
+        self._base = self._model_scoring(candidates.codes)
+        self._first = _first(self.scorer, self._usual, candidates.rows)
         self._score()
 
     @property
@@ -351,10 +351,10 @@ class Review:
             number = int(text) if text.isdecimal() and len(text) < 19 else -1
             return [] if self._found.place(number) is None else [(number, f"{number:,}")]
         text, names = fold(text), fold_texts(self._found.rows.column(column).cast(pa.string()))
-        there = pc.fill_null(pc.match_substring(names, text, ignore_case=True), False)
-        places = np.flatnonzero(there.to_numpy(zero_copy_only=False))
-        found = [(int(self._found.numbers[k]), str(names[k].as_py())) for k in places.tolist()]
-        return sorted(found, key=lambda one: one[1] != text)[:most]
+        matching = pc.fill_null(pc.match_substring(names, text, ignore_case=True), False)
+        places = np.flatnonzero(matching.to_numpy(zero_copy_only=False))
+        rows = [(int(self._found.numbers[k]), str(names[k].as_py())) for k in places.tolist()]
+        return sorted(rows, key=lambda row: row[1] != text)[:most]
 
     def alike(self, number: int, n: int) -> list[tuple[int, int]]:
         """Return the kept rows that are most similar to one of them, the nearest first.
@@ -556,26 +556,26 @@ class Review:
         """Load the answers of an earlier review, which may refer to rows that now score higher."""
         self.answers = list(answers)
         last = self.last()
-        found = named_candidates(self.scorer, self._reader, last, self._keep)
-        for k, number in enumerate(found.numbers.tolist()):
-            if last[number].check not in ("", found.check(k)):
+        candidates = named_candidates(self.scorer, self._reader, last, self._keep)
+        for k, number in enumerate(candidates.numbers.tolist()):
+            if last[number].check not in ("", candidates.check(k)):
                 raise DataError(
                     f"row {number} of {self._reader.source} is not the row that was answered: give "
                     "the rows and the model of that review, or start another log"
                 )
-            self._codes[number] = found.codes.take(np.array([k]))
+            self._codes[number] = candidates.codes.take(np.array([k]))
         if lacking := [number for number in last if number not in self._codes]:
             raise DataError(
-                f"{self._reader.source} has {found.n_rows:,} rows, but there is an answer to row "
-                f"{lacking[0]}: give the rows of that review, or start another log"
+                f"{self._reader.source} has {candidates.n_rows:,} rows, but there is an answer to "
+                f"row {lacking[0]}: give the rows of that review, or start another log"
             )
         for answer in last.values():
             if answer.verdict != SKIP:
-                one = self._counted(answer)
-                more = one.outliers > self.before.outliers, one.fine > self.before.fine
+                counted = self._counted(answer)
+                more = counted.outliers > self.before.outliers, counted.fine > self.before.fine
                 if not np.any(more):  # the model may have learned it, in every table
-                    self.before, self.n_known = self.before - one, self.n_known + 1
-                self.learned = self.learned + one
+                    self.before, self.n_known = self.before - counted, self.n_known + 1
+                self.learned = self.learned + counted
         self._relearn()
 
     # --- results ------------------------------------------------------------------------------

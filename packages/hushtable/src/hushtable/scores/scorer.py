@@ -181,8 +181,8 @@ class Scorer:
         result = np.empty((reader.n_rows, *shape))
 
         def fill(item: Numbered) -> None:
-            some = found(item)
-            result[item[0] : item[0] + len(some)] = some
+            scores = found(item)
+            result[item[0] : item[0] + len(scores)] = scores
 
         with naming_places(reader):
             for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
@@ -338,8 +338,8 @@ class Scorer:
         for size in np.unique(sizes).tolist():  # many tables of the same size at once
             of_size = np.flatnonzero(sizes == size)
             for at in range(0, len(of_size), step := max(1, _AT_ONCE // size)):
-                some = of_size[at : at + step]
-                shortfalls[some] = _shortfalls(self.values, counts, offsets[some], size, rarer)
+                places = of_size[at : at + step]
+                shortfalls[places] = _shortfalls(self.values, counts, offsets[places], size, rarer)
         offset, rule = float(np.mean(shortfalls)), self.plan.score
         if rule.name == "pseudocount_log2":  # for novelty: what a row adds to its own score
             added = counts * (rule.values(counts, 0) - rule.values(np.maximum(counts - 1, 0), 0))

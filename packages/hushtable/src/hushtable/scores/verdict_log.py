@@ -165,11 +165,11 @@ def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
     for k, line in enumerate(lines):
         if not line.strip():
             continue
-        found = None if k == last else _fields(line)
-        if found is None:
+        fields = None if k == last else _fields(line)
+        if fields is None:
             cut.append(k + 2)
             continue
-        answer, plan = found
+        answer, plan = fields
         if plan != plan_id:
             raise DataError(
                 f"{path}, line {k + 2}: this verdict was given under another plan than the "
@@ -178,7 +178,7 @@ def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
         if answer.verdict != UNDO:
             answers.append(answer)
             continue
-        on_row = [j for j, one in enumerate(answers) if one.row == answer.row]
+        on_row = [j for j, earlier in enumerate(answers) if earlier.row == answer.row]
         if on_row:
             del answers[on_row[-1]]
     if cut:

@@ -96,9 +96,9 @@ class HashFamily(ABC):
             if not isinstance(array, np.ndarray) or (array.dtype, array.ndim) != (dtype, ndim):
                 raise PlanError(f"hash functions: {name} must be {dtype} of {ndim} dimension(s)")
             # A copy, and read-only, because the plan's id identifies its content.
-            own = np.array(array, order="C")
-            own.setflags(write=False)
-            object.__setattr__(self, name, own)
+            copied = np.array(array, order="C")
+            copied.setflags(write=False)
+            object.__setattr__(self, name, copied)
         for name, (_, shape, low, below) in declared.items():
             array, needed = getattr(self, name), tuple(getattr(self, size) for size in shape)
             if array.shape != needed:

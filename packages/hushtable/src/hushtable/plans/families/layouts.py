@@ -148,14 +148,14 @@ class Ranked:
         sizes = np.diff(first)
         bounds = np.append(0, np.cumsum(-(-sizes // _FOURS) * _FOURS))
         # Padding to groups of four is always 0, in the highest bits.
-        own = np.arange(len(cuts)) + np.repeat(bounds[1:] - first[1:], sizes)
+        places = np.arange(len(cuts)) + np.repeat(bounds[1:] - first[1:], sizes)
         row_of, rank = np.zeros(bounds[-1], np.int64), np.full(bounds[-1], _NEVER, np.int8)
-        row_of[own[on_cut]], rank[own[on_cut]] = row, place[at] % _CUTS + (_LOWEST + 1)
+        row_of[places[on_cut]], rank[places[on_cut]] = row, place[at] % _CUTS + (_LOWEST + 1)
         masks = None
         if len(on_set):
-            row_of[own[on_set]], rank[own[on_set]] = len(columns) + sets.row, sets.least
+            row_of[places[on_set]], rank[places[on_set]] = len(columns) + sets.row, sets.least
             masks = np.zeros(bounds[-1], np.int8)  # so that the padding is 0 on a set's row, too
-            masks[own[on_cut]], masks[own[on_set]] = -1, sets.mask
+            masks[places[on_cut]], masks[places[on_set]] = -1, sets.mask
         compared = bounds, row_of, rank, masks, None, folded, offsets
         return cls(columns >> 32, columns & 0xFFFF_FFFF, np.stack(of_codes), sets, compared)
 
@@ -163,10 +163,10 @@ class Ranked:
         """Return the ranks of these codes, and the functions, for the kernels."""
         n, n_sets = len(self.rows), len(self.sets.rows)
         ranks = np.empty((n + n_sets, len(codes)), np.int8)
-        for lookup, some in ((self, ranks[:n]), (self.sets, ranks[n:])):
-            if len(some):
+        for lookup, lists in ((self, ranks[:n]), (self.sets, ranks[n:])):
+            if len(lists):
                 of = lookup.rows, lookup.tables, lookup.of_codes
-                kernels.rank_codes(codes.codes, *of, some)
+                kernels.rank_codes(codes.codes, *of, lists)
         return ranks, self.functions
 
 
@@ -206,8 +206,8 @@ class RankedSets:
             packed += list(tables)
             read += [j] * len(tables)
         of_codes = np.zeros((len(read), int(size.max(initial=0))), np.uint8)
-        for table, own in zip(of_codes, packed, strict=True):
-            table[: len(own)] = own
+        for table, codes in zip(of_codes, packed, strict=True):
+            table[: len(codes)] = codes
         mask = np.left_shift(1, bit).astype(np.uint8).view(np.int8)
         places = np.arange(len(read))
         return cls(
@@ -293,5 +293,5 @@ def _patterns(
         # Code 1 is below every cut; a constant feature has no other code.
         codes = np.array([1]) if feature.constant else np.append(cuts, 1)
         high = codes >= cuts[:, np.newaxis]
-    found: NDArray[np.uint32] = np.unique(place @ high.astype(np.uint32)).astype(np.uint32)
-    return found
+    patterns: NDArray[np.uint32] = np.unique(place @ high.astype(np.uint32)).astype(np.uint32)
+    return patterns

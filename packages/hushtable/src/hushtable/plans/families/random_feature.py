@@ -109,13 +109,13 @@ class RandomFeature(Concatenated):
 
     def part(self, tables: int) -> "RandomFeature":
         n = int(self.depth[:tables].sum(dtype=np.int64))
-        some = copy(self)  # checks of all tables hold for the first ones
+        part = copy(self)  # checks of all tables hold for the first ones
         for name in ("feature", "cut", "missing"):
-            object.__setattr__(some, name, getattr(self, name)[:n])
-        object.__setattr__(some, "depth", self.depth[:tables])
+            object.__setattr__(part, name, getattr(self, name)[:n])
+        object.__setattr__(part, "depth", self.depth[:tables])
         n_sides = int(self.subset_sizes[:n].sum())
-        object.__setattr__(some, "subsets", self.subsets[:n_sides])
-        return some
+        object.__setattr__(part, "subsets", self.subsets[:n_sides])
+        return part
 
     @property
     def n_sides(self) -> int:
@@ -206,8 +206,8 @@ class RandomFeature(Concatenated):
     @cached_property
     def can_gain(self) -> NDArray[np.bool_]:
         """Features (d,) by which a row can gain: those that vary and have hash functions."""
-        found = np.array([not feature.constant for feature in self.schema.features])
-        return found & np.isin(np.arange(len(found)), self.feature)
+        varying = np.array([not feature.constant for feature in self.schema.features])
+        return varying & np.isin(np.arange(len(varying)), self.feature)
 
     def _arguments(self, codes: Codes) -> Arguments:
         return (self.functions(codes),)
@@ -301,9 +301,9 @@ def draw_functions(
     cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
     missing = (rng.random(len(feature)) < 0.5).astype(np.uint8)
     table = np.repeat(np.arange(len(depth)), depth)
-    own = own_side(schema, profile, table, feature, own_sides)
+    is_own = own_side(schema, profile, table, feature, own_sides)
     code = usual_codes(schema, profile)[feature]
-    as_usual = (code > 0) & ~own
+    as_usual = (code > 0) & ~is_own
     missing[as_usual] = (cut <= code)[as_usual]
     subsets = []
     categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
@@ -316,7 +316,7 @@ def draw_functions(
         else:
             drawn = _arc if one.cyclic and len(one.categories) > 1 else _subset
             sides = drawn(len(one.categories), int(missing[h]), rng)
-        if not own[h]:
+        if not is_own[h]:
             usual = _usual_category(one, int(feature[h]), int(table[h]), profile)
             missing[h] = sides[0] = sides[1 + usual]
         subsets.append(sides)
@@ -350,8 +350,8 @@ def _subset(n_categories: int, missing: int, rng: "np.random.Generator") -> NDAr
     known = sides[1:-1]
     if n_categories > 1 and known.min() == known.max():
         # All are on one side: move one of them, drawn at random, to the other.
-        one = min(int(rng.random() * n_categories), n_categories - 1)
-        known[one] = 1 - known[one]
+        chosen = min(int(rng.random() * n_categories), n_categories - 1)
+        known[chosen] = 1 - known[chosen]
     return sides
 
 
