@@ -12,6 +12,7 @@ from hushtable.cli.result import (
     Paragraph,
     Target,
     TextTable,
+    count,
     shown,
     size,
 )
@@ -179,7 +180,7 @@ def _policy(file: Path) -> CommandResult:
         else "refused: no party may be coordinator and site",
         "Persons": "named by a column (person = ... in the site's file)"
         if policy.persons == "column"
-        else f"{policy.persons:,} rows at most per person, as affirmed",
+        else f"at most {count(policy.persons, 'row')} per person, as affirmed",
         "Queries": "each row depends on one person, as affirmed"
         if policy.independent
         else "counted only if the site's file states that each row depends on one person",

@@ -27,6 +27,7 @@ from hushtable.cli.result import (
     Facts,
     Paragraph,
     Target,
+    count,
     for_machines,
     show,
     shown,
@@ -231,7 +232,9 @@ def _blocks(model: "TableDetector", facts: Facts, target: Target) -> Iterator[Bl
         f"{facts['cells']:,} cells."
     )
     yield from persons_blocks(model.persons_)
-    yield f"{len(schema) - n_texts:,} columns are numeric, {n_texts:,} categorical."
+    yield (
+        f"{count(len(schema) - n_texts, 'numeric column')}, {count(n_texts, 'categorical column')}."
+    )
     if model.plan_.context:
         yield (
             f"Rows are compared with rows of the same context: {first_names(model.plan_.context)}."

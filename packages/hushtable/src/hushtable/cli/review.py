@@ -119,7 +119,7 @@ def _shown_next(review: Review) -> Finding | None:
     found = review.found()
     print(
         f"\nRow {row.row}, score {row.score:.4f}, severity {rounded_down(row.severity)}. So far "
-        f"{count(found['outliers'], 'outlier')} in {found['looked_at']:,} reviewed rows.\n"
+        f"{count(found['outliers'], 'outlier')} in {count(found['looked_at'], 'reviewed row')}.\n"
     )
     lines = [[shown(name), shown(text), "", ""] for name, text in row.kept.items()]
     values = [(name, phrase) for name, phrase in row.values.items() if name not in row.kept]

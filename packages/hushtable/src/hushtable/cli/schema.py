@@ -38,6 +38,7 @@ from hushtable.cli.result import (
     Paragraph,
     Target,
     TextTable,
+    count,
     listed,
     shown,
 )
@@ -177,7 +178,7 @@ def _written_blocks(
         yield f"  hushtable plan draw {target.path} -o plan.hush"
         return
     if known := sum(1 for feature in features if feature.proposals):
-        yield f"{known:,} have a well-known name: confirm what is proposed for them."
+        yield f"For {count(known, 'well-known name')}, confirm what is proposed."
     yield "Fill in the other ranges and categories, then"
     yield f"  hushtable plan draw {target.path} -o plan.hush"
 
