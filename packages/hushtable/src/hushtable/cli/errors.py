@@ -195,8 +195,8 @@ def report(error: BaseException, *, as_json: bool) -> int:
     if isinstance(error, BrokenPipeError):
         _abandon_stdout()  # the reader, such as head, closed the pipe: this is not an error
         return REFUSED
-    said, kind, code = _failure(error)
-    message = escaped(without_secrets(said))  # the system and the parser repeat what was typed
+    words, kind, code = _failure(error)
+    message = escaped(without_secrets(words))  # the system and the parser repeat what was typed
     if code == REFUSED and os.environ.get("HUSHTABLE_DEBUG"):
         traceback.print_exception(error)
     prefix = "" if code == INTERRUPTED else "hushtable: error: "

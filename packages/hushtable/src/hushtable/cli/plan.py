@@ -106,8 +106,8 @@ def _blocks(
     if design is not None and plan.purpose.scores_rows:
         yield Paragraph([design.words()])
     yield Paragraph(periods)
-    if said := _second_round(plan):
-        yield Paragraph(said)
+    if second := _second_round(plan):
+        yield Paragraph(second)
     yield from notes
     yield f"Wrote {target}. At each site:"
     yield f"  hushtable sketch DATA --plan {target.path} -o site.sketch.hush"
@@ -190,24 +190,24 @@ class DrawSettings:
 
     def parameters(self, epsilon: float | None) -> dict[str, Any]:
         """Return the arguments of `Plan.draw`; ``epsilon`` is that of the budget."""
-        found: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "detector": draw_spelled(self.detector).name,
             "random_state": self.seed,
         }
         if self.novelty:
-            found["novelty"] = True
+            parameters["novelty"] = True
         if self.context is not None:
-            found["context"] = names_in(self.context)
+            parameters["context"] = names_in(self.context)
         if self.tables is not None or epsilon is None:
-            found["n_tables"] = self.tables or 100
+            parameters["n_tables"] = self.tables or 100
         if self.horizon is not None:
             numbers = self.horizon.split(",")
-            if len(numbers) > 3 or not all(one.strip().isdecimal() and int(one) for one in numbers):
+            if len(numbers) > 3 or not all(n.strip().isdecimal() and int(n) for n in numbers):
                 raise UsageError(
                     f"--horizon {self.horizon}: needs one to three whole numbers, such as 24,2,12"
                 )
-            found["horizon"] = Horizon.of(*map(int, numbers))
-        return found
+            parameters["horizon"] = Horizon.of(*map(int, numbers))
+        return parameters
 
 
 @dataclass(frozen=True)

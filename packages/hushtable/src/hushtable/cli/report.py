@@ -202,13 +202,13 @@ def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
 def _parts(pattern: str, others: list[Path]) -> list[Path]:
     """Return the files that a path, folder or pattern names, without those that are not parts."""
     folder = Path(pattern)
-    found = (
+    chosen = (
         sorted(folder.glob("*.hush"))
         if folder.is_dir()
         else sorted(Path(name) for name in glob.glob(pattern, recursive=True))
     )
     apart = [path for path in others if path.is_file()]
-    found = [path for path in found if not any(path.samefile(other) for other in apart)]
-    if not found:
+    chosen = [path for path in chosen if not any(path.samefile(other) for other in apart)]
+    if not chosen:
         raise FileError(f"--parts {pattern}: no such file: check the path")
-    return found
+    return chosen

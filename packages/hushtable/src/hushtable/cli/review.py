@@ -116,10 +116,10 @@ def _shown_next(review: Review) -> Finding | None:
     if row is None:
         print("No row is left to review.")
         return None
-    found = review.found()
+    counts = review.found()
     print(
         f"\nRow {row.row}, score {row.score:.4f}, severity {rounded_down(row.severity)}. So far "
-        f"{count(found['outliers'], 'outlier')} in {count(found['looked_at'], 'reviewed row')}.\n"
+        f"{count(counts['outliers'], 'outlier')} in {count(counts['looked_at'], 'reviewed row')}.\n"
     )
     lines = [[shown(name), shown(text), "", ""] for name, text in row.kept.items()]
     values = [(name, phrase) for name, phrase in row.values.items() if name not in row.kept]
@@ -190,7 +190,7 @@ def review(
     with asked.held():
         written.append(str(path))
         with watched(reader) as watch:
-            found = Review(
+            made = Review(
                 scorer, watch.reader, keep=kept, usual=usual, n_jobs=-1, log=asked, id_=id_,
                 rules=None if is_url(str(model)) else rules_path(model),
             )  # fmt: skip
@@ -198,13 +198,13 @@ def review(
             # Where machines read stdout, everything else goes to stderr.
             aside = contextlib.redirect_stdout(sys.stderr)
             with aside if for_machines() else contextlib.nullcontext():
-                _talk(found, session.n, path)
+                _talk(made, session.n, path)
         finally:
             if target is not None:
-                target.save(learned_detector(model, found.verdicts))
+                target.save(learned_detector(model, made.verdicts))
     facts: dict[str, object] = {"command": "review", "log": str(path)}
-    facts |= {"model": None if output is None else str(output), "rows": found.n_rows}
-    facts |= {**found.found(), "verdicts": found.verdicts.n_rows, "plan_id": found.verdicts.plan_id}
+    facts |= {"model": None if output is None else str(output), "rows": made.n_rows}
+    facts |= {**made.found(), "verdicts": made.verdicts.n_rows, "plan_id": made.verdicts.plan_id}
     return CommandResult(facts, _blocks(facts, path, target))
 
 
@@ -220,7 +220,7 @@ def _log_of(data: str, log: Path | None) -> Path:
     if os.path.isfile(data) and log.exists() and os.path.samefile(data, log):
         raise UsageError(f"{log} is both the rows and the log: give a different --log")
     several = os.path.isdir(data) or glob.has_magic(data)
-    if several and log.resolve().parent in {one.resolve().parent for one in paths(data)}:
+    if several and log.resolve().parent in {path.resolve().parent for path in paths(data)}:
         raise UsageError(f"{log} would lie among the rows: give --log in another folder")
     return log
 

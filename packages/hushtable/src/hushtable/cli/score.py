@@ -78,8 +78,8 @@ class ScoreFile:
 
     def stamp(self) -> dict[str, object]:
         """Return the note that the target contains, as JSON: which model scored which rows."""
-        seen = self.source.stat()
-        return {"model": self.model, "bytes": seen.st_size, "changed_ns": seen.st_mtime_ns}
+        status = self.source.stat()
+        return {"model": self.model, "bytes": status.st_size, "changed_ns": status.st_mtime_ns}
 
     def is_done(self) -> bool:
         """Return whether the target holds the scores of these rows, unchanged, by this model.
@@ -91,26 +91,26 @@ class ScoreFile:
             return False
         from pyarrow import parquet  # not needed for the first call
 
-        found = None
+        stamp = None
         try:
             metadata = parquet.read_schema(self.target).metadata or {}
-            found = json.loads(metadata.get(STAMP, b"null"))
+            stamp = json.loads(metadata.get(STAMP, b"null"))
         except (ValueError, RecursionError, pa.ArrowNotImplementedError):
             pass  # it is not Parquet, or not ours
         except OSError as error:
             if error.errno is not None:  # Arrow's error for a damaged file has none
                 raise
-        if not isinstance(found, dict) or not isinstance(found.get("model"), str):
+        if not isinstance(stamp, dict) or not isinstance(stamp.get("model"), str):
             raise UsageError(
                 f"{self.target} is not a file of scores that hushtable wrote: give another "
                 "folder, or remove it"
             )
-        if found["model"] != self.model:
+        if stamp["model"] != self.model:
             raise UsageError(
                 f"{self.target} holds scores by another model or threshold, or other columns: "
                 "give another folder, or remove it"
             )
-        return found == self.stamp()
+        return stamp == self.stamp()
 
 
 def score_files_of(
@@ -391,11 +391,11 @@ def score(
         with speaking(listed.language):
             reader = rows.open(scorer.plan.schema, search.columns)
             with watched(reader) as watch:
-                found = search.find(watch.reader, n_jobs=-1)
-            write_top(target, found, model, reader.source, scorer.plan.score.unit)
+                lowest = search.find(watch.reader, n_jobs=-1)
+            write_top(target, lowest, model, reader.source, scorer.plan.score.unit)
         return CommandResult(
-            top_facts(found, output) | facts,
-            top_blocks(found, target, words=listed.language == ENGLISH),
+            top_facts(lowest, output) | facts,
+            top_blocks(lowest, target, words=listed.language == ENGLISH),
         )
     if explain and search.reasons is None:
         raise UsageError(
@@ -446,8 +446,8 @@ def _opened(
     model: Path | None, data: str, reads: RowOptions, id_: str | None
 ) -> tuple[OpenedModel, Facts]:
     if model is not None:
-        found = open_model(model, id_)
-        return found, {"signed_by": signed_by(found.scorer.sketch)}
+        loaded = open_model(model, id_)
+        return loaded, {"signed_by": signed_by(loaded.scorer.sketch)}
     from hushtable.cli.fit import fit_rows  # not needed with a model
 
     if id_ is not None:  # which is read as an identifier, not as a feature

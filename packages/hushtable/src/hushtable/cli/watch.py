@@ -147,10 +147,10 @@ class WatchPlace:
 
     # --- files ------------------------------------------------------------------------------
 
-    def is_done(self, name: str, seen: os.stat_result) -> bool:
+    def is_done(self, name: str, status: os.stat_result) -> bool:
         """Whether a file is done, and has not been touched since."""
         known = self._do("select size, changed from files where name = ?", [name])
-        return known == [(seen.st_size, seen.st_mtime_ns)]
+        return known == [(status.st_size, status.st_mtime_ns)]
 
     def twin(self, digest: bytes) -> str | None:
         """Return the name of a file that is done and holds the same bytes."""
@@ -159,8 +159,8 @@ class WatchPlace:
 
     def note_file(self, new: "NewFile") -> None:
         """Note that a file is done."""
-        name, seen = os.path.abspath(new.path), new.seen
-        values = [name, seen.st_size, seen.st_mtime_ns, new.digest]
+        name, status = os.path.abspath(new.path), new.seen
+        values = [name, status.st_size, status.st_mtime_ns, new.digest]
         self._do("insert or replace into files values (?, ?, ?, ?)", values)
 
     # --- rows of a query --------------------------------------------------------------------
@@ -173,14 +173,14 @@ class WatchPlace:
         """Keep these digests in place of the last run's."""
         self._do("delete from ids")
         with _said(self.folder):
-            self._db.executemany("insert into ids values (?)", ([one] for one in digests))
+            self._db.executemany("insert into ids values (?)", ([digest] for digest in digests))
 
     # --- earlier readings of entities ---------------------------------------------------------
 
     def history(self) -> bytes | None:
         """Return the history that the last run left."""
-        found = self._do("select readings from history")
-        return found[0][0] if found else None
+        kept = self._do("select readings from history")
+        return kept[0][0] if kept else None
 
     def note_history(self, readings: bytes) -> None:
         """Keep this history in place of the last run's."""
@@ -332,7 +332,7 @@ class NewRows:
                     f"{self._source.source}: a row has no {self._id!r}: --id identifies rows; "
                     "exclude rows without it in the query"
                 )
-            marks = [hashlib.sha256(one.encode()).digest()[:16] for one in names]
+            marks = [hashlib.sha256(name.encode()).digest()[:16] for name in names]
             self.ids.update(marks)
             new = np.flatnonzero([mark not in self._known for mark in marks])
             if len(new):
@@ -365,11 +365,11 @@ class Alarm:
     def limits(self) -> tuple[float | None, bool]:
         """The share of outliers of --fail-above, and whether drift beyond chance counts."""
         share, drift = None, False
-        for one in [] if self.fail_above is None else self.fail_above.split(","):
-            if one.strip() == "drift":
+        for text in [] if self.fail_above is None else self.fail_above.split(","):
+            if text.strip() == "drift":
                 drift = True
                 continue
-            share = number(one.removesuffix("%")) / (100.0 if one.endswith("%") else 1.0)
+            share = number(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
             if not 0.0 <= share <= 1.0:
                 raise UsageError(
                     f"--fail-above {self.fail_above}: needs a share such as 2%, or drift"
@@ -471,13 +471,13 @@ class WatchRun:
         new = History(entity=used.entity, time=used.time, values=values)
         if kept is None:
             return new
-        found = History.from_bytes(kept)
-        if not found.is_of(new):
+        history = History.from_bytes(kept)
+        if not history.is_of(new):
             raise UsageError(
-                f"{place.folder} keeps the history of {found}, but the model needs the history of "
-                f"{new}: give a different folder"
+                f"{place.folder} keeps the history of {history}, but the model needs the history "
+                f"of {new}: give a different folder"
             )
-        return found
+        return history
 
     def _score_files(self, files: Files, place: WatchPlace) -> None:
         for new in files.waiting(place):
@@ -557,12 +557,12 @@ def run_facts(run: WatchRun, number: int, source: Files | Reader, top: str) -> F
 
 def file_lines(facts: Facts) -> list[str]:
     """Return the sentences about files that were not scored."""
-    lines = [f"Left for the next run: {one['file']}: {one['why']}." for one in facts["left"]]
+    lines = [f"Left for the next run: {file['file']}: {file['why']}." for file in facts["left"]]
     lines += [
-        f"Not scored again: {one['file']} holds the same bytes as {one['as']}."
-        for one in facts["same"]
+        f"Not scored again: {file['file']} holds the same bytes as {file['as']}."
+        for file in facts["same"]
     ]
-    lines += [f"Failed: {one['error']}" for one in facts["failed"]]
+    lines += [f"Failed: {file['error']}" for file in facts["failed"]]
     return [shown(line) for line in lines]
 
 
@@ -621,8 +621,8 @@ def watch(
         blocks = list(_blocks(run, facts, folder.path))
         if facts["top"]:
             made.append(folder.path / facts["top"])
-            found, unit = run.search.found(), run.scorer.plan.score.unit
-            write_top(Target(made[0]), found, model, source.source, unit)
+            lowest, unit = run.search.found(), run.scorer.plan.score.unit
+            write_top(Target(made[0]), lowest, model, source.source, unit)
         place.note_run(json.dumps(facts, allow_nan=False))
         if facts["top"] or facts["failed"]:
             summary = Target(folder.path / "summary.txt")
@@ -665,7 +665,7 @@ def _blocks(run: WatchRun, facts: Facts, folder: Path) -> Iterator[Block]:
     else:
         files = shown(parts[0]["file"]) if len(parts) == 1 else f"{len(parts):,} files"
         yield f"{begin} {facts['rows']:,} new rows in {files}.\n"
-        lines = [_line(shown(one["file"]), one) for one in parts]
+        lines = [_line(shown(part["file"]), part) for part in parts]
         lines += [_line("all", facts)] if len(parts) > 1 else []
         yield TextTable(["file", "rows", "outliers", "share", "drift", "by chance up to"], lines)
         yield ""
@@ -684,8 +684,8 @@ def _blocks(run: WatchRun, facts: Facts, folder: Path) -> Iterator[Block]:
         )
 
 
-def _line(name: str, one: Facts) -> list[str]:
-    outliers = "-" if one["outliers"] is None else f"{one['outliers']:,}"
-    share = "-" if one["share"] is None else f"{one['share']:.2%}"
-    drifts = ["-" if one[key] is None else f"{one[key]:.4f}" for key in ("drift", "level")]
-    return [name, f"{one['rows']:,}", outliers, share, *drifts]
+def _line(name: str, part: Facts) -> list[str]:
+    outliers = "-" if part["outliers"] is None else f"{part['outliers']:,}"
+    share = "-" if part["share"] is None else f"{part['share']:.2%}"
+    drifts = ["-" if part[key] is None else f"{part[key]:.4f}" for key in ("drift", "level")]
+    return [name, f"{part['rows']:,}", outliers, share, *drifts]

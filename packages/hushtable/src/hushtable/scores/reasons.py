@@ -370,14 +370,14 @@ class RowPairs:
         self, i: int, pair: RarePair, value: ValuePhrase, partner: ValuePhrase
     ) -> ValuePhrase:
         """Put a pair in words."""
-        one, other = (self._features[j] for j in (pair.column, pair.partner))
+        mine, other = (self._features[j] for j in (pair.column, pair.partner))
         rows = self._pairs.given(pair.column, pair.partner, int(self._places[i, pair.partner]))
         kind = plain_type(cell(self._rows, pair.column, i))
-        own = read_value(one, cell(self._rows, pair.column, i))
-        usual = self._pairs.cells[pair.column].words(rows, one, kind, own)
+        own = read_value(mine, cell(self._rows, pair.column, i))
+        usual = self._pairs.cells[pair.column].words(rows, mine, kind, own)
         numeric = other.kind == "numeric"
         such = _("that %(name)s", name=other.name) if numeric else partner.named(other)
-        what = _("%(name)s with %(partner)s", name=value.named(one), partner=partner.named(other))
+        what = _("%(name)s with %(partner)s", name=value.named(mine), partner=partner.named(other))
         if usual:
             what = _("%(what)s: usually %(usual)s for %(such)s", what=what, usual=usual, such=such)
         words = _(
@@ -492,7 +492,7 @@ class Reasons:
         pairs = [(pair, gains[j]) for j in most if (pair := row.pair(j, TWICE)) is not None]
         if not pairs:
             return []
-        pair, gain = max(pairs, key=lambda one: one[0].times)
+        pair, gain = max(pairs, key=lambda item: item[0].times)
         return [row.reason(pair.column, gain, pair)]
 
     def _named(

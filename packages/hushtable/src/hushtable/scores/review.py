@@ -397,7 +397,7 @@ class Review:
         rows, number, score = self._found.row(k), int(self._found.numbers[k]), self.scores[k]
         [finding] = explained(self._findings(rows), self._reasons, None)
         phrases = RowPhrases(self.scorer.plan, self._usual, rows, 0)
-        values = {one.name: phrases.phrase(j) for j, one in enumerate(self.features)}
+        values = {feature.name: phrases.phrase(j) for j, feature in enumerate(self.features)}
         first = [name for reason in finding.reasons for name in reason.columns]
         share = np.count_nonzero(self.scores <= score) / self.n_rows
         return replace(
@@ -432,11 +432,11 @@ class Review:
 
     def _findings(self, rows: Batch) -> list[Finding]:
         """Return what is known of some rows, without reasons yet; they are numbered from 0."""
-        found = []
+        findings = []
         for batch in replace(self._details, most=len(rows)).batches(self._reader_of(rows)):
             in_order = np.argsort(batch.lowest).tolist()
-            found += [batch.finding(k, row) for row, k in enumerate(in_order)]
-        return found
+            findings += [batch.finding(k, row) for row, k in enumerate(in_order)]
+        return findings
 
     def _reader_of(self, rows: Batch) -> Reader:
         schema = self.scorer.plan.schema
@@ -602,13 +602,13 @@ class Review:
             In the order of the verdicts; and the number of these outliers among as many rows, taken
             by their scores without verdicts.
         """
-        said = [one for one in self.last().values() if one.verdict != SKIP]
-        hits = [one.row for one in said if one.verdict == OUTLIER]
-        found = np.cumsum([0, *(one.verdict == OUTLIER for one in said)])
+        answers = [answer for answer in self.last().values() if answer.verdict != SKIP]
+        hits = [answer.row for answer in answers if answer.verdict == OUTLIER]
+        counts = np.cumsum([0, *(answer.verdict == OUTLIER for answer in answers)])
         base = [float(self._model_scoring(self._codes[row])[0]) for row in hits]
         rank = np.searchsorted(np.sort(self._base), np.array(base), "left")
-        at = np.searchsorted(np.sort(rank), np.arange(len(said) + 1), "left")
-        return found.astype(np.int64), at.astype(np.int64)
+        at = np.searchsorted(np.sort(rank), np.arange(len(answers) + 1), "left")
+        return counts.astype(np.int64), at.astype(np.int64)
 
     def moved_columns(self) -> list[tuple[str, float]]:
         """Return by how many bits verdicts changed the shares of columns, the largest first.
@@ -619,7 +619,7 @@ class Review:
             return []
         few = taken(self._found.rows, np.arange(min(_MOVED, len(self._found.rows))))
         scorers = self.scorer, self.scorer.with_counts(self._model)
-        now, before = (Explainer(one).explain(self._reader_of(few)) for one in scorers)
+        now, before = (Explainer(scorer).explain(self._reader_of(few)) for scorer in scorers)
         bits = np.abs(now - before).mean(axis=0)
         names = self.scorer.plan.schema.of_rows.names
         return [(names[j], float(bits[j])) for j in np.argsort(-bits, kind="stable").tolist()]
@@ -632,8 +632,8 @@ class Review:
         """
         now, before = (np.argsort(np.argsort(x, kind="stable")) for x in (self.scores, self._base))
         few = np.flatnonzero((now < n) | (before < n))
-        found = [(int(self._found.numbers[k]), int(now[k]) + 1, int(before[k]) + 1) for k in few]
-        return sorted(found, key=lambda one: one[1:])
+        places = [(int(self._found.numbers[k]), int(now[k]) + 1, int(before[k]) + 1) for k in few]
+        return sorted(places, key=lambda place: place[1:])
 
 
 class DetectorReview:

@@ -119,7 +119,7 @@ class Scorer:
     def mapped(
         self,
         X: object,
-        found: Callable[[Numbered], T],
+        compute: Callable[[Numbered], T],
         n_jobs: int | None,
         keep: Sequence[str] = (),
     ) -> Iterator[T]:
@@ -130,7 +130,7 @@ class Scorer:
         reader = self.open(X, keep)
         items = itertools.chain.from_iterable(numbered(reader))
         with naming_places(reader):
-            yield from map_in_order(found, items, n_threads(n_jobs, reader.n_rows))
+            yield from map_in_order(compute, items, n_threads(n_jobs, reader.n_rows))
 
     def open(self, X: object, keep: Sequence[str] = ()) -> Reader:
         """Return a reader of rows with the plan's features as columns, then ``keep``."""
@@ -169,19 +169,19 @@ class Scorer:
     def filled(
         self,
         X: object,
-        found: Callable[[Numbered], Floats],
+        compute: Callable[[Numbered], Floats],
         shape: tuple[int, ...],
         n_jobs: int | None,
     ) -> Floats:
         """Return the results for all rows, ``(n, *shape)``, each batch in its place."""
         reader = self.open(X)
         if reader.n_rows is None:
-            parts = list(self.mapped(reader, found, n_jobs))
+            parts = list(self.mapped(reader, compute, n_jobs))
             return np.concatenate(parts) if parts else np.empty((0, *shape))
         result = np.empty((reader.n_rows, *shape))
 
         def fill(item: Numbered) -> None:
-            scores = found(item)
+            scores = compute(item)
             result[item[0] : item[0] + len(scores)] = scores
 
         with naming_places(reader):
