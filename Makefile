@@ -241,6 +241,7 @@ clean: # keeps the environments
 
 # Kernels as in a wheel for this platform; a change of their sources builds them again.
 .venv/.kernels: $(wildcard packages/hushtable/src/hushtable/kernels/*.py) packages/hushtable/build_kernels.py .venv/.group-test
+	@echo "Compiling the kernels, which takes some minutes, once."
 	@$(BIN)/python packages/hushtable/build_kernels.py
 	@touch $@
 

@@ -10,6 +10,7 @@ from desk_helpers import Browser, no_style_or_script, words
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, plugins
 from hushtable.errors import PluginError
 from hushtable_desk.folder import key_of
+from hushtable_federation import HomeModel
 
 RNG = np.random.default_rng(3)
 EVIL = "<img src=x onerror=alert(1)>.hush"
@@ -49,6 +50,15 @@ def test_all_files_are_listed_and_broken_ones_with_their_error(browser):
     assert "broken.hush" in text
     assert 'class="error"' in page
     assert "notes.txt" not in text
+
+
+def test_a_home_model_is_listed(tmp_path):
+    rows = RNG.uniform(0, 100, (50, 1))
+    plan = Plan.draw(Schema([Feature.numeric("load", low=0, high=100)]), random_state=0)
+    HomeModel.fit(rows, Sketch.from_data(plan, rows)).save(tmp_path / "north.home.hush")
+    browser = Browser(tmp_path)
+    for path in ("/models", f"/models/{key_of('north.home.hush')}"):
+        assert "a home model" in words(browser.get(path))
 
 
 def test_names_of_files_and_columns_are_text_alone(browser):

@@ -174,7 +174,7 @@ def test_the_command_says_so(tmp_path, rows, capsys):
     printed = capsys.readouterr().out
     assert "Rows are compared with rows of the same context: carat, cut.\n" in printed
     assert "2 columns are also compared with what the context predicts.\n" in printed
-    assert "3 columns are numeric, 1 categorical.\n" in printed
+    assert "3 numeric columns, 1 categorical column.\n" in printed
     scores = str(tmp_path / "scores.csv")
     assert main(["score", file, "--model", out, "--top", "5", "-o", scores]) == 0
     assert "where by carat and cut it would be" in (tmp_path / "scores.csv").read_text()

@@ -69,7 +69,8 @@ def test_shares_add_up_to_what_a_score_falls_short_of(draw, data, seed):
     scorer, table = Scorer(sketch), as_table(schema, rows)
     scores, shares = scorer.score(table), Explainer(scorer).explain(table)
     # These rows are the counted ones, at the ranges' ends: their mean is the typical score.
-    typical = np.mean(list(scorer.batches(table, lambda codes, _: scorer.scoring.clipped(codes))))
+    clipped = scorer.mapped(table, lambda item: scorer.scoring.clipped(scorer.encode(item)), None)
+    typical = np.mean(list(clipped))
     np.testing.assert_allclose(shares.sum(axis=1), typical - scores, atol=1e-9)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hushtable.charts.values import PairChart, SharesChart, ValueChart
+from hushtable.charts.values import SharesChart, ValueChart
 
 GOLDEN = Path(__file__).parent / "golden" / "charts.html"
 
@@ -21,10 +21,6 @@ PLACES = np.linspace(-4, 4, 1_020)
 NORMAL = np.round(60 * np.exp(-(PLACES**2) / 2))
 CONTEXT = np.round(25 * np.exp(-((PLACES + 1) ** 2) / 0.2))
 HEAVY = np.round(900 / (1 + np.arange(1_020.0)) ** 1.5)
-QUANTILES = np.array([0.0, 0.3, 0.5, 0.8, 1.0, 1.4, 2.0, 9.0, 900.0])
-WARDS = ["surgery", "geriatrics", "paediatrics"]
-GRADES = ["Fair", "Good", "Very good", "Premium", "Ideal"]
-LARGEST = np.finfo(float).max
 
 
 def numbers(high):
@@ -40,22 +36,10 @@ def shares(names, parts, own):
     return SharesChart(names, parts, own, "shares")
 
 
-def pair(counts, at, x=None, y=None, ends=(("0", "9"), ("1", "8")), **more):
-    counts = np.asarray(counts)
-    x = np.arange(counts.shape[0] + 1.0) if x is None else np.asarray(x)
-    y = np.arange(counts.shape[1] + 1.0) if y is None else np.asarray(y)
-    labels = more.pop("labels", ("carat 2", "price 326"))
-    return PairChart(counts, x, y, at, labels, ends, words="a pair", **more)
-
-
 def one_cell(k, n=1_020):
     return np.eye(1, n, k)[0]
 
 
-SPARSE = np.zeros((8, 8))
-SPARSE[0, 0], SPARSE[3, 5], SPARSE[7, 7] = 1e9, 1.0, 250.0
-BESIDE = np.zeros((4, 3))
-BESIDE[3, 1] = 5
 PAYMENTS = list(np.linspace(0.09, 0.01, 20))
 DEPARTMENTS = [f"Department {k} of the hospital" for k in range(20)]
 
@@ -87,29 +71,6 @@ PICTURES = {
     "shares in their order": shares(["1", "2", "3", "33"], [0.1, 0.5, 0.4, 0.0], 3),
     "shares: a tiny one": shares(["no", "yes"], [1 - 1e-9, 1e-9], 1),
     "shares of nothing": shares(["no", "yes"], [0.0, 0.0], 1),
-    "pair of quantiles": pair(SPARSE, (1, 1), x=QUANTILES, y=QUANTILES),
-    "pair of even cells": pair(np.arange(16).reshape(4, 4), (2.25, 0.9)),
-    "pair of unequal areas": pair([[16.0, 4.0], [16.0, 9.0]], (1, 1), x=[0, 1, 1_001]),
-    "pair of categories": pair(np.eye(5), (4.99, 2), x_names=GRADES, y_names=GRADES),
-    "pair of a number and a category": pair(
-        BESIDE, (3.5, 1), y_names=WARDS, labels=("age 80", "ward geriatrics")
-    ),
-    "pair of a category and a number": pair(
-        BESIDE.T, (1, 3.5), x_names=WARDS, labels=("ward geriatrics", "age 80")
-    ),
-    "pair below": pair(np.eye(3), (-1, 2)),
-    "pair beneath": pair(np.eye(3), (2, -1)),
-    "pair above both": pair(np.eye(3), (math.inf, 99)),
-    "pair of an unknown category": pair(
-        np.eye(2), (2, 0), y_names=["a", "b"], x_names=["c", "d"]
-    ),
-    "pair of one value": pair(
-        [[7.0]], (5, 5), x=[5, 5], y=[5, 5], ends=(("5", "5"), ("5", "5"))
-    ),
-    "pair of nothing": pair(np.zeros((3, 3)), (1.5, 1.5)),
-    "pair of all numbers": pair(
-        np.eye(2), (0, 0), x=[-LARGEST, 0, LARGEST], y=[-LARGEST, 0, LARGEST]
-    ),
 }  # fmt: skip
 
 

@@ -7,8 +7,11 @@ import pandas as pd
 import pytest
 
 from hushtable import Feature, HushTable, Schema, files, load
+from hushtable.charts.reasons import Pictures
 from hushtable.errors import FileError
 from hushtable.scores.pairs import CELLS, MOST_COLUMNS, PairCounts
+from hushtable.scores.reasons import Reason
+from hushtable.scores.typical import ValuePhrase
 from hushtable.scores.usual import Usual
 
 SCHEMA = Schema([
@@ -48,9 +51,9 @@ def test_counts_and_rarity_are_those_of_a_loop(people):
     for a, b in cells[:, [0, 1]]:
         if a >= 0 and b >= 0:
             expected[a, b] += 1
-    np.testing.assert_array_equal(pairs.between(0, 1), expected)
-    np.testing.assert_array_equal(pairs.between(1, 0), expected.T)
-    np.testing.assert_array_equal(pairs.given(0, 1, 3), expected[:, 3])
+    for k in range(CELLS):
+        np.testing.assert_array_equal(pairs.given(0, 1, k), expected[:, k])
+        np.testing.assert_array_equal(pairs.given(1, 0, k), expected[k])
     a, b = 7, 0  # tall, and light
     both = expected[a].sum() * expected[:, b].sum() / expected.sum()
     rarity = pairs.rarity(np.array([a, b, 0, 0]))
@@ -78,6 +81,31 @@ def test_a_planted_pair_is_named(people, values, words):
     assert "each usual, together" in said
     assert "times rarer than expected" in said
     assert table["direction_1"].item().startswith("with ")
+
+
+@pytest.mark.parametrize(
+    ("column", "own", "names"),
+    [
+        ("height", "below", r"below \d+|\d+ to \d+|at least \d+"),
+        ("weight", "at least", r"below \d+|\d+ to \d+|at least \d+"),
+        ("children", "2", "[0-3]|others"),
+        ("ward", "north", "north|south|others"),
+    ],
+)
+def test_the_picture_of_a_pair_is_what_its_partner_goes_with(people, column, own, names):
+    partners = {"height": "weight", "weight": "height", "children": "ward", "ward": "children"}
+    values = {"height": 150.0, "weight": 100.0, "children": 2.0, "ward": "north"}
+    detector = HushTable(random_state=0, n_tables=5).fit(people)
+    usual, features = detector._usual_values(), detector.plan_.schema.of_rows.features
+    phrase = ValuePhrase(None, "", "", "", "")
+    partner = partners[column]
+    reason = Reason(column, 1.0, phrase, partner, values[column], values[partner])
+    svg = str(Pictures(features, usual).of(reason))
+    flagged = re.findall(r'font-weight="600"[^>]*>([^<]*)', svg)
+    assert flagged[0].startswith(own), flagged
+    assert flagged[1] in ("0%", "<0.001%") or float(flagged[1].rstrip("%")) < 5.0
+    others = re.findall(r"<text[^>]*>([^<]*)", svg)
+    assert all(re.fullmatch(rf"{names}|<?[\d.]+%|\d others|&lt;.*", one) for one in others), others
 
 
 def test_a_usual_range_excludes_the_value_and_holds_what_it_claims(rng):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import FileError, PlanError
 from hushtable.scores.explain import Explainer
-from hushtable.scores.finding import Finding, RowDetails, lowest_rows
-from hushtable.scores.outliers import Lowest, explained_rows
+from hushtable.scores.finding import Finding, RowDetails, explained, lowest_rows
+from hushtable.scores.outliers import Lowest
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Frequencies
@@ -24,14 +24,14 @@ def scorer(X):
     return Scorer(Sketch.from_data(Plan.draw(SCHEMA, random_state=0, n_tables=20), X))
 
 
-def lowest(scorer, rows, n=3, **options):
+def lowest(scorer, rows, n=3):
     kept, n_rows = Lowest(n), 0
-    reasons = Reasons(scorer, **options)
+    reasons = Reasons(scorer)
     details = RowDetails(scorer, n, reasons=reasons)
-    for batch in details.batches(rows, lambda batch: batch, n_jobs=2):
+    for batch in details.batches(rows, n_jobs=2):
         kept.add(batch, n_rows)
         n_rows += len(batch.scores)
-    return n_rows, explained_rows(kept.rows, n, reasons)
+    return n_rows, explained(kept.rows, reasons, None)
 
 
 def test_they_are_the_explainers(scorer, X):
@@ -49,13 +49,11 @@ def test_they_are_the_explainers(scorer, X):
         assert one.reasons == found[0].reasons
 
 
-def test_values_only_where_they_are_wanted(scorer, X):
+def test_values_beside_the_plans_range(scorer, X):
     (row,) = lowest(scorer, X, n=1)[1]
     j = "abcd".index(row.reasons[0].feature)
     value = f"{'abcd'[j]} {X[row.row, j]:.6g} mm"
     assert row.reasons[0].words == f"{value}, in a range of -9 to 9"
-    (bare,) = lowest(scorer, X, n=1, values=False)[1]
-    assert [reason.words for reason in bare.reasons] == [r.feature for r in row.reasons]
     odd = np.where(np.arange(4) == 2, np.nan, X[:1])
     missing = [r.words for r in lowest(scorer, odd)[1][0].reasons if r.feature == "c"]
     assert missing == ["c is missing"]
@@ -87,13 +85,12 @@ def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most
     files = {f"{name}": batches[name::n_files] for name in range(n_files)}
     total, every = Lowest(most), []
     for name, own in files.items():
-        kept, n_rows = Lowest(most, name), 0
+        total.file, n_rows = name, 0
         for scores in map(np.array, own):
             scores = scores.astype(float)
-            kept.add(scored(scores, lowest_rows(scores, most)), n_rows)
+            total.add(scored(scores, lowest_rows(scores, most)), n_rows)
             every += [(score, name, n_rows + i) for i, score in enumerate(scores.tolist())]
             n_rows += len(scores)
-        total.merge(kept)
     assert [(row.score, row.file, row.row) for row in total.rows] == sorted(every)[:most]
     scores = np.array([score for score, *_ in every])
     expected = np.argsort(scores, kind="stable")[:most]

@@ -1,4 +1,4 @@
-"""Rows of a sparse matrix are read as they are stored, and give the bits of the dense ones."""
+"""Rows of a sparse matrix give the bits of the dense ones; few of them at a time are made dense."""
 
 import tracemalloc
 
@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
-from hushtable.data.readers.memory import stored_batches
+from hushtable.data.readers.reader import BATCH_VALUES
 from hushtable.errors import DataError
-from hushtable.scores.usual import Sample
 
 WIDE = 400
 
@@ -34,13 +33,8 @@ def dense(X):
     return X.toarray() if X.dtype.kind == "f" else X.toarray().astype(np.float64)
 
 
-def is_stored(X):
-    return as_reader(X).sources[0].stored is not None
-
-
 def assert_same(detector, X, n_jobs=None, **fitting):
     """Fit to X and to its dense rows: the same plan, counts, scores, offset."""
-    assert is_stored(X)
     one, other = (detector().set_params(n_jobs=n_jobs).fit(x, **fitting) for x in (X, dense(X)))
     assert one.plan_.plan_id == other.plan_.plan_id
     assert one.sketch_ == other.sketch_
@@ -126,26 +120,12 @@ def test_ranges_without_zero_are_clipped_as_dense_rows_are(seed, low, width):
     np.testing.assert_array_equal(detector.score_samples(X), detector.score_samples(dense(X)))
 
 
-def test_batches_hold_all_rows_and_no_zeros():
-    X = some_sparse(rows=5_000)
-    batches = list(stored_batches(X))
+def test_batches_are_dense_and_hold_few_values():
+    X = some_sparse(rows=12_000)
+    batches = list(as_reader(X).read())
     assert len(batches) > 1
-    np.testing.assert_array_equal(np.concatenate([b.dense() for b in batches]), X.toarray())
-    assert sum(len(b.values) for b in batches) == X.nnz
-    taken = batches[0].take(np.array([5, 2, 2, 9]))
-    np.testing.assert_array_equal(taken.dense(), X.toarray()[[5, 2, 2, 9]])
-
-
-def test_what_is_not_read_as_stored():
-    infinite = some_sparse()
-    infinite.data[0] = np.inf
-    for X in (
-        infinite,
-        some_sparse(columns=50),  # narrow
-        some_sparse(share=0.2),  # not sparse
-        scipy.sparse.csr_array(np.eye(300, WIDE) * 2**60).astype(np.int64),  # too large
-    ):
-        assert not is_stored(X)
+    assert max(batch.size for batch in batches) <= BATCH_VALUES
+    np.testing.assert_array_equal(np.concatenate(batches), X.toarray())
 
 
 def test_messages_are_those_of_dense_rows():
@@ -170,7 +150,7 @@ def test_messages_are_those_of_dense_rows():
 
 
 @pytest.mark.slow
-def test_no_dense_rows_are_made():
+def test_few_dense_rows_are_made_at_a_time():
     X = scipy.sparse.random(20_000, 3_000, 0.001, "csr", random_state=0)  # dense: 480 MB
     HushTable(random_state=0).fit(X[:50])
     tracemalloc.start()
@@ -180,14 +160,4 @@ def test_no_dense_rows_are_made():
     finally:
         tracemalloc.stop()
     print(f"peak of fit and scores: {peak / 1e6:.0f} MB")
-    assert peak < 60e6
-
-
-def test_a_sample_of_rows_is_picked_once_however_they_are_read():
-    X = some_sparse(rows=3_000)
-    sample, rows = Sample(3_000, WIDE, None), as_reader(X)
-    reader = sample.of(rows)
-    list(reader.read(stored=True))
-    picked = sum(map(len, sample._batches.values()))
-    list(reader.read())
-    assert sum(map(len, sample._batches.values())) == picked > 0
+    assert peak < 100e6

@@ -8,7 +8,7 @@ import hushtable
 from hushtable import Feature, HushTable, Schema
 from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError
-from hushtable.scores.usual import PassingSample, Usual, _Outermost
+from hushtable.scores.usual import PassingSample, Sample, Usual, _Outermost
 
 
 def test_a_far_value_does_not_squeeze_the_bars_of_the_others(rng, tmp_path):
@@ -42,6 +42,21 @@ def test_fifty_rows_that_pass_are_enough(n_rows):
     sample = PassingSample(1)
     list(sample.of(as_reader(pa.table({"a": np.arange(float(n_rows))}))).read())
     assert (sample.usual(Schema([Feature.numeric("a", low=0, high=50)])) is None) == (n_rows < 50)
+
+
+def test_a_sample_of_rows_is_picked_once_whatever_the_batches():
+    X, sizes = np.arange(3_000.0)[:, np.newaxis], iter((1_000, 700))
+    rows = as_reader(X)
+
+    def read():
+        size = next(sizes)
+        return iter([X[start : start + size] for start in range(0, len(X), size)])
+
+    sample = Sample(len(X), [Feature.numeric("a", low=0, high=3_000)], None)
+    reader = sample.of(rows.of_batches(read, len(X)))
+    for _ in range(2):
+        list(reader.read())
+    np.testing.assert_array_equal(np.concatenate(sample._sampled), X[sample._rows])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])

@@ -21,9 +21,10 @@ from hushtable import (
 )
 from hushtable.cli import main
 from hushtable.counts import rounds
-from hushtable.counts.verdicts import LearnedModel
+from hushtable.counts.verdicts import FINE, OUTLIER, LearnedModel
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.scores import Explainer, Ranks, Scorer
+from hushtable.scores.review import Review
 
 N = 600
 
@@ -198,13 +199,16 @@ def test_what_was_not_learned_cannot_be_forgotten(detector):
 
 
 def test_the_features_that_verdicts_moved_are_found(detector):
-    X = rows()
-    before = Explainer(Scorer(detector.sketch_))
-    detector.learn(X[[*range(10), *range(60, 70)]], [1] * 10 + [0] * 10)
-    moved = Explainer(detector._scorer).moved_from(before, X)
-    assert moved.argmax() == 0  # in which the confirmed ones are high
-    np.testing.assert_allclose(Explainer(detector._scorer).moved_from(before, X, n_jobs=2), moved)
-    assert not before.moved_from(before, X).any()
+    before, X = Scorer(detector.sketch_), rows()
+    review = Review(before, before.open(X))
+    assert review.moved_columns() == []
+    for number in (*range(10), *range(60, 70)):
+        review.answer(review.of_row(number), OUTLIER if number < 10 else FINE)
+    (first, bits), *others = review.moved_columns()
+    assert first == before.plan.schema.names[0]  # in which the confirmed ones are high
+    shares = [Explainer(one).explain(X) for one in (review.scorer, before)]
+    assert bits == pytest.approx(np.abs(shares[0] - shares[1]).mean(axis=0)[0])
+    assert all(0.0 <= few < bits for _, few in others)
 
 
 @pytest.fixture

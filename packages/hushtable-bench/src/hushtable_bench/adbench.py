@@ -104,17 +104,17 @@ class Contestant:
         medians = SimpleImputer(strategy="median", keep_empty_features=True)
         prepare = make_pipeline(medians, self.scale() if self.scale else "passthrough")
         prepare.fit(fitted.X)
-        some = fitted.at_most(MOST_ROWS.get(self.name, len(fitted.X)), seed)
+        rows = fitted.at_most(MOST_ROWS.get(self.name, len(fitted.X)), seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a peer's, on a set that does not suit it
-            model = self.make(seed).fit(prepare.transform(some.X))
+            model = self.make(seed).fit(prepare.transform(rows.X))
             if not hasattr(model, "decision_scores_"):
                 return _of_sklearn(model, prepare.transform(judged.X))
             # PyOD's scores of the rows that it was fitted on are not always those of new rows.
-            own = some is judged
+            fitted_rows = rows is judged
             scores = (
                 model.decision_scores_
-                if own
+                if fitted_rows
                 else model.decision_function(prepare.transform(judged.X))
             )
         flagged = float((scores > model.threshold_).mean())
@@ -227,11 +227,11 @@ class ComparisonRuns:
     def steps(self) -> Iterator[Step]:
         """Yield a step for each set, detector and seed; under novelty, a seed draws the half."""
         for data in self.sets:
-            for one in self.field:
-                fixed = one.fixed and self.protocol != "novelty"
+            for system in self.field:
+                fixed = system.fixed and self.protocol != "novelty"
                 for seed in range(1 if fixed else self.seeds):
-                    do = partial(_run, one, data, seed, self.protocol)
-                    yield Step(self.name, data.name, one.name, seed, do)
+                    do = partial(_run, system, data, seed, self.protocol)
+                    yield Step(self.name, data.name, system.name, seed, do)
 
 
 def _run(contestant: Contestant, data: LabelledSet, seed: int, protocol: Protocol) -> list[Row]:
@@ -278,8 +278,8 @@ class SystemComparison:
         # For each system, sets by seeds; those of a run with fewer seeds count as far as they go.
         tables = []
         for system in systems:
-            found = [seeds[data, system] for data in sets]
-            tables.append(np.array([row[: min(map(len, found))] for row in found]))
+            rows = [seeds[data, system] for data in sets]
+            tables.append(np.array([row[: min(map(len, rows))] for row in rows]))
         values = np.column_stack([table.mean(axis=1) for table in tables])
         return cls(tuple(sets), tuple(systems), values)
 
@@ -311,7 +311,7 @@ class SystemComparison:
 
         By bootstrap over the sets (percentiles, seed 0); NaN for the ends of fewer than two sets.
         """
-        found = {}
+        intervals = {}
         for other, difference in self.differences(reference).items():
             low = high = math.nan
             if len(difference) > 1:
@@ -321,8 +321,8 @@ class SystemComparison:
                 )  # fmt: skip
                 low, high = map(float, sample.confidence_interval)
             mean = float(difference.mean()) if len(difference) else math.nan
-            found[other] = (mean, low, high)
-        return found
+            intervals[other] = (mean, low, high)
+        return intervals
 
 
 KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text("utf-8"))
@@ -331,8 +331,8 @@ KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text("utf-8"))
 def published(protocol: str, sets: Collection[str]) -> dict[str, Any] | None:
     """Return means that others published for such sets: source, over which sets, by system."""
     odd = "oddbench" if all(name.startswith(PREFIXES["oddbench"]) for name in sets) else ""
-    found: dict[str, Any] | None = KNOWN["published"].get(f"{collection(sets) or odd}, {protocol}")
-    return found
+    known: dict[str, Any] | None = KNOWN["published"].get(f"{collection(sets) or odd}, {protocol}")
+    return known
 
 
 #: Sets of OddBench and OvRBench that settings of HushTable were judged on.
@@ -346,8 +346,8 @@ def unseen(files: Sequence[Path]) -> list[Path]:
 
 def collection(sets: Collection[str]) -> str | None:
     """Return the collection that consists of exactly these sets."""
-    found = (key for key, entry in KNOWN["collections"].items() if set(entry["sets"]) == set(sets))
-    return next(found, None)
+    names = (key for key, entry in KNOWN["collections"].items() if set(entry["sets"]) == set(sets))
+    return next(names, None)
 
 
 # --- promises -------------------------------------------------------------------------------------
@@ -373,24 +373,24 @@ _LABELS = ("mean ROC-AUC", "mean AP")
 def targets(protocol: str, auc: SystemComparison, ap: SystemComparison) -> list[Promise]:
     """Hold HushTable to its promises; there are none for other sets."""
     case = (protocol, collection(auc.sets) or "")
-    found = []
+    promises = []
     for at, (metric, label) in enumerate(zip((auc, ap), _LABELS, strict=True)):
         means = dict(zip(metric.systems, metric.means().tolist(), strict=True))
         for system, least in LEAST.get(case, {}).items():
             measured = means.get(system, math.nan)  # a detector that is not there keeps no promise
-            found.append(Promise(f"{system}: {label}", measured, ">=", least[at], ".5f"))
+            promises.append(Promise(f"{system}: {label}", measured, ">=", least[at], ".5f"))
         ours = metric.systems[0]
         if case in AHEAD:
             peers, margins = AHEAD[case]
             claim, best = f"{ours}: {label} beyond {{}}'s", _best(means, peers)
             beyond, needs = means[ours] - means[best], ">" if margins[at] == 0 else ">="
-            found.append(Promise(claim.format(best), beyond, needs, margins[at], ".5f"))
+            promises.append(Promise(claim.format(best), beyond, needs, margins[at], ".5f"))
         if case in LEVEL:
             best = _best(means, LEVEL[case])
             low = metric.intervals(ours)[best][1]
             claim = f"{best} beyond {ours}, {label}: lower end of the 95% interval"
-            found.append(Promise(claim, low, "<=", 0.0, ".5f"))
-    return found
+            promises.append(Promise(claim, low, "<=", 0.0, ".5f"))
+    return promises
 
 
 def _best(means: dict[str, float], peers: Sequence[str]) -> str:
@@ -427,10 +427,10 @@ def page(
     ]
     for metric, title in ((auc, "ROC-AUC"), (ap, "Average precision")):
         parts += [f"\n## {title} x 100, mean of {seeds}\n", sets_table(metric, runs.sets)]
-    if found := published(runs.protocol, auc.sets):
+    if known := published(runs.protocol, auc.sets):
         rows = [
-            (name, *(cell(x, ".4f") for x in means), found["over"], found["source"])
-            for name, means in found["means"].items()
+            (name, *(cell(x, ".4f") for x in means), known["over"], known["source"])
+            for name, means in known["means"].items()
         ]
         parts += [
             "\n## Published means\n",
@@ -469,13 +469,13 @@ def differences_table(auc: SystemComparison, ap: SystemComparison) -> ResultTabl
     A number in brackets is that of the sets that a system could do, if it failed on some.
     """
     ours = auc.systems[0]
-    found = [metric.intervals(ours) for metric in (auc, ap)]
+    intervals = [metric.intervals(ours) for metric in (auc, ap)]
     rows = []
     for at in np.argsort(-np.nan_to_num(auc.means(), nan=-1.0), kind="stable"):
         name = auc.systems[at]
         differences = (
             f"{cell(mean, '+.4f')} ({cell(low, '+.4f')} to {cell(high, '+.4f')})"
-            for mean, low, high in (one[name] for one in found if name in one)
+            for mean, low, high in (interval[name] for interval in intervals if name in interval)
         )
         done = int(auc.done()[at])
         of = "" if done == len(auc.sets) else f" ({done})"
@@ -488,23 +488,26 @@ def differences_table(auc: SystemComparison, ap: SystemComparison) -> ResultTabl
 def failures(results: Results, runs: ComparisonRuns) -> Iterator[str]:
     """Say which detectors failed on which sets, and why."""
     names = {data.name for data in runs.sets}
-    seen: dict[tuple[str, str], str] = {}
+    reasons: dict[tuple[str, str], str] = {}
     for row in results.select(runs.name):
         if row["note"] and row["data"] in names:
-            seen.setdefault((row["system"], row["data"]), row["note"])
-    if seen:
+            reasons.setdefault((row["system"], row["data"]), row["note"])
+    if reasons:
         yield (
             "These have no figure (-): the detector ranks last on these sets, and its mean is over "
             "the other sets, whose number follows it.\n"
         )
-        yield "\n".join(f"- {one} on {data}: {why}" for (one, data), why in seen.items()) + "\n"
+        yield (
+            "\n".join(f"- {system} on {data}: {why}" for (system, data), why in reasons.items())
+            + "\n"
+        )
 
 
 def flagged_table(results: Results, runs: ComparisonRuns) -> ResultTable:
     """Lay out the shares of rows that the detectors flag by themselves, over sets and seeds."""
-    rows, found = [], results.select(runs.name)
+    rows, kept = [], results.select(runs.name)
     for system in (one.name for one in runs.field):
-        shares = 100 * np.array([row["setting"] for row in found if row["system"] == system])
+        shares = 100 * np.array([row["setting"] for row in kept if row["system"] == system])
         if (shares := shares[np.isfinite(shares)]).size:
             figures = (shares.mean(), np.median(shares), shares.min(), shares.max())
             rows.append((system, *(f"{figure:.1f}" for figure in figures)))

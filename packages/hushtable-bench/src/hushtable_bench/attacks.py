@@ -120,8 +120,8 @@ def two_rounds(scene: Scene, epsilon: float | None) -> Trial:
         first = _release(pairs[0][present], epsilon, share=0.5)
         second = _release(pairs[1][present], epsilon, after=first)
         weights = np.array([first.noise_sd, second.noise_sd]) ** -2.0
-        seen = [_beyond(r.counts, pair) for r, pair in zip((first, second), pairs, strict=True)]
-        return float(weights @ seen / weights.sum())
+        beyond = [_beyond(r.counts, pair) for r, pair in zip((first, second), pairs, strict=True)]
+        return float(weights @ beyond / weights.sum())
 
     return trial
 
@@ -146,11 +146,11 @@ def sum_minus_own(scene: Scene, epsilon: float | None) -> Trial:
     """Subtract one's own release from the merged one; the rest is the other site's."""
     plan = scene.plan()
     pair = scene.pair(plan)
-    own = _release(Sketch.from_data(plan, scene.data.X[: 2 * _ROWS]), epsilon)
+    mine = _release(Sketch.from_data(plan, scene.data.X[: 2 * _ROWS]), epsilon)
 
     def trial(present: bool) -> float:
-        merged = _release(pair[present], epsilon) + own
-        return _beyond(merged.counts - own.counts, pair)
+        merged = _release(pair[present], epsilon) + mine
+        return _beyond(merged.counts - mine.counts, pair)
 
     return trial
 
@@ -228,17 +228,17 @@ def outcomes(scene: Scene, epsilons: Sequence[float], trials: int) -> Iterator[A
     yield AttackOutcome(PLANTED, 1.0, planted(scene, 1.0, trials))
 
 
-def table(found: Sequence[AttackOutcome]) -> ResultTable:
+def table(outcomes: Sequence[AttackOutcome]) -> ResultTable:
     """Lay out the attacks' results beside the results that epsilon allows."""
     rows = []
-    for one in found:
-        auc = "" if one.finding.auc is None else f"{one.finding.auc:.3f}"
-        bound, gaussian, verdict = judged(one.finding)
-        if one.epsilon is None:
+    for outcome in outcomes:
+        auc = "" if outcome.finding.auc is None else f"{outcome.finding.auc:.3f}"
+        bound, gaussian, verdict = judged(outcome.finding)
+        if outcome.epsilon is None:
             gaussian, verdict = "", "none made"
-        epsilon = "no noise" if one.epsilon is None else f"{one.epsilon:g}"
-        allowed = f"{one.best:.3f}", f"{one.most:.3f}"
-        rows.append((one.attack, epsilon, auc, *allowed, bound, gaussian, verdict))
+        epsilon = "no noise" if outcome.epsilon is None else f"{outcome.epsilon:g}"
+        allowed = f"{outcome.best:.3f}", f"{outcome.most:.3f}"
+        rows.append((outcome.attack, epsilon, auc, *allowed, bound, gaussian, verdict))
     header = (
         "attack", "total epsilon", "AUC", "best against this noise", "epsilon allows",
         "epsilon is at least", "if Gaussian", "claim",
@@ -246,20 +246,20 @@ def table(found: Sequence[AttackOutcome]) -> ResultTable:
     return ResultTable(header, rows, text=2)
 
 
-def targets(found: Sequence[AttackOutcome]) -> list[Promise]:
+def targets(outcomes: Sequence[AttackOutcome]) -> list[Promise]:
     """Require that releases resist the attacks, and that attacks succeed without noise."""
     made = []
-    for name in dict.fromkeys(one.attack for one in found):
-        those = [one for one in found if one.attack == name]
-        bounds = {one.epsilon: one.finding.bound for one in those}
+    for name in dict.fromkeys(case.attack for case in outcomes):
+        those = [case for case in outcomes if case.attack == name]
+        bounds = {case.epsilon: case.finding.bound for case in those}
         if name == PLANTED:
             made.append(Promise(f"{name}: lower bound on epsilon", bounds[1.0], ">", 1.0, ".2f"))
             continue
-        raw = min(one.finding.auc or 0.0 for one in those if one.epsilon is None)
+        raw = min(case.finding.auc or 0.0 for case in those if case.epsilon is None)
         made.append(Promise(f"{name}, no noise: AUC", raw, ">=", 0.9, ".3f"))
         worst = max(bound / epsilon for epsilon, bound in bounds.items() if epsilon)
         made.append(Promise(f"{name}: bound over epsilon, highest", worst, "<=", 1.0, ".2f"))
-        above = [one.above_best for one in those if one.epsilon and one.above_best is not None]
+        above = [case.above_best for case in those if case.epsilon and case.above_best is not None]
         if above:
             claim = f"{name}: standard errors above the best AUC"
             made.append(Promise(claim, max(above), "<=", 5.0, ".1f"))
@@ -309,10 +309,10 @@ class Solver:
     def scores(self, counts: NDArray[np.int64], noise_sd: float) -> Floats:
         """Return the guess for each row: high if it was counted."""
         half = 0.5 * np.asarray(self.incidence.sum(axis=0)).ravel()
-        seen = self.incidence @ (counts - half)
+        sums = self.incidence @ (counts - half)
         # Without noise, rows that share all their cells need a small term.
         spread = np.maximum(self._values, 0.0) + max(4.0 * noise_sd**2, 1e-3)
-        return np.asarray(self._vectors @ ((self._vectors.T @ seen) / spread), np.float64)
+        return np.asarray(self._vectors @ ((self._vectors.T @ sums) / spread), np.float64)
 
 
 def attack(
@@ -325,12 +325,12 @@ def attack(
     for _ in range(trials):
         counted = rng.random(len(data.X)) < 0.5
         sketch = Sketch.from_data(plan, data.X[counted])
-        found = []
+        attacked = []
         for epsilon in (None, *sorted(epsilons, reverse=True)):
             release = _exact(sketch) if epsilon is None else sketch.release(epsilon, DELTA)
             noise = 0.0 if epsilon is None else release.noise_sd
-            found.append(_judged(data, epsilon, counted, solver.scores(release.counts, noise)))
-        yield found
+            attacked.append(_judged(data, epsilon, counted, solver.scores(release.counts, noise)))
+        yield attacked
 
 
 def _judged(
@@ -354,11 +354,11 @@ def _shown(trials: Sequence[Attacked], name: str) -> str:
     return f"{np.mean(values):.3f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.3f}"
 
 
-def membership_table(found: Sequence[Attacked]) -> ResultTable:
+def membership_table(attacked: Sequence[Attacked]) -> ResultTable:
     """Lay out means over the trials, with standard errors, beside the limits from epsilon."""
     rows = []
-    for name, epsilon in dict.fromkeys((one.data, one.epsilon) for one in found):
-        trials = [one for one in found if (one.data, one.epsilon) == (name, epsilon)]
+    for name, epsilon in dict.fromkeys((trial.data, trial.epsilon) for trial in attacked):
+        trials = [trial for trial in attacked if (trial.data, trial.epsilon) == (name, epsilon)]
         label, most, true = "no noise", 1.0, 1.0
         if epsilon is not None:
             label, most = f"{epsilon:g}", most_area(epsilon, DELTA)
@@ -374,14 +374,14 @@ def membership_table(found: Sequence[Attacked]) -> ResultTable:
     return ResultTable(header, rows, text=2)
 
 
-def membership_targets(found: Sequence[Attacked]) -> list[Promise]:
+def membership_targets(attacked: Sequence[Attacked]) -> list[Promise]:
     """Require that releases keep their epsilon, and that the attack succeeds without noise."""
     made = []
-    for name in dict.fromkeys(one.data for one in found):
-        those = [one for one in found if one.data == name]
-        raw = float(np.mean([one.auc for one in those if one.epsilon is None]))
+    for name in dict.fromkeys(trial.data for trial in attacked):
+        those = [trial for trial in attacked if trial.data == name]
+        raw = float(np.mean([trial.auc for trial in those if trial.epsilon is None]))
         made.append(Promise(f"membership, {name}, no noise: AUC", raw, ">=", 0.9, ".3f"))
-        worst = max(one.lower_bound / one.epsilon for one in those if one.epsilon)
+        worst = max(trial.lower_bound / trial.epsilon for trial in those if trial.epsilon)
         claim = f"membership, {name}: bound over epsilon, highest"
         made.append(Promise(claim, worst, "<=", 1.0, ".2f"))
     return made

@@ -508,8 +508,8 @@ class NeighbourEnsemble(Baseline):
 
         A sampled row at distance 0 is taken for the row itself, and one of them left out.
         """
-        found = search.kneighbors(rows, return_distance=False)
-        distances, numbers = kernels.exact_neighbours(rows, sample, found)
+        nearest = search.kneighbors(rows, return_distance=False)
+        distances, numbers = kernels.exact_neighbours(rows, sample, nearest)
         return distances, numbers
 
     def _score_by(self, member: _Member, distances: Floats, numbers: NDArray[np.int64]) -> Floats:
@@ -517,10 +517,10 @@ class NeighbourEnsemble(Baseline):
         if self.measure == "distance":
             return np.asarray(-distances.mean(axis=1))
         _, _, reach, densities = member
-        found: Floats = -1.0 / _density(distances, reach[numbers])
+        scores: Floats = -1.0 / _density(distances, reach[numbers])
         if self.measure == "lof":
-            found *= densities[numbers].mean(axis=1)
-        return found
+            scores *= densities[numbers].mean(axis=1)
+        return scores
 
 
 def _density(distances: Floats, reach: Floats) -> Floats:

@@ -33,10 +33,10 @@ def _load_all(run: CaseRun, files: Iterable[Path], most: int, split: bool) -> li
     sets: list[LabelledSet] = []
     for file in files:
         try:
-            one = load_split(file, most) if split else load(file).at_most(most)
-            if one.y.all() or not one.y.any():
+            data = load_split(file, most) if split else load(file).at_most(most)
+            if data.y.all() or not data.y.any():
                 raise DataError(f"{file}: {most} of its rows hold one label only; take more rows")
-            sets.append(one)
+            sets.append(data)
         except DataError as error:
             run.left_out[file.stem] = str(error)
     if not sets:
@@ -69,7 +69,7 @@ def adbench(
     sets = _load_all(run, bench.unseen(files) if split else files, max_rows, split)
     runs = bench.ComparisonRuns(field, sets, seeds, protocol, max_rows)
     run.do(runs.steps(), results, "Detectors")
-    names, systems = [one.name for one in sets], [one.name for one in field]
+    names, systems = [item.name for item in sets], [item.name for item in field]
     auc, ap = (
         bench.SystemComparison.of(results, m, names, systems, runs.name) for m in ("auc", "ap")
     )
@@ -136,8 +136,8 @@ def verdicts(
     runs = bench.VerdictRuns(bench.systems(), sets, seeds, max_rows, _BUDGET)
     results = Results(output / "verdicts.parquet")
     run.do(runs.steps(), results, "Systems")
-    found = runs.figures(results)
-    run.page, run.targets = bench.page(runs, results, found), bench.targets(runs, found)
+    figures = runs.figures(results)
+    run.page, run.targets = bench.page(runs, results, figures), bench.targets(runs, figures)
     return run.finish([output / "verdicts.parquet", *write_page(output, runs.looks, run.page)])
 
 

@@ -153,10 +153,10 @@ def _of_sklearn(name: str, columns: slice = slice(None)) -> pd.DataFrame:
     """Return features x0, x1, ..., and the class, which is the context."""
     import sklearn.datasets
 
-    found = getattr(sklearn.datasets, f"load_{name}")()
-    X = found.data[:, columns]
+    bunch = getattr(sklearn.datasets, f"load_{name}")()
+    X = bunch.data[:, columns]
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
-    return frame.assign(kind="k" + pd.Series(found.target).astype(str))
+    return frame.assign(kind="k" + pd.Series(bunch.target).astype(str))
 
 
 def _diabetes(_: PublicFiles) -> pd.DataFrame:
@@ -231,13 +231,13 @@ def load_tables(
     files: PublicFiles, rows: int, names: Collection[str] = tuple(SOURCES)
 ) -> list[ContextTable]:
     """Load tables, the smallest first; print which are left out because something is missing."""
-    found = []
+    tables = []
     for name in names:
         try:
-            found.append(SOURCES[name].load(name, files, rows))
+            tables.append(SOURCES[name].load(name, files, rows))
         except (DataError, ImportError) as error:
             progress(f"without {name}: {error}")
-    return sorted(found, key=lambda table: len(table.frame))
+    return sorted(tables, key=lambda table: len(table.frame))
 
 
 def swap(table: ContextTable, seed: int, share: float = SHARE) -> tuple[ContextTable, Flags]:
@@ -248,13 +248,13 @@ def swap(table: ContextTable, seed: int, share: float = SHARE) -> tuple[ContextT
     new, wanted = old.copy(), max(LEAST, int(share * n))
     left = list(rng.permutation(n)[: 2 * wanted])
     while len(left) > 1 and planted.sum() < wanted:
-        one = left.pop()
-        others = np.flatnonzero(groups[left] != groups[one])
+        row = left.pop()
+        others = np.flatnonzero(groups[left] != groups[row])
         if not len(others):
             break
         other = left.pop(int(rng.choice(others)))
-        new[one], new[other] = old[other], old[one]
-        planted[[one, other]] = True
+        new[row], new[other] = old[other], old[row]
+        planted[[row, other]] = True
     return table.with_behaviour(new), planted
 
 
@@ -328,7 +328,7 @@ def by_group(table: ContextTable, judge: Callable[[NDArray[np.intp]], Floats]) -
 def hats(values: Floats, knots: int = 8) -> Floats:
     """Return functions that are linear between quantiles: 1 at one of them, 0 at the others."""
     places = np.unique(np.quantile(values, np.linspace(0.0, 1.0, knots)))
-    return np.column_stack([np.interp(values, places, one) for one in np.eye(len(places))])
+    return np.column_stack([np.interp(values, places, unit) for unit in np.eye(len(places))])
 
 
 def basis(table: ContextTable, most: int = 60) -> Floats:
@@ -368,10 +368,10 @@ def differences(table: ContextTable) -> Floats:
     first = np.abs(Y - ridge(M, Y, 5.0))
     worst = (first / (np.median(first, axis=0) + 1e-9)).max(axis=1)
     weights = (worst < np.quantile(worst, 0.9)).astype(float)
-    found = Y - ridge(M, Y, 5.0, weights)
-    sizes = np.minimum(np.abs(found), np.quantile(np.abs(found), 0.95, axis=0))
+    left = Y - ridge(M, Y, 5.0, weights)
+    sizes = np.minimum(np.abs(left), np.quantile(np.abs(left), 0.95, axis=0))
     usual = np.maximum(ridge(M, sizes, 20.0, weights), 0.1 * sizes.mean(axis=0))
-    return found / usual
+    return left / usual
 
 
 def residual(table: ContextTable, seed: int) -> Floats:
@@ -437,8 +437,8 @@ class ContextFigure:
 
 def mean_figure(data: str, method: str, judged: Iterable[Mapping[str, float]]) -> ContextFigure:
     """Average the figures of `auc_and_ap`."""
-    found = list(judged)
-    auc_of, ap_of = (statistics.fmean(one[key] for one in found) for key in ("auc", "ap"))
+    figures = list(judged)
+    auc_of, ap_of = (statistics.fmean(figure[key] for figure in figures) for key in ("auc", "ap"))
     return ContextFigure(data, method, auc_of, ap_of)
 
 
@@ -463,23 +463,23 @@ def judge_tables(
     seeds: Iterable[int],
 ) -> list[ContextFigure]:
     """Judge each method on each table with one kind of anomalies."""
-    found = []
+    figures = []
     for table in tables:
         progress(f"{kind}: {table.name}")
         planted = [(seed, *INJECTIONS[kind](table, seed)) for seed in seeds]
         for name, method in methods.items():
             judged = [auc_and_ap(y, method(rows, seed)) for seed, rows, y in planted]
-            found.append(mean_figure(table.name, name, judged))
-    return found
+            figures.append(mean_figure(table.name, name, judged))
+    return figures
 
 
 def means_by_method(figures: Sequence[ContextFigure]) -> list[ContextFigure]:
     """Average over the tables."""
-    found = []
+    means = []
     for name in dict.fromkeys(figure.method for figure in figures):
         ours = [vars(figure) for figure in figures if figure.method == name]
-        found.append(mean_figure(f"{len(ours)} tables", name, ours))
-    return found
+        means.append(mean_figure(f"{len(ours)} tables", name, ours))
+    return means
 
 
 def measure_tables(run: CaseRun, files: PublicFiles, seeds: int, quick: bool) -> None:
@@ -501,8 +501,8 @@ def wards(seed: int) -> tuple[ContextTable, NDArray[np.int64]]:
     factors, parts = rng.normal(size=(columns, 3)), []
     for size in sizes:
         mean, spread = rng.normal(size=columns) * 1.5, np.exp(rng.normal(size=columns) * 0.4)
-        common, own = rng.normal(size=(size, 3)), rng.normal(size=(size, columns))
-        parts.append(mean + spread * (0.6 * common @ factors.T + 0.5 * own))
+        common, specific = rng.normal(size=(size, 3)), rng.normal(size=(size, columns))
+        parts.append(mean + spread * (0.6 * common @ factors.T + 0.5 * specific))
     frame = pd.DataFrame(np.vstack(parts), columns=[f"b{j}" for j in range(columns)])
     behaviour = list(frame.columns)
     frame["ward"] = [f"w{i}" for i in np.repeat(np.arange(len(sizes)), sizes)]
@@ -536,16 +536,16 @@ def judge_sizes(method: ContextMethod, seeds: int) -> dict[str, float]:
 
 def measure_groups(run: CaseRun, seeds: int, quick: bool) -> None:
     names = (OURS, DEFAULT) if quick else (OURS, DEFAULT, RESIDUAL, "nearest neighbours per group")
-    found = {}
+    figures = {}
     for name in names:
         progress(f"groups: {name}")
-        found[name] = judge_sizes(METHODS[name], seeds)
+        figures[name] = judge_sizes(METHODS[name], seeds)
     run.say("Wards of 5 to 640 rows: ROC-AUC within wards of a size.")
-    header = ("method", *found[OURS])
-    lines = [(name, *(f"{x:.3f}" for x in sizes.values())) for name, sizes in found.items()]
+    header = ("method", *figures[OURS])
+    lines = [(name, *(f"{x:.3f}" for x in sizes.values())) for name, sizes in figures.items()]
     run.say(ResultTable(header, lines))
     if not quick:
-        least, size = min((figure, size) for size, figure in found[OURS].items() if size != "all")
+        least, size = min((figure, size) for size, figure in figures[OURS].items() if size != "all")
         claim = f"groups, {OURS}: ROC-AUC at the worst size ({size})"
         run.hold(claim, least, ">=", SIZE_TARGET, ".3f")
 

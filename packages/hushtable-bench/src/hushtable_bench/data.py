@@ -116,8 +116,8 @@ def fetch(url: str, sha256: str | None) -> Path:
 def load(path: Path) -> LabelledSet:
     """Read X (n, d), y (n,), 1 for an outlier, and ``categorical`` (d,) if a .npz file has it."""
     X, y, categorical = read_arrays(path, ("X", "y"), optional="categorical")
-    found = labelled_set(path, X, y)
-    return replace(found, categorical=_categorical(path, categorical, X.shape[1]))
+    data = labelled_set(path, X, y)
+    return replace(data, categorical=_categorical(path, categorical, X.shape[1]))
 
 
 #: How names of sets begin, by the folder of the collection's repository.
@@ -138,7 +138,7 @@ def load_split(path: Path, rows: int) -> LabelledSet:
     try:
         X, y, mask = read_arrays(path, ("X", "y"), optional="train")
     except DataError:
-        train, test, labels, own = read_arrays(
+        train, test, labels, more = read_arrays(
             path, ("train", "test", "test_labels"), optional="train_labels"
         )
         if not train.ndim == test.ndim == 2 or train.shape[1] != test.shape[1]:
@@ -146,7 +146,7 @@ def load_split(path: Path, rows: int) -> LabelledSet:
                 f"{path}: needs train (n, d) and test (k, d) of the same columns"
             ) from None
         X, mask = np.vstack([train, test]), np.arange(len(train) + len(test)) < len(train)
-        y = np.concatenate([np.zeros(len(train)) if own is None else own.ravel(), labels.ravel()])
+        y = np.concatenate([np.zeros(len(train)) if more is None else more.ravel(), labels.ravel()])
     data = replace(labelled_set(path, X, y), name=named(path))
     if mask is None or mask.dtype != np.bool_ or mask.shape != y.shape:
         raise DataError(f"{path}: names no training rows; needs train, bool (n,)")
@@ -172,8 +172,10 @@ def read_arrays(path: Path, needed: Sequence[str], optional: str | None = None) 
     try:
         # NumPy does not close a broken file that it opened.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            found: list[Any] = [np.ascontiguousarray(arrays[name], np.float64) for name in needed]
-            return found if optional is None else [*found, arrays.get(optional)]
+            contents: list[Any] = [
+                np.ascontiguousarray(arrays[name], np.float64) for name in needed
+            ]
+            return contents if optional is None else [*contents, arrays.get(optional)]
     except FileNotFoundError:
         raise DataError(f"{path} is missing") from None
     except (KeyError, *_UNREADABLE) as error:

@@ -147,14 +147,14 @@ def explain(quick: bool = False, output: Path = FOLDER) -> CommandResult:
     SHAP and coniferest are measured where they are installed. The whole takes a minute.
     """
     run = CaseRun("explain", output)
-    found = find_guilty(2 if quick else 10)
+    guilty = find_guilty(2 if quick else 10)
     lines = [
         (f.variant, f.method, *(f"{100 * x:.1f}" for x in (f.on_top, *f.by_k, f.precision)))
-        for f in found
+        for f in guilty
     ]
     header = ("guilty values", "method", "all on top, %", "of 1", "of 2", "of 3", "precision, %")
     run.say(ResultTable(header, lines, text=2))
-    on_top = {f.method: 100 * f.on_top for f in found if f.variant == "far"}
+    on_top = {f.method: 100 * f.on_top for f in guilty if f.variant == "far"}
     for method, least in ((OURS, 95.0), (PRIVATE, 85.0)):
         claim = f"{method}: rows with all guilty features on top, %"
         run.hold(claim, on_top[method], ">=", least, ".1f")

@@ -71,27 +71,27 @@ def privacy_figure(runs: Sequence[AccuracyRun], folder: Path) -> list[Path]:
 
 def growth_figure(curves: Mapping[str, tuple[Sequence[int], Any]], folder: Path) -> list[Path]:
     """Draw the CPU seconds of fit and score against each size; return the files."""
-    figure, found = panels([f"by {kind}" for kind in curves], 2.6, 2.8)
-    for axes, (sizes, times) in zip(found, curves.values(), strict=True):
+    figure, plots = panels([f"by {kind}" for kind in curves], 2.6, 2.8)
+    for axes, (sizes, times) in zip(plots, curves.values(), strict=True):
         for name, colour, marker in (("fit", ROWS, "o"), ("score", FLAG, "s")):
-            axes.plot(sizes, [one[name] for one in times], color=colour, marker=marker, label=name)
+            axes.plot(sizes, [run[name] for run in times], color=colour, marker=marker, label=name)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log", base=2)
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=7, rotation=45)
         axes.yaxis.set_major_formatter("{x:.3g}")
-    found[0].set_ylabel("CPU seconds", fontsize=9)
-    found[0].legend(fontsize=8, frameon=False)
+    plots[0].set_ylabel("CPU seconds", fontsize=9)
+    plots[0].legend(fontsize=8, frameon=False)
     return save(figure, folder, "growth")
 
 
 def _accuracy(axes: Any, runs: Sequence[AccuracyRun], metric: str) -> None:
-    found = means(runs, metric)
+    mean = means(runs, metric)
     epsilons = sorted({r.epsilon for r in runs if r.epsilon})
     systems = {"HushTable": (PRIVATE, OURS), "the paper's": (PAPERS, THEIRS)}
     EpsilonDisplay.from_values(
         epsilons,
-        {name: [found[noised, e] for e in epsilons] for name, (noised, _) in systems.items()},
-        levels={name: float(found[exact, 0.0].mean()) for name, (_, exact) in systems.items()},
+        {name: [mean[noised, e] for e in epsilons] for name, (noised, _) in systems.items()},
+        levels={name: float(mean[exact, 0.0].mean()) for name, (_, exact) in systems.items()},
         ax=axes,
     )
     axes.get_legend().remove()

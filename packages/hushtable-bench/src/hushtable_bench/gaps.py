@@ -71,9 +71,9 @@ def spoiled(
     yield "all columns", np.where(rng.random(X.shape) < GAPS, np.nan, X)
     shares = {"one column": np.full(n, GAPS), "informative": GAPS * (1 + 2.0 * y)}
     for name, share in shares.items():
-        some = X.copy()
-        some[rng.random(n) < share, j] = np.nan
-        yield name, some
+        spoilt = X.copy()
+        spoilt[rng.random(n) < share, j] = np.nan
+        yield name, spoilt
 
 
 def gaps(
@@ -85,7 +85,7 @@ def gaps(
 ) -> CommandResult:
     """Measure what a missing value should count as."""
     run = CaseRun("gaps", output)
-    found: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    figures: dict[tuple[str, int], list[tuple[float, float]]] = {}
 
     def measure(kind: str, X: GapRows, y: NDArray[np.bool_], each: int = seeds) -> None:
         for k in SIDES:
@@ -93,7 +93,7 @@ def gaps(
             for seed in range(each):
                 s = gap_scores(X, k, seed)
                 pairs.append((roc_auc_score(y, s), average_precision_score(y, s)))
-            found.setdefault((kind, k), []).append(tuple(np.mean(pairs, axis=0)))
+            figures.setdefault((kind, k), []).append(tuple(np.mean(pairs, axis=0)))
 
     folder = data_folder(data)
     for path in [*find_sets(folder), *sorted((folder.parent / "data-odd").glob("*.npz"))]:
@@ -109,7 +109,7 @@ def gaps(
     for seed in range(3):
         for kind, share in {"no gaps": 0.0, "errors": GAPS}.items():
             measure(kind, *patients(seed, share))
-    means = {key: np.mean(pairs, axis=0) for key, pairs in found.items()}
+    means = {key: np.mean(pairs, axis=0) for key, pairs in figures.items()}
     lines = [_gap_line(means, k) for k in SIDES]
     run.table(
         {
@@ -137,9 +137,9 @@ def _gap_line(means: dict[tuple[str, int], NDArray[np.float64]], k: int) -> tupl
 def _gaps_figure(lines: Sequence[tuple[float, ...]], folder: Path) -> None:
     """Draw what gaps at random cost against what gaps of their own lose, a point for each rule."""
     figure, (axes,) = figures.panels(["What a gap counts as"], 6.0, 3.6)
-    at_random, own = ([line[at] for line in lines] for at in (4, 6))
-    axes.plot(at_random, own, color=figures.ROWS, marker="o", ms=5)
-    for line, x, y in zip(lines, at_random, own, strict=True):
+    at_random, own_share = ([line[at] for line in lines] for at in (4, 6))
+    axes.plot(at_random, own_share, color=figures.ROWS, marker="o", ms=5)
+    for line, x, y in zip(lines, at_random, own_share, strict=True):
         axes.annotate(f"{line[0]} of 10", (x, y), (5, 5), textcoords="offset points", fontsize=8)
     axes.set_xlabel("ROC-AUC lost if 5% of every column is missing at random", fontsize=9)
     axes.set_ylabel("ROC-AUC lost in tables\nwhose gaps are informative", fontsize=9)

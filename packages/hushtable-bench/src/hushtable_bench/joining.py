@@ -32,8 +32,8 @@ def complete(data: LabelledSet) -> LabelledSet:
 def clusters_of(X: Floats, number: int, among: Rows, seed: int = 0) -> Rows:
     """Return the cluster of some rows by their standardized columns."""
     Z = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9)
-    found: Rows = KMeans(number, n_init=2, random_state=seed).fit_predict(Z[among])
-    return found
+    clusters: Rows = KMeans(number, n_init=2, random_state=seed).fit_predict(Z[among])
+    return clusters
 
 
 #: Rows of a set at most.
@@ -58,29 +58,29 @@ def splits(data: LabelledSet, seed: int) -> Iterator[tuple[str, Rows]]:
     yield "referral", np.concatenate(chosen)
     cluster = clusters_of(data.X, 3, usual, seed)
     largest = np.argsort(-np.bincount(cluster, minlength=3))
-    own, other = (usual[cluster == kind] for kind in largest[:2])
-    if len(own) > 200 and len(other) > 100:
-        sizes = (own, min(400, len(own) // 2)), (other, 12), (odd, min(12, len(odd) // 2))
+    mine, other = (usual[cluster == kind] for kind in largest[:2])
+    if len(mine) > 200 and len(other) > 100:
+        sizes = (mine, min(400, len(mine) // 2)), (other, 12), (odd, min(12, len(odd) // 2))
         parts = [rng.choice(rows, size, replace=False) for rows, size in sizes]
         yield "visitors", np.concatenate(parts)
-        sizes = (own, len(own) // 2), (odd, len(odd) // 3), (odd, 0)
+        sizes = (mine, len(mine) // 2), (odd, len(odd) // 3), (odd, 0)
         parts = [rng.choice(rows, size, replace=False) for rows, size in sizes]
         yield "case mix", np.concatenate(parts)
 
 
-def gains(data: LabelledSet, own: Rows) -> list[float]:
+def gains(data: LabelledSet, mine: Rows) -> list[float]:
     """Return ROC-AUC and average precision of each way, minus those of the site's own model."""
-    rest = np.setdiff1d(np.arange(len(data.X)), own)
+    rest = np.setdiff1d(np.arange(len(data.X)), mine)
     schema = data.schema()
     marginals = Sketch.from_data(Plan.marginals(schema), data.X)
     plan = Plan.draw(schema, marginals=marginals, random_state=0)
     others = Sketch.from_data(plan, data.X[rest])
-    rows, y = data.X[own], data.y[own]
+    rows, y = data.X[mine], data.y[mine]
     home = HomeModel.fit(rows, others, random_state=0).scores(rows)
     pooled = HushTable.from_counts(others + Sketch.from_data(plan, rows)).score_samples(rows)
     before = auc_and_ap(y, home.here)
-    found = (auc_and_ap(y, scores) for scores in (home.elsewhere, pooled, home.score))
-    return [one[key] - before[key] for one in found for key in ("auc", "ap")]
+    figures = (auc_and_ap(y, scores) for scores in (home.elsewhere, pooled, home.score))
+    return [figure[key] - before[key] for figure in figures for key in ("auc", "ap")]
 
 
 def joining(
@@ -92,27 +92,27 @@ def joining(
     """
     run = CaseRun("joining", output)
     files = sorted(data_folder(data).rglob("*.npz"))
-    found: dict[str, list[list[float]]] = {}
+    gained: dict[str, list[list[float]]] = {}
     for path in files[:QUICK_SETS] if quick else files:
         rows = complete(load(path).at_most(ROWS))
         if rows.y.sum() < LEAST:
             continue
         progress(path.stem)
         for seed in range(1 if quick else seeds):
-            for kind, own in splits(rows, seed):
-                y = rows.y[own]
+            for kind, mine in splits(rows, seed):
+                y = rows.y[mine]
                 if 3 <= y.sum() < len(y):
-                    found.setdefault(kind, []).append(gains(rows, own))
+                    gained.setdefault(kind, []).append(gains(rows, mine))
     run.say("Minus the site's own model: ROC-AUC / average precision.")
     lines = []
-    for kind in sorted(found):
-        mean = np.mean(found[kind], axis=0).reshape(-1, 2)
-        error = np.std(found[kind], axis=0).reshape(-1, 2) / np.sqrt(len(found[kind]))
+    for kind in sorted(gained):
+        mean = np.mean(gained[kind], axis=0).reshape(-1, 2)
+        error = np.std(gained[kind], axis=0).reshape(-1, 2) / np.sqrt(len(gained[kind]))
         cells = [
             f"{a:+.3f} +- {b:.3f} / {c:+.3f} +- {d:.3f}"
             for (a, c), (b, d) in zip(mean, error, strict=True)
         ]
-        lines.append((kind, str(len(found[kind])), *cells))
+        lines.append((kind, str(len(gained[kind])), *cells))
         if not quick:
             least = REFERRAL if kind == "referral" else NEVER
             for which, gain, bound in zip(("ROC-AUC", "AP"), mean[-1], least, strict=True):

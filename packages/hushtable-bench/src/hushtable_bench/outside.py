@@ -100,19 +100,19 @@ def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
     """
     keys, lead = [Keys.generate(f"site{i}") for i in range(SITES)], Keys.generate("lead")
     round_ = Round.open(
-        tables_plan(), [one.card for one in keys], lead, epsilon=epsilon, delta=DELTA,
+        tables_plan(), [key.card for key in keys], lead, epsilon=epsilon, delta=DELTA,
         colluders=COLLUDERS, rows_per_person=3, deadline=now() + timedelta(days=1),
     )  # fmt: skip
     known = np.zeros(round_.plan.family.n_cells, np.int64)
-    with TemporaryDirectory(dir=folder) as own, ExitStack() as books:
+    with TemporaryDirectory(dir=folder) as place, ExitStack() as books:
         sites = {}
-        for i, one in enumerate(keys):
+        for i, key in enumerate(keys):
             # The audit tests the noise, not the cap, so the cap must not stop anything.
-            path = Path(own) / f"{i}.book"
-            book = books.enter_context(Book.create(path, one.card, epsilon=MAX_EPSILON))
+            path = Path(place) / f"{i}.book"
+            book = books.enter_context(Book.create(path, key.card, epsilon=MAX_EPSILON))
             trust(book, round_, [lead.card, *round_.sites])
             count = partial(_counted, X if i == 0 else X[:OTHERS])
-            sites[one.card.name] = OnlineSite(one, book, count, attended=True), book
+            sites[key.card.name] = OnlineSite(key, book, count, attended=True), book
         answers = {name: site.answer for name, (site, _) in sites.items()}
         merged = SecureSum(round_, lead, Memory(answers)).run()
         for _, book in list(sites.values())[K_MIN:]:
@@ -280,14 +280,14 @@ def audits(quick: bool = False) -> Iterator[tuple[str, Outcome]]:
             yield name, case.audit(Path(folder), effort=0.1 if quick else 1.0)
         for mistake, (name, plant) in () if quick else MISTAKES.items():
             with plant():
-                found = CASES[name].audit(Path(folder))
-            yield mistake, found
+                outcome = CASES[name].audit(Path(folder))
+            yield mistake, outcome
 
 
-def page(found: Sequence[tuple[str, Outcome]]) -> Page:
+def page(outcomes: Sequence[tuple[str, Outcome]]) -> Page:
     """Lay out the bounds on epsilon beside the claims."""
     rows = []
-    for name, finding in found:
+    for name, finding in outcomes:
         bound, gaussian, verdict = judged(finding)
         trials, epsilon, ideal = finding.trials, finding.epsilon, finding.ideal or 0.0
         rows.append((name, f"{trials:,}", f"{epsilon:g}", bound, gaussian, f"{ideal:.2f}", verdict))
@@ -299,12 +299,12 @@ def page(found: Sequence[tuple[str, Outcome]]) -> Page:
     return [f"\n{how}\n", ResultTable(header, rows)]
 
 
-def targets(found: Sequence[tuple[str, Outcome]]) -> list[Promise]:
+def targets(outcomes: Sequence[tuple[str, Outcome]]) -> list[Promise]:
     """Require that the package passes, and that every planted mistake is found."""
     return [
         Promise(
             f"from outside, {name}: lower bound over epsilon",
             finding.bound / finding.epsilon, "<=" if name in CASES else ">", 1.0, ".2f",
         )
-        for name, finding in found
+        for name, finding in outcomes
     ]  # fmt: skip

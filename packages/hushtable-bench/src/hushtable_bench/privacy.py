@@ -132,11 +132,11 @@ def accuracy(
 
 def _values(runs: Iterable[AccuracyRun], system: str, epsilon: float, metric: str) -> Floats:
     """Return a metric in points, sets by seeds."""
-    found: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     for run in runs:
         if (run.system, run.epsilon) == (system, epsilon):
-            found.setdefault(run.data, []).append(100 * getattr(run, metric))
-    return np.array(list(found.values()))
+            values.setdefault(run.data, []).append(100 * getattr(run, metric))
+    return np.array(list(values.values()))
 
 
 def means(runs: Sequence[AccuracyRun], metric: str) -> dict[tuple[str, float], Floats]:
@@ -152,12 +152,12 @@ def table_of_means(runs: Sequence[AccuracyRun]) -> ResultTable:
     rows = [
         (
             f"{epsilon:g}" if epsilon else "no noise",
-            *(spread(found[key]) for key in _pair(epsilon) for found in both),
+            *(spread(figures[key]) for key in _pair(epsilon) for figures in both),
         )
         for epsilon in (*sorted({r.epsilon for r in runs if r.epsilon}), 0.0)
     ]
     systems = "HushTable", "the paper's mechanism"
-    header = ["total epsilon", *(f"{one}: {m}" for one in systems for m in ("ROC-AUC", "AP"))]
+    header = ["total epsilon", *(f"{system}: {m}" for system in systems for m in ("ROC-AUC", "AP"))]
     return ResultTable(header, rows)
 
 
@@ -168,24 +168,24 @@ def _pair(epsilon: float) -> tuple[tuple[str, float], tuple[str, float]]:
 
 def accuracy_targets(runs: Sequence[AccuracyRun]) -> list[Promise]:
     """Compare the private detector with its promises, at epsilon 1 and 0.1."""
-    found = []
+    promises = []
     mean = {key: float(values.mean()) for key, values in means(runs, "auc").items()}
     for epsilon, loss in ((1.0, 0.5), (0.1, 2.5)):
         if (PRIVATE, epsilon) in mean:
             lost = mean[OURS, 0.0] - mean[PRIVATE, epsilon]
             claim = f"epsilon {epsilon:g}: AUC points lost to the noise"
-            found.append(Promise(claim, lost, "<=", loss, ".2f"))
+            promises.append(Promise(claim, lost, "<=", loss, ".2f"))
     if (PRIVATE, 0.1) in mean:
         ahead = mean[PRIVATE, 0.1] - mean[PAPERS, 0.1]
         claim = "epsilon 0.1: AUC points ahead of the paper's mechanism"
-        found.append(Promise(claim, ahead, ">=", 5.0, ".2f"))
+        promises.append(Promise(claim, ahead, ">=", 5.0, ".2f"))
         for name in dict.fromkeys(r.data for r in runs if r.data in PAPER_SETS):
             of_set = [run for run in runs if run.data == name]
             ours, papers = (_values(of_set, s, 0.1, "auc")[0] for s in (PRIVATE, PAPERS))
             seeds = float(max(ours.std(), papers.std()))
             claim = f"epsilon 0.1, {name}: points ahead, within the spread between seeds"
-            found.append(Promise(claim, float(ours.mean() - papers.mean()), ">=", -seeds, ".2f"))
-    return found
+            promises.append(Promise(claim, float(ours.mean() - papers.mean()), ">=", -seeds, ".2f"))
+    return promises
 
 
 # --- attacks ------------------------------------------------------------------------------------
@@ -232,8 +232,8 @@ def released_counts(data: LabelledSet, epsilon: float, seed: int) -> tuple[Relea
         return sketch.release(epsilon, DELTA)
 
     terms = {"epsilon": epsilon, "delta": DELTA, "expected_rows": len(data.X)}
-    found = released(data.X, data.schema(), seed, release, **terms)
-    return found, counted[-1]  # marginals come before the tables
+    counts = released(data.X, data.schema(), seed, release, **terms)
+    return counts, counted[-1]  # marginals come before the tables
 
 
 def points(data: LabelledSet, counts: Sketch | Release) -> float:
@@ -243,17 +243,17 @@ def points(data: LabelledSet, counts: Sketch | Release) -> float:
 
 def one_size(data: LabelledSet, rows: int, seeds: int) -> dict[str, float]:
     """Return the mean ROC-AUC of each way on rows of a set, in points."""
-    found: dict[str, list[float]] = {}
+    figures: dict[str, list[float]] = {}
     for seed in range(seeds):
-        some = some_rows(data, rows, seed)
-        scores = HushTable(random_state=seed).fit(some.X).score_samples(some.X)
-        found.setdefault(DEFAULT, []).append(100 * auc(some.y, scores))
+        sample = some_rows(data, rows, seed)
+        scores = HushTable(random_state=seed).fit(sample.X).score_samples(sample.X)
+        figures.setdefault(DEFAULT, []).append(100 * auc(sample.y, scores))
         for epsilon in EPSILONS:
-            private, exact = released_counts(some, epsilon, seed)
-            found.setdefault(f"epsilon {epsilon:g}", []).append(points(some, private))
-            lost = points(some, exact) - points(some, private)
-            found.setdefault(f"lost to noise at epsilon {epsilon:g}", []).append(lost)
-    return {way: float(np.mean(each)) for way, each in found.items()}
+            private, exact = released_counts(sample, epsilon, seed)
+            figures.setdefault(f"epsilon {epsilon:g}", []).append(points(sample, private))
+            lost = points(sample, exact) - points(sample, private)
+            figures.setdefault(f"lost to noise at epsilon {epsilon:g}", []).append(lost)
+    return {way: float(np.mean(each)) for way, each in figures.items()}
 
 
 def with_error(values: Floats) -> str:
@@ -279,15 +279,15 @@ def rows(
     for size in QUICK_SIZES if quick else SIZES:
         progress(f"{size:,} rows")
         enough = [one for one in sets if len(one.X) >= size]
-        found = [one_size(one, size, 1 if quick else seeds) for one in enough]
-        if not found:
+        figures = [one_size(one, size, 1 if quick else seeds) for one in enough]
+        if not figures:
             continue
-        columns = {way: np.array([one[way] for one in found]) for way in found[0]}
+        columns = {way: np.array([one[way] for one in figures]) for way in figures[0]}
         means = [
             with_error(values) if way.startswith("lost") else f"{values.mean():.1f}"
             for way, values in columns.items()
         ]
-        lines.append((f"{size:,}", len(found), *means))
+        lines.append((f"{size:,}", len(figures), *means))
         header = ("rows", "sets", *columns)
     run.say("Mean ROC-AUC in points, and points lost to the noise ± standard error over sets")
     run.say(ResultTable(header, lines))

@@ -182,8 +182,8 @@ def cell(value: float, form: str) -> str:
 
 def spread(values: ArrayLike, form: str = ".1f") -> str:
     """Write a mean ± standard deviation, a dash for no values."""
-    found = np.asarray(values)
-    return f"{found.mean():{form}} ± {found.std():{form}}" if found.size else "-"
+    numbers = np.asarray(values)
+    return f"{numbers.mean():{form}} ± {numbers.std():{form}}" if numbers.size else "-"
 
 
 def judged(finding: "Outcome") -> tuple[str, str, str]:

@@ -71,7 +71,7 @@ def bench(
     ] = None,
     data: Annotated[
         Path | None,
-        option("FOLDER", "The case's data sets; default: $HUSHTABLE_DATA, or fetched once."),
+        option("FOLDER", "Data sets; default: $HUSHTABLE_DATA. Some cases fetch public tables."),
     ] = None,
     gaps: Annotated[Path | None, option("FOLDER", "Labelled sets that come with gaps.")] = None,
     seeds: Annotated[
@@ -181,14 +181,14 @@ class CaseRun:
         facts = {
             "command": f"bench {self.name}",
             "tables": [part.cells for part in self.page if isinstance(part, ResultTable)],
-            "targets": [dataclasses.asdict(one) | {"met": one.met} for one in self.targets],
+            "targets": [dataclasses.asdict(item) | {"met": item.met} for item in self.targets],
             "left_out": self.left_out,
             "files": [str(file) for file in files],
         }
         blocks = [*map(str, self.page), f"\n{environment_line(PACKAGES)}"]
         if self.targets:
             blocks.append(f"\n{verdict_table(self.targets)}")
-        blocks += [f"\nLeft out: {one}. {reason}" for one, reason in self.left_out.items()]
+        blocks += [f"\nLeft out: {item}. {reason}" for item, reason in self.left_out.items()]
         blocks.append(f"\nWrote {', '.join(map(str, files))}.")
         missed = self.left_out or not all(target.met for target in self.targets)
         return CommandResult(facts, blocks, 1 if missed else 0)

@@ -96,7 +96,7 @@ def in_turns(calls: Calls, rounds: int, times: int = 1) -> dict[str, float]:
     that returns a float has measured itself; the figure of any other call is its CPU seconds. An
     entry that has taken long has fewer rounds.
     """
-    found: dict[str, list[float]] = {name: [] for name in calls}
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
     end = cpu_seconds() + PATIENCE
     for number in range(rounds + 1):
         if number > 1 and cpu_seconds() > end:
@@ -106,8 +106,8 @@ def in_turns(calls: Calls, rounds: int, times: int = 1) -> dict[str, float]:
             for _ in range(times):
                 result = call()
             spent = (cpu_seconds() - before) / times
-            found[name].append(result if isinstance(result, float) else spent)
-    return {name: statistics.median(each[1:] or each) for name, each in found.items()}
+            seconds[name].append(result if isinstance(result, float) else spent)
+    return {name: statistics.median(each[1:] or each) for name, each in seconds.items()}
 
 
 def compared(entry: Task, scale: int) -> Iterator[MeasuredRatio]:
@@ -128,32 +128,32 @@ def compared(entry: Task, scale: int) -> Iterator[MeasuredRatio]:
 def measure(run: CaseRun, entries: Sequence[Task], quick: bool) -> list[MeasuredRatio]:
     """Measure all entries; say which are left out, and why."""
     scale = QUICK_SCALE if quick else 1
-    found: list[MeasuredRatio] = []
+    ratios: list[MeasuredRatio] = []
     for entry in entries:
         try:
-            for one in compared(entry, scale):
-                progress(f"{one.name}: {one.judged:.3g}")
-                found.append(one)
+            for pair in compared(entry, scale):
+                progress(f"{pair.name}: {pair.judged:.3g}")
+                ratios.append(pair)
         except Absent as error:
             run.say(f"Left out: {entry.name}: {error}.")
-    return found
+    return ratios
 
 
 def measure_growth(run: CaseRun, quick: bool) -> None:
     """Measure each cost at doubled sizes, and draw a panel for each."""
     lines, curves = [], {}
     for kind, (sizes, set_up) in GROWTH.items():
-        some = sizes[:2] if quick else sizes
-        found = []
-        for size in some:
+        chosen = sizes[:2] if quick else sizes
+        ratios = []
+        for size in chosen:
             progress(f"growth: {size:,} {kind}")
-            found.append(in_turns(set_up(size), 0 if quick else ROUNDS))
-        curves[kind] = some, found
-        for at, (size, one) in enumerate(zip(some, found, strict=True)):
-            before = found[at - 1] if at else {}
-            grown = {name: one[name] / before[name] for name in before}
-            cells = [f"{one[name]:.4f}" for name in one]
-            cells += [f"{grown[name]:.2f}" if name in grown else "" for name in one]
+            ratios.append(in_turns(set_up(size), 0 if quick else ROUNDS))
+        curves[kind] = chosen, ratios
+        for at, (size, ratio) in enumerate(zip(chosen, ratios, strict=True)):
+            before = ratios[at - 1] if at else {}
+            grown = {name: ratio[name] / before[name] for name in before}
+            cells = [f"{ratio[name]:.4f}" for name in ratio]
+            cells += [f"{grown[name]:.2f}" if name in grown else "" for name in ratio]
             lines.append((f"{size:,} {kind}", *cells))
             for name, times in grown.items():
                 if not quick:
@@ -170,15 +170,15 @@ def speed(quick: bool = False, only: str | None = None, output: Path = FOLDER) -
     growth is not measured. The whole takes ten minutes on an idle machine.
     """
     run = CaseRun("speed", output)
-    chosen = [one for one in ENTRIES if only is None or only in one.name]
+    chosen = [entry for entry in ENTRIES if only is None or only in entry.name]
     with threadpool_limits(limits=1):
-        found = measure(run, chosen, quick)
-        rows = [one.cells() for one in found]
+        ratios = measure(run, chosen, quick)
+        rows = [entry.cells() for entry in ratios]
         rows.append((environment_line(PACKAGES), "", "", "", ""))
         run.say(ResultTable(("task", "ours", "other", "ratio", "target"), rows))
         if only is None:
             measure_growth(run, quick)
-    for one in found if not quick else ():
-        if one.bound.limit is not None:
-            run.hold(one.name, one.judged, one.bound.needs, one.bound.limit, ".3g")
+    for entry in ratios if not quick else ():
+        if entry.bound.limit is not None:
+            run.hold(entry.name, entry.judged, entry.bound.needs, entry.bound.limit, ".3g")
     return run.finish()

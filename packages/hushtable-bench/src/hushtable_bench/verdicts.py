@@ -192,8 +192,8 @@ def of_rest(y: Bools, scores: Floats, rest: Bools) -> tuple[float, float]:
     """Return ROC-AUC and average precision of some rows; NaN if they have only one label."""
     if y[rest].all() or not y[rest].any():
         return math.nan, math.nan
-    found = auc_and_ap(y[rest], scores[rest])
-    return found["auc"], found["ap"]
+    figures = auc_and_ap(y[rest], scores[rest])
+    return figures["auc"], figures["ap"]
 
 
 def subset(data: LabelledSet, rows: int, seed: int) -> LabelledSet:
@@ -253,11 +253,11 @@ class VerdictRuns:
     def steps(self) -> Iterator[Step]:
         """Yield two steps for each set, system and seed."""
         for data in self.sets:
-            for one in self.systems:
+            for system in self.systems:
                 for seed in range(self.seeds):
                     for name, do in ((self.looks, self._look), (self.gifts, self._give)):
-                        run = partial(_caught, one, partial(do, one, data, seed))
-                        yield Step(name, data.name, one.name, seed, run)
+                        run = partial(_caught, system, partial(do, system, data, seed))
+                        yield Step(name, data.name, system.name, seed, run)
 
     def _look(self, system: LearningSystem, data: LabelledSet, seed: int) -> Iterator[Row]:
         data = subset(data, self.rows, seed)
@@ -282,9 +282,9 @@ class VerdictRuns:
 
         They are by experiment, number of verdicts (in turn, or outliers given at once), and figure.
         """
-        place = {one.name: at for at, one in enumerate(self.systems)}
+        place = {system.name: at for at, system in enumerate(self.systems)}
         of_set = {data.name: at for at, data in enumerate(self.sets)}
-        shape, found = (len(of_set), len(place), self.seeds), dict[tuple[str, float, str], Floats]()
+        shape, means = (len(of_set), len(place), self.seeds), dict[tuple[str, float, str], Floats]()
         for name in (self.looks, self.gifts):
             for row in results.select(name):
                 index = of_set.get(row["data"]), place.get(row["system"]), row["seed"]
@@ -293,17 +293,17 @@ class VerdictRuns:
                 for figure in FIGURES:
                     key = name, row["setting"], figure
                     value = row[figure]
-                    found.setdefault(key, np.full(shape, np.nan))[index] = (
+                    means.setdefault(key, np.full(shape, np.nan))[index] = (
                         np.nan if value is None else value
                     )
-        return {key: mean(values, -1) for key, values in found.items()}
+        return {key: mean(values, -1) for key, values in means.items()}
 
 
 def mean(values: Floats, axis: int = 0) -> Floats:
     """Return the mean of the existing values over an axis, NaN if there are none."""
-    there = np.isfinite(values)
-    total = np.where(there, values, 0.0).sum(axis=axis)
-    count = there.sum(axis=axis)
+    known = np.isfinite(values)
+    total = np.where(known, values, 0.0).sum(axis=axis)
+    count = known.sum(axis=axis)
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
 
 
@@ -316,7 +316,7 @@ def error(values: Floats) -> Floats:
 
 def failures(results: Results, runs: VerdictRuns) -> dict[str, str]:
     """Return the systems that failed on sets, and the reasons."""
-    names = [data.name for data in runs.sets], [one.name for one in runs.systems]
+    names = [data.name for data in runs.sets], [system.name for system in runs.systems]
     rows: Sequence[Row] = [*results.select(runs.looks), *results.select(runs.gifts)]
     return {
         f"{row['system']} on {row['data']}": row["note"]
@@ -375,7 +375,7 @@ def page(runs: VerdictRuns, results: Results, figures: Figures) -> Page:
     ]
     if failed := failures(results, runs):
         parts.append("\nThese have no figure:\n")
-        parts += [f"- {one}: {why}" for one, why in failed.items()]
+        parts += [f"- {name}: {why}" for name, why in failed.items()]
     return parts
 
 
@@ -384,8 +384,8 @@ def systems_table(runs: VerdictRuns, figures: Figures) -> ResultTable:
     rest = {what: points(runs, figures, what) for what in ("ap", "auc")}
     seconds = mean(points(runs, figures, "seconds")) * 10
     rows = []
-    for at, one in enumerate(runs.systems):
-        row = [one.name]
+    for at, system in enumerate(runs.systems):
+        row = [system.name]
         row += [_with_error(found(runs, figures, b)[:, at], ".1f") for b in runs.budgets]
         for values in rest.values():
             column = values[np.isfinite(values[:, at]), at]
@@ -413,8 +413,8 @@ def differences_table(runs: VerdictRuns, figures: Figures) -> ResultTable:
     for k in GIVEN:
         measured[f"k={k}, AP"] = points(runs, figures, "ap", k), "+.1f"
     rows = [
-        (one.name, *(_with_error(v[:, at] - v[:, 0], form) for v, form in measured.values()))
-        for at, one in enumerate(runs.systems)
+        (system.name, *(_with_error(v[:, at] - v[:, 0], form) for v, form in measured.values()))
+        for at, system in enumerate(runs.systems)
         if at
     ]
     return ResultTable((f"minus {DEFAULT}", *measured), rows)

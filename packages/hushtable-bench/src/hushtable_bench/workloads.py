@@ -133,11 +133,11 @@ def python(*command: object, cwd: Path | None = None, **variables: str) -> str:
 
     It has one thread; without taskset, our commands may use more.
     """
-    there = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     return subprocess.run(
         [*_ONE_CORE, sys.executable, *map(str, command)],
         check=True, capture_output=True, text=True, cwd=cwd,
-        env=there | variables | {"OMP_NUM_THREADS": "1"},
+        env=environment | variables | {"OMP_NUM_THREADS": "1"},
     ).stdout  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def starts(scale: int, stack: ExitStack) -> Calls:
 
 def peers() -> dict[str, Callable[[], Any]]:
     """Return how to make the other detectors that are installed."""
-    found: dict[str, Callable[[], Any]] = {
+    calls: dict[str, Callable[[], Any]] = {
         PEER: lambda: IsolationForest(random_state=0, n_jobs=1),
         "HBOS": HBOS,
         "ECOD": lambda: ECOD(n_jobs=1),
@@ -252,8 +252,8 @@ def peers() -> dict[str, Callable[[], Any]]:
             make = import_module(module).IsolationForest
         except ImportError:  # the runner names who is missing
             continue
-        found[name] = partial(make, **settings)
-    return found
+        calls[name] = partial(make, **settings)
+    return calls
 
 
 #: Our detectors: two passes, one for comparison, and novelty detection.
@@ -301,11 +301,11 @@ def beside(peers: Iterable[str], limits: Mapping[str, float]) -> list[RatioBound
     """Return the bounds of HushTable's fit and score beside peers, and those of named pairs."""
     pairs = [(OURS, what, peer) for what in ("fit", "score") for peer in peers]
     pairs += [("LSHiTables", what, PEER) for what in ("fit", "score")]
-    found = {f"{name}, {what} / {peer}": (name, what, peer) for name, what, peer in pairs}
-    assert {*limits} <= {*found}
+    ratios = {f"{name}, {what} / {peer}": (name, what, peer) for name, what, peer in pairs}
+    assert {*limits} <= {*ratios}
     return [
         faster(f"{name}, {what}", f"{peer}, {what}", limits.get(key))
-        for key, (name, what, peer) in found.items()
+        for key, (name, what, peer) in ratios.items()
     ]
 
 
@@ -390,7 +390,7 @@ def few_rows(n: int, scale: int, stack: ExitStack) -> Calls:
     """Score few rows in a process that has scored before, after a fit of 5,000 rows."""
     X, new = (normal_rows(k, 10, seed).astype(np.float64) for k, seed in ((5_000, 0), (n, 1)))
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(10)])
-    some = pd.DataFrame(new, columns=frame.columns)
+    rows = pd.DataFrame(new, columns=frame.columns)
     detector = HushTable(random_state=0).fit(X)
     return {
         "score": partial(detector.score_samples, new),
@@ -398,7 +398,7 @@ def few_rows(n: int, scale: int, stack: ExitStack) -> Calls:
             HushTable(random_state=0).fit(X.astype(np.float32)).score_samples,
             new.astype(np.float32),
         ),
-        "score, pandas": partial(HushTable(random_state=0).fit(frame).score_samples, some),
+        "score, pandas": partial(HushTable(random_state=0).fit(frame).score_samples, rows),
         "Scorer": partial(Scorer(detector.sketch_).score, new),
         "LSHiTables": partial(LSHiTables(random_state=0).fit(X).score_samples, new),
         "explain": partial(detector.explain, new),
@@ -415,9 +415,9 @@ BLOCK, COLUMNS = 1_000_000, 10
 def process_memory(key: str = "VmHWM", status: str | None = None) -> int:
     """Return bytes of this process: at its peak, or ``VmRSS`` now (Linux)."""
     text = Path("/proc/self/status").read_text() if status is None else status
-    found = re.search(rf"{key}:\s+(\d+) kB", text)
-    assert found is not None
-    return int(found[1]) * 1024
+    match = re.search(rf"{key}:\s+(\d+) kB", text)
+    assert match is not None
+    return int(match[1]) * 1024
 
 
 def peak_of(load: str, size: int) -> float:

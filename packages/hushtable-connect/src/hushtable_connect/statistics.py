@@ -139,7 +139,7 @@ class _Rewritten:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 # Dates are not converted, because durations of more than a day would lose the days.
-                found: tuple[Mapping[str, list[Any]], Any] = getattr(pyreadstat, self.function)(
+                content: tuple[Mapping[str, list[Any]], Any] = getattr(pyreadstat, self.function)(
                     str(self.path), output_format="dict", disable_datetime_conversion=True,
                     **options,
                 )  # fmt: skip
@@ -153,7 +153,7 @@ class _Rewritten:
                 f"{self.path}: the file cannot be read ({error}); it may be damaged or cut off: "
                 "export it again, or as CSV"
             ) from None
-        return found
+        return content
 
     def _table(self, columns: Mapping[str, list[Any]]) -> pa.Table:
         arrays = []
@@ -174,7 +174,9 @@ class _Rewritten:
         found = self.meta.variable_value_labels.get(name, {})
         if not pa.types.is_string(self.schema.field(name).type):
             # Marks of missing values, such as .a of Stata, are letters.
-            found = {float(code): one for code, one in found.items() if not isinstance(code, str)}
+            found = {
+                float(code): label for code, label in found.items() if not isinstance(code, str)
+            }
         labels = [str(text) for text in found.values()]
         twice = {text for text in labels if labels.count(text) > 1}
         codes = _codes(pa.array([*found])).to_pylist()
@@ -208,13 +210,13 @@ class _Rewritten:
         return partial(_dates, f"{self.path}: column {name!r}", kind, unit, start, self.unasked)
 
     def words(self) -> tuple[str, ...]:
-        found = []
+        words = []
         for name, codes in self.codes.items() if self.unasked is None else ():
             here = [f"{k} is {text!r}" for k, text in self._labels(name).items() if k in codes]
             if here and not self._all_labelled(name):
-                found.append(f"codes with labels in {name!r}: {', '.join(here[:_SAID])}")
-        more = (f"and in {len(found) - _SAID:,} more columns",) if len(found) > _SAID else ()
-        return (*found[:_SAID], *more)
+                words.append(f"codes with labels in {name!r}: {', '.join(here[:_SAID])}")
+        more = (f"and in {len(words) - _SAID:,} more columns",) if len(words) > _SAID else ()
+        return (*words[:_SAID], *more)
 
 
 def _number(kind: str) -> pa.DataType:
@@ -241,8 +243,8 @@ def _dates(
 ) -> pa.Array:
     numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     missing = np.isnan(numbers)
-    found = np.round(np.where(missing, start / unit, numbers) * unit) - start
-    beyond = np.flatnonzero((found < _FIRST) | (found > _LAST))
+    days = np.round(np.where(missing, start / unit, numbers) * unit) - start
+    beyond = np.flatnonzero((days < _FIRST) | (days > _LAST))
     if len(beyond) and kind != "length":
         row, words = int(beyond[0]), f"{what} holds a date outside the years 1 to 9999"
         if unasked is None:
@@ -252,8 +254,8 @@ def _dates(
             )
         unasked.note(words, len(beyond), f"row {first + row + 1}".__str__)
         missing[beyond] = True
-        found[beyond] = 0.0
-    whole = pa.array(found.astype(np.int64), mask=missing)
+        days[beyond] = 0.0
+    whole = pa.array(days.astype(np.int64), mask=missing)
     if kind == "length":
         return whole.cast(pa.duration("us"))
     stamps = whole.cast(pa.timestamp("us"))

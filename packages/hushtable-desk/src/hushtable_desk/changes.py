@@ -65,13 +65,13 @@ def changes(
         tests.append(_share_test(*absent))
         words.append(_shares(feature.name, *absent))
         compare = _numbers if feature.kind == "numeric" else _categories
-        p, said = compare(feature, *(side.drop_null() for side in sides))
+        p, text = compare(feature, *(side.drop_null() for side in sides))
         tests.append(p)
-        words.append(said)
+        words.append(text)
         columns += [feature.name, feature.name]
     order = np.argsort(tests, kind="stable")
-    found = [int(k) for k in order if tests[k] * len(tests) <= BY_CHANCE]
-    return [Change(columns[k], words[k]) for k in found]
+    shifted = [int(k) for k in order if tests[k] * len(tests) <= BY_CHANCE]
+    return [Change(columns[k], words[k]) for k in shifted]
 
 
 def _share_test(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> float:

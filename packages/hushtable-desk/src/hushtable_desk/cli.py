@@ -8,7 +8,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -76,13 +76,13 @@ def desk(
         print("It opens once, in a browser of this account. Ctrl-C ends it; verdicts are saved.")
         if not KNOWS_ACCOUNTS:
             print(_NO_OWNERS)
-        watch = threading.Thread(target=_end_when_idle, args=(server, access, idle), daemon=True)
-        watch.start()
+        threading.Thread(target=_end_when_idle, args=(server, access, idle), daemon=True).start()
         with tempfile.TemporaryDirectory(prefix="hushtable-desk-") as private:
             if not no_browser:
                 _open_browser(access.address, Path(private))
             try:
-                server.run(sockets=listening)
+                with suppress(KeyboardInterrupt):  # which ends it as it should
+                    server.run(sockets=listening)
             finally:
                 opened.close()
     if access.last + 60.0 * idle <= time.monotonic():

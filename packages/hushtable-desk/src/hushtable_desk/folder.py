@@ -69,13 +69,13 @@ class Folder:
 
     def files(self, *endings: str) -> list[FolderFile]:
         """Return the files whose names have these endings, the newest first."""
-        found = [one for one in self._all() if one.name.lower().endswith(endings)]
-        return sorted(found, key=lambda one: (-one.changed, one.name))
+        entries = [entry for entry in self._all() if entry.name.lower().endswith(endings)]
+        return sorted(entries, key=lambda entry: (-entry.changed, entry.name))
 
     @property
     def tables(self) -> list[FolderFile]:
         """The files that hold tables."""
-        return [one for one in self.files(*TABLES) if not one.name.endswith(LOG)]
+        return [entry for entry in self.files(*TABLES) if not entry.name.endswith(LOG)]
 
     @property
     def models(self) -> list[FolderFile]:
@@ -89,10 +89,10 @@ class Folder:
 
     def _all(self) -> Iterator[FolderFile]:
         with os.scandir(self.path) as entries:
-            for one in entries:
+            for item in entries:
                 try:
-                    if not one.name.startswith(".") and one.is_file() and self._inside(one.name):
-                        yield FolderFile(one.name, one.stat().st_size, one.stat().st_mtime)
+                    if not item.name.startswith(".") and item.is_file() and self._inside(item.name):
+                        yield FolderFile(item.name, item.stat().st_size, item.stat().st_mtime)
                 except OSError:  # deleted in the meantime, or not readable
                     continue
 
@@ -112,7 +112,7 @@ class Folder:
 
     def by_key(self, key: str) -> FolderFile | None:
         """Return the file for a key in an address; None if it no longer exists."""
-        return next((one for one in self._all() if one.key == key), None)
+        return next((entry for entry in self._all() if entry.key == key), None)
 
     def new_name(self, name: str) -> str:
         """Return a name for a dropped file, which is different if the name is taken."""
@@ -145,7 +145,7 @@ class Folder:
         """Return all parts, and any other entries, which a later version may need."""
         try:
             content = json.loads((self.path / STATE).read_text(encoding="utf-8"))
-            parts = {p: {n: {**one} for n, one in content.get(p, {}).items()} for p in _PARTS}
+            parts = {p: {n: {**item} for n, item in content.get(p, {}).items()} for p in _PARTS}
             return {**content, **parts}
         except FileNotFoundError:
             return {part: {} for part in _PARTS}

@@ -135,15 +135,15 @@ class JudgedRows:
         notes.clear()
         model = open_model(model_path)
         schema, plan = model.scorer.plan.schema, model.scorer.plan
-        kept = [one for one in keep if one not in schema.names]
+        kept = [col for col in keep if col not in schema.names]
         ruled = [] if model.scorer.rules is None else model.scorer.rules.columns
         reader = options.open_as(
             str(path), schema, model.reading, list(dict.fromkeys([*kept, *ruled]))
         )
-        own = f"{name}.{_NO_NAME.sub('_', who)}"
-        if not apart and not (folder.path / f"{own}{LOG}").is_file():
-            own = name
-        log = VerdictLog(_log_of(folder, own, model_name, plan), plan.first_pass().plan_id, "")
+        mine = f"{name}.{_NO_NAME.sub('_', who)}"
+        if not apart and not (folder.path / f"{mine}{LOG}").is_file():
+            mine = name
+        log = VerdictLog(_log_of(folder, mine, model_name, plan), plan.first_pass().plan_id, "")
         with contextlib.ExitStack() as stack:
             stack.enter_context(log.held())
             review = Review(
@@ -165,10 +165,10 @@ class JudgedRows:
         with self.lock:
             if self._listing is None or self._language != spoken():
                 self._language = spoken()
-                found = self.review.lowest(self._n)
+                lowest = self.review.lowest(self._n)
                 context = self.model.scorer.plan.context
                 self._listing = Listing(
-                    found, self.review.last, lambda: self.others, self.review.id_, context
+                    lowest, self.review.last, lambda: self.others, self.review.id_, context
                 )
             return self._listing
 
@@ -179,20 +179,20 @@ class JudgedRows:
         assert log is not None  # see `of`
         plan_id = self.model.scorer.plan.first_pass().plan_id
         logs = [
-            one for one in self._folder.logs
-            if one.name.startswith(f"{self.path.name}.") and one.name != log.path.name
+            file for file in self._folder.logs
+            if file.name.startswith(f"{self.path.name}.") and file.name != log.path.name
         ]  # fmt: skip
         with self.lock:
             if self._read[0] != logs:
-                found: dict[int, list[Answer]] = {}
-                for one in logs:
-                    path = self._folder.file(one.name)
+                by_row: dict[int, list[Answer]] = {}
+                for file in logs:
+                    path = self._folder.file(file.name)
                     if plan_of_log(path) == plan_id:
                         answers = answers_in(path.read_bytes(), path, plan_id)
                         for answer in {answer.row: answer for answer in answers}.values():
                             if answer.verdict != SKIP:
-                                found.setdefault(answer.row, []).append(answer)
-                self._read = logs, found
+                                by_row.setdefault(answer.row, []).append(answer)
+                self._read = logs, by_row
             return self._read[1]
 
     def sort(self, n: int | None = None) -> None:
@@ -232,11 +232,11 @@ class JudgedRows:
                 row,
                 self.name_of(number),
                 [
-                    ReasonView(one, self.pictures.of(one), round(100.0 * one.share / total))
-                    for one in reasons
+                    ReasonView(r, self.pictures.of(r), round(100.0 * r.share / total))
+                    for r in reasons
                 ],
                 last.get(number),
-                [one for one in self.review.answers if one.row == number],
+                [answer for answer in self.review.answers if answer.row == number],
                 self.others.get(number, []),
                 alike,
             )
@@ -283,8 +283,8 @@ class JudgedRows:
         """Record a verdict, which is in the log when this returns."""
         with self.lock:
             self._check_unchanged()
-            seen = self._shown is not None and self._shown.row == number
-            row = self._shown if seen and self._shown else self.review.of_row(number)
+            shown = self._shown is not None and self._shown.row == number
+            row = self._shown if shown and self._shown else self.review.of_row(number)
             self.review.answer(row, verdict, note, who)
             self._together.append(1)
 
@@ -305,7 +305,7 @@ class JudgedRows:
         with self.lock:
             n = self._together.pop() if self._together else 1
             gone = [self.review.undo(who) for _k in range(n)]
-            return [one for one in gone if one is not None]
+            return [row for row in gone if row is not None]
 
     def add_known(self, number: int) -> None:
         """Write the rule that a row is known, and score all rows with it."""
@@ -335,7 +335,7 @@ class JudgedRows:
     def last(self) -> list[tuple[Answer, str]]:
         """The last decisions, the latest last, each with the name of its row."""
         with self.lock:
-            return [(one, self.name_of(one.row)) for one in self.review.answers[-LAST:]]
+            return [(answer, self.name_of(answer.row)) for answer in self.review.answers[-LAST:]]
 
     @property
     def is_changed(self) -> bool:
@@ -362,21 +362,21 @@ class JudgedRows:
 
 
 def _log_of(folder: Folder, name: str, model_name: str, plan: Plan) -> Path:
-    log = own = folder.file(f"{name}{LOG}")
-    while plan_of_log(own) not in (None, plan.first_pass().plan_id):
+    log = first = folder.file(f"{name}{LOG}")
+    while plan_of_log(first) not in (None, plan.first_pass().plan_id):
         name = f"{name}.{Path(model_name).stem}"
-        own = folder.file(f"{name}{LOG}")
-    if own != log:
+        first = folder.file(f"{name}{LOG}")
+    if first != log:
         notes.append(
             f"{log.name} holds verdicts under another model and does not change: verdicts under "
-            f"{model_name} are in {own.name}."
+            f"{model_name} are in {first.name}."
         )
-    return own
+    return first
 
 
 def _stamp(path: Path) -> tuple[int, int]:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return -1, -1
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns

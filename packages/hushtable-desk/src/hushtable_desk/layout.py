@@ -175,7 +175,7 @@ def _encodings(sample: bytes) -> Iterator[tuple[str, str, Option]]:
             continue
         if all(map(str.isprintable, texts)):
             readings.setdefault(texts, name)
-    telling = sorted(range(len(words[:_WORDS])), key=lambda j: -len({one[j] for one in readings}))
+    telling = sorted(range(len(words[:_WORDS])), key=lambda j: -len({text[j] for text in readings}))
     for texts, name in readings.items():
         yield name, " · ".join(texts[j][:30] for j in telling[:3]), ("encoding", name)
 
@@ -194,8 +194,8 @@ def _of_workbook(path: Path, chosen: str | None) -> Picture:
             for name, sheet in filled.items()
         )
         name = (chosen or "").partition("!")[0] or next(iter(filled), "")
-        one = len(filled) == 1 or chosen is not None
-        rows = _rows(filled[name]) if one and name in filled else iter(())
+        single = len(filled) == 1 or chosen is not None
+        rows = _rows(filled[name]) if single and name in filled else iter(())
         picture = _of_lines(rows, whole=True)
     return Picture(picture.first, picture.last, parts=parts if len(parts) > 1 else ())
 
@@ -209,10 +209,10 @@ def _rows(sheet: Any, most: int | None = None) -> Iterator[str]:
 def _of_archive(path: Path, chosen: str | None, encoding: str | None) -> Picture:
     files = members(path)
     parts = tuple(
-        Part(one.filename, (_("%(n)s bytes", n=numeral(one.file_size)),), ("member", one.filename))
-        for one in files
+        Part(f.filename, (_("%(n)s bytes", n=numeral(f.file_size)),), ("member", f.filename))
+        for f in files
     )
-    names = [one for one in files if one.filename == chosen or len(files) == 1]
+    names = [f for f in files if f.filename == chosen or len(files) == 1]
     if not names:
         return Picture(parts=parts)
     inside = picture_of(extracted(path, names[0]).path, encoding=encoding)
@@ -227,8 +227,8 @@ def _tables(path: Path) -> Iterator[Part]:
         for (name,) in database.execute(query).fetchall():
             quoted = name.replace('"', '""')
             rows = database.execute(f'SELECT * FROM "{quoted}" LIMIT {_ROWS}')
-            shown = (" | ".join(map(str, row))[:_LETTERS] for row in rows)
-            yield Part(name, tuple(shown), ("member", name))
+            lines = (" | ".join(map(str, row))[:_LETTERS] for row in rows)
+            yield Part(name, tuple(lines), ("member", name))
 
 
 def lists_of(path: Path) -> list[str]:
@@ -236,8 +236,8 @@ def lists_of(path: Path) -> list[str]:
     if path.stat().st_size > _MOST_BYTES:
         return []
     content = json.loads(path.read_text("utf-8-sig"))
-    found = content.items() if isinstance(content, dict) else ()
-    return [name for name, value in found if isinstance(value, list)]
+    entries = content.items() if isinstance(content, dict) else ()
+    return [name for name, value in entries if isinstance(value, list)]
 
 
 def write_list(folder: Folder, path: Path, name: str) -> str:

@@ -45,13 +45,13 @@ def learned(request: Request) -> Response:
     judging = table.judging
     with judging.lock:
         review = judging.review
-        found, alone = review.curve()
+        curve, alone = review.curve()
         last = review.last()
         places = [
             (k, judging.name_of(k), now, before, last.get(k))
             for k, now, before in review.places(_LISTED)
         ]
-        moved = [one for one in review.moved_columns()[:_COLUMNS] if one[1] > 0.0]
+        moved = [pair for pair in review.moved_columns()[:_COLUMNS] if pair[1] > 0.0]
     return desk_of(request).page(
         request,
         "learned.html",
@@ -59,7 +59,7 @@ def learned(request: Request) -> Response:
         here="learned",
         unit=WORDS.say(judging.model.scorer.plan.score.unit),
         found=review.found(),
-        chart=_curve(found, alone) if len(found) > 1 else None,
+        chart=_curve(curve, alone) if len(curve) > 1 else None,
         moved=moved,
         places=places,
         listed=_LISTED,
@@ -68,10 +68,10 @@ def learned(request: Request) -> Response:
     )
 
 
-def _curve(found: NDArray[np.int64], alone: NDArray[np.int64]) -> Markup:
-    n = len(found) - 1
-    lines = [ChartLine(_("by verdicts"), found), ChartLine(_("by score alone"), alone)]
-    numbers = {"n": n, "found": found[-1], "alone": alone[-1]}
+def _curve(curve: NDArray[np.int64], alone: NDArray[np.int64]) -> Markup:
+    n = len(curve) - 1
+    lines = [ChartLine(_("by verdicts"), curve), ChartLine(_("by score alone"), alone)]
+    numbers = {"n": n, "found": curve[-1], "alone": alone[-1]}
     words = _(
         "Outliers among %(n)s reviewed rows: %(found)s. Among the %(n)s rows with the lowest "
         "scores without verdicts: %(alone)s of these.",
@@ -81,10 +81,10 @@ def _curve(found: NDArray[np.int64], alone: NDArray[np.int64]) -> Markup:
     return LineChart(lines, words, across=across, up=up, steps=True, width=520.0).svg
 
 
-def save(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+def save(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """Write the model with all verdicts into the folder."""
     desk, table = desk_of(request), table_of(request)
-    name = " ".join(str(said.get("name", "")).split())
+    name = " ".join(str(body.get("name", "")).split())
     if not name.endswith(MODEL):
         raise UsageError(f"the name {name!r} does not end in {MODEL}: add the ending")
     if name == table.model:
@@ -92,7 +92,7 @@ def save(request: Request, said: dict[str, Any]) -> dict[str, Any]:
             f"{name} is the model before learning: give the learned model another name"
         )
     table.judging.save_learned(desk.folder.file(name))
-    if said.get("use") is True:
+    if body.get("use") is True:
         table.use(name)
         return {"address": f"/t/{table.key}/rows"}
     return {"name": name}
@@ -120,7 +120,7 @@ def history(request: Request) -> Response:
         for k in order
     ]
     return desk_of(request).page(
-        request, "history.html", entity=entity, charts=[one for one in charts if one],
+        request, "history.html", entity=entity, charts=[chart for chart in charts if chart],
         names=list(columns), rows=rows, n=len(times),
     )  # fmt: skip
 
@@ -142,12 +142,12 @@ def readings(
     values = values_behind(judging.model.scorer.plan.schema.names)
     reader = judging.options.opened(str(judging.path), reading)
     reader = reader.select([reading.entity, reading.time, *values])
-    found = []
+    readings = []
     for batch in reader.read():
         assert isinstance(batch, pa.RecordBatch)  # of a file
         whose = pc.fill_null(pc.equal(plain_texts(batch.column(0)), entity), False)
-        found.append(pa.Table.from_batches([batch]).filter(whose))
-    table = pa.concat_tables(found, promote_options="permissive").combine_chunks()
+        readings.append(pa.Table.from_batches([batch]).filter(whose))
+    table = pa.concat_tables(readings, promote_options="permissive").combine_chunks()
     times = _numbers(reading, reading.time, table)
     order = np.argsort(times, kind="stable")[-_MOST:]
     return entity, times[order], {name: _numbers(reading, name, table)[order] for name in values}
@@ -157,21 +157,21 @@ def _numbers(reading: Reading, name: str, table: pa.Table) -> NDArray[np.float64
     column = pa.concat_arrays(table.column(name).chunks)
     how = reading.column(name, "date" if name == reading.time else "")
     column = reading.without_missing(column, name, how.decimal)
-    found = how.values(plain_texts(column)) if is_text(column.type) else as_numbers(column, name)
-    return np.asarray(found, np.float64)
+    numbers = how.values(plain_texts(column)) if is_text(column.type) else as_numbers(column, name)
+    return np.asarray(numbers, np.float64)
 
 
 def _line(
     name: str, values: NDArray[np.float64], times: NDArray[np.float64], at: int, reading: Reading
 ) -> Markup | None:
-    there = np.flatnonzero(np.isfinite(values) & np.isfinite(times))
-    if len(there) < 2:
+    known = np.flatnonzero(np.isfinite(values) & np.isfinite(times))
+    if len(known) < 2:
         return None
-    marked = np.flatnonzero(there == at).tolist()
-    days = (times[there] - times[there[0]]) / 86_400.0
-    n, start = numerals(f"{len(there):,}"), _written(reading, reading.time, times[there[0]])
+    marked = np.flatnonzero(known == at).tolist()
+    days = (times[known] - times[known[0]]) / 86_400.0
+    n, start = numerals(f"{len(known):,}"), _written(reading, reading.time, times[known[0]])
     words = _("%(n)s readings of %(name)s, from %(start)s on", n=n, name=name, start=start)
-    line = ChartLine(name, values[there], days, marked)
+    line = ChartLine(name, values[known], days, marked)
     return LineChart([line], words, across=_("days")).svg
 
 

@@ -1,6 +1,6 @@
 """Lines: numbers over months, rounds, or rows that were judged, each with its name above them.
 
-They contain numbers and texts, and no models. `svg` is for pages and for notebooks.
+They contain numbers and texts, and no models.
 """
 
 import math
@@ -144,14 +144,14 @@ class LineChart:
 
     def _parts(self) -> Iterator[str]:
         if self.up:
-            yield text(self.up, 0.0, 10.0, room=self.width)
+            yield text(self.up, (0.0, 10.0), room=self.width)
         room = self._left - _BESIDE
         for value, words in zip(*self._ticks, strict=True):
             y = float(self._y(value))
             if y < _FLOOR - 0.5:
                 path = f"M{number(self._left)} {number(y)}H{number(self._right)}"
                 yield f'<path d="{path}" fill="none" stroke="{WHOLE}" stroke-opacity=".7"/>'
-            yield text(words, room, y + 4.0, anchor="end", room=room)
+            yield text(words, (room, y + 4.0), anchor="end", room=room)
         yield axis(f"M{number(self._left)} {number(_FLOOR)}H{number(self._right)}")
         yield from self._along()
         # The subject of the chart is in front.
@@ -180,10 +180,10 @@ class LineChart:
             room = min(2.0 * near, place + near, self.width - place + near)
             half = min(text_width(words), room) / 2.0
             x = min(max(place, half), self.width - half)
-            yield text(words, x, _FLOOR + 16.0, anchor="middle", room=room)
+            yield text(words, (x, _FLOOR + 16.0), anchor="middle", room=room)
         if self.across:
             room = self._right - self._left
-            yield text(self.across, self._right, _FLOOR + 32.0, anchor="end", room=room)
+            yield text(self.across, (self._right, _FLOOR + 32.0), anchor="end", room=room)
 
     def _drawn(
         self, line: ChartLine, colour: str, width: float, dashes: str, opacity: str
@@ -221,7 +221,7 @@ class LineChart:
             [*zip(self.lines, _LOOKS, strict=False)]
         ):
             name = cut(line.name, most)
-            yield text(name, right - text_width(name), 10.0)
+            yield text(name, (right - text_width(name), 10.0))
             right -= text_width(name) + _KEY
             path = f"M{number(right + _KEY - 24.0)} 6h18"
             style = f' stroke-dasharray="{dashes}"' if dashes else ""
@@ -244,7 +244,7 @@ def _round_numbers(
     least = (high - low) / (_MOST_TICKS - 1 if outer else _MOST_TICKS + 1)
     power = 10.0 ** math.floor(math.log10(least))
     rounded = (k * power for k in (1.0, 2.0, 5.0, 10.0, 20.0))
-    step = next(one for one in rounded if one >= least * (1 - 1e-9))
+    step = next(size for size in rounded if size >= least * (1 - 1e-9))
     first, last = low / step, high / step
     within = 1e-9 * max(1.0, abs(first), abs(last))
     if outer:

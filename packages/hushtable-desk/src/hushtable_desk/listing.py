@@ -78,7 +78,7 @@ class Line:
             return ""
         if self.verdict in (NEW, SKIP):
             return "theirs"
-        return "same" if {one.verdict for one in self.others} == {self.verdict} else "differs"
+        return "same" if {answer.verdict for answer in self.others} == {self.verdict} else "differs"
 
     @property
     def sign(self) -> str:
@@ -124,11 +124,11 @@ class Query:
     columns: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, said: Mapping[str, str]) -> "Query":
+    def of(cls, params: Mapping[str, str]) -> "Query":
         """Read the state from an address; unknown parts are left out."""
-        chosen = {name: said[name] for name in FACETS if said.get(name)}
-        order = said.get("order", "unusual")
-        columns = tuple(name for name in said.get("columns", "").split("\t") if name)
+        chosen = {name: params[name] for name in FACETS if params.get(name)}
+        order = params.get("order", "unusual")
+        columns = tuple(name for name in params.get("columns", "").split("\t") if name)
         return cls(chosen, order, columns)
 
     @property
@@ -140,12 +140,12 @@ class Query:
     @property
     def parameters(self) -> dict[str, str]:
         """The state in the form of an address."""
-        found = dict(self.chosen)
+        params = dict(self.chosen)
         if self.order != "unusual":
-            found["order"] = self.order
+            params["order"] = self.order
         if self.columns:
-            found["columns"] = "\t".join(self.columns)
-        return found
+            params["columns"] = "\t".join(self.columns)
+        return params
 
     def toggled(self, facet: str, key: str) -> "Query":
         """Return the state with a value of a facet chosen, or no longer."""
@@ -170,14 +170,14 @@ class JudgedOutliers(Outliers):
     def table(self) -> pa.Table:
         """Return the table of the list, with verdict, note, person, and time."""
         table = super().table()
-        found = [self.answers.get(row.row) for row in self.rows]
+        mine = [self.answers.get(row.row) for row in self.rows]
         for name in ("verdict", "note", "who", "when"):
-            texts = [None if one is None else getattr(one, name) or None for one in found]
+            texts = [None if a is None else getattr(a, name) or None for a in mine]
             label = f"judged {name}" if name in table.column_names else name
             table = table.append_column(label, pa.array(texts, pa.string()))
         if self.others:
             beside = [self.others.get(row.row, ()) for row in self.rows]
-            words = [", ".join(f"{one.who}: {one.verdict}" for one in some) for some in beside]
+            words = [", ".join(f"{a.who}: {a.verdict}" for a in answers) for answers in beside]
             table = table.append_column("other verdicts", pa.array(words, pa.string()))
         return table
 
@@ -232,13 +232,13 @@ class Listing:
         first = reasons[0] if reasons else None
         number = self._incident.get(k, 0)
         return Line(
-            k + 1, row, row.row, self._name(row), self.found.severities[k],
+            k + 1, row, row.row, self._name(row), row.severity,
             self._kind(row, first), row.rule or (first.words if first else ""),
             first.within if first else "", number,
             len(self.found.incidents[number - 1].rows) if number else 0,
             WORDS.say(" and ").join(first.columns) if first else "",
             f"{first.feature} {first.phrase.text}"
-            if first and first.phrase and not first.partner else "", answer,
+            if first and not first.partner else "", answer,
         )  # fmt: skip
 
     def _kind(self, row: Finding, first: Reason | None) -> str:
@@ -250,7 +250,7 @@ class Listing:
             return "none"
         if first.partner:
             return "pair"
-        j = next(k for k, one in enumerate(self.found.features) if one.name == first.feature)
+        j = next(k for k, col in enumerate(self.found.features) if col.name == first.feature)
         if self.found.features[j].neutral:  # as for reasons from a history only
             return "history"
         return "value" if self._odd_anywhere(j, first) else "context"
@@ -302,7 +302,7 @@ class Listing:
     @property
     def columns(self) -> list[str]:
         """The columns that can order the list: features, and columns that are kept."""
-        return [*dict.fromkeys([*(one.name for one in self.found.features), *self.found.keep])]
+        return [*dict.fromkeys([*(col.name for col in self.found.features), *self.found.keep])]
 
     def value(self, line: Line, column: str) -> tuple[Any, str]:
         """Return a value of a row, None if it is missing, and the value as text."""
@@ -319,7 +319,7 @@ class Listing:
         """Return whether a row's reasons, or one of its values, hold a text."""
         columns = [*self.found.keep, *self.columns][:_SEARCHED]
         texts = (line.words, *(self.value(line, column)[1] for column in columns))
-        return any(text.casefold() in one.casefold() for one in texts)
+        return any(text.casefold() in part.casefold() for part in texts)
 
     def shown(self, query: Query) -> list[str]:
         """Return the columns whose values a query shows in each line."""
@@ -330,7 +330,7 @@ class Listing:
 
     def facets(self, query: Query) -> dict[str, list[FacetValue]]:
         """Return the values of each facet in the rows that other facets leave, largest first."""
-        found = {}
+        facets = {}
         for facet in FACETS:
             others = replace(query, chosen={f: k for f, k in query.chosen.items() if f != facet})
             counts = Counter(line.value(facet) for line in self.chosen(others))
@@ -340,10 +340,10 @@ class Listing:
                 for value, n in counts.most_common() if value
             ]  # fmt: skip
             if facet == "value":
-                values = [one for one in values if one.n > 1 or one.on]
-            values.sort(key=lambda one: not one.on)
-            found[facet] = values[:_MOST]
-        return found
+                values = [option for option in values if option.n > 1 or option.on]
+            values.sort(key=lambda option: not option.on)
+            facets[facet] = values[:_MOST]
+        return facets
 
     def _words(self, facet: str, value: str) -> str:
         if facet == "reason":
@@ -357,9 +357,6 @@ class Listing:
     def outliers(self, query: Query) -> JudgedOutliers:
         """Return the rows that a query selects, to be exported."""
         lines = self.chosen(query)
-        own = {name: getattr(self.found, name) for name in Outliers.__dataclass_fields__}
-        own |= {
-            "rows": [line.row for line in lines],
-            "severities": [line.severity for line in lines],
-        }
-        return JudgedOutliers(**own, answers=dict(self._last()), others=self._others())
+        fields = {name: getattr(self.found, name) for name in Outliers.__dataclass_fields__}
+        fields["rows"] = [line.row for line in lines]
+        return JudgedOutliers(**fields, answers=dict(self._last()), others=self._others())

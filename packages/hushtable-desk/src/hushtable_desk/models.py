@@ -18,7 +18,6 @@ from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
 from hushtable.describe.ledger import LEDGER_HEADERS, ledger_lines, ledger_rows
 from hushtable.describe.plan import counts_lines, kind_words, plan_lines
-from hushtable.describe.views import view
 from hushtable.errors import HushTableError, PluginError, UsageError
 from hushtable.files import Content
 from hushtable.language import N_, numerals, spoken
@@ -42,8 +41,7 @@ _LABELS = (
     N_("Kind"), N_("Plan"), N_("Detector"), N_("Depends on data"), N_("Features"),
     N_("Values of rows"), N_("Laid out for"), N_("Verdicts"), N_("May leave"), N_("Rows counted"),
     N_("Rows a person"), N_("Threshold"), N_("Signed by"), N_("Round"), N_("Submissions"),
-    N_("Periods"), N_("Rows, estimated"), N_("Rows here"), N_("Rows elsewhere"),
-    N_("Weight of elsewhere"), N_("numeric"), N_("categorical"),
+    N_("Periods"), N_("Rows, estimated"), N_("numeric"), N_("categorical"),
 )  # fmt: skip
 #: What separates a fact from its details.
 _DETAIL = r" \(|: |, as |, wie "
@@ -97,8 +95,8 @@ class ModelFacts:
     @property
     def listed(self) -> list[str]:
         """Facts for the list of all files."""
-        found = [(self.lines or {}).get(label, "") for label in _LISTED]
-        return [self.n_rows, *(re.split(_DETAIL, one)[0] for one in found[1:])]
+        texts = [(self.lines or {}).get(label, "") for label in _LISTED]
+        return [self.n_rows, *(re.split(_DETAIL, text)[0] for text in texts[1:])]
 
 
 def model_facts(folder: Folder, entry: FolderFile) -> ModelFacts:
@@ -121,12 +119,6 @@ def _read(content: Content, entry: FolderFile) -> ModelFacts:
     kind = files.kind_of(content.kind)
     other = "content of an unknown kind" if kind is None else kind.words
     holds, n_rows = _HOLDS.get(content.kind, other), ""
-    if content.kind == "home" and kind is not None and kind.reader is not None:
-        home = content.build(kind.reader)
-        shown = view(home)
-        return ModelFacts(
-            entry, holds, numerals(f"{home.n_rows:,}"), dict(shown.figures), tuple(shown.sentences)
-        )
     if kind is not None and kind.inspect is not None:
         lines = {"Kind": f"{content.kind}, protocol {content.manifest['protocol']}"}
         return ModelFacts(entry, holds, "", lines, ("hushtable inspect shows its content.",))
@@ -157,13 +149,13 @@ def _read(content: Content, entry: FolderFile) -> ModelFacts:
 def _columns(plan: Plan, tally: Any) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return headers and rows of a table of the columns, without values from rows."""
     headers: tuple[str, ...] = (N_("Column"), N_("Kind"), N_("Range or categories"))
-    shown = [
-        (one.name, one.kind, words.values(one, plan.schema.public)) for one in plan.schema.features
+    cells = [
+        (col.name, col.kind, words.values(col, plan.schema.public)) for col in plan.schema.features
     ]
     if tally is None:
-        return headers, tuple(shown)
+        return headers, tuple(cells)
     counted = [tuple(numerals(f"{n:,}") for n in each) for each in tally.tolist()]
-    rows = tuple((*one, *n) for one, n in zip(shown, counted, strict=True))
+    rows = tuple((*col, *n) for col, n in zip(cells, counted, strict=True))
     return (*headers, N_("Missing"), N_("Outside")), rows
 
 
@@ -172,11 +164,11 @@ def _columns(plan: Plan, tally: Any) -> tuple[tuple[str, ...], tuple[tuple[str, 
 
 def export_formats() -> list[tuple[str, str, str]]:
     """Return the installed formats: ending, name, and the reason if it does not load."""
-    found = []
+    formats = []
     for point, format_ in plugins.each(plugins.EXPORTS):
         error = str(format_) if isinstance(format_, PluginError) else ""
-        found.append((point.name, "" if error else format_.words, error))  # type: ignore[union-attr] # it loaded
-    return found
+        formats.append((point.name, "" if error else format_.words, error))  # type: ignore[union-attr] # it loaded
+    return formats
 
 
 # --- pages ----------------------------------------------------------------------------------------
@@ -194,9 +186,9 @@ def routes() -> list[BaseRoute]:
 def models_page(request: Request) -> Response:
     """Show all .hush files."""
     desk = desk_of(request)
-    found = [model_facts(desk.folder, entry) for entry in desk.folder.models]
+    facts = [model_facts(desk.folder, entry) for entry in desk.folder.models]
     return desk.page(
-        request, "models.html", here="models", models=found, headings=list(_LISTED.values())
+        request, "models.html", here="models", models=facts, headings=list(_LISTED.values())
     )
 
 

@@ -83,12 +83,12 @@ def write(work: Callable[[Request, dict[str, Any]], Any]) -> Any:
 
     async def handler(request: Request) -> Response:
         try:
-            said = json.loads(await request.body())
+            body = json.loads(await request.body())
         except ValueError:
-            said = None
-        if not isinstance(said, dict):
+            body = None
+        if not isinstance(body, dict):
             raise UsageError("a write needs a JSON object")
-        answer = await run_in_threadpool(work, request, said)
+        answer = await run_in_threadpool(work, request, body)
         return JSONResponse(answer or {})
 
     return handler
@@ -104,7 +104,7 @@ def home(request: Request) -> Response:
     recent = []
     for log in folder.logs:
         name = log.name.removesuffix(LOG)
-        entry = next((one for one in folder.tables if one.name == name), None)
+        entry = next((file for file in folder.tables if file.name == name), None)
         if entry is not None:
             lines = folder.file(log.name).read_bytes().splitlines()[1:]
             n = len(lines) - 2 * sum(b",undo," in line for line in lines)
@@ -115,15 +115,15 @@ def home(request: Request) -> Response:
     )  # fmt: skip
 
 
-def settings(request: Request, said: dict[str, Any]) -> None:
+def settings(request: Request, body: dict[str, Any]) -> None:
     """Set the name of the person who judges, and the language of the pages."""
     desk = desk_of(request)
-    who = " ".join(str(said.get("who", desk.who)).split())[:80]
+    who = " ".join(str(body.get("who", desk.who)).split())[:80]
     if who != desk.who:
         desk.who = who
         desk.close()  # the log of another person may be another
-    if said.get("language") in LANGUAGES:
-        desk.language = said["language"]
+    if body.get("language") in LANGUAGES:
+        desk.language = body["language"]
 
 
 async def drop(request: Request) -> Response:
@@ -141,7 +141,7 @@ async def drop(request: Request) -> Response:
     with replacing(path, private=True, new=True) as file:
         async for chunk in request.stream():
             await run_in_threadpool(file.write, chunk)
-    entry = next(one for one in folder.files(*TABLES, MODEL) if one.name == path.name)
+    entry = next(other for other in folder.files(*TABLES, MODEL) if other.name == path.name)
     is_model = path.name.endswith(MODEL)
     return JSONResponse({"address": "/models" if is_model else f"/t/{entry.key}"})
 
@@ -175,27 +175,27 @@ def table_page(request: Request) -> Response:
         )  # fmt: skip
 
 
-def say(request: Request, said: dict[str, Any]) -> None:
+def say(request: Request, body: dict[str, Any]) -> None:
     """Record a person's decision on a table: an entry of its settings."""
-    table_of(request).decide(str(said.get("name")), said.get("value"), str(said.get("column", "")))
+    table_of(request).decide(str(body.get("name")), body.get("value"), str(body.get("column", "")))
 
 
-def own_list(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+def own_list(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """Write a list of a JSON file to a file of its own, and open that."""
     folder = desk_of(request).folder
-    name = write_list(folder, table_of(request).path, str(said.get("name")))
+    name = write_list(folder, table_of(request).path, str(body.get("name")))
     return {"address": f"/t/{key_of(name)}"}
 
 
-def fit(request: Request, said: dict[str, Any]) -> None:
+def fit(request: Request, body: dict[str, Any]) -> None:
     """Begin to fit a model."""
-    table_of(request).fit(clean=said.get("clean") is True)
+    table_of(request).fit(clean=body.get("clean") is True)
 
 
-def use(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+def use(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """Score the table with another model of the folder."""
     table = table_of(request)
-    table.use(str(said.get("model")))
+    table.use(str(body.get("model")))
     return {"address": f"/t/{table.key}/rows"}
 
 
@@ -271,71 +271,71 @@ def _search(query: Query) -> str:
     return f"?{urlencode(query.parameters)}" if query.parameters else ""
 
 
-def _query(said: dict[str, Any]) -> Query:
-    address = said.get("query")
+def _query(body: dict[str, Any]) -> Query:
+    address = body.get("query")
     entries = address.items() if isinstance(address, dict) else ()
     return Query.of({str(name): str(value) for name, value in entries})
 
 
-def verdict(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+def verdict(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """Record a verdict on a row, and show the next row."""
     desk, judging = desk_of(request), table_of(request).judging
-    number, note = request.path_params["number"], str(said.get("note") or "")
-    query = _query(said)
-    judging.answer(number, str(said.get("verdict")), note, desk.who)
+    number, note = request.path_params["number"], str(body.get("note") or "")
+    query = _query(body)
+    judging.answer(number, str(body.get("verdict")), note, desk.who)
     return _next(request, judging, judging.next(number, _numbers(judging, query)))
 
 
 def _next(request: Request, judging: JudgedRows, number: int | None) -> dict[str, Any]:
     context = _row_context(table_of(request), judging, number)
     html = desk_of(request).text(request, "row.html", **context)
-    last = {str(one.row): one.verdict for one, _ in judging.last}
+    last = {str(answer.row): answer.verdict for answer, _ in judging.last}
     return {"number": number, "html": html, "verdicts": last, "found": context["found"]}
 
 
-def together(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+def together(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """Record a verdict on all rows of a filtered list that have none."""
-    desk, judging, query = desk_of(request), table_of(request).judging, _query(said)
+    desk, judging, query = desk_of(request), table_of(request).judging, _query(body)
     if not query.chosen:
         raise UsageError(_("choose which rows to judge together first"))
     lines = judging.listing.chosen(query)
-    verdict, note = str(said.get("verdict")), str(said.get("note") or "")
+    verdict, note = str(body.get("verdict")), str(body.get("note") or "")
     return {"n": judging.answer_all(lines, verdict, note, desk.who)}
 
 
-def undo(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+def undo(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """Take the last verdict back, or those that were recorded together, and show a row of it."""
     judging = table_of(request).judging
     gone = judging.undo(desk_of(request).who)
     if not gone:
         raise UsageError(_("there is no verdict to take back"))
-    rows = [one.row for one in gone]
+    rows = [answer.row for answer in gone]
     return _next(request, judging, rows[-1]) | {"undone": rows}
 
 
-def apart(request: Request, said: dict[str, Any]) -> None:
+def apart(request: Request, body: dict[str, Any]) -> None:
     """Judge in a log of one's own from now on, beside the verdicts of others."""
     table_of(request).judge_apart()
 
 
-def known(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+def known(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """Add a row to those that are known, and show the next row."""
     judging = table_of(request).judging
     judging.add_known(request.path_params["number"])
     return {"number": judging.next(None, None)}
 
 
-def sort(request: Request, said: dict[str, Any]) -> None:
+def sort(request: Request, body: dict[str, Any]) -> None:
     """Sort the list by all verdicts, or make it longer."""
     judging = table_of(request).judging
-    judging.sort(judging.more if said.get("more") is True else None)
+    judging.sort(judging.more if body.get("more") is True else None)
 
 
-def find(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+def find(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """Find rows by name."""
-    text = str(said.get("text", ""))
-    found = table_of(request).judging.find(text) if text.strip() else []
-    return {"rows": [{"number": number, "name": name} for number, name in found]}
+    text = str(body.get("text", ""))
+    rows = table_of(request).judging.find(text) if text.strip() else []
+    return {"rows": [{"number": number, "name": name} for number, name in rows]}
 
 
 def export(request: Request) -> Response:
@@ -344,15 +344,15 @@ def export(request: Request) -> Response:
     if ending not in _TYPES:
         raise UsageError(f"needs one of {', '.join(_TYPES)}")
     judging = table.judging
-    found = judging.listing.outliers(Query.of(request.query_params))
+    listed = judging.listing.outliers(Query.of(request.query_params))
     if ending == "json":
-        rows = [{k: _plain(v) for k, v in row.items()} for row in found.table().to_pylist()]
+        rows = [{k: _plain(v) for k, v in row.items()} for row in listed.table().to_pylist()]
         content = json.dumps({"table": table.name, "model": table.model, "rows": rows}, indent=1)
         body = content.encode()
     else:
         file = io.BytesIO()
         unit = judging.model.scorer.plan.score.unit
-        LISTS[f".{ending}"](file, found, table.model, table.name, unit)
+        LISTS[f".{ending}"](file, listed, table.model, table.name, unit)
         body = file.getvalue()
     name = f"{table.path.stem} unusual.{ending}"
     ascii_name = name.encode("ascii", "replace").decode().replace('"', "'").replace("\\", "_")

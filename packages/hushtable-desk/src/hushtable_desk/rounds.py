@@ -74,10 +74,10 @@ class DeskSite:
         Raises `UsageError` if the file names something outside the folder.
         """
         with _reading(self.name):
-            found = SiteSettings.load(self.folder.file(self.name))
-            check_inside(self.folder, found)
+            settings = SiteSettings.load(self.folder.file(self.name))
+            check_inside(self.folder, settings)
             # Rounds are in the open folder: the desk reaches no other, and needs no login.
-            return Site(replace(found, address=BY_DEFAULT))
+            return Site(replace(settings, address=BY_DEFAULT))
 
     @property
     def rows(self) -> str:
@@ -92,32 +92,32 @@ class DeskSite:
 
     def rounds(self) -> tuple[list["AskedRound"], list[str]]:
         """Return the rounds of the site, the last opened first, and errors of others."""
-        found, faults, card = list[AskedRound](), list[str](), self.site.card
+        asked, faults, card = list[AskedRound](), list[str](), self.site.card
         for where in round_folders(self.folder):
             try:
                 store = Store.open(self.folder.path / where, card.name)
-                for one in rounds(store):
-                    if card in (*one.sites, one.coordinator):
-                        found.append(AskedRound(self, where, RoundFolder(one, store)))
+                for item in rounds(store):
+                    if card in (*item.sites, item.coordinator):
+                        asked.append(AskedRound(self, where, RoundFolder(item, store)))
             except HushTableError as error:
                 faults.append(str(error))
-        return sorted(found, key=lambda one: one.round.opened, reverse=True), faults
+        return sorted(asked, key=lambda item: item.round.opened, reverse=True), faults
 
 
 def sites_of(folder: Folder) -> list[DeskSite]:
     """Return the sites whose files, and the keys with them, are directly in a folder."""
-    inside = {one.name for one in folder.files(".toml")}
+    inside = {entry.name for entry in folder.files(".toml")}
     return [DeskSite(folder, path.name) for path in site_files(folder.path) if path.name in inside]
 
 
 def find_round(folder: Folder, key: str) -> "AskedRound":
     """Return the round of an address; raise `UsageError` if it does not exist."""
-    for one in sites_of(folder):
+    for site in sites_of(folder):
         try:
-            found, _ = one.rounds()
+            visible, _ = site.rounds()
         except HushTableError:  # the page of this site states the reason
             continue
-        for asked in found:
+        for asked in visible:
             if asked.key == key:
                 return asked
     raise UsageError("this round is no longer in the folder")
@@ -128,18 +128,18 @@ def round_folders(folder: Folder) -> list[str]:
 
     Links are not followed. A round in a coordinator's own subfolder belongs to the folder above.
     """
-    found, n = set[Path](), 0
+    folders, n = set[Path](), 0
     for at, below, names in os.walk(folder.path):
         here, n = Path(at), n + 1
         deep = len(here.relative_to(folder.path).parts)
-        below[:] = [one for one in below if not one.startswith(".") and deep < _DEEP and n < _MOST]
+        below[:] = [d for d in below if not d.startswith(".") and deep < _DEEP and n < _MOST]
         if deep == 0:
             continue
         for claims in filter(None, map(parsed, names)):
             if claims.step == "round":
-                own = here.name == claims.sender and deep > 1
-                found.add(here.parent if own else here)
-    return sorted(one.relative_to(folder.path).as_posix() for one in found)
+                mine = here.name == claims.sender and deep > 1
+                folders.add(here.parent if mine else here)
+    return sorted(found.relative_to(folder.path).as_posix() for found in folders)
 
 
 def check_inside(folder: Folder, settings: SiteSettings) -> None:
@@ -225,8 +225,8 @@ class AskedRound:
         Replaces site, folder, and round in addresses.
     """
 
-    def __init__(self, at: DeskSite, where: str, found: RoundFolder) -> None:
-        self.at, self.where, self.found, self.round = at, where, found, found.round
+    def __init__(self, at: DeskSite, where: str, folder: RoundFolder) -> None:
+        self.at, self.where, self.found, self.round = at, where, folder, folder.round
         self.key = key_of("\n".join((at.name, where, self.round.round_id)))
         self._approval = at.folder.file(f"{self.round.round_id[:12]}.approval")
 
@@ -346,11 +346,11 @@ class AskedRound:
                 ((_found, visit),) = site.sync(
                     self.at.folder.path / self.where, which=self.round.round_id, attendant=person
                 )
-            said = notes[known:]
+            words = notes[known:]
         finally:
             del notes[known:]
         out = [f"Detected: {name} {why}." for name, why in visit.found_out.items()]
-        return [*done_words(visit.posted), *person.words, *said, *visit.words, *out]
+        return [*done_words(visit.posted), *person.words, *words, *visit.words, *out]
 
     def approve(self, key: str) -> list[str]:
         """Sign the round with the officer's keys, the text of their file, and keep the signature.
@@ -447,10 +447,10 @@ def spending(site: Site) -> list[Spending]:
         names = list(dict.fromkeys([site.settings.data_set, *book.data_sets()]))
         limit = min(book.epsilon, policy.total_epsilon)
         answers = [entry.content for entry in book.history() if entry.kind == "answer"]
-        found = []
+        spent = []
         for name in names:
             course = book.totals(name)
-            about = [one for one in answers if one["data_set"] == name]
+            about = [answer for answer in answers if answer["data_set"] == name]
             rounds = [
                 {
                     "round_id": record["round_id"][:12], "title": str(record["title"]),
@@ -458,8 +458,8 @@ def spending(site: Site) -> list[Spending]:
                 }
                 for record, after in zip(about, course, strict=True)
             ]  # fmt: skip
-            found.append(Spending(name, rounds, course, limit))
-        return found
+            spent.append(Spending(name, rounds, course, limit))
+        return spent
 
 
 # --- pages ----------------------------------------------------------------------------------------
@@ -481,7 +481,7 @@ def all_rounds(request: Request) -> Response:
     """Show the rounds of a site, and its book."""
     desk = desk_of(request)
     sites, wanted = sites_of(desk.folder), request.query_params.get("site")
-    chosen = next((one for one in sites if one.key == wanted), sites[0] if sites else None)
+    chosen = next((site for site in sites if site.key == wanted), sites[0] if sites else None)
     about: dict[str, Any] = {"error": "", "asked": [], "faults": [], "spent": [], "book_error": ""}
     if chosen is not None:
         about |= _about(chosen)
@@ -490,46 +490,46 @@ def all_rounds(request: Request) -> Response:
 
 def _about(chosen: DeskSite) -> dict[str, Any]:
     """Return the facts on a site for its page, or the reason why there are none."""
-    found: dict[str, Any] = {}
+    about: dict[str, Any] = {}
     try:
-        found["asked"], found["faults"] = chosen.rounds()
+        about["asked"], about["faults"] = chosen.rounds()
     except HushTableError as error:
         return {"error": str(error)}
     if not chosen.counts_rows:
-        return found
+        return about
     try:
-        found["spent"] = spending(chosen.site)
+        about["spent"] = spending(chosen.site)
     except HushTableError as error:
-        found["book_error"] = str(error)
-    return found
+        about["book_error"] = str(error)
+    return about
 
 
 def one_round(request: Request) -> Response:
     """Show a round's request, its cost, the policy's decision, and the possible actions."""
     desk = desk_of(request)
-    one = find_round(desk.folder, request.path_params["key"])
+    asked = find_round(desk.folder, request.path_params["key"])
     return desk.page(
-        request, "round.html", here="rounds", one=one,
-        sites=[(name, site_words(one.progress, name)) for name in one.round.names],
-        asks=officer_words(one.round), columns=column_rows(one.round.plan),
-        parties=parties(one.round), terms=round_lines(one.round), tables=desk.folder.tables,
-        **_allowed(one),
+        request, "round.html", here="rounds", one=asked,
+        sites=[(name, site_words(asked.progress, name)) for name in asked.round.names],
+        asks=officer_words(asked.round), columns=column_rows(asked.round.plan),
+        parties=parties(asked.round), terms=round_lines(asked.round), tables=desk.folder.tables,
+        **_allowed(asked),
     )  # fmt: skip
 
 
-def _allowed(one: AskedRound) -> dict[str, Any]:
+def _allowed(asked: AskedRound) -> dict[str, Any]:
     """Return the results of policy and book for a round, or why they cannot be read."""
-    found: dict[str, Any] = {"verdict": "", "standing": None, "spent": None, "error": ""}
-    if not one.at.counts_rows:
-        return found
+    facts: dict[str, Any] = {"verdict": "", "standing": None, "spent": None, "error": ""}
+    if not asked.at.counts_rows:
+        return facts
     try:
-        about = one.at.site.settings.data_set
-        found["spent"] = next(s for s in spending(one.at.site) if s.data_set == about)
-        if one.is_open:
-            found |= {"standing": one.standing, "verdict": one.verdict}
+        about = asked.at.site.settings.data_set
+        facts["spent"] = next(s for s in spending(asked.at.site) if s.data_set == about)
+        if asked.is_open:
+            facts |= {"standing": asked.standing, "verdict": asked.verdict}
     except HushTableError as error:
-        found["error"] = str(error)
-    return found
+        facts["error"] = str(error)
+    return facts
 
 
 # --- writes ---------------------------------------------------------------------------------------
@@ -537,26 +537,26 @@ def _allowed(one: AskedRound) -> dict[str, Any]:
 _Work = Callable[[AskedRound, dict[str, Any]], dict[str, Any]]
 
 
-def _done(work: _Work, request: Request, said: dict[str, Any]) -> dict[str, Any]:
+def _done(work: _Work, request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """Do the work of a write to the address of a round."""
-    return work(find_round(desk_of(request).folder, request.path_params["key"]), said)
+    return work(find_round(desk_of(request).folder, request.path_params["key"]), body)
 
 
-def _answer(one: AskedRound, said: dict[str, Any]) -> dict[str, Any]:
-    statement = Statement(said.get("new_people") is True, said.get("outside_too") is True)
-    compared, rows = (str(said.get(name) or "") for name in ("compared", "rows"))
-    return {"words": one.answer(compared, statement, rows)}
+def _answer(asked: AskedRound, body: dict[str, Any]) -> dict[str, Any]:
+    statement = Statement(body.get("new_people") is True, body.get("outside_too") is True)
+    compared, rows = (str(body.get(name) or "") for name in ("compared", "rows"))
+    return {"words": asked.answer(compared, statement, rows)}
 
 
-def _approve(one: AskedRound, said: dict[str, Any]) -> dict[str, Any]:
-    key = said.get("key")
+def _approve(asked: AskedRound, body: dict[str, Any]) -> dict[str, Any]:
+    key = body.get("key")
     if not isinstance(key, str) or not key:
         raise UsageError("approval is missing: needs the officer's file of keys")
-    return {"words": one.approve(key)}
+    return {"words": asked.approve(key)}
 
 
-def _refuse(one: AskedRound, said: dict[str, Any]) -> dict[str, Any]:
-    return {"words": one.refuse(str(said.get("why") or ""))}
+def _refuse(asked: AskedRound, body: dict[str, Any]) -> dict[str, Any]:
+    return {"words": asked.refuse(str(body.get("why") or ""))}
 
 
 _WRITES: dict[str, _Work] = {

@@ -44,7 +44,7 @@ def rules_page(request: Request) -> Response:
     return desk_of(request).page(
         request, "rules.html", table=table, here="rules", settings=SETTINGS,
         names=list(features)[:_MOST], columns=typed["column"], known=typed["known"],
-        numeric=[name for name, one in features.items() if one.kind == "numeric"],
+        numeric=[name for name, column in features.items() if column.kind == "numeric"],
     )  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def as_typed(rule: Mapping[str, Any], kind: str, features: Mapping[str, Feature]
 
     def typed(name: str, value: Any) -> str:
         if isinstance(value, list):
-            return "\n".join(typed(name, one) for one in value)
+            return "\n".join(typed(name, item) for item in value)
         feature = features.get(str(rule.get("name")) if kind == "column" else name)
         if feature is None or feature.written is None or not isinstance(value, int | float):
             return str(value).lower() if isinstance(value, bool) else str(value)
@@ -62,28 +62,28 @@ def as_typed(rule: Mapping[str, Any], kind: str, features: Mapping[str, Feature]
     return {name: typed(name, value) for name, value in rule.items()}
 
 
-def change(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+def change(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """Add, change or remove a rule, and score all rows with the rules.
 
     ``kind`` and ``number`` are those of `hushtable.scores.rules.write_rule`; without a number, a
     rule is added. The rule's own entries begin with an equals sign; without any, it is removed.
     """
     judging = table_of(request).judging
-    kind, number = str(said.get("kind", "")), str(said.get("number", ""))
+    kind, number = str(body.get("kind", "")), str(body.get("number", ""))
     place = int(number) if number.isdecimal() else None
     features = {feature.name: feature for feature in judging.review.features}
     rules = judging.rules.get(kind, [])
     before = rules[place] if place is not None and place < len(rules) else {}
-    shown = as_typed(before, kind, features)
-    texts = {name[1:]: str(text).strip() for name, text in said.items() if name.startswith("=")}
+    entered = as_typed(before, kind, features)
+    texts = {name[1:]: str(text).strip() for name, text in body.items() if name.startswith("=")}
     rule = dict[str, Any]()
     for name, text in texts.items():
         feature = features.get(texts.get("name", "") if kind == "column" else name)
-        if shown.get(name) == text and isinstance(before[name], int | float):
+        if entered.get(name) == text and isinstance(before[name], int | float):
             rule[name] = before[name]
         elif name == "impossible":
             rule[name] = [
-                _entered(one, feature, judging) for one in text.split("\n") if one.strip()
+                _entered(line, feature, judging) for line in text.split("\n") if line.strip()
             ]
         else:
             rule[name] = text if name == "name" else _entered(text, feature, judging)

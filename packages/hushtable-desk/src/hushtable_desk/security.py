@@ -112,8 +112,8 @@ class Access:
         return _same(request.cookies.get(self._cookie, ""), self._secret)
 
 
-def _same(given: str, own: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "replace"), own.encode())
+def _same(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
 
 
 def refused(why: str) -> Response:

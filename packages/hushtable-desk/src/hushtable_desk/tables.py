@@ -95,19 +95,19 @@ class TableSettings:
     @property
     def decisions(self) -> list["Choice"]:
         """All decisions so far, each as the choice that takes it back."""
-        found = [Choice(button_words(("missing", one)), "missing", one) for one in self.missing]
-        found += [Choice(_("“%(name)s” is left out", name=one), "drop", one) for one in self.drop]
-        found += [
+        made = [Choice(button_words(("missing", code)), "missing", code) for code in self.missing]
+        made += [Choice(_("“%(name)s” is left out", name=code), "drop", code) for code in self.drop]
+        made += [
             Choice(f"{column}: {button_words(('as', f'{column}={kind}'))}", "kinds", "", column)
             for column, kind in self.kinds.items()
         ]
-        found += [
+        made += [
             Choice(button_words((name, str(getattr(self, name)))), name, "") for name in _LAYOUT
             if getattr(self, name) is not None
         ]  # fmt: skip
         if self.no_header:
-            found.append(Choice(button_words(("no_header", "true")), "no_header", ""))
-        return found
+            made.append(Choice(button_words(("no_header", "true")), "no_header", ""))
+        return made
 
     @classmethod
     def from_dict(cls, content: Any) -> "TableSettings":
@@ -137,17 +137,17 @@ class Choice:
     column: str = ""
 
 
-def choices(one: ColumnUnderstanding) -> list[Choice]:
+def choices(column: ColumnUnderstanding) -> list[Choice]:
     """Return the possible decisions on a column in doubt, the likeliest first."""
-    options = [*one.options]
-    if one.refused or one.kind in _LEFT_OUT:
-        kinds = ("category", "number") if one.kind != "empty" else ()
-        options += [("as", f"{one.name}={kind}") for kind in kinds]
-        options.append(("drop", one.name))
-    elif one.doubt is not None and one.doubt.kind == "labels":
-        options.append(("as", f"{one.name}=category"))
-    elif one.doubt is not None and one.doubt.kind == "codes":
-        options.append(("as", f"{one.name}=number"))
+    options = [*column.options]
+    if column.refused or column.kind in _LEFT_OUT:
+        kinds = ("category", "number") if column.kind != "empty" else ()
+        options += [("as", f"{column.name}={kind}") for kind in kinds]
+        options.append(("drop", column.name))
+    elif column.doubt is not None and column.doubt.kind == "labels":
+        options.append(("as", f"{column.name}=category"))
+    elif column.doubt is not None and column.doubt.kind == "codes":
+        options.append(("as", f"{column.name}=number"))
     return [choice_of(option) for option in dict.fromkeys(options)]
 
 
@@ -276,12 +276,12 @@ class Table:
         """Names of the columns that a model leaves out, by their kind or by a person's decision."""
         needed = {self.said.time, self.said.entity}
         return [
-            one.name for one in self.columns
-            if one.name not in needed
+            column.name for column in self.columns
+            if column.name not in needed
             and (
-                one.name in self.said.drop
-                or self.said.kinds.get(one.name) == "id"
-                or (one.kind in _LEFT_OUT and one.name not in self.said.kinds)
+                column.name in self.said.drop
+                or self.said.kinds.get(column.name) == "id"
+                or (column.kind in _LEFT_OUT and column.name not in self.said.kinds)
             )
         ]  # fmt: skip
 
@@ -289,7 +289,7 @@ class Table:
     def in_doubt(self) -> list[ColumnUnderstanding]:
         """Columns that need a decision before a model can be fitted."""
         out = set(self.left_out)
-        return [one for one in self.columns if one.refused and one.name not in out]
+        return [col for col in self.columns if col.refused and col.name not in out]
 
     @property
     def id_(self) -> str | None:
@@ -298,7 +298,7 @@ class Table:
             return self.said.id_ or None
         out = set(self.left_out)
         return next(
-            (one.name for one in self.columns if one.kind == "id" and one.name in out), None
+            (col.name for col in self.columns if col.kind == "id" and col.name in out), None
         )
 
     def say(self, **changes: Any) -> None:
@@ -322,18 +322,18 @@ class Table:
         For an entry that is a list, the value is added, or removed if the list has it. The name
         ``all`` takes back every decision.
         """
-        said = self.said
+        settings = self.said
         if name == "kinds":
-            kinds = {one: kind for one, kind in said.kinds.items() if one != column}
+            kinds = {old: kind for old, kind in settings.kinds.items() if old != column}
             if value in KINDS:
                 kinds[column] = str(value)
             elif value:
                 raise UsageError(f"kind {value!r}: needs one of {', '.join(KINDS)}")
-            drop = tuple(one for one in said.drop if one != column)
+            drop = tuple(old for old in settings.drop if old != column)
             self.say(kinds=kinds, drop=drop)
         elif name in ("missing", "drop", "context"):
-            before = list(getattr(said, name))
-            after = [one for one in before if one != value] if value in before else [*before, value]
+            before = list(getattr(settings, name))
+            after = [old for old in before if old != value] if value in before else [*before, value]
             self.say(**{name: tuple(map(str, after))})
         elif name in ("skip_lines", "skip_below", "skip_footer"):
             self.say(**{name: int(value) if str(value).isdecimal() else None})
@@ -371,7 +371,7 @@ class Table:
             if self.job is not None and not self.job.done:
                 return self.job
             if doubts := self.in_doubt:
-                names = ", ".join(one.name for one in doubts)
+                names = ", ".join(column.name for column in doubts)
                 raise UsageError(f"columns are in doubt: first decide what these are: {names}")
             self.job = Job(partial(self._fit, clean=clean))
             return self.job
@@ -459,12 +459,12 @@ class Table:
     def places(self) -> list[tuple[str, str, str]]:
         """The table's pages: each with its address, and its name in English."""
         at = f"/t/{self.key}"
-        found = [("table", at, N_("Table"))]
+        places = [("table", at, N_("Table"))]
         if self.model:
-            found += [
+            places += [
                 ("rows", f"{at}/rows", N_("Unusual rows")),
                 ("learned", f"{at}/learned", N_("What it learned")),
                 ("rules", f"{at}/rules", N_("Rules")),
                 ("watch", f"{at}/watch", N_("Watch")),
             ]
-        return found
+        return places

@@ -149,11 +149,11 @@ class Months:
     def counts(self) -> dict[int, tuple[int, int]]:
         """Rows and unusual rows of each month that has rows, in order."""
         dated = self.months != _UNDATED
-        found, place = np.unique(self.months[dated], return_inverse=True)
-        rows = np.bincount(place, minlength=len(found))
-        unusual = np.bincount(place, self.unusual[dated], len(found)).astype(np.int64)
+        months, place = np.unique(self.months[dated], return_inverse=True)
+        rows = np.bincount(place, minlength=len(months))
+        unusual = np.bincount(place, self.unusual[dated], len(months)).astype(np.int64)
         both = zip(rows.tolist(), unusual.tolist(), strict=True)
-        return dict(zip(found.tolist(), both, strict=True))
+        return dict(zip(months.tolist(), both, strict=True))
 
     @property
     def last(self) -> int:
@@ -177,9 +177,9 @@ class Months:
         years = list(dict.fromkeys(m // 12 for m in reversed(self.counts)))[:_YEARS]
         lines = []
         for year in years:
-            there = [m for m in self.counts if m // 12 == year]
-            y = [self._share(m) if share else self.counts[m][0] for m in there]
-            lines.append(ChartLine(str(1970 + year), y, [m % 12 for m in there]))
+            months = [m for m in self.counts if m // 12 == year]
+            y = [self._share(m) if share else self.counts[m][0] for m in months]
+            lines.append(ChartLine(str(1970 + year), y, [m % 12 for m in months]))
         chart = LineChart(
             lines,
             words,
@@ -204,17 +204,17 @@ def _month(number: int) -> str:
     return f"{_(_MONTHS[number % 12])} {1970 + number // 12}"
 
 
-def counted_months(table: Table, judging: JudgedRows, one: ColumnUnderstanding) -> Months:
+def counted_months(table: Table, judging: JudgedRows, column: ColumnUnderstanding) -> Months:
     """Return the rows of a table by the month in a column of dates.
 
     Columns of time do not make a row unusual here, since each month has values of them that no
     earlier month has: if the table's model has such features, one without them is fitted.
     """
-    rows, months, start = _opened(table, judging, [one.name]), [], 0
+    rows, months, start = _opened(table, judging, [column.name]), [], 0
     for batch in rows.read():
         if isinstance(batch, np.ndarray):
-            raise DataError(f"{table.name} has no column {one.name!r}")
-        months.append(_month_numbers(batch.column(one.name), one, start))
+            raise DataError(f"{table.name} has no column {column.name!r}")
+        months.append(_month_numbers(batch.column(column.name), column, start))
         start += len(batch)
     scorer, threshold = judging.review.scorer, judging.model.threshold
     schema, context = scorer.plan.schema, scorer.plan.context
@@ -238,9 +238,9 @@ def counted_months(table: Table, judging: JudgedRows, one: ColumnUnderstanding) 
 def watched_features(schema: Schema, context: Sequence[str] = ()) -> tuple[Feature, ...]:
     """Return the features but for points in time and their parts, which stay in a context."""
     return tuple(
-        one
-        for one in schema.features
-        if one.name in context or (one.unit != DATE and not one.cyclic)
+        feature
+        for feature in schema.features
+        if feature.name in context or (feature.unit != DATE and not feature.cyclic)
     )
 
 
@@ -253,15 +253,15 @@ def _opened(table: Table, judging: JudgedRows, keep: Sequence[str] = ()) -> Read
     return options.open_as(str(table.path), schema, judging.model.reading, beside)
 
 
-def _month_numbers(column: Any, one: ColumnUnderstanding, start: int) -> Ints:
+def _month_numbers(column: Any, day: ColumnUnderstanding, start: int) -> Ints:
     """Return months (n,) since 1970; `_UNDATED` if there is no point in time."""
     if is_text(column.type):
         texts = plain_texts(column)
-        if one.reading is None:
-            raise DataError(f"column {one.name!r} holds texts, not dates: choose a column of dates")
-        seconds = one.reading.values(texts)
+        if day.reading is None:
+            raise DataError(f"column {day.name!r} holds texts, not dates: choose a column of dates")
+        seconds = day.reading.values(texts)
     else:
-        seconds = np.asarray(as_numbers(column, one.name, start), np.float64)
+        seconds = np.asarray(as_numbers(column, day.name, start), np.float64)
     dated = np.isfinite(seconds)
     whole = np.floor(np.where(dated, seconds, 0.0)).astype("datetime64[s]")
     return np.where(dated, whole.astype("datetime64[M]").astype(np.int64), _UNDATED)
@@ -294,15 +294,15 @@ class MonthChanges:
         before, against = months.before()
         # Of very many earlier rows, evenly spaced ones are sufficient and faster.
         before = before[:: max(1, -(-len(before) // _EARLIER))]
-        found: list[Change] = []
+        changed: list[Change] = []
         is_enough = min(len(before), len(last)) >= FEWEST
         if is_enough:
             reader = _opened(table, judging)
             features = watched_features(judging.model.scorer.plan.schema)
-            earlier, now = (_table(reader.take(some)) for some in (before, last))
+            earlier, now = (_table(reader.take(rows)) for rows in (before, last))
             unusual = months.unusual[before], months.unusual[last]
-            found = changes(features, earlier, now, unusual)
-        return cls(_month(months.last), len(last), len(before), against, is_enough, found)
+            changed = changes(features, earlier, now, unusual)
+        return cls(_month(months.last), len(last), len(before), against, is_enough, changed)
 
 
 def _table(reader: Reader) -> pa.Table:
@@ -324,28 +324,28 @@ _seen: WeakKeyDictionary[JudgedRows, dict[Any, tuple[Months, MonthChanges]]] = W
 
 
 def months_and_changes(
-    table: Table, judging: JudgedRows, one: ColumnUnderstanding
+    table: Table, judging: JudgedRows, dates: ColumnUnderstanding
 ) -> tuple[Months, MonthChanges | None]:
     """Return the rows of a table by month and the changes in the last; the first call counts."""
-    key = one.name, one.reading, id(judging.review.scorer), spoken()
+    key = dates.name, dates.reading, id(judging.review.scorer), spoken()
     with _lock:
-        found = _seen.setdefault(judging, {})
-        if key not in found:
+        cached = _seen.setdefault(judging, {})
+        if key not in cached:
             if judging.is_changed:
                 raise DataError(
                     f"{table.name} has changed or disappeared since it was read: read it again"
                 )
-            months = counted_months(table, judging, one)
+            months = counted_months(table, judging, dates)
             if not months.counts:
                 return months, None
-            found[key] = months, MonthChanges.of(table, judging, months)
-        return found[key]
+            cached[key] = months, MonthChanges.of(table, judging, months)
+        return cached[key]
 
 
 def dates_of(table: Table) -> list[ColumnUnderstanding]:
     """Return the columns of dates with a known order of day and month, the model's time first."""
-    found = [one for one in table.columns if one.kind == "date" and not one.refused]
-    return sorted(found, key=lambda one: one.name != table.said.time)
+    dates = [column for column in table.columns if column.kind == "date" and not column.refused]
+    return sorted(dates, key=lambda column: column.name != table.said.time)
 
 
 # --- pages ----------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def watch_page(request: Request) -> Response:
     judging = table.judging
     dates = dates_of(table)
     asked = request.query_params.get("time")
-    chosen = next((one for one in dates if one.name == asked), dates[0] if dates else None)
+    chosen = next((column for column in dates if column.name == asked), dates[0] if dates else None)
     months, changed, error = None, None, ""
     if chosen is not None:
         try:
@@ -382,9 +382,9 @@ def watch_page(request: Request) -> Response:
     )  # fmt: skip
 
 
-def seen(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+def seen(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """Save the number of rows that someone has seen, and the beginning of the table's file."""
-    table, rows = table_of(request), said.get("rows")
+    table, rows = table_of(request), body.get("rows")
     if not isinstance(rows, int) or isinstance(rows, bool):
         raise UsageError("needs the number of rows that were seen")
     if not 0 <= rows <= table.judging.review.n_rows:
@@ -396,7 +396,7 @@ def seen(request: Request, said: dict[str, Any]) -> dict[str, Any]:
     return {"rows": rows}
 
 
-def read_again(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+def read_again(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """Read a table's file again for the next page."""
     table = table_of(request)
     if not table.path.is_file():

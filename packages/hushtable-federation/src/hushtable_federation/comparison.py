@@ -208,13 +208,13 @@ def strange_share(
     own_rows, rest_rows = own.sum() / tables, rest.sum() / tables
     share = np.maximum(rest, 0) / rest_rows
     most = np.maximum(share - _NOISE * noise_sd / rest_rows, 0.0)
-    found = np.maximum(most - _TIMES * own / own_rows, 0.0)
+    excess = np.maximum(most - _TIMES * own / own_rows, 0.0)
     # A cell with this share of the others' rows contains a Poisson number of the site's rows. The
     # mean of the same excess is a sum over the numbers that leave an excess, in closed form.
     few, expected = np.floor(most * own_rows / _TIMES), own_rows * share
     below = np.where(few > 0, pdtr(np.maximum(few - 1.0, 0.0), expected), 0.0)
     chance = most * pdtr(few, expected) - _TIMES * share * below
-    return max(float((found - chance).sum()) / tables, 0.0)
+    return max(float((excess - chance).sum()) / tables, 0.0)
 
 
 def others_in(result: Noised, book: Book, purpose: Purpose = Purpose.SCORES) -> LocalModel:

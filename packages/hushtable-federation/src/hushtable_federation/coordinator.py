@@ -133,12 +133,12 @@ class Coordinator:
 
         Raise `RoundError` if others opened one of them.
         """
-        found = [Round.from_bytes(Path(path).read_bytes(), path) for path in paths]
-        for one in found:
-            check_coordinator(one, self.keys)
+        posted = [Round.from_bytes(Path(path).read_bytes(), path) for path in paths]
+        for round_ in posted:
+            check_coordinator(round_, self.keys)
         store = Store.open(folder, self.keys.card.name, self.address)
-        for one in found:
-            post_round(store, one)
+        for round_ in posted:
+            post_round(store, round_)
         return store.written
 
     def sync(
@@ -184,8 +184,8 @@ class Coordinator:
             )
 
     def _only(self, store: Store, which: str) -> Round:
-        found = [one for one in rounds(store) if one.round_id.startswith(which.lower())]
-        mine = [one for one in found if one.coordinator == self.keys.card]
+        named = [round_ for round_ in rounds(store) if round_.round_id.startswith(which.lower())]
+        mine = [round_ for round_ in named if round_.coordinator == self.keys.card]
         if len(mine) != 1:
             what = "no round" if not mine else f"{len(mine)} rounds"
             raise UsageError(
@@ -286,8 +286,8 @@ def no_round(store: Store, me: Card | None, which: str | None) -> UsageError:
     """Return the error that a folder holds no round for a party, or none at all."""
     named = [
         card
-        for one in rounds(store)
-        for card in (*one.sites, one.coordinator)
+        for round_ in rounds(store)
+        for card in (*round_.sites, round_.coordinator)
         if me is not None and card.name == me.name
     ]
     if me is not None and named and not which:

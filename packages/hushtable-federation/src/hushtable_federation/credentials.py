@@ -226,13 +226,13 @@ def read_passphrase(reference: str, folder: Path) -> str:
     FileError
         If there is none, or it has fewer than 12 characters.
     """
-    found = read_secret(resolved(reference, folder), "passphrase")
-    if len(found) < _SHORTEST:
+    passphrase = read_secret(resolved(reference, folder), "passphrase")
+    if len(passphrase) < _SHORTEST:
         raise FileError(
-            f"passphrase: {reference} has {len(found)} characters: needs {_SHORTEST} or more, such "
-            "as five random words"
+            f"passphrase: {reference} has {len(passphrase)} characters: needs {_SHORTEST} or more, "
+            "such as five random words"
         )
-    return found
+    return passphrase
 
 
 def sealed(content: dict[str, str], name: str, reference: str, folder: Path) -> dict[str, str]:

@@ -68,13 +68,13 @@ def period_words(round_: Round) -> str:
     place, horizon, terms = round_.place, round_.plan.horizon, round_.terms
     if place is None or horizon is None:
         return ""
-    one = terms.rows_per_person == 1 and horizon.participations == 1
+    single = terms.rows_per_person == 1 and horizon.participations == 1
     period = place.words(horizon)
     values = {
         "period": f"{period[0].upper()}{period[1:]}", "end": place.end(horizon),
         "epsilon": numerals(f"{rounded_up(terms.epsilon, 6):g}"),
     }  # fmt: skip
-    if one:
+    if single:
         return _("%(period)s; until %(end)s, a total of %(epsilon)s for one row", **values)
     return _("%(period)s; until %(end)s, a total of %(epsilon)s for one person", **values)
 
@@ -117,10 +117,10 @@ def round_lines(round_: Round) -> dict[str, str]:
 
 
 def _first(names: Sequence[str], most: int = 8) -> str:
-    some = ", ".join(names[:most])
+    first = ", ".join(names[:most])
     if len(names) <= most:
-        return some
-    return _("%(names)s and %(n)s more", names=some, n=numerals(f"{len(names) - most:,}"))
+        return first
+    return _("%(names)s and %(n)s more", names=first, n=numerals(f"{len(names) - most:,}"))
 
 
 #: Placeholder in commands for the file of a result, if its name is not known.
@@ -160,10 +160,10 @@ _REFUSALS = {
 
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Return names for a sentence, safe to print; only the first few if there are many."""
-    shown = [name if name.isprintable() else repr(name) for name in names]
-    if len(shown) > most:
-        return _first(shown, most)
-    *first, last = shown or [_("no one")]
+    printable = [name if name.isprintable() else repr(name) for name in names]
+    if len(printable) > most:
+        return _first(printable, most)
+    *first, last = printable or [_("no one")]
     return _("%(names)s and %(last)s", names=", ".join(first), last=last) if first else last
 
 
@@ -171,7 +171,7 @@ def standing(state: RoundState) -> str:
     """Return how the round stands, in one to three sentences."""
     round_ = state.round
     counted = "in", "asked", "helped", "summed", *(() if state.settled else ("ready",))
-    n_in = len([one for one in state.states.values() if one in counted])
+    n_in = len([site for site in state.states.values() if site in counted])
     until, at = shown_time(round_.deadline), shown_time(goes_on(round_.deadline))
     values = {
         "n": n_in, "k": len(round_.names), "needed": round_.needed, "left": state.left,

@@ -169,8 +169,8 @@ class OwnRows:
         if not width > 0.0:  # or NaN, under noise
             width = _WIDTH * float(scales[1, 1]) if precise >= _PRECISE else 0.0
         beyond = known.beyond(elsewhere, errors, width)
-        found = float(np.mean((beyond >= _PLACE) & (share > _RAREST)))
-        weight = min(max((found - _FEWEST) / (_MANY - _FEWEST), 0.0), 1.0)
+        rare = float(np.mean((beyond >= _PLACE) & (share > _RAREST)))
+        weight = min(max((rare - _FEWEST) / (_MANY - _FEWEST), 0.0), 1.0)
         steps = np.linspace(0.0, 1.0, min(n, _QUANTILES))
         kept = cls(scales, part, weight, width, np.zeros(1), np.quantile(beyond, steps))
         return replace(kept, means=np.quantile(kept.mean(here, elsewhere), steps))
@@ -367,27 +367,27 @@ class HomeModel:
         """
         whole("n", n, 1)
         reader = self._rows(X)
-        found = scores or self.scores(reader)
-        lowest = np.argsort(found.score, kind="stable")[:n]
+        scored = scores or self.scores(reader)
+        lowest = np.argsort(scored.score, kind="stable")[:n]
         rows = np.sort(lowest)
         self._others._usual = self._usual_elsewhere()
         words = []
         for model in (self.here, self._others):
             reasons = model._lowest(reader.take(rows), len(rows)).table()
             order = pa.array(np.argsort(reasons["row"].to_numpy()))
-            words.append([str(one) for one in reasons["words"].take(order).to_pylist()])
-        kinds = [found.kinds[row] for row in lowest.tolist()]
+            words.append([str(text) for text in reasons["words"].take(order).to_pylist()])
+        kinds = [scored.kinds[row] for row in lowest.tolist()]
         lines = []
         for row, kind in zip(lowest.tolist(), kinds, strict=True):
             reasons = words[kind == SYSTEMATIC][int(np.searchsorted(rows, row))]
             lines.append(f"{_(WORDS[kind])}: {reasons}" if reasons else _(WORDS[kind]))
-        table = found.table().take(pa.array(lowest))
+        table = scored.table().take(pa.array(lowest))
         table = table.add_column(0, "row", pa.array(lowest))
         at = np.searchsorted(rows, lowest)
         for name, model in (("here", self.here), ("elsewhere", self._others)):
             errors = model._scorer.score_with_errors(reader.take(rows))[1]
             table = table.append_column(f"{name}_error", pa.array(errors[at]))
-        shares = {"here": found.share_here, "elsewhere": _share_of_others(found.beyond)}
+        shares = {"here": scored.share_here, "elsewhere": _share_of_others(scored.beyond)}
         for name, share in shares.items():
             severity = 100.0 * (1.0 - share[lowest])
             table = table.append_column(f"severity_{name}", pa.array(severity))
@@ -415,26 +415,28 @@ class HomeModel:
         """Write the model to a .hush file, atomically; like the rows, it is for this site only."""
         here, arrays = self.here._entries()
         entries: dict[str, Any] = {"here": here}
-        found = {f"here.{name}": array for name, array in arrays.items()}
+        content = {f"here.{name}": array for name, array in arrays.items()}
         for part, counted in (("elsewhere", self.elsewhere), ("marginals", self.marginals)):
             if counted is not None:
                 counts, others = counted.entries()
                 entries[part] = {"kind": counted.kind, **counts}
-                found |= {f"{part}.{name}": array for name, array in others.items()}
+                content |= {f"{part}.{name}": array for name, array in others.items()}
         entries["own_rows"] = {
             name: getattr(self.own, name) for name in ("part", "weight", "width")
         }
-        found |= {f"own_rows.{name}": getattr(self.own, name) for name in _KEPT}
-        files.write(path, "home", entries, found)
+        content |= {f"own_rows.{name}": getattr(self.own, name) for name in _KEPT}
+        files.write(path, "home", entries, content)
 
     @classmethod
     def from_file(cls, content: files.Content) -> Self:
         """Build the model of a file; raise `PlanError` if the parts do not fit."""
         needed = {"here": dict, "elsewhere": dict, "own_rows": dict}
-        said = content.said("home model", needed, {"marginals": dict})
+        stated = content.said("home model", needed, {"marginals": dict})
         own = _own_rows(content)
         here = HushTable.from_file(content.part("here", "detector"))
-        elsewhere, marginals = (_counts(content, said, name) for name in ("elsewhere", "marginals"))
+        elsewhere, marginals = (
+            _counts(content, stated, name) for name in ("elsewhere", "marginals")
+        )
         assert elsewhere is not None
         _check_marginals(elsewhere.plan, marginals)
         return cls(here, elsewhere, marginals, own)
@@ -459,10 +461,10 @@ def _own_rows(content: files.Content) -> OwnRows:
     return OwnRows(scales, numbers["part"], numbers["weight"], numbers["width"], means, beyond)
 
 
-def _counts(content: files.Content, said: dict[str, Any], name: str) -> Counts | None:
-    if name not in said:
+def _counts(content: files.Content, stated: dict[str, Any], name: str) -> Counts | None:
+    if name not in stated:
         return None
-    kind = said[name].get("kind")
+    kind = stated[name].get("kind")
     if kind not in ("sketch", "local", "release"):
         raise PlanError(f"home model: {name} needs counts of others, not {kind!r}")
     return counts_from_file(content.part(name, kind))

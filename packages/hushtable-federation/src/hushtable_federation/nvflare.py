@@ -184,11 +184,11 @@ class RoundController(Controller):
 
     def _run(self, abort_signal: Signal, fl_ctx: FLContext) -> dict[str, Any]:
         name = _checked(self.round_name)
-        own = _settings(fl_ctx, "coordinator", ("key", "rounds"))
-        rounds = Path(own["rounds"])
+        settings = _settings(fl_ctx, "coordinator", ("key", "rounds"))
+        rounds = Path(settings["rounds"])
         clients = _Clients(self, fl_ctx, abort_signal, self.timeout)
         round_, result = rounds / f"{name}.hush", rounds / f"{name}.result.hush"
-        return Coordinator.open(own["key"]).run(clients, round_, result, timeout=self.timeout)
+        return Coordinator.open(settings["key"]).run(clients, round_, result, timeout=self.timeout)
 
 
 def _checked(name: str) -> str:

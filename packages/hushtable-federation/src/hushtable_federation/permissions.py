@@ -29,26 +29,26 @@ def fault_of(path: str | os.PathLike[str], forbidden: int) -> str:
     if os.name != "posix":
         return ""
     file = Path(os.path.realpath(path))
-    found = os.stat(file)
-    mode = stat.S_IMODE(found.st_mode)
+    status = os.stat(file)
+    mode = stat.S_IMODE(status.st_mode)
     if mode & forbidden:
         may = "read" if mode & forbidden & 0o044 else "write to"
         return f"others may {may} this file (mode {mode:03o}): run chmod 600 on it"
-    return _owned(found, "this file", file) or fault_of_folder(file.parent)
+    return _owned(status, "this file", file) or fault_of_folder(file.parent)
 
 
 def fault_of_folder(folder: Path) -> str:
     """Return why others can replace files in a folder, and the remedy; empty if they cannot."""
     if os.name != "posix":
         return ""
-    found = os.stat(folder)
-    if owned := _owned(found, "the folder", folder):
+    status = os.stat(folder)
+    if owned := _owned(status, "the folder", folder):
         return owned
-    if others_may_write(found):
+    if others_may_write(status):
         command = f"run chmod go-w {shlex.quote(str(folder))}, or "
-        mend = "" if found.st_mode & stat.S_ISVTX else command
+        mend = "" if status.st_mode & stat.S_ISVTX else command
         return (
-            f"others may write to the folder (mode {stat.S_IMODE(found.st_mode):o}) and replace "
+            f"others may write to the folder (mode {stat.S_IMODE(status.st_mode):o}) and replace "
             f"files in it: {mend}use a folder of its own"
         )
     return ""
@@ -67,16 +67,16 @@ def _is_alone(user: int, group: int) -> bool:
     import pwd
 
     try:
-        owner, found = pwd.getpwuid(user).pw_name, grp.getgrgid(group)
+        owner, members = pwd.getpwuid(user).pw_name, grp.getgrgid(group)
     except KeyError:  # unknown
         return False
-    return found.gr_name == owner and set(found.gr_mem) <= {owner}
+    return members.gr_name == owner and set(members.gr_mem) <= {owner}
 
 
-def _owned(found: os.stat_result, what: str, path: Path) -> str:
-    if found.st_uid in (os.geteuid(), 0):
+def _owned(status: os.stat_result, what: str, path: Path) -> str:
+    if status.st_uid in (os.geteuid(), 0):
         return ""
-    owner, me = _name(found.st_uid), _name(os.geteuid())
+    owner, me = _name(status.st_uid), _name(os.geteuid())
     return (
         f"another account ({owner}) owns {what} and can change it: run the command as {owner}, or "
         f"have root run chown {me} {shlex.quote(str(path))}"

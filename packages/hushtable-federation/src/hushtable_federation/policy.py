@@ -138,7 +138,7 @@ class Policy:
         policy names no one.
         """
         return {
-            role: pins or {name: one.fingerprint for name, one in known(role).items()}
+            role: pins or {name: card.fingerprint for name, card in known(role).items()}
             for role, pins in self.named.items()
         }
 

@@ -79,9 +79,9 @@ def cells_for(design: Design, n_features: int) -> int:
 def check_quantiles(quantiles: Sequence[float]) -> tuple[float, float]:
     """Return a low and a high quantile; raise `UsageError` unless they leave both tails."""
     if len(quantiles) != 2 or not 0.0 < quantiles[0] < 0.5 < quantiles[1] < 1.0:
-        said = ", ".join(f"{one:g}" for one in quantiles)
+        stated = ", ".join(f"{quantile:g}" for quantile in quantiles)
         raise UsageError(
-            f"quantiles {said}: needs one above 0 and below 0.5, and one above 0.5 and below 1, "
+            f"quantiles {stated}: needs one above 0 and below 0.5, and one above 0.5 and below 1, "
             "such as 0.005,0.995"
         )
     return float(quantiles[0]), float(quantiles[1])
@@ -114,9 +114,9 @@ class RangeLimit:
 
     def words(self, unit: str) -> str:
         """Return the limit and its precision, for a note."""
-        low, high = (f"{one:.10g}" for one in self.interval)
-        said = f"quantile {self.quantile:g}, +/- {self.off:.2g} by noise: {low} to {high} {unit}"
-        return f"{said.strip()}; end of the public range" if self.at_end else said.strip()
+        low, high = (f"{limit:.10g}" for limit in self.interval)
+        words = f"quantile {self.quantile:g}, +/- {self.off:.2g} by noise: {low} to {high} {unit}"
+        return f"{words.strip()}; end of the public range" if self.at_end else words.strip()
 
 
 @dataclass(frozen=True)
@@ -198,9 +198,9 @@ class ValueHistogram:
             Name of the feature of all of them.
         """
         parts = self, *others
-        counts = reduce(np.add, (one.counts for one in parts))
-        noise_sd = math.hypot(*(one.noise_sd for one in parts))
-        values = sum(one.values for one in parts)
+        counts = reduce(np.add, (part.counts for part in parts))
+        noise_sd = math.hypot(*(part.noise_sd for part in parts))
+        values = sum(part.values for part in parts)
         return ValueHistogram(replace(self.feature, name=name), counts, values, noise_sd)
 
     def range(self, quantiles: Sequence[float] = QUANTILES) -> PlausibleRange:
@@ -242,7 +242,7 @@ class ValueHistogram:
         off = SURE * self.noise_sd * math.sqrt(n_summed) / self.values
         within = sums.cell(tail - off), sums.cell(tail + off) + 1
         place = sums.place(tail)
-        low, high = sorted(self._value(float(one), inwards) for one in within)
+        low, high = sorted(self._value(float(position), inwards) for position in within)
         return RangeLimit(
             self._rounded(self._value(place, inwards), inwards),
             tail if inwards > 0 else round(1.0 - tail, 12),
@@ -292,15 +292,15 @@ class _Sums:
 
 def category_counts(counts: Counts) -> dict[str, dict[str, int]]:
     """Return the noisy number of rows with each category, by column; not those of gaps."""
-    plan, found = counts.plan, dict[str, dict[str, int]]()
+    plan, by_feature = counts.plan, dict[str, dict[str, int]]()
     for j, feature in enumerate(plan.schema.features):
         if feature.kind == "categorical":
             start = plan.family.offsets[j]
             cells = counts.counts[start : start + len(feature.categories)].tolist()
-            found[feature.name] = {
+            by_feature[feature.name] = {
                 name: max(0, round(n)) for name, n in zip(feature.categories, cells, strict=True)
             }
-    return found
+    return by_feature
 
 
 def histograms(counts: Counts) -> list[ValueHistogram]:
@@ -322,15 +322,15 @@ def histograms(counts: Counts) -> list[ValueHistogram]:
         ),
     }
     raise_first(UsageError, faults)
-    offsets, found = plan.family.offsets, []
+    offsets, drawn = plan.family.offsets, []
     # All histograms count all rows: together they give the best estimate of the number.
     n_rows = float(counts.counts.sum()) / len(plan.schema)
     for j, feature in enumerate(plan.schema.features):
         if feature.kind != "numeric" or feature.constant:
             continue
         *cells, missing = counts.counts[offsets[j] : offsets[j + 1]].astype(np.float64).tolist()
-        found.append(ValueHistogram(feature, np.array(cells), n_rows - missing, noise_sd))
-    return found
+        drawn.append(ValueHistogram(feature, np.array(cells), n_rows - missing, noise_sd))
+    return drawn
 
 
 def is_for_ranges(round_: Round) -> bool:
@@ -392,17 +392,17 @@ def schema_text(result: Noised, ranges: Sequence[PlausibleRange]) -> str:
 
     Columns without a new range keep the public one.
     """
-    found = {one.feature.name: one for one in ranges}
+    by_name = {range_.feature.name: range_ for range_ in ranges}
     sites = len(result.ledger.shares)
     lines = [
         f"# Plausible ranges from {sites} sites, from a private release: a round under this",
         "# schema includes the cost of that ([[paid]]) in its epsilon.",
     ]
     for feature in result.plan.schema.features:
-        one = found.get(feature.name)
-        if one is not None and one.limits and one.limits[0].value < one.limits[1].value:
-            low, high = one.limits
-            lines += ["", *(f"# {limit.words(feature.unit)}" for limit in one.limits)]
+        range_ = by_name.get(feature.name)
+        if range_ is not None and range_.limits and range_.limits[0].value < range_.limits[1].value:
+            low, high = range_.limits
+            lines += ["", *(f"# {limit.words(feature.unit)}" for limit in range_.limits)]
             feature = replace(feature, low=low.value, high=high.value)
         else:
             lines += ["", "# unchanged: no range was found for this column"]

@@ -135,8 +135,8 @@ class StreamHistory:
         # reveal its counts under only its own part of the noise.
         if period not in self.periods:
             return None
-        found = self._answered(period)
-        noted = Round.from_bytes(found.round, f"{self._book.path}: the round")
+        answer = self._answered(period)
+        noted = Round.from_bytes(answer.round, f"{self._book.path}: the round")
         if self._round.terms.masked and noted.sites != self._round.sites:
             raise Refused(
                 Refusal.SITES,
@@ -145,7 +145,7 @@ class StreamHistory:
                 "differ by a site would reveal its counts. Ask the coordinator for a round of "
                 "the same sites (hushtable round next --again). Nothing was recorded or spent",
             )
-        return found
+        return answer
 
     def mixed(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what the site releases for this period before noise: (n_cells,), as given.
@@ -169,9 +169,9 @@ class StreamHistory:
             )
 
     def _answered(self, period: int) -> Contribution:
-        found = self._book.answer(self.periods[period])
-        assert found is not None
-        return found
+        answer = self._book.answer(self.periods[period])
+        assert answer is not None
+        return answer
 
 
 class Reply:
@@ -442,15 +442,15 @@ class Reply:
         if self.past.paid:
             first = min(self.past.periods)
             return f"No further cost: the answer to period {first} paid for all periods."
-        found = self.book.without_result(self.data_set)
+        answers = self.book.without_result(self.data_set)
         repeated = (
-            f" This includes {', '.join(found)}, although this site has no result of it: a round "
-            "that ended without a sum costs its budget, too."
+            f" This includes {', '.join(answers)}, of which this site has not fetched a result: a "
+            "round costs its budget, whether or not it ended with a sum."
         )
         return (
             f"With this round, all rounds about {self.data_set!r} will have cost epsilon "
             f"{rounded_up(self.epsilon):g} of {self.book.epsilon:g}, the cap (delta "
             f"{self.book.delta:g})."
             + ("" if self.round.period is None else " This pays for all periods.")
-            + (repeated if found else "")
+            + (repeated if answers else "")
         )

@@ -227,13 +227,13 @@ class Result:
         if collection.refused:
             name, reason = collection.refused[0]
             raise RoundError(f"{name} is not a submission that {self.path} can contain: {reason}")
-        for site, one in collection.accepted.items():
+        for site, submission in collection.accepted.items():
             if site not in self.seal.submissions:
                 raise RoundError(
-                    f"{one.name} is from {site!r}, whose submission {self.path} does not name: "
-                    "give only those that it names"
+                    f"{submission.name} is from {site!r}, whose submission {self.path} does not "
+                    "name: give only those that it names"
                 )
-            self._check_digest(site, one.digest)
+            self._check_digest(site, submission.digest)
         missing = [name for name in self.sites if name not in collection.accepted]
         if missing:
             raise RoundError(
@@ -291,7 +291,7 @@ def open_result(path: str | os.PathLike[str]) -> Noised:
 
 def _noised(content: files.Content) -> Noised:
     kinds: tuple[type[Noised], ...] = (Release, Increment)
-    made = {one.kind: one for one in kinds}
+    made = {kind.kind: kind for kind in kinds}
     if content.kind not in made:
         raise FileError(f"{content.path}: holds {content.held}: give the result of a round")
     return content.build(made[content.kind].from_file)
@@ -395,9 +395,9 @@ class Collection:
             ),
         }
         raise_first(RoundError, faults)
-        digests = {site: one.digest for site, one in self.accepted.items()}
+        digests = {site: submission.digest for site, submission in self.accepted.items()}
         words = add_up(self.round, digests, lambda site: _bytes(self.accepted[site].content))
-        ledgers = {site: one.ledger for site, one in self.accepted.items()}
+        ledgers = {site: submission.ledger for site, submission in self.accepted.items()}
         result = total(self.round, words, ledgers)
         return result if keys is None else with_seal(self.round, result, digests, keys)
 

@@ -166,14 +166,14 @@ class SiteSettings:
 
         What is not marked as something else counts as a path.
         """
-        paths = [one.name for one in fields(self) if one.metadata.get("is_path", True)]
+        paths = [entry.name for entry in fields(self) if entry.metadata.get("is_path", True)]
         named = {name: getattr(self, name) for name in paths}
         no_paths = {*_READS, "as_"} - {"concepts", "query"}
-        named |= {name: one for name, one in self.reads.items() if name not in no_paths}
+        named |= {name: entry for name, entry in self.reads.items() if name not in no_paths}
         if not str(named.get("query", "")).endswith(".sql"):  # it is the text of the query
             named.pop("query", None)
         named["log of reasons"] = self.book.with_suffix(".log")
-        return {name: str(one) for name, one in named.items() if one}
+        return {name: str(entry) for name, entry in named.items() if entry}
 
     @classmethod
     def _of_file(cls, given: Path) -> "SiteSettings":
@@ -223,14 +223,14 @@ def _check(file: TomlFile) -> None:
         ("login", unfit_login(given.get("login", "agent"))),
     ]
     faults += [
-        (other, f"{one} and {other} exclude each other: {remedy}")
-        for (one, other), remedy in _APART.items()
-        if one in given and other in given
+        (other, f"{entry} and {other} exclude each other: {remedy}")
+        for (entry, other), remedy in _APART.items()
+        if entry in given and other in given
     ]
     faults += [
-        (one, f"{one} needs {other}{_EXAMPLES[other]}: add that entry")
-        for one, other in _WITH.items()
-        if one in given and other not in given
+        (entry, f"{entry} needs {other}{_EXAMPLES[other]}: add that entry")
+        for entry, other in _WITH.items()
+        if entry in given and other not in given
     ]
     for name, words in faults:
         if words:
@@ -241,8 +241,8 @@ def _value(file: TomlFile, name: str) -> Any:
     # An entry as the settings store it: paths are relative to the file's folder.
     value, folder = file.entries[name], file.path.parent
     if name in _READS:
-        found = as_option(name, value, folder)
-        return Path(found) if name == "concepts" else found
+        option = as_option(name, value, folder)
+        return Path(option) if name == "concepts" else option
     if name == "login":
         return resolved(value, folder)
     if name in ("key", "book", "policy", "results"):

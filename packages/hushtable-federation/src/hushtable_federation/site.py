@@ -95,9 +95,7 @@ class SiteRows:
         """Open the rows under a plan's schema; raise if they cannot be read."""
         settings, known = self._settings, len(notes)
         if settings.rows is None:
-            raise UsageError(
-                "no rows were given: name them in the site's file (rows = ...), or in the command"
-            )
+            raise UsageError("no rows were given: name them in the site's file (rows = ...)")
         keep, attended = person_columns(settings.person, plan.schema), self._attendant.attended
         try:
             self._reader = RowOptions(**settings.reads).open_as(
@@ -109,12 +107,12 @@ class SiteRows:
                 raise
             raise DataError(f"{error.args[0]}. {_without(lacking, settings)}") from None
         except DataError as error:
-            said = error.args[0]
-            if "--" not in said or settings.path is None:
+            words = error.args[0]
+            if "--" not in words or settings.path is None:
                 raise
             raise DataError(
                 f"{settings.path}: each option in this message is an entry of this file, with _ "
-                f"for -: {said}"
+                f"for -: {words}"
             ) from None
         finally:
             if not attended:  # never read
@@ -125,7 +123,7 @@ class SiteRows:
         """Raise `PrivacyError` if rows depend on records of several persons; no value decides."""
         reader = self.open(plan) if self._reader is None else self._reader
         if self.policy.independent:  # a round's rows are never joined
-            reader = replace(reader, coupled=tuple(one for one in reader.coupled if one.key))
+            reader = replace(reader, coupled=tuple(pair for pair in reader.coupled if pair.key))
         with refusing(Refusal.POLICY):
             check_coupled(plan, reader, self._settings.person)
         self._reader = reader
@@ -413,10 +411,10 @@ class Site:
     def approvals(self) -> dict[str, Approval]:
         """Return the officer's approvals by round; a named file has to exist."""
         pattern = self.settings.approvals
-        found = glob.glob(pattern)
-        if pattern and not found and not glob.has_magic(pattern):
-            found = [pattern]
-        return {one.round_id: one for one in map(Approval.load, found)}
+        paths = glob.glob(pattern)
+        if pattern and not paths and not glob.has_magic(pattern):
+            paths = [pattern]
+        return {approval.round_id: approval for approval in map(Approval.load, paths)}
 
     def _online(self, book: Book, rows: SiteRows, attendant: Attendant) -> OnlineSite:
         return OnlineSite(
@@ -494,11 +492,11 @@ class Standing:
         # The approval is checked when the site answers the round.
         with site.book() as book:
             pins = policy.pins(book.known)
-            found = cls(known_words(asked, site.card, pins), officer=policy.officer)
+            standing = cls(known_words(asked, site.card, pins), officer=policy.officer)
             if query:
-                found.words.append(f"The rows are the result of this query: {query}")
+                standing.words.append(f"The rows are the result of this query: {query}")
                 if stated:
-                    found.words[0] += (
+                    standing.words[0] += (
                         "\nThis site states that each of them depends on the records of one "
                         "person only (independent = true)."
                     )
@@ -513,18 +511,18 @@ class Standing:
                     data_set=site.settings.data_set,
                 )
                 reply.check_persons(site.settings.person is not None)
-                found.epsilon, found.beside_cost = reply.epsilon, reply.beside_cost
-                found.further = _further(book, reply)
+                standing.epsilon, standing.beside_cost = reply.epsilon, reply.beside_cost
+                standing.further = _further(book, reply)
                 # A card is compared only in roles for which the policy relies on the book.
                 out = {card for role, card in reply.strangers if policy.named[role]}
-                found.strangers = [card for card in reply.new if card not in out]
+                standing.strangers = [card for card in reply.new if card not in out]
                 reply.check_known()
-                found.words.append(reply.cost_words)
+                standing.words.append(reply.cost_words)
             except (PlanError, PrivacyError, RoundError) as error:
-                found.word = Refusal(error.word or Refusal.UNAVAILABLE)
-                found.forbidden = not found.strangers
-                found.words.append(str(error))
-        return found
+                standing.word = Refusal(error.word or Refusal.UNAVAILABLE)
+                standing.forbidden = not standing.strangers
+                standing.words.append(str(error))
+        return standing
 
 
 #: The most further rounds whose totals are listed.
@@ -532,11 +530,11 @@ _AHEAD = 6
 
 
 def _further(book: Book, reply: Reply) -> list[float]:
-    one = cost(reply.round, "to come")
+    spent = cost(reply.round, "to come")
     paid = reply.earlier is not None or reply.past.paid
-    ahead, totals = [] if paid else [one], [reply.epsilon]
+    ahead, totals = [] if paid else [spent], [reply.epsilon]
     for k in range(_AHEAD):
-        ahead.append(replace(one, release=f"further round {k}"))
+        ahead.append(replace(spent, release=f"further round {k}"))
         try:
             totals.append(book.check_cap(reply.data_set, *ahead))
         except PrivacyError:  # beyond the cap
@@ -557,9 +555,9 @@ def known_words(asked: Round, me: Card, pins: dict[Role, Mapping[str, str]]) -> 
 
     ``pins`` are as of `Policy.pins`.
     """
-    found = {}
+    words = {}
     for role, card in parties(asked):
         is_known = pins[role].get(card.name) == card.fingerprint
         known = "known" if is_known else "not known here"
-        found[f"{role} {card.name}"] = "this site" if card == me else known
-    return found
+        words[f"{role} {card.name}"] = "this site" if card == me else known
+    return words

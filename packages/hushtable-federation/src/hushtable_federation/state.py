@@ -341,11 +341,11 @@ class _Look:
             return "dropped"
         masked = self.folder.round.terms.masked
         steps = ("masked", "shares") if masked else ("submission",)
-        found = [self._answers(step, site) for step in steps]
+        answers = [self._answers(step, site) for step in steps]
         keys = self._answers("keys", site) if masked else 0
-        if max(*found, keys) > 1 or site in self.liars:
+        if max(*answers, keys) > 1 or site in self.liars:
             return "twice"
-        if min(found) == 1:
+        if min(answers) == 1:
             return "in"
         # A visitor that has sent its key, and goes on, does not refuse any more.
         if not (keys and site == self.visitor) and self.folder.refused(site):
@@ -357,11 +357,11 @@ class _Look:
         if self.visitor and step != "keys" and (site != self.visitor or step == "masked"):
             return int(self.folder.has(step, site))
         read = self.folder.read(step, site, partial(self._digest, step, site))
-        found = {digest: name for name, digest in read}
-        if len(found) > 1:
-            for name in found.values():
+        names = {digest: name for name, digest in read}
+        if len(names) > 1:
+            for name in names.values():
                 self.folder.odd[name] = f"{site!r} signed two different answers: neither is valid"
-        return len(found)
+        return len(names)
 
     def _digest(self, step: str, site: str, name: str, content: bytes) -> str:
         round_ = self.folder.round

@@ -225,8 +225,8 @@ class StreamPosition:
         gone = period - 1
         if self.every in _DAYS:
             day = self.starts + datetime.timedelta(days=_DAYS[self.every] * gone)
-            shown = day.isoformat()
-            return _("week of %(day)s", day=shown) if self.every == "week" else shown
+            date = day.isoformat()
+            return _("week of %(day)s", day=date) if self.every == "week" else date
         if self.every == "year":
             return f"{datetime.date(self.starts.year + gone, 1, 1):%Y}"
         months = 12 * self.starts.year + self.starts.month - 1 + _MONTHS[self.every] * gone

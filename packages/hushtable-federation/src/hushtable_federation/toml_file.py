@@ -16,7 +16,7 @@ Kind = tuple[Callable[[Any], bool], str]
 
 def is_texts(value: Any) -> bool:
     """Return whether this is a list of texts."""
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 #: Checked by the caller.

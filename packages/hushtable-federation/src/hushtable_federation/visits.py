@@ -112,7 +112,7 @@ class Visit:
         """Add what the same party did just before, in its other role."""
         self.posted = other.posted + self.posted
         # How the round stands is stated once, as it is now.
-        self.words = [one for one in other.words if one not in other._standing] + self.words
+        self.words = [word for word in other.words if word not in other._standing] + self.words
         if self.state in ("waiting", "done") and other.state not in ("waiting", "done"):
             self.state = "left-out" if other.state == "left-out" else "act"
             self.needs_person = other.needs_person or other.state in STUCK
@@ -188,7 +188,7 @@ class SiteVisit:
 
     def _conclude(self, visit: Visit) -> None:
         state, name = RoundState.of(self.folder, self.me.name), self.me.name
-        awaited = [one for one in state.waits_for if one != name]
+        awaited = [site for site in state.waits_for if site != name]
         if any(name in task.who for task in state.tasks if task.deed in ("answer", "resolve")):
             awaited = [name]
         outcome: State | None = None
@@ -223,8 +223,8 @@ class SiteVisit:
     def _lacks(self, step: str) -> bool:
         mine = self._noted(step)
         known = "", self._digest(step, mine)
-        found = self.folder.of(step, self.me.name, mine)
-        return any(self._digest(step, content) not in known for _, content in found)
+        contents = self.folder.of(step, self.me.name, mine)
+        return any(self._digest(step, content) not in known for _, content in contents)
 
     def _noted(self, step: str) -> bytes:
         """Return the answer to a step that is in the book; empty if there is none."""
@@ -276,14 +276,14 @@ class SiteVisit:
 
         for _, keys in folder.read(f"{ASK}shares", self.me.name, passed_on):
             return keys
-        found = dict[str, bytes]()
+        received = dict[str, bytes]()
         for name in round_.names:
             each = folder.read("keys", name, partial(_content_of_keys, round_, name))
             several = {digest: keys for _, (digest, keys) in each}
             if len(several) != 1:
                 return None
-            found[name] = several.popitem()[1]
-        return found
+            received[name] = several.popitem()[1]
+        return received
 
     def _send_again(self, visit: Visit) -> None:
         has_answered = self.book.answer(self.folder.round.round_id) is not None
@@ -321,7 +321,7 @@ class SiteVisit:
             # Perhaps it was a request to another site, under this one's name.
             if refused and self.book.step(folder.round.round_id, step) is None:
                 self._refuse(visit, step, refused)
-        if any(one != lists[0] for one in lists):
+        if any(digests != lists[0] for digests in lists):
             visit.needs_person = True
             visit.say(
                 f"{folder.round.coordinator.name} signed two different lists of the sites in the "
@@ -490,8 +490,8 @@ class CoordinatorVisit:
                 return False
             tally.close_keys()
             self._journal.decide(tally.decided)
-        there = [name for name in round_.names if any(self.folder.of("keys", name))]
-        if tally.found_out or not set(tally.decided.keys) == set(there) == set(round_.names):
+        present = [name for name in round_.names if any(self.folder.of("keys", name))]
+        if tally.found_out or not set(tally.decided.keys) == set(present) == set(round_.names):
             self._ask("shares", tally, visit)
         return True
 
@@ -587,7 +587,7 @@ class CoordinatorVisit:
     def _agree(self, noted: Decisions, other: Decisions, name: str) -> None:
         none = Decisions()
         for part in ("keys", "listed", "signed"):
-            mine, theirs, empty = (getattr(one, part) for one in (noted, other, none))
+            mine, theirs, empty = (getattr(decisions, part) for decisions in (noted, other, none))
             if part != "signed" and empty not in (mine, theirs) and mine != theirs:
                 raise RoundError(
                     f"{name} is a request with decisions that differ from those in {self.journal}: "
@@ -611,7 +611,7 @@ def _decided_by(round_: Round, message: Message) -> Decisions:
     body = message.body
     if message.step == "shares":
         keys = read_passed_on(round_, message)
-        return Decisions(keys={name: digest_of_content(one) for name, one in keys.items()})
+        return Decisions(keys={name: digest_of_content(content) for name, content in keys.items()})
     if "sites" in body:
         record = {name: body.get(name) for name in ("sites", "others")}
         return Decisions(listed=SumList.of(round_, record))

@@ -96,7 +96,7 @@ def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, r
     policy = here / "south.policy.toml"
     assert run("round", "show", "--policy", policy, "--json").json["persons"] == "column"
     policy.write_text(policy.read_text().replace('"column"', "3"))
-    assert "Persons       3 rows at most per person" in run("round", "show", "--policy", policy).out
+    assert "Persons       at most 3 rows per person" in run("round", "show", "--policy", policy).out
     south = visit(here, open_another(here, "later"), "south", rows="south.csv")
     refused(*south, says=["up to 3", "--rows-per-person 3", "person = ..."])
     policy.write_text(policy.read_text().replace("persons = 3", "persons = 2"))

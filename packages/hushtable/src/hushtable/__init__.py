@@ -5,7 +5,6 @@ Names load on first use, so that ``import hushtable`` itself is fast.
 
 from typing import TYPE_CHECKING, Any
 
-from hushtable.display import Displayed, View
 from hushtable.lazy import exports, removed
 
 if TYPE_CHECKING:
@@ -68,15 +67,6 @@ removed(
         _PYOD,
     )
 )
-
-
-def _view(thing: object) -> View:
-    from hushtable.describe.views import view  # only when the first object is displayed
-
-    return view(thing)
-
-
-Displayed._view = _view
 
 
 #: Public names of other packages of this repository, which were here once.

@@ -62,10 +62,10 @@ def is_digest(value: object) -> bool:
 
 def _fits(value: object, kind: object) -> bool:
     if get_origin(kind) is UnionType:
-        return any(_fits(value, one) for one in get_args(kind))
+        return any(_fits(value, item) for item in get_args(kind))
     if get_origin(kind) is list:
         (inner,) = get_args(kind)
-        return isinstance(value, list) and all(_fits(one, inner) for one in value)
+        return isinstance(value, list) and all(_fits(item, inner) for item in value)
     if kind is float:  # a number in JSON; True is not a number
         return type(value) in (int, float)
     return kind is object or type(value) is kind or (kind is type(None) and value is None)
@@ -122,7 +122,7 @@ def _entries_of(cls: Any) -> dict[str, tuple[Any, Any]]:
 
 def _in_json(value: object) -> Any:
     if isinstance(value, tuple):
-        return [_in_json(one) for one in value]
+        return [_in_json(item) for item in value]
     return value.to_dict() if hasattr(value, "to_dict") else value
 
 
@@ -130,7 +130,7 @@ def _inner(hint: object) -> Any:
     """Return the type of a tuple's items, or of what may also be None; None for other types."""
     if get_origin(hint) not in (tuple, UnionType):
         return None
-    return next(one for one in get_args(hint) if one is not type(None))
+    return next(kind for kind in get_args(hint) if kind is not type(None))
 
 
 def _kind(hint: object) -> Any:
@@ -142,7 +142,7 @@ def _kind(hint: object) -> Any:
 def _built(hint: Any, value: Any) -> Any:
     if (inner := _inner(hint)) is not None:
         if get_origin(hint) is tuple:
-            return tuple(_built(inner, one) for one in value)
+            return tuple(_built(inner, item) for item in value)
         return _built(inner, value)
     if hasattr(hint, "from_dict"):
         return hint.from_dict(value)

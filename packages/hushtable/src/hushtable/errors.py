@@ -60,11 +60,11 @@ OPTION = re.compile(
 def in_python(text: str) -> str:
     """Return a message with arguments of `hushtable.data.read` in the place of options."""
     sentences, add, options = text.partition("\nAdd: ")
-    found = OPTION.sub(_in_sentence, sentences)
+    words = OPTION.sub(_in_sentence, sentences)
     if not add:
-        return found
+        return words
     arguments = ", ".join(argument(name, _values(name, value)) for name, value in added(options))
-    return f"{found}\nIn Python: hushtable.data.read(data, {arguments})"
+    return f"{words}\nIn Python: hushtable.data.read(data, {arguments})"
 
 
 def added(options: str) -> Iterator[tuple[str, str]]:

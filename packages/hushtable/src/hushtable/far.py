@@ -160,24 +160,24 @@ def _load_known(client: Any, host_key: str) -> None:
 
 
 def _check_named(hostname: str, key: object, host_key: str) -> None:
-    shown = _fingerprint(key)
+    fingerprint = _fingerprint(key)
     if not host_key:
         raise HostKeyError(
-            f"the server's key is not known here, and was not accepted: {shown}. Compare it with "
-            f"the key that its administrator states, then run {_accepting(hostname)} once and "
-            "answer yes"
+            f"the server's key is not known here, and was not accepted: {fingerprint}. Compare it "
+            f"with the key that its administrator states, then run {_accepting(hostname)} once "
+            "and answer yes"
         )
-    if shown.split()[1] == host_key.rstrip("="):
+    if fingerprint.split()[1] == host_key.rstrip("="):
         return
     if host_key.startswith("SHA256:"):
         raise HostKeyError(
-            f"the server's key is {shown}, but host_key names {host_key}. Someone else may be "
-            "impersonating it, or the server has several keys: check with its administrator, and "
-            "give the key that it uses"
+            f"the server's key is {fingerprint}, but host_key names {host_key}. Someone else may "
+            "be impersonating it, or the server has several keys: check with its administrator, "
+            "and give the key that it uses"
         )
     raise HostKeyError(
-        f"the server's key is {shown}, but {host_key} has none for this server: check it with the "
-        "administrator, and add it there, or give its fingerprint (host_key)"
+        f"the server's key is {fingerprint}, but {host_key} has none for this server: check it "
+        "with the administrator, and add it there, or give its fingerprint (host_key)"
     )
 
 

@@ -66,8 +66,8 @@ class Bound:
         """Return whether a text may be parsed."""
         # Each text with such a character takes up to four bytes of memory per character.
         most = self.size // 8 if _WIDE.search(text) else self.size
-        found = sum(text.count(mark) for mark in (b",", b"[", b"{"))
-        return len(text) <= most and found <= max(self.values, len(text) // _PER_VALUE)
+        marks = sum(text.count(mark) for mark in (b",", b"[", b"{"))
+        return len(text) <= most and marks <= max(self.values, len(text) // _PER_VALUE)
 
 
 #: For a plan and files with a plan: 65,535 features, or half a million categories.
@@ -120,8 +120,8 @@ def _parse(
     if the text exceeds the bound of a kind that it may have.
     """
     # Its kind is literally in the text, possibly together with words that look like it.
-    found = {kind for kind in bounds if names_kind(text, kind)}
-    for kind in sorted(found) or [""]:
+    kinds = {kind for kind in bounds if names_kind(text, kind)}
+    for kind in sorted(kinds) or [""]:
         if not bounds.get(kind, LARGE).allows(text):
             raise too_large(path, "the manifest" + (f" of a {kind}" if kind else ""))
     if _has_escapes(text):
@@ -164,10 +164,10 @@ def _decoded(value: object) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else value.encode("latin-1").decode()
     if isinstance(value, dict):
-        return {_decoded(key): _decoded(one) for key, one in value.items()}
+        return {_decoded(key): _decoded(item) for key, item in value.items()}
     if isinstance(value, list):
-        for k, one in enumerate(value):
-            value[k] = _decoded(one)
+        for k, item in enumerate(value):
+            value[k] = _decoded(item)
     return value
 
 
@@ -201,9 +201,8 @@ class Kind:
     #: Takes path and content, and returns a `CommandResult`; None if the core itself shows it.
     inspect: Callable[[Path, "Content"], Any] | None = None
     #: By name of a command of the core, what does it for a file of this kind, in place of the core:
-    #: ``score(model, rows, kept, top, output, no_use)``, ``report(model, rows, shown, output,
-    #: no_use)``, ``learn(model, verdicts, rows, target, no_use)``. ``no_use`` is true if an option
-    #: is given that only the core's models use.
+    #: ``score(model, rows, kept, top, output, no_use)``. ``no_use`` is true if an option is given
+    #: that only the core's models use.
     commands: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
@@ -238,8 +237,8 @@ _A_DAY = 86_400.0
 
 def kind_of(name: str) -> Kind | None:
     """Return a kind of this package or of a plug-in; None if it is unknown."""
-    if name not in KINDS and (found := plugins.find(plugins.KINDS, name)) is not None:
-        KINDS[name] = found
+    if name not in KINDS and (kind := plugins.find(plugins.KINDS, name)) is not None:
+        KINDS[name] = kind
     return KINDS.get(name)
 
 
@@ -277,7 +276,7 @@ class Content:
     def expect(self, *kinds: str) -> "Content":
         """Return the content if it is of one of these kinds; raises `FileError` otherwise."""
         if self.kind not in kinds:
-            *most, last = (found.words for kind in kinds if (found := kind_of(kind)))
+            *most, last = (known.words for kind in kinds if (known := kind_of(kind)))
             needed = f"{', '.join(most)} or {last}" if most else last
             more = ""
             if self.kind == "increment" and "release" in kinds:
@@ -291,8 +290,8 @@ class Content:
         Raises `PlanError` if the file has no such entries.
         """
         wanted = {**needed, **(optional or {})}
-        found = {name: self.manifest[name] for name in wanted if name in self.manifest}
-        return entries(found, f"a file of kind {self.kind} holds no {what}: it", needed, optional)
+        stated = {name: self.manifest[name] for name in wanted if name in self.manifest}
+        return entries(stated, f"a file of kind {self.kind} holds no {what}: it", needed, optional)
 
     def array(self, name: str) -> NDArray[Any]:
         """Return an array; raises `PlanError` if the file holds none of this name."""
@@ -305,10 +304,10 @@ class Content:
         start = f"{name}."
         own = {key: array for key, array in self.arrays.items() if key.startswith(start)}
         arrays = {key.removeprefix(start): array for key, array in own.items()}
-        found = self.manifest.get(name)
-        if not isinstance(found, dict):
+        entry = self.manifest.get(name)
+        if not isinstance(entry, dict):
             raise PlanError(f"a file of kind {self.kind} holds no {name}")
-        return replace(self, kind=kind, manifest=found, arrays=arrays)
+        return replace(self, kind=kind, manifest=entry, arrays=arrays)
 
     def build(self, make: Callable[["Content"], T]) -> T:
         """Return ``make(self)``; turn refusals into a `FileError` that names the file."""
@@ -456,7 +455,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     while True:
         descriptor = os.open(lock, _CREATED & ~os.O_EXCL, 0o600)
         try:
-            _lock(descriptor)
+            lock_now(descriptor)
         except OSError:
             os.close(descriptor)
             raise FileError(
@@ -475,7 +474,11 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> None:
+def lock_now(descriptor: int) -> None:
+    """Lock an open file until it is closed; raise `OSError` if another process has the lock.
+
+    On Windows, the lock is on the byte at the current position.
+    """
     if sys.platform == "win32":
         import msvcrt  # of one system each
 

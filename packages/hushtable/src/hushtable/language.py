@@ -57,13 +57,13 @@ class Catalogue:
     def say(self, text: str, /, **values: object) -> str:
         """Return a text in the language of now, with values in place of ``%(name)s``."""
         # The translation of an empty text would be the head of the catalogue.
-        said = self.translations(spoken()).gettext(text) if text else ""
-        return said % values if values else said
+        translated = self.translations(spoken()).gettext(text) if text else ""
+        return translated % values if values else translated
 
     def count(self, one: str, many: str, n: int, /, **values: object) -> str:
         """Return a text about ``n`` things, in the language of now; ``%(n)s`` is their number."""
-        said = self.translations(spoken()).ngettext(one, many, n)
-        return said % {"n": numerals(f"{n:,}"), **values}
+        translated = self.translations(spoken()).ngettext(one, many, n)
+        return translated % {"n": numerals(f"{n:,}"), **values}
 
 
 @cache

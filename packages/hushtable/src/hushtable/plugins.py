@@ -50,15 +50,15 @@ def points(group: str) -> "dict[str, EntryPoint]":
     """
     from importlib.metadata import entry_points
 
-    found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=group), key=lambda one: (one.name, _package(one))):
-        other = found.setdefault(point.name, point)
+    by_name: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=group), key=lambda entry: (entry.name, _package(entry))):
+        other = by_name.setdefault(point.name, point)
         if other.value != point.value:
             raise PluginError(
                 f"two packages add {point.name!r} to {group}: {_package(other)} and "
                 f"{_package(point)}: remove one of them (pip uninstall)"
             )
-    return found
+    return by_name
 
 
 def find(group: str, name: str) -> Any | None:
@@ -87,9 +87,9 @@ def registered(among: Mapping[str, T], name: object) -> T | None:
     if not isinstance(name, str):
         return None
     if name not in among:
-        for _, found in each(DRAWS):  # importing a package's draws registers them
-            if isinstance(found, PluginError):
-                raise found
+        for _, module in each(DRAWS):  # importing a package's draws registers them
+            if isinstance(module, PluginError):
+                raise module
     return among.get(name)
 
 
@@ -121,10 +121,10 @@ def extension(name: str, what: str, package: str) -> Any:
     ``seal``. Raises `PluginError` if the package, which messages name, is not
     installed.
     """
-    found = find(EXTENSIONS, name)
-    if found is None:
+    made = find(EXTENSIONS, name)
+    if made is None:
         raise missing(what, package)
-    return found
+    return made
 
 
 def missing(what: str, package: str) -> PluginError:

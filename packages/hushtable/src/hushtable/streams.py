@@ -90,14 +90,14 @@ class Pair:
 
 def distance(pairs: Sequence[Pair]) -> tuple[float, float]:
     """Return the squared distance in all histograms, and what it were if no cell were shared."""
-    found = scale = 0.0
+    total = scale = 0.0
     for pair in pairs:
         a, b = pair.before, pair.after
-        own = a.collisions(pair.offsets) + b.collisions(pair.offsets)
+        mine = a.collisions(pair.offsets) + b.collisions(pair.offsets)
         both = float(a.counts @ b.counts) - len(a.counts) * pair.covariance
-        found += own - 2.0 * both / (a.rows * b.rows)
-        scale += own
-    return found, scale
+        total += mine - 2.0 * both / (a.rows * b.rows)
+        scale += mine
+    return total, scale
 
 
 def shared_noise(before: Counts, after: Counts) -> float:
@@ -228,15 +228,15 @@ def within_contexts(
     both = (n >= 2.0) & (m >= 2.0)
     n, m = np.where(both, n, 2.0), np.where(both, m, 2.0)
     weight = np.where(both, n * m / (n + m), 0.0)
-    own = (a**2 - a).sum(axis=2) / (n * (n - 1.0)) + (b**2 - b).sum(axis=2) / (m * (m - 1.0))
-    found = own - 2.0 * (a * b).sum(axis=2) / (n * m)
+    mine = (a**2 - a).sum(axis=2) / (n * (n - 1.0)) + (b**2 - b).sum(axis=2) / (m * (m - 1.0))
+    squares = mine - 2.0 * (a * b).sum(axis=2) / (n * m)
     c, rows = a + b, n + m
     q = np.clip((c**2 - c).sum(axis=2) / (rows * (rows - 1.0)), 0.0, 1.0)
     r = (c**3 - 3.0 * c**2 + 2.0 * c).sum(axis=2) / (rows * (rows - 1.0) * (rows - 2.0))
     squared = np.clip(q - 2.0 * r + q**2, 0.0, q - q**2)
     variance = 2.0 / (n * (n - 1.0)) + 2.0 / (m * (m - 1.0)) + 4.0 / (n * m)
     level = np.sqrt((weight**2 * variance * squared).sum(axis=1)).sum()
-    return float((weight * found).sum()), float((weight * own).sum()), _FAR * float(level)
+    return float((weight * squares).sum()), float((weight * mine).sum()), _FAR * float(level)
 
 
 @dataclass(frozen=True)
@@ -353,13 +353,13 @@ def drift(before: Counts, after: Counts, *, rows: object = None) -> Drift:
     pairs: dict[str, list[Pair]] = {}
     if isinstance(plan.family, EquiWidth):
         for name, low, high in zip(plan.schema.names, offsets, offsets[1:], strict=False):
-            a, b = (one.histogram(one.counts[low:high]) for one in (both.before, both.after))
+            a, b = (side.histogram(side.counts[low:high]) for side in (both.before, both.after))
             ends = np.array([0, high - low])
             pairs[name] = [Pair(a, b, ends, np.array([0]), both.covariance)]
     elif isinstance(plan.family, RandomFeature):
         pairs = _halves(plan, plan.family, both)
-    found = {name: _measured(some) for name, some in pairs.items()}
-    features, levels = ({name: pair[i] for name, pair in found.items()} for i in (0, 1))
+    drifts = {name: _measured(some) for name, some in pairs.items()}
+    features, levels = ({name: pair[i] for name, pair in drifts.items()} for i in (0, 1))
     return Drift(overall, features, level, levels, outside=outside_beyond(before, after))
 
 
@@ -390,7 +390,7 @@ def outside_beyond(before: Counts, after: Counts) -> dict[str, float]:
     if before.sampled or after.sampled or not min(before.n_rows, after.n_rows):
         return {}
     features, n, m = after.plan.schema.features, before.n_rows, after.n_rows
-    earlier, later, found = before.outside(), after.outside(), {}
+    earlier, later, shares = before.outside(), after.outside(), {}
     for feature in features:
         past, new = earlier.get(feature.name, 0), later.get(feature.name, 0)
         if new < _MANY_OUTSIDE * m:
@@ -398,8 +398,8 @@ def outside_beyond(before: Counts, after: Counts) -> dict[str, float]:
         ends = 2 if feature.kind == "numeric" else len(feature.categories) + 1
         a, b = ends + past, max(1, n - past - ends + 1)
         if _by_chance(new, m, a, b) < _BY_CHANCE / len(features):
-            found[feature.name] = new / m
-    return dict(sorted(found.items(), key=lambda one: -one[1]))
+            shares[feature.name] = new / m
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 def _by_chance(k: int, m: int, a: int, b: int) -> float:
@@ -426,18 +426,18 @@ def outside_words(shares: dict[str, float]) -> str:
 
 
 def _measured(pairs: list[Pair], squared: float | None = None) -> tuple[float, float]:
-    found, scale = distance(pairs)
-    return _relative(found, scale, exceeded_by_chance(pairs, squared))
+    apart, scale = distance(pairs)
+    return _relative(apart, scale, exceeded_by_chance(pairs, squared))
 
 
-def _relative(found: float, scale: float, level: float) -> tuple[float, float]:
+def _relative(apart: float, scale: float, level: float) -> tuple[float, float]:
     """Return distance and level by the distance if no cell were shared; NaN if that is none."""
-    return (found / scale, level / scale) if scale > 0.0 else (float("nan"), float("nan"))
+    return (apart / scale, level / scale) if scale > 0.0 else (float("nan"), float("nan"))
 
 
 def _halves(plan: Plan, family: RandomFeature, both: Pair) -> dict[str, list[Pair]]:
     """Return, for each feature, what its hash functions make of the rows: two halves each."""
-    found: dict[str, list[Pair]] = {}
+    halves: dict[str, list[Pair]] = {}
     first = 0
     for t, depth in enumerate(family.depth.tolist()):
         start, stop = family.offsets[t], family.offsets[t + 1]
@@ -454,9 +454,9 @@ def _halves(plan: Plan, family: RandomFeature, both: Pair) -> dict[str, list[Pai
                 )
                 shared = both.covariance * (1 << (depth - 1))
                 pair = Pair(a, b, np.array([0, 2]), np.array([t]), shared)
-                found.setdefault(name, []).append(pair)
+                halves.setdefault(name, []).append(pair)
         first += depth
-    return dict(sorted(found.items(), key=lambda item: plan.schema.names.index(item[0])))
+    return dict(sorted(halves.items(), key=lambda item: plan.schema.names.index(item[0])))
 
 
 class SlidingWindow:
@@ -590,8 +590,8 @@ def measured(before: Counts, after: Counts, rows: object = None) -> Drift | None
     """Return the drift, or None if noise and too few rows make it undetectable."""
     if min(before.n_rows, after.n_rows) < 2:
         return None
-    found = drift(before, after, rows=rows)
-    return None if math.isnan(found.overall) or math.isnan(found.level) else found
+    drifted = drift(before, after, rows=rows)
+    return None if math.isnan(drifted.overall) or math.isnan(drifted.level) else drifted
 
 
 def drift_words(found: Drift) -> str:

@@ -127,8 +127,8 @@ def map_in_order(function: Callable[[T], R], items: Iterable[T], threads: int) -
         def keep(numbered: tuple[int, T], results: dict[int, R] = results) -> None:
             results[numbered[0]] = function(numbered[1])
 
-        some = itertools.islice(iterator, _HELD * threads)
-        for_each(keep, [enumerate(some)], threads)
+        waiting = itertools.islice(iterator, _HELD * threads)
+        for_each(keep, [enumerate(waiting)], threads)
         if not results:
             return
         yield from (results[number] for number in range(len(results)))

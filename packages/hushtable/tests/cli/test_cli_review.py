@@ -79,7 +79,7 @@ def test_a_session_from_the_first_row_to_a_model(review, run, here, tmp_path):
 
 def test_it_fits_80_columns(review):
     out = review(["?", "x", "q"], "--keep", "ward").out
-    prompt = "o outlier, f fine, s skip, u undo, n note, l list, q quit, ? help > "
+    prompt = "o outlier, f fine, s skip, u undo, n note, q quit, ? help > "
     assert max(len(line.replace(prompt, "")) for line in out.splitlines()) <= 80
     assert len(prompt) < 80
     assert "rescan" in out
@@ -102,7 +102,7 @@ def test_it_goes_on_from_the_log(review):
 
 
 def test_undo_and_answers_by_number(review):
-    typed = ["u", "o", "f", "u", "u", "l", "f 7", "o 399999", "o x", "s", "q"]
+    typed = ["u", "o", "f", "u", "u", "f 7", "o 399999", "o x", "s", "q"]
     result = review(typed, "-o", "m.hush")
     assert "There is no answer to undo." in result.out
     assert result.out.count("Undone: row") == 2
@@ -113,13 +113,6 @@ def test_undo_and_answers_by_number(review):
     assert [verdict for _, verdict in verdicts[1:4]] == ["fine", "undo", "undo"]
     assert verdicts[4] == ("7", "fine")
     assert load("m.hush").verdicts_.n_fine == load("m.hush").verdicts_.n_rows == 1
-
-
-def test_a_list_is_of_ten_rows(review):
-    out = review(["l", "q"]).out
-    listed = [line for line in out.splitlines() if line.startswith("Row ") and ": " in line]
-    assert len(listed) == 10
-    assert "Row 7 (=1+1), " in out
 
 
 def test_it_ends_after_n_rows(review):

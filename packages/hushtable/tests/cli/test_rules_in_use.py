@@ -105,10 +105,11 @@ def test_a_review_writes_rules_and_goes_on(run, here, monkeypatch):
         monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
         return run("review", "rows.csv", "--model", "m.hush", "--id", "id", "--log", "log.csv")
 
-    first = reviewed("f", "k", "i", "q")
+    first = reviewed("f", "k", "i", "l", "q")
     assert first.code == 0, first.err
     assert "[[known]]" in (here / "m.rules.toml").read_text()
     assert "no longer exists: answer f (fine)" in first.out
+    assert "no longer exists: hushtable score --top lists rows" in first.out
     # The log of the session before the rules is that of the same rows.
     again = reviewed("q")
     assert again.code == 0, again.err

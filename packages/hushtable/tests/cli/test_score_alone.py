@@ -77,7 +77,6 @@ def test_what_fit_asks_is_asked_here(refused, named, tmp_path):
     ("options", "says"),
     [
         (("--ranks", "r.hush", "-o", "s.csv"), "--ranks needs --model: fit a model first"),
-        (("--explain", "--marginals", "r.hush", "-o", "s.csv"), "--marginals needs --model"),
         (("-o", "scores"), "-o scores: scores in a folder need --model"),
     ],
 )

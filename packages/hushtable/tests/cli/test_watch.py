@@ -125,15 +125,15 @@ def test_a_file_that_was_just_written_to_waits(watch, folder):
 
 @pytest.mark.parametrize("ends", ["whole", "in a row"])
 def test_a_file_that_grows_while_it_is_read_waits(watch, folder, monkeypatch, ends):
-    add = watching.Search.add
+    batches = watching.Search.batches
 
     def growing(self, reader, file="", **options):
-        add(self, reader, file, **options)
+        yield from batches(self, reader, file, **options)
         if file.endswith("a.csv"):
             with open(file, "a") as stream:
                 stream.write("50,30000.00,north\n" if ends == "whole" else "50,300")
 
-    monkeypatch.setattr(watching.Search, "add", growing)
+    monkeypatch.setattr(watching.Search, "batches", growing)
     facts = watch("--json").json
     assert (names(facts), names(facts, "left"), facts["rows"]) == (["b.csv"], ["a.csv"], 60)
     monkeypatch.undo()
@@ -217,7 +217,7 @@ def test_two_at_once_are_refused(watch, folder, out):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", ["Search.add", "write_top", "write_bytes", "WatchPlace.note_run"])
+@pytest.mark.parametrize("at", ["WatchRun.add", "write_top", "write_bytes", "WatchPlace.note_run"])
 def test_an_interrupted_run_leaves_nothing(watch, folder, out, monkeypatch, at):
     assert watch().code == 0
     before = contents(out)
@@ -225,14 +225,16 @@ def test_an_interrupted_run_leaves_nothing(watch, folder, out, monkeypatch, at):
     write_rows(folder / "d.csv", 50, seed=4)
     home = "hushtable.cli.watch"
     done = []
-    whole = {"Search.add": watching.Search.add, "WatchPlace.note_run": WatchPlace.note_run}.get(at)
+    whole = {"WatchRun.add": watching.WatchRun.add, "WatchPlace.note_run": WatchPlace.note_run}.get(
+        at
+    )
 
     def stopped(*arguments, **options):
-        if whole is not None:
-            whole(*arguments, **options)
+        found = None if whole is None else whole(*arguments, **options)
         done.append(at)
-        if at != "Search.add" or len(done) == 2:
+        if at != "WatchRun.add" or len(done) == 2:
             raise KeyboardInterrupt
+        return found
 
     monkeypatch.setattr(f"{home}.{at}", stopped)
     result = watch()

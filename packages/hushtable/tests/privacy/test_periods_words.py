@@ -10,8 +10,6 @@ from hushtable.counts import rounds
 from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
 from hushtable.describe.ledger import ledger_lines
-from hushtable.describe.views import view
-from hushtable.display import html
 from hushtable.errors import FileError, UsageError
 from hushtable.privacy import Horizon
 from hushtable.scores.scorer import Scorer
@@ -78,23 +76,15 @@ def test_a_horizon_of_one_reads_like_one_release():
     assert "period" not in ledger_lines(increment.ledger, 1.0)["Neighbours"]
 
 
-def test_notebooks_show_periods_and_increments():
+def test_lines_state_which_periods_were_released():
     site, increments = stream(4)
-    shown = html(view(site))
-    assert "This must not leave the site" in shown
-    assert "3 of 4 released" in shown
-    assert "50, 50, 50" in shown
-    assert shown == site._repr_html_()
-    mixed = view(increments[-1])
-    assert mixed.kind == "Increment"
-    assert "Rows, estimated" not in mixed.figures  # it mixes rows
-    assert mixed.figures["Holds"] == "the increment of period 3 of 4"
-    assert "Rows, estimated" in view(decoded(increments)).figures
-    assert view(site.plan).figures["Periods"] == "4 periods at one total"
+    assert words.periods_lines(site) == {"Periods": "3 of 4 released", "Rows counted": "50, 50, 50"}
+    assert ledger_lines(increments[-1].ledger, 1.0)["Holds"] == "the increment of period 3 of 4"
+    assert words.n_periods(site.horizon) == "4 periods at one total"
     late = Periods(site.plan, epsilon=1.0, start=3)
-    assert view(late).figures["Periods"] == "none of 4 released yet"
+    assert words.periods_lines(late) == {"Periods": "none of 4 released yet"}
     late.release(Sketch.zero(site.plan))
-    assert view(late).figures["Periods"] == "3 of 4 released, from period 3 on"
+    assert words.periods_lines(late)["Periods"] == "3 of 4 released, from period 3 on"
     assert words.rows_of_periods(late) == [0]
 
 

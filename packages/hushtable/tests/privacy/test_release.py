@@ -1,13 +1,26 @@
 """Releases: what a row can change, what is refused, how ledgers compose and travel."""
 
 import math
+import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable import Feature, HushTable, LSHiTables, Plan, Release, Schema, Sketch, files, load
+from hushtable import (
+    Feature,
+    HushTable,
+    LocalModel,
+    LSHiTables,
+    Plan,
+    Release,
+    Schema,
+    Sketch,
+    files,
+    load,
+)
 from hushtable.counts.kinds import counts_from_file
 from hushtable.describe import describe_ledger
 from hushtable.errors import FileError, PlanError, PrivacyError, UsageError
@@ -534,3 +547,27 @@ def test_words_that_can_be_signed(sketch):
     unit = describe_ledger(sketch.release(0.25, adjacency="replace-one", rows_per_person=4).ledger)
     assert unit[0].startswith("Changing all records of one person (up to 4) changes")
     assert "e^0.25" in unit[0]
+
+
+def test_python_prints_objects_short_and_without_values_of_rows():
+    rows = pa.table(
+        {"age": np.linspace(17.125, 93.625, 400), "ward": ["a rare text", *["b"] * 399]}
+    )
+    fitted = HushTable(n_tables=2, random_state=0).fit(rows)
+    schema = Schema([Feature.numeric(f"x{j}", low=0, high=1) for j in range(300)])
+    sketch = Sketch.zero(Plan.draw(schema, n_tables=2, random_state=0))
+    mine = sketch.release(epsilon=1.0)
+    release = mine + sketch.release(epsilon=1.0)
+    local = LocalModel.of(release, mine.release_id, mine.counts, sketch.counts)
+    for thing in (
+        schema,
+        sketch,
+        release,
+        release.ledger,
+        local,
+        fitted.plan_.schema,
+        fitted.plan_,
+    ):
+        assert len(repr(thing)) < 150
+        assert not re.search(r"17\.1|93\.6|a rare text|array", repr(thing))
+    assert repr(release.ledger) == "Ledger('discrete-gaussian', epsilon=1, delta=1e-06, shares=2)"

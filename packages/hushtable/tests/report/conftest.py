@@ -82,7 +82,7 @@ def of_everything(releases, X):
     """Return the report with every section, and single rows."""
     total = sum(list(releases.values())[1:], start=next(iter(releases.values())))
     model = Subject("all.hush", "release", total, "2 kB")
-    offset, scores = scored(total, X, n_shown=5, contamination=0.05)
+    offset, scores = scored(total, X, n_shown=5)
     sites = sites_of_parts(releases, total, model.name)
     return gather(model, threshold=offset, scores=scores, sites=sites)
 

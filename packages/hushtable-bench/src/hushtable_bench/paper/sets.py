@@ -63,10 +63,10 @@ def load_set(which: PaperSet, folder: Path | None) -> tuple[LabelledSet, int]:
         data = load(fetch(f"{_ADBENCH}{which.file}.npz", which.sha256))
     else:
         data = kdd99_from_uci(fetch(_UCI, None))
-        found = (*data.X.shape, int(data.y.sum()))
-        if found != (48_146, 39, 233):
+        shape = (*data.X.shape, int(data.y.sum()))
+        if shape != (48_146, 39, 233):
             raise DataError(
-                f"{_UCI}: the rebuilt set has {found} rows, columns, and outliers; needs (48146, "
+                f"{_UCI}: the rebuilt set has {shape} rows, columns, and outliers; needs (48146, "
                 "39, 233): the public file has changed; name a folder with kdd99.npz"
             )
     distinct = data.distinct()

@@ -78,8 +78,8 @@ def accuracy_table(results: Results) -> ResultTable:
     ours = np.array(
         [[mean_auc(results, s.name, name) for name in SYSTEMS_OF_THE_PAPER] for s in sets]
     )
-    for label, found in (("mean", ours), ("mean rank", rankdata(-ours, axis=1))):
-        means = [f"{mean:.1f}" for mean in found.mean(axis=0)]
+    for label, figures in (("mean", ours), ("mean rank", rankdata(-ours, axis=1))):
+        means = [f"{mean:.1f}" for mean in figures.mean(axis=0)]
         if len(sets) == len(SETS):
             printed = PUBLISHED[label.replace(" ", "_")]
             means = [f"{mean} ({papers})" for mean, papers in zip(means, printed, strict=True)]
@@ -102,23 +102,23 @@ def ours_table(results: Results) -> ResultTable:
 
 def seconds(results: Results, data: str) -> dict[str, float]:
     """Return each system's median seconds to fit and score a set with one thread."""
-    found = {}
+    by_system = {}
     for name in SYSTEMS_OF_THE_PAPER:
         values = results.values("central", "seconds", data=data, system=name)
         if len(values):
-            found[name] = float(np.median(values))
-    return found
+            by_system[name] = float(np.median(values))
+    return by_system
 
 
 def time_table(results: Results) -> ResultTable:
     """Lay out Table 3 as ratios to LSH iTables in the same run (the paper's in brackets)."""
     rows = []
     for data, papers in PAPERS_SECONDS.items():
-        found = seconds(results, data)
-        if found:
-            base = found["LSH iTables"]
+        times = seconds(results, data)
+        if times:
+            base = times["LSH iTables"]
             ratios = [
-                f"{found[name] / base:,.1f} ({paper / papers[0]:,.1f})"
+                f"{times[name] / base:,.1f} ({paper / papers[0]:,.1f})"
                 for name, paper in zip(SYSTEMS_OF_THE_PAPER, papers, strict=True)
             ]
             rows.append((data, f"{1000 * base:.0f} ms ({papers[0]:g} s)", *ratios[1:]))
@@ -154,12 +154,12 @@ def participants_table(results: Results) -> ResultTable:
     for (data, system), papers in PAPERS_PARTICIPANTS.items():
         curve = results.curve("participants", data, system)
         if curve:
-            found = results.values("participants", "total_epsilon", data=data, system=system)
+            epsilons = results.values("participants", "total_epsilon", data=data, system=system)
             cells = (
                 f"{spread(curve.get(k, ()))} ({paper})"
                 for k, paper in zip(PARTICIPANTS, papers, strict=True)
             )
-            rows.append((data, system, f"{found.max():g}", *cells))
+            rows.append((data, system, f"{epsilons.max():g}", *cells))
     header = ("set", "system", "really", *(f"{k} participants" for k in PARTICIPANTS))
     return ResultTable(header, rows, text=2)
 
@@ -210,13 +210,13 @@ def _comparable(results: Results) -> list[tuple[PaperSet, str, float]]:
 
 def targets(results: Results) -> list[Promise]:
     """Compare the results with the promises: the paper's figures, orders, and shapes."""
-    found = []
+    promises = []
     ours = {w.name: auc for w, name, auc in _comparable(results) if name == "LSH iTables"}
     if ours:
         papers = np.mean([w.published["LSH iTables"] for w in SETS if w.name in ours])
         distance = abs(float(np.mean(list(ours.values())) - papers))
         claim = f"LSH iTables: mean of {len(ours)} sets off the paper by"
-        found.append(Promise(claim, distance, "<=", 1.0, ".2f"))
+        promises.append(Promise(claim, distance, "<=", 1.0, ".2f"))
     for system in SYSTEMS_OF_THE_PAPER:
         distances = {
             which.name: abs(ours - which.published[name])
@@ -226,9 +226,9 @@ def targets(results: Results) -> list[Promise]:
         if distances:
             furthest = max(distances, key=lambda name: distances[name])
             claim = f"{system}: off the paper where not explained, at most ({furthest})"
-            found.append(Promise(claim, distances[furthest], "<=", TOLERANCE, ".2f"))
-    found += _rank_targets(results)
-    return found + _time_targets(results) + _shape_targets(results)
+            promises.append(Promise(claim, distances[furthest], "<=", TOLERANCE, ".2f"))
+    promises += _rank_targets(results)
+    return promises + _time_targets(results) + _shape_targets(results)
 
 
 def _rank_targets(results: Results) -> list[Promise]:
@@ -244,7 +244,7 @@ def _rank_targets(results: Results) -> list[Promise]:
 
 
 def _time_targets(results: Results) -> list[Promise]:
-    found = []
+    made = []
     for data in PAPERS_SECONDS:
         times = seconds(results, data)
         if len(times) < len(SYSTEMS_OF_THE_PAPER):
@@ -253,12 +253,12 @@ def _time_targets(results: Results) -> list[Promise]:
         others = {name: value / base for name, value in times.items() if name != "LSH iTables"}
         fastest = min(others, key=lambda name: others[name])
         claim = f"{data}: the fastest other system ({fastest}), times LSH iTables"
-        found.append(Promise(claim, others[fastest], ">=", 1.0, ".1f"))
-        found.append(Promise(f"{data}: RS-H, times LSH iTables", others["RS-H"], "<=", 4.0, ".1f"))
+        made.append(Promise(claim, others[fastest], ">=", 1.0, ".1f"))
+        made.append(Promise(f"{data}: RS-H, times LSH iTables", others["RS-H"], "<=", 4.0, ".1f"))
         neighbours = min(others["EnsKNNW"], others["EnsLOF"])
         claim = f"{data}: ensembles of neighbours, times LSH iTables"
-        found.append(Promise(claim, neighbours, ">=", 100.0, ".0f"))
-    return found
+        made.append(Promise(claim, neighbours, ">=", 100.0, ".0f"))
+    return made
 
 
 def _shape_targets(results: Results) -> list[Promise]:
@@ -266,7 +266,7 @@ def _shape_targets(results: Results) -> list[Promise]:
 
     On a single small set, one draw of the noise can reverse it.
     """
-    found = []
+    promises = []
     participants = [by_setting(results, "participants", data) for data in PARTICIPANT_SETS]
     epsilon = [by_setting(results, "epsilon", data) for data in NOISE_SETS]
     for title, what, shapes, least, most in (
@@ -282,13 +282,13 @@ def _shape_targets(results: Results) -> list[Promise]:
                 if x < math.inf
             ]
             claim = f"{title}: LSH iTables ahead of RS-H by, in the mean"
-            found.append(Promise(claim, float(np.mean(leads)), ">", 0.0, ".1f"))
+            promises.append(Promise(claim, float(np.mean(leads)), ">", 0.0, ".1f"))
             for system in ("LSH iTables", "RS-H"):
                 aucs = [shape[system] for shape in shapes]
                 lost = float(np.mean([auc[least(auc)] - auc[most(auc)] for auc in aucs]))
                 claim = f"{title}, {system}: lost to {what}, in the mean"
-                found.append(Promise(claim, lost, ">", 0.0, ".1f"))
-    return found
+                promises.append(Promise(claim, lost, ">", 0.0, ".1f"))
+    return promises
 
 
 # The last two are Okabe and Ito's: distinct for colour-blind readers, and in grey.

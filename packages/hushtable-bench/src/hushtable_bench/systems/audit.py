@@ -70,16 +70,16 @@ def audit_neighbours(
     of `Claim`, for one person over everything that ``publish`` returns.
     """
     people = People(X, np.atleast_2d(np.asarray(rows, np.float64)), instead, copies)
-    seen: tuple[list[Floats], ...] = ([], [])
+    sums: tuple[list[Floats], ...] = ([], [])
     for with_them, everyone in enumerate(people.cases):
         for _ in range(trials):
             published = publish(everyone)
             releases = [published] if isinstance(published, Release) else list(published)
             people.check(releases)
-            seen[with_them].append(np.sum([people.statistics(one) for one in releases], axis=0))
-            for one in releases:
-                people.look_at(one, with_them)
-    absent, present = (np.concatenate(case, axis=1) for case in seen)
+            sums[with_them].append(np.sum([people.statistics(r) for r in releases], axis=0))
+            for r in releases:
+                people.look_at(r, with_them)
+    absent, present = (np.concatenate(case, axis=1) for case in sums)
     finding = judge_ratios(
         "likelihood ratio on neighbouring data",
         list(zip(absent, present, strict=True)),
@@ -184,8 +184,8 @@ class People:
         added, noise = times * changes.added, named(release.ledger.mechanism)
         ratio = noise.log_ratio(stated_scale(release), x, added)
         exact = exact_cells(x, added)
-        values = (np.bincount(changes.person, one, self.n) for one in (ratio, exact))
-        return [np.asarray(one, np.float64) for one in values]
+        values = (np.bincount(changes.person, each, self.n) for each in (ratio, exact))
+        return [np.asarray(each, np.float64) for each in values]
 
 
 # --- the likelihood ratio of one row's cells ----------------------------------------------------
@@ -227,14 +227,14 @@ def audit_noise(
     residuals = Residuals()
     for present, x in enumerate(cases):
         residuals.add(x - present, mechanism, scale)
-    one = np.ones(tables, np.int64)
-    ratios = [named(mechanism).log_ratio(scale, x, one).sum(axis=1) for x in cases]
-    exact = [exact_cells(x, one).sum(axis=1) for x in cases]
+    single = np.ones(tables, np.int64)
+    ratios = [named(mechanism).log_ratio(scale, x, single).sum(axis=1) for x in cases]
+    exact = [exact_cells(x, single).sum(axis=1) for x in cases]
     finding = judge_ratios(
         "likelihood ratio of one row's cells",
         [(ratios[0], ratios[1]), (exact[0], exact[1])],
         mechanism,
-        one,
+        single,
         **claim,
     )
     return replace(finding, p_noise=residuals.p_value())
@@ -382,19 +382,19 @@ def audit_periods(
     times, known = _mixed(horizon, chosen), np.cumsum(horizon.factor)
     people = People(X, np.atleast_2d(np.asarray(rows, np.float64)), None, copies)
 
-    def statistics(one: Increment, with_them: int) -> list[Floats]:
-        if one.plan_id != plan.plan_id:
+    def statistics(i: Increment, with_them: int) -> list[Floats]:
+        if i.plan_id != plan.plan_id:
             raise UsageError("an increment of another plan: needs all increments of the given plan")
-        mine, all_rows = int(times[one.period - 1]), int(known[one.period - 1])
-        people.look_at(one, with_them * mine, all_rows)
-        return people.statistics(one, mine, all_rows)
+        mine, all_rows = int(times[i.period - 1]), int(known[i.period - 1])
+        people.look_at(i, with_them * mine, all_rows)
+        return people.statistics(i, mine, all_rows)
 
-    seen: tuple[list[Floats], ...] = ([], [])
-    for with_them, case in enumerate(seen):
+    sums: tuple[list[Floats], ...] = ([], [])
+    for with_them, case in enumerate(sums):
         months = [people.cases[with_them * (t in chosen)] for t in range(1, horizon.periods + 1)]
         for _ in range(trials):
-            case.append(np.sum([statistics(one, with_them) for one in publish(months)], axis=0))
-    absent, present = (np.concatenate(case, axis=1) for case in seen)
+            case.append(np.sum([statistics(i, with_them) for i in publish(months)], axis=0))
+    absent, present = (np.concatenate(case, axis=1) for case in sums)
     finding = judge_ratios(
         "likelihood ratio of a stream",
         list(zip(absent, present, strict=True)),

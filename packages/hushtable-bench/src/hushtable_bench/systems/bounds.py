@@ -68,9 +68,9 @@ class Residuals:
         sd, kurtosis = _moments(mechanism, scale)
         if sd == 0.0:  # the stated noise is almost zero: nothing can be smaller
             return
-        some = noise.ravel()[: min(_OF_ONE, MOST - self._size)] / sd
-        self._found.append(some)
-        self._size += len(some)
+        sample = noise.ravel()[: min(_OF_ONE, MOST - self._size)] / sd
+        self._found.append(sample)
+        self._size += len(sample)
         self._kurtosis = max(self._kurtosis, kurtosis)
         self._smooth &= sd >= _SMOOTH
 

@@ -80,7 +80,7 @@ def _plain(
         column = column.storage
     kind = column.type
     if server_type(field) == "uuid" and not pa.types.is_string(kind):
-        texts = [None if one is None else str(UUID(bytes=one)) for one in column.to_pylist()]
+        texts = [None if value is None else str(UUID(bytes=value)) for value in column.to_pylist()]
         return pa.array(texts, pa.string())
     if server_type(field) == "numeric" or pa.types.is_decimal(kind):
         return pc.cast(column, pa.float64(), safe=False)
@@ -228,13 +228,13 @@ class DuckDB:
     def schema(self) -> pa.Schema:
         """Request the columns; no rows are read."""
         with self._run() as connection:
-            found = connection.sql(self._sql)
-            columns = zip(found.columns, map(str, found.types), strict=True)
+            relation = connection.sql(self._sql)
+            columns = zip(relation.columns, map(str, relation.types), strict=True)
             # If two columns have one name, DuckDB renames them on the way to Arrow.
             return pa.schema([
                 pa.field(name, field.type, metadata={"server": kind})
                 for (name, kind), field in zip(
-                    columns, found.limit(0).to_arrow_table().schema, strict=True
+                    columns, relation.limit(0).to_arrow_table().schema, strict=True
                 )
             ])  # fmt: skip
 
@@ -242,9 +242,9 @@ class DuckDB:
         """Run the statement."""
         with self._run() as connection:
             self._unchanged(_stamp(self._path))
-            found = connection.sql(self._sql)
+            relation = connection.sql(self._sql)
             # Before DuckDB 1.4, the method has an older name.
-            read = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader
+            read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
             yield from read(FILE_ROWS)
 
 
@@ -308,8 +308,8 @@ def _file(url: str) -> Path:
 
 def _stamp(path: Path) -> tuple[int, ...]:
     log = path.with_name(f"{path.name}.wal")
-    seen = [one.stat() for one in (path, log) if one.exists()]
-    return tuple(figure for one in seen for figure in (one.st_size, one.st_mtime_ns))
+    status = [item.stat() for item in (path, log) if item.exists()]
+    return tuple(figure for item in status for figure in (item.st_size, item.st_mtime_ns))
 
 
 def _same_state() -> Callable[[Any], None]:

@@ -171,8 +171,8 @@ def _rows(address: "Address", driver: drivers.Driver, unasked: Unasked | None) -
         while (batch := address.guard(lambda: next(batches, None))) is not None:
             if tuple(batch.schema.names) != names:
                 raise _changed(address.source, f"its columns are now {batch.schema.names}")
-            some = address.guard(partial(plain, batch, columns, rows, unasked))
-            yield from split(iter([some]))
+            read = address.guard(partial(plain, batch, columns, rows, unasked))
+            yield from split(iter([read]))
             rows += len(batch)
         n_rows.append(rows)
         if rows != n_rows[0]:
@@ -221,18 +221,18 @@ class Address:
     @property
     def source(self) -> str:
         """The URL without user, password and parameters."""
-        shown = self._rest[len(self._user) :].removeprefix("@" if self._user else "")
-        return f"{self.scheme}://{re.split('[?#]', shown)[0]}"
+        address = self._rest[len(self._user) :].removeprefix("@" if self._user else "")
+        return f"{self.scheme}://{re.split('[?#]', address)[0]}"
 
     @property
     def secrets(self) -> list[str]:
         """Texts that must not appear in messages, the longest first."""
-        found = [self._user.partition(":")[2], os.environ.get("PGPASSWORD", "")]
+        secrets = [self._user.partition(":")[2], os.environ.get("PGPASSWORD", "")]
         for parameter in re.split("[&#]", self._rest.partition("?")[2]):
             name, _, value = parameter.partition("=")
             if name.lower() not in _HARMLESS:
-                found.append(value)
-        return sorted({*found, *map(unquote, found)} - {""}, key=len, reverse=True)
+                secrets.append(value)
+        return sorted({*secrets, *map(unquote, secrets)} - {""}, key=len, reverse=True)
 
     def guard(self, do: Callable[[], T]) -> T:
         """Return the result of ``do``; raise any failure as an error without secrets."""

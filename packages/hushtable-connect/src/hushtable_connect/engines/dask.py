@@ -122,5 +122,5 @@ def _added(plan: Plan, sketches: list[Any]) -> Any:
 def _scores(rows: Any, score: Callable[..., Iterator[pa.RecordBatch]]) -> Any:
     import pandas as pd  # comes with Dask's data frames
 
-    found = [one for batch in score(_batches(rows)) for one in batch.column("score").to_pylist()]
-    return pd.Series(found, index=rows.index, name="score", dtype="f8")
+    all_scores = [s for batch in score(_batches(rows)) for s in batch.column("score").to_pylist()]
+    return pd.Series(all_scores, index=rows.index, name="score", dtype="f8")

@@ -66,8 +66,8 @@ def _check_exportable(reading: Reading, plan: Plan) -> None:
     # missing, which other runtimes would score as they are. If all features are numeric, a text
     # that is not a number cannot be a value.
     schema = plan.schema
-    for what, there in (("a context", plan.context), ("relations", schema.relations)):
-        if there:
+    for what, used in (("a context", plan.context), ("relations", schema.relations)):
+        if used:
             raise UsageError(
                 f"a model with {what} cannot be exported yet: score rows with hushtable, or fit "
                 f"without {what.removeprefix('a ')}"
@@ -78,7 +78,7 @@ def _check_exportable(reading: Reading, plan: Plan) -> None:
             "do: add the columns of hushtable.history.history_columns to the rows, fit to them "
             "without entity, and add the same columns to rows before they are scored"
         )
-    several = [n for n, one in reading.columns.items() if one.kind in ("label", "answer")]
+    several = [n for n, column in reading.columns.items() if column.kind in ("label", "answer")]
     if several:
         raise UsageError(
             f"the model reads several spellings as one label in {several}, which an export "
@@ -104,17 +104,17 @@ class Format(NamedTuple):
         """Raise `UsageError` if there are options that this format does not have."""
         for name in options:
             if name not in self.options:
-                taking = [ending for ending, one in formats().items() if name in one.options]
+                taking = [ending for ending, other in formats().items() if name in other.options]
                 of = f"is for {', '.join(taking)} files" if taking else "is not an option"
                 raise UsageError(f"{name} {of}: leave it out for {self.words}")
 
 
 def formats() -> dict[str, Format]:
     """Return the formats of the installed packages, by the ending of their files."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for name in plugins.points(plugins.EXPORTS):
-        found[f".{name}"] = plugins.find(plugins.EXPORTS, name)
-    return found
+        by_name[f".{name}"] = plugins.find(plugins.EXPORTS, name)
+    return by_name
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:

@@ -177,9 +177,9 @@ class DuckDBDialect(SqlDialect):
 
     def check(self, features: Sequence[Feature]) -> None:
         """Raise `UsageError` for names that differ only in case, which DuckDB equates."""
-        seen: dict[str, str] = {}
+        names: dict[str, str] = {}
         for feature in features:
-            other = seen.setdefault(feature.name.lower(), feature.name)
+            other = names.setdefault(feature.name.lower(), feature.name)
             if other != feature.name:
                 raise UsageError(
                     f"columns {other!r} and {feature.name!r} differ only in capital letters, and a "
@@ -293,5 +293,5 @@ class PostgreSQL(SqlDialect):
         g = f"SELECT u.*, {self._step('u.c', 16, 0)} AS g FROM {codes} OFFSET 0"
         h = f"SELECT u.*, {self._step('u.g', 13, 1)} AS h FROM ({g}) AS u OFFSET 0"
         place = f"{self._list(cells.first)}[u.t] + {self._cell(cells, 'u.h', 'u.c', 'u.t')}"
-        own = f"SELECT {self._list(cells.values)}[{place}] AS v FROM ({h}) AS u"
-        return [f"(SELECT CAST(sum(u.v) AS double precision) FROM ({own}) AS u) AS total"]
+        value = f"SELECT {self._list(cells.values)}[{place}] AS v FROM ({h}) AS u"
+        return [f"(SELECT CAST(sum(u.v) AS double precision) FROM ({value}) AS u) AS total"]

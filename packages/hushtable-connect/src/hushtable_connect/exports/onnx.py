@@ -180,8 +180,8 @@ def encode(graph: Graph, schema: Schema, inputs: list[Tensor], missing: str) -> 
     if not numbers:
         return OnnxCodes(None, categories, numeric, place)
     values = graph.add("Concat", *numbers, axis=0)
-    found = _numbers(graph, values, Encoder(schema), numeric)
-    return OnnxCodes(found, categories, numeric, place)
+    codes = _numbers(graph, values, Encoder(schema), numeric)
+    return OnnxCodes(codes, categories, numeric, place)
 
 
 def _numbers(graph: Graph, x: str, encoder: Encoder, which: NDArray[np.bool_]) -> Numbers:
@@ -272,8 +272,8 @@ def totals(graph: Graph, family: HashFamily, codes: OnnxCodes, values: NDArray[n
             f"{family.name} tables: ONNX needs HushTable or LSHiTables, whose hash functions "
             "compare one column with one number; export to JSON, or fit one of these"
         )
-    found = graph.add("Gather", values, _random_feature(graph, family, codes))
-    return graph.add("ReduceSum", found, np.array([0]), keepdims=0)
+    looked_up = graph.add("Gather", values, _random_feature(graph, family, codes))
+    return graph.add("ReduceSum", looked_up, np.array([0]), keepdims=0)
 
 
 def _random_feature(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> str:
@@ -305,8 +305,8 @@ def _concatenated(graph: Graph, rows: str, row: Any, cut: Any) -> str:
     answers = graph.cast(graph.add("GreaterOrEqual", values, cut.reshape(-1, 1)), "float32")
     answers = graph.add("Reshape", answers, np.array([k, -1]))
     weights = (2.0 ** np.arange(k)[::-1]).astype(np.float32)
-    found = graph.add("MatMul", weights[np.newaxis], answers)
-    return graph.cast(graph.add("Reshape", found, np.array([m, -1])), "int64")
+    places = graph.add("MatMul", weights[np.newaxis], answers)
+    return graph.cast(graph.add("Reshape", places, np.array([m, -1])), "int64")
 
 
 def _compared(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> tuple[str, Any, Any]:

@@ -84,11 +84,11 @@ class SqlContent:
         """Return the hash functions of each table."""
         family = self._family
         cuts, ends = self._cuts(), np.cumsum(family.depth, dtype=np.int64)
-        found = []
+        codes = []
         for t in self.order.tolist():
             depth, end = int(family.depth[t]), int(ends[t])
-            found.append([self._function(h, end - 1 - h, cuts) for h in range(end - depth, end)])
-        return found
+            codes.append([self._function(h, end - 1 - h, cuts) for h in range(end - depth, end)])
+        return codes
 
     def _function(self, h: int, place: int, cuts: Floats) -> Function:
         family = self._family
@@ -112,10 +112,10 @@ class SqlContent:
         n = len(low)
         # On the low side, numbers are negated, so that they rise.
         far = first_number(lambda x: excess(-x, low, unit) >= FARTHEST, n)
-        some = first_number(lambda x: excess(-x, low, unit) > 0.0, n)
+        lower = first_number(lambda x: excess(-x, low, unit) > 0.0, n)
         far_above = first_number(lambda x: excess(high, x, unit) >= FARTHEST, n)
         above = first_number(lambda x: excess(high, x, unit) > 0.0, n)
-        columns = zip(low, high, unit, -some, above, -far, far_above, strict=True)
+        columns = zip(low, high, unit, -lower, above, -far, far_above, strict=True)
         return {
             j: Beyond(*map(float, values))
             for j, (feature, values) in enumerate(zip(self.features, columns, strict=True))
@@ -228,8 +228,8 @@ def _scored(sql: SqlDialect, content: SqlContent, table: str) -> str:
     columns, sums = ["q.r", f"{codes} AS c"], sql.sums(content.cells)
     if content.margin:
         beyond, d = content.beyond(), range(len(content.features))
-        found = (_beyond(f"q.x{j}", beyond[j]) if j in beyond else "0e0" for j in d)
-        columns.append(f"{sql.array.format(', '.join(found), 'DOUBLE PRECISION')} AS b")
+        parts = (_beyond(f"q.x{j}", beyond[j]) if j in beyond else "0e0" for j in d)
+        columns.append(f"{sql.array.format(', '.join(parts), 'DOUBLE PRECISION')} AS b")
         sums.append(f"{sql.total.format('q.b')} AS e")
     source = _from(sql, source, columns)
     source = _from(sql, source, ["q.*", *sums])
@@ -296,12 +296,12 @@ def _share_lost(margin: float) -> str:
 
 def _code(sql: SqlDialect, functions: list[Function]) -> str:
     bits = []
-    for one in functions:
-        x, weight = f"q.x{one.feature}", 1 << one.place
-        cut = _signed(one.cut) if math.isfinite(one.cut) else "'Infinity'"
-        if one.sides:
-            bits.append(f"{sql.side.format(one.sides, f'q.k{one.feature}')} * {weight}")
-        elif one.missing:  # NULL is not below
+    for function in functions:
+        x, weight = f"q.x{function.feature}", 1 << function.place
+        cut = _signed(function.cut) if math.isfinite(function.cut) else "'Infinity'"
+        if function.sides:
+            bits.append(f"{sql.side.format(function.sides, f'q.k{function.feature}')} * {weight}")
+        elif function.missing:  # NULL is not below
             bits.append(f"CASE WHEN {x} < {cut} THEN 0 ELSE {weight} END")
         else:
             bits.append(f"CASE WHEN {x} >= {cut} THEN {weight} ELSE 0 END")

@@ -63,12 +63,12 @@ class Concept:
     usual: float | None = None
 
     def __post_init__(self) -> None:
-        if not self.unit.strip() or not self.units or not all(one > 0 for one in self.units):
+        if not self.unit.strip() or not self.units or not all(number > 0 for number in self.units):
             raise PlanError(
                 f"concept {self.name!r} has no unit, but its range needs one: give unit, in UCUM, "
                 "and units, the unit_concept_id of the rows to use"
             )
-        if not self.concepts or not all(one > 0 for one in self.concepts):
+        if not self.concepts or not all(number > 0 for number in self.concepts):
             raise PlanError(f"concept {self.name!r}: concepts needs a measurement_concept_id")
         if any(len(set(ids)) < len(ids) for ids in (self.concepts, self.units)):
             raise PlanError(f"concept {self.name!r} lists an id twice: list it once")
@@ -113,15 +113,15 @@ class ConceptSet:
         if not self.concepts:
             raise PlanError("a concept set needs at least one [[concept]]")
         # Databases treat names that differ only in case as one name.
-        names = Counter(one.name.lower() for one in self.concepts)
+        names = Counter(concept.name.lower() for concept in self.concepts)
         # A concept in two units is two columns.
         ids = Counter(
             f"concept {id_} in unit {unit}"
-            for one in self.concepts
-            for id_ in one.concepts
-            for unit in one.units
+            for concept in self.concepts
+            for id_ in concept.concepts
+            for unit in concept.units
         )
-        for twice in (key for found in (names, ids) for key, times in found.items() if times > 1):
+        for twice in (key for counts in (names, ids) for key, times in counts.items() if times > 1):
             raise PlanError(f"{twice!r} is in the concept set twice: list it once")
 
     def __iter__(self) -> Iterator[Concept]:
@@ -163,11 +163,11 @@ class ConceptSet:
                 "needs one [[concept]] table for each column and nothing else; got "
                 f"{sorted(content) or 'an empty file'}"
             )
-        found = []
-        for number, one in enumerate(content["concept"], start=1):
-            name = one.get("name") if isinstance(one, dict) else None
+        concepts = []
+        for number, entry in enumerate(content["concept"], start=1):
+            name = entry.get("name") if isinstance(entry, dict) else None
             what = f"concept {name!r}" if isinstance(name, str) else f"[[concept]] number {number}"
-            record = entries(one, what, _ENTRIES, _OPTIONAL)
+            record = entries(entry, what, _ENTRIES, _OPTIONAL)
             lists = {key: tuple(record[key]) for key in ("concepts", "units")}
-            found.append(Concept(**{**record, **lists}))
-        return cls(tuple(found))
+            concepts.append(Concept(**{**record, **lists}))
+        return cls(tuple(concepts))

@@ -49,7 +49,7 @@ def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str, within: int | N
     names another person's visit: each row depends on the records of one person.
     """
     cdm = quoted(schema)
-    names = ",\n  ".join(f"w.{quoted(one.name)}" for one in concepts)
+    names = ",\n  ".join(f"w.{quoted(concept.name)}" for concept in concepts)
     if row_of == "person":
         key, visits, also, person, year = "person_id", "", "", "w.person_id", "w.year"
     else:
@@ -122,7 +122,7 @@ def columns_query(tables: Sequence[str]) -> str:
     Otherwise, it is a view, or a table of another server.
     Names are as in the database, which decides whether case matters.
     """
-    names = ", ".join(f"'{one}'" for one in tables)
+    names = ", ".join(f"'{table}'" for table in tables)
     return f"""\
 SELECT CAST(c.table_schema AS VARCHAR) AS cdm, CAST(c.table_name AS VARCHAR) AS name,
   CAST(c.column_name AS VARCHAR) AS field, t.table_type = 'BASE TABLE' AS is_table
@@ -144,7 +144,7 @@ def keys_query(table: str, schema: str) -> str:
 
 def units_query(concepts: ConceptSet, schema: str, named: bool) -> str:
     """Return the query for the units of the concepts' measurements; ``named`` adds names."""
-    cdm, ids = quoted(schema), ", ".join(str(id_) for one in concepts for id_ in one.concepts)
+    cdm, ids = quoted(schema), ", ".join(str(id_) for c in concepts for id_ in c.concepts)
     name = "MAX(c.concept_name)" if named else "''"
     join = f"LEFT JOIN {cdm}.concept AS c ON c.concept_id = m.unit_concept_id" if named else ""
     return f"""\

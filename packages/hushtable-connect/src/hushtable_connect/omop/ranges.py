@@ -61,19 +61,19 @@ class Groups:
 
     def names(self, concept: Concept) -> dict[str, str]:
         """Return the columns of a concept, each with the condition on rows ``r`` that have it."""
-        found = {concept.name: ""}
+        names = {concept.name: ""}
         if "sex" in self.by:
-            found = {f"{concept.name} {sex}": f"r.sex = '{sex}'" for sex in _SEXES}
+            names = {f"{concept.name} {sex}": f"r.sex = '{sex}'" for sex in _SEXES}
         if "age" in self.by:
-            found = {
+            names = {
                 f"{name} {band}": " AND ".join(filter(None, (condition, years)))
-                for name, condition in found.items()
+                for name, condition in names.items()
                 for band, years in _bands().items()
             }
-        for name in found:
+        for name in names:
             if len(name.encode()) > LONGEST:
                 raise UsageError(f"column {name!r}: needs {LONGEST} bytes at most: rename it")
-        return found
+        return names
 
     def features(self, concept: Concept) -> list[Feature]:
         """Return the features of a concept, one per group, with its public range."""
@@ -83,22 +83,22 @@ class Groups:
         """Return the query for the columns of all groups, given the query for the rows."""
         keys = ("person_id",) if row_of == "person" else ("visit_occurrence_id", "person_id")
         columns = [f"r.{key} AS {key}" for key in keys]
-        for one in concepts:
-            value = f"r.{quoted(one.name)}"
+        for concept in concepts:
+            value = f"r.{quoted(concept.name)}"
             columns += [
                 f"CASE WHEN {condition} THEN {value} END AS {quoted(name)}"
-                for name, condition in self.names(one).items()
+                for name, condition in self.names(concept).items()
             ]
         listed = ",\n  ".join(columns)
         return f"SELECT {listed}\nFROM (\n{rows}) AS r\nORDER BY r.{keys[0]}"
 
 
 def _bands() -> dict[str, str]:
-    found = {
+    bands = {
         f"{low}-{high - 1}": f"r.age >= {low} AND r.age < {high}"
         for low, high in itertools.pairwise(BANDS)
     }
-    return found | {f"{BANDS[-1]}+": f"r.age >= {BANDS[-1]}"}
+    return bands | {f"{BANDS[-1]}+": f"r.age >= {BANDS[-1]}"}
 
 
 @dataclass(frozen=True)
@@ -154,15 +154,15 @@ class ThresholdFile:
         lines = io.StringIO()
         writer = csv.DictWriter(lines, HEADER, restval="", lineterminator="\n")
         writer.writeheader()
-        for concept, one in ranges:
-            if not one.limits:
+        for concept, range_ in ranges:
+            if not range_.limits:
                 continue
-            low, high = one.limits
+            low, high = range_.limits
             shared = {
                 "cdmTableName": "MEASUREMENT", "cdmFieldName": "MEASUREMENT_CONCEPT_ID",
                 "conceptName": harmless(concept.name), "unitConceptName": harmless(concept.unit),
-                **_limit("Low", low, one, tolerated, about),
-                **_limit("High", high, one, tolerated, about),
+                **_limit("Low", low, range_, tolerated, about),
+                **_limit("High", high, range_, tolerated, about),
             }  # fmt: skip
             for id_ in concept.concepts:
                 for unit in concept.units:

@@ -105,7 +105,7 @@ class Recipe:
     @property
     def schema(self) -> Schema:
         """Features with their public ranges, made without reading the data."""
-        split = tuple(one for concept in self.concepts for one in self.groups.features(concept))
+        split = tuple(f for concept in self.concepts for f in self.groups.features(concept))
         if self.by:
             return Schema(split)
         age = Feature.numeric("age", low=0, high=120, unit="years", neutral=True)
@@ -126,7 +126,7 @@ class Recipe:
                 f"{unknown[0]!r} is not a column of the rows: they have {schema.names}"
             )
         names = schema.names if columns is None else columns
-        used = {one.name: one for one in schema.features if one.name not in dropped}
+        used = {feature.name: feature for feature in schema.features if feature.name not in dropped}
         return replace(schema, features=tuple(used[name] for name in names if name in used))
 
     def sources_of(self, schema: Schema) -> list[str]:
@@ -135,15 +135,15 @@ class Recipe:
             "age": "years since the year of birth; range: known columns of hushtable",
             "sex": "gender_concept_id 8532 is female, 8507 male; others count as unseen",
         }
-        for one in self.concepts:
-            concepts, units = (", ".join(map(str, ids)) for ids in (one.concepts, one.units))
-            said = f"measurement_concept_id {concepts}; unit_concept_id {units}"
-            known |= dict.fromkeys(self.groups.names(one), f"{said}; range: {one.source}")
+        for c in self.concepts:
+            concepts, units = (", ".join(map(str, ids)) for ids in (c.concepts, c.units))
+            where = f"measurement_concept_id {concepts}; unit_concept_id {units}"
+            known |= dict.fromkeys(self.groups.names(c), f"{where}; range: {c.source}")
         return [known[name] for name in schema.names]
 
     def of(self, names: Sequence[str]) -> "Recipe":
         """Return the recipe of the concepts among these names; if none is, the recipe of all."""
-        used = tuple(one for one in self.concepts if one.feature.name in names)
+        used = tuple(concept for concept in self.concepts if concept.feature.name in names)
         return replace(self, concepts=ConceptSet(used)) if used else self
 
     def query(self, cdm: str) -> str:
@@ -190,7 +190,7 @@ class Recipe:
         cdm, named, of_tables = self._checked_tables(url)
         self._check_keys(url, cdm, unasked)
         leaves = self if unasked is None else replace(self, listed_units=True)
-        found = leaves._checked_units(url, cdm, named)
+        recipe = leaves._checked_units(url, cdm, named)
         reader = as_reader(url, layout=FileLayout(query=self.query(cdm)))
         # The query sorts all measurements, and its result is small: run it once, not at each
         # of several passes.
@@ -199,17 +199,17 @@ class Recipe:
         coupled = () if of_tables or independent else reader.coupled
         coupled += (_SAME_PERSON,) if self.row_of == "visit" else ()
         read = reader.of_batches(lambda: iter(rows), n_rows)
-        return replace(read, found=found, coupled=coupled)
+        return replace(read, found=recipe, coupled=coupled)
 
     def coverage(self, reader: Reader) -> dict[str, float]:
         """Return the share of the rows that have a value of each concept, the highest first."""
-        names = [one.name for one in self.concepts if one.name in (reader.names or ())]
+        names = [item.name for item in self.concepts if item.name in (reader.names or ())]
         present: Counter[str] = Counter()
         for batch in reader.read():
             assert isinstance(batch, pa.RecordBatch)
             present.update({name: len(batch) - batch[name].null_count for name in names})
         shares = {name: present[name] / max(reader.n_rows or 0, 1) for name in names}
-        return dict(sorted(shares.items(), key=lambda one: -one[1]))
+        return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
     @staticmethod
     def few(coverage: dict[str, float]) -> list[str]:
@@ -231,7 +231,7 @@ class Recipe:
         beside = [name for name in ("age", "sex") if name in (reader.names or ())]
         # In the order of the set.
         few = self.few(coverage)
-        names = [one.name for one in self.concepts if one.name in coverage and one.name not in few]
+        names = [c.name for c in self.concepts if c.name in coverage and c.name not in few]
         if not names:
             first = list(coverage.items())[:3]
             raise DataError(
@@ -276,33 +276,33 @@ class Recipe:
         for table, key in query.ONE_ROW.items():
             if table == "visit_occurrence" and self.row_of == "person":
                 continue
-            [found] = _asked(url, query.keys_query(table, cdm))
-            more = found["n_rows"] - found["n_keys"]
+            [counts] = _asked(url, query.keys_query(table, cdm))
+            more = counts["n_rows"] - counts["n_keys"]
             if more and unasked is not None:
                 what = f"table {table} has several rows of one {key}, which is left out"
                 unasked.note(what, more, lambda: shown_url(url))
             elif more:
                 raise DataError(
-                    f"{shown_url(url)}: table {table} in schema {cdm!r} has {found['n_rows']:,} "
-                    f"rows of {found['n_keys']:,} {key}: needs one row of each. Remove the "
+                    f"{shown_url(url)}: table {table} in schema {cdm!r} has {counts['n_rows']:,} "
+                    f"rows of {counts['n_keys']:,} {key}: needs one row of each. Remove the "
                     "duplicates, or make a view without them (--read cdm=NAME names its schema)"
                 )
 
     def _checked_units(self, url: str, cdm: str, named: bool) -> tuple[str, ...]:
         of: dict[int, list[Concept]] = {}
-        for one in self.concepts:
-            for id_ in one.concepts:
-                of.setdefault(id_, []).append(one)
+        for concept in self.concepts:
+            for id_ in concept.concepts:
+                of.setdefault(id_, []).append(concept)
         measured, other, n_other = set[str](), [], 0
         for row in _asked(url, query.units_query(self.concepts, cdm, named)):
             listed = of[row["concept"]]
-            if names := {one.name for one in listed if row["unit"] in one.units}:
+            if names := {concept.name for concept in listed if row["unit"] in concept.units}:
                 measured |= names
                 continue
             name = f" ({row['name']})" if row["name"] else ""
             unit = f"in unit {row['unit']}{name}" if row["unit"] else "without a unit"
             needed = " or ".join(
-                f"{' or '.join(map(str, one.units))} ({one.unit})" for one in listed
+                f"{' or '.join(map(str, concept.units))} ({concept.unit})" for concept in listed
             )
             other.append(
                 f"  {listed[0].name} ({row['concept']}): {row['n']:,} {unit}; needs {needed}"
@@ -313,7 +313,7 @@ class Recipe:
         words = [f"left out {n_other:,} measurements in other units or without a unit"] * bool(
             other
         )
-        if never := [one.name for one in self.concepts if one.name not in measured]:
+        if never := [concept.name for concept in self.concepts if concept.name not in measured]:
             words.append(f"never measured: {', '.join(never)}")
         return tuple(words)
 

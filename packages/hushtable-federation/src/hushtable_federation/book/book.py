@@ -313,12 +313,12 @@ class Book:
     def totals(self, data_set: str) -> list[float]:
         """Return the epsilon of these rows after each answer, at the delta of the cap."""
         spent: dict[Spent, None] = {}
-        found = []
+        epsilons = []
         for entry in self.history():
             if entry.kind == "answer" and entry.content["data_set"] == data_set:
                 spent[Spent.from_dict(entry.content["spent"])] = None
-                found.append(Cost.total(one.cost for one in spent).epsilon(self.delta))
-        return found
+                epsilons.append(Cost.total(charge.cost for charge in spent).epsilon(self.delta))
+        return epsilons
 
     def check_cap(self, data_set: str, *more: Spent) -> float:
         """Return the total after further answers; raise `PrivacyError` if it exceeds the cap."""
@@ -390,17 +390,17 @@ class Book:
 
         ``stream`` is the id of the stream's first round.
         """
-        found = self._now().streams.get(stream, {})
-        return {period: entry.content["round_id"] for period, entry in found.items()}
+        periods = self._now().streams.get(stream, {})
+        return {period: entry.content["round_id"] for period, entry in periods.items()}
 
     def answers(self) -> list[Contribution]:
         """Return the contributions to all rounds, oldest first."""
         return [self._answer(entry) for entry in self._now().answers.values()]
 
     def _answer(self, entry: Entry) -> Contribution:
-        blobs = [one for one in entry.content["blobs"].items() if one[0] != REGISTER]
-        found = {name: self._chain.blob(entry, digest) for name, digest in blobs}
-        return self._parsed(lambda entry: Contribution.of(entry.content, found), entry)
+        blobs = [blob for blob in entry.content["blobs"].items() if blob[0] != REGISTER]
+        contents = {name: self._chain.blob(entry, digest) for name, digest in blobs}
+        return self._parsed(lambda entry: Contribution.of(entry.content, contents), entry)
 
     def record(
         self,
@@ -450,9 +450,9 @@ class Book:
         }
         answers = (entry.content for entry in self._now().answers.values())
         return [
-            f"{one['title']!r} ({one['round_id'][:12]})"
-            for one in answers
-            if one["data_set"] == data_set and one["round_id"] not in verified
+            f"{answer['title']!r} ({answer['round_id'][:12]})"
+            for answer in answers
+            if answer["data_set"] == data_set and answer["round_id"] not in verified
         ]
 
     # --- which people -----------------------------------------------------------------------

@@ -53,10 +53,10 @@ class Database:
     def _there(self) -> tuple[int, int] | None:
         # None without one, as for one in memory.
         try:
-            found = os.stat(self.path)
+            status = os.stat(self.path)
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def close(self) -> None:
         """Close the file."""
@@ -164,18 +164,18 @@ class Chain:
         )
         if known and (not rows or rows.pop(0)[3] != self.head):
             raise self._changed(known)
-        found: list[Entry] = []
+        entries: list[Entry] = []
         for row in rows:
-            previous = found[-1].link if found else self.head
-            entry = self._checked(row, known + len(found) + 1, previous)
+            previous = entries[-1].link if entries else self.head
+            entry = self._checked(row, known + len(entries) + 1, previous)
             for digest in _named(entry):
                 self.blob(entry, digest)
                 beside.discard(digest)
-            found.append(entry)
-        if beside or not (known or found):
-            raise self._changed(known + len(found) + 1)
-        self.entries += found
-        return found
+            entries.append(entry)
+        if beside or not (known or entries):
+            raise self._changed(known + len(entries) + 1)
+        self.entries += entries
+        return entries
 
     def append(self, kind: str, content: dict[str, Any], blobs: Mapping[str, bytes]) -> Entry:
         """Write one more entry, inside a transaction in which `read` was called; return it.

@@ -74,9 +74,9 @@ class RowDigests:
     def shared(self, other: "RowDigests") -> float:
         """Return which share of the smaller table's distinct rows seems to be in the larger one."""
         reach = np.uint64(min(self.reach, other.reach))
-        small, large = sorted((self, other), key=lambda one: one.n_distinct)
+        small, large = sorted((self, other), key=lambda rows: rows.n_distinct)
         mine, theirs = (
-            {row.tobytes() for row in one.values[one.hashes <= reach]} for one in (small, large)
+            {row.tobytes() for row in rows.values[rows.hashes <= reach]} for rows in (small, large)
         )
         return len(mine & theirs) / len(mine) if mine else 0.0
 
@@ -168,12 +168,12 @@ class RowDigester:
         """
         if self._failed is not None:
             raise self._failed
-        found = self._all
-        if not self._parts or self._unread or self._under_way or not found.n_rows:
+        digests = self._all
+        if not self._parts or self._unread or self._under_way or not digests.n_rows:
             raise UsageError("the rows were not read completely: read them first")
-        text = b"%d %d" % (found.n_rows, found.total)
+        text = b"%d %d" % (digests.n_rows, digests.total)
         digest = self._mac(b"all rows:" + text)[:DIGEST_BYTES].hex()
-        values = found.values.copy()
+        values = digests.values.copy()
         values[values << np.uint64(1) == 0] = 0
         values[values & _ABOVE_SIGN > _INFINITY] = kernels.MISSING_WORD
         macs = b"".join(
@@ -181,7 +181,7 @@ class RowDigester:
         )
         of_rows = np.frombuffer(macs, np.uint8).reshape(-1, DIGEST_BYTES)
         features = tuple(sorted(self._schema.names))
-        return RowDigests(features, found.n_rows, digest, found.hashes, of_rows)
+        return RowDigests(features, digests.n_rows, digest, digests.hashes, of_rows)
 
     # --- a pass -----------------------------------------------------------------------------
 
@@ -309,7 +309,7 @@ class Recognised(NamedTuple):
     @property
     def samples(self) -> list[RowDigests]:
         """Return the samples that there are."""
-        return [one for one in (self.rows, self.persons) if one is not None]
+        return [sample for sample in (self.rows, self.persons) if sample is not None]
 
     def kept(self) -> dict[str, str | None]:
         """Return the form that is kept between the steps of a round."""
@@ -359,12 +359,12 @@ def check_registered(persons: PersonsCounted | None) -> None:
 
 def nameless(answers: Sequence[Entry], data_set: str, period: Period | None) -> int:
     """Return how many answers lack a register, although their persons should be left out here."""
-    others = [one for one in _others(answers, data_set) if REGISTER not in one.content]
+    others = [answer for answer in _others(answers, data_set) if REGISTER not in answer.content]
     if period is None:
         return len(others)
-    about = [one.content for one in answers if one.content.get("stream") == period.stream]
-    named = {one["period"] for one in about if REGISTER in one}
-    return len(others) + len({one["period"] for one in about} - named - {period.number})
+    about = [answer.content for answer in answers if answer.content.get("stream") == period.stream]
+    named = {answer["period"] for answer in about if REGISTER in answer}
+    return len(others) + len({answer["period"] for answer in about} - named - {period.number})
 
 
 def barred(
@@ -379,23 +379,23 @@ def barred(
     different data set has counted; and, in a round about a period, persons who were counted in as
     many other periods of the stream as the horizon allows, or in a period closer than it allows.
     """
-    known = [one for one in answers if REGISTER in one.content]
-    found = [read(one) for one in _others(known, data_set)]
+    known = [answer for answer in answers if REGISTER in answer.content]
+    registers = [read(answer) for answer in _others(known, data_set)]
     if period is not None:
-        found.append(_used(known, read, period))
-    return _together(found)
+        registers.append(_used(known, read, period))
+    return _together(registers)
 
 
 def _used(answers: Iterable[Entry], read: Callable[[Entry], Digests], period: Period) -> Digests:
     periods: dict[int, list[Digests]] = {}
-    for one in answers:
-        if one.content.get("stream") == period.stream and one.content["period"] != period.number:
-            periods.setdefault(one.content["period"], []).append(read(one))
+    for old in answers:
+        if old.content.get("stream") == period.stream and old.content["period"] != period.number:
+            periods.setdefault(old.content["period"], []).append(read(old))
     most, apart = period.horizon.participations, period.horizon.apart
     if most == 1:
         return _together(list(chain.from_iterable(periods.values())))
     each = {number: _together(registers) for number, registers in periods.items()}
-    close = [one for number, one in each.items() if abs(number - period.number) < apart]
+    close = [old for number, old in each.items() if abs(number - period.number) < apart]
     counted = np.sort(np.concatenate([*each.values(), np.empty(0, np.uint64)]))
     again = counted[most - 1 :]  # if a digest occurs that often, the last one equals the first
     often = again[again == counted[: len(again)]]
@@ -403,7 +403,7 @@ def _used(answers: Iterable[Entry], read: Callable[[Entry], Digests], period: Pe
 
 
 def _others(answers: Iterable[Entry], data_set: str) -> list[Entry]:
-    return [one for one in answers if one.content["data_set"] != data_set]
+    return [answer for answer in answers if answer.content["data_set"] != data_set]
 
 
 def _together(registers: list[Digests]) -> Digests:

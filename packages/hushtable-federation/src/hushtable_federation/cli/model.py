@@ -220,40 +220,40 @@ def compare(
         )
     read = open_result(result)
     with Site.open(site).book() if site is not None else Book.open(str(book)) as notes:
-        found = Comparison.of(read, notes, most_rows=most_rows, alike=alike)
+        check = Comparison.of(read, notes, most_rows=most_rows, alike=alike)
     facts = {
         "command": "round compare",
-        "site": found.site,
-        "own_rows": found.own_rows,
-        "other_sites": found.other_sites,
-        "other_rows": found.other_rows,
-        "other_rows_sd": found.rows_sd,
-        "strange_share": found.strange,
-        "strange_rows": None if found.strange is None else found.strange_rows,
-        "level": found.level,
-        "most_rows": found.most_rows,
-        "too_many_rows": found.too_many,
-        "impossible": found.impossible,
-        "fits": found.fits,
+        "site": check.site,
+        "own_rows": check.own_rows,
+        "other_sites": check.other_sites,
+        "other_rows": check.other_rows,
+        "other_rows_sd": check.rows_sd,
+        "strange_share": check.strange,
+        "strange_rows": None if check.strange is None else check.strange_rows,
+        "level": check.level,
+        "most_rows": check.most_rows,
+        "too_many_rows": check.too_many,
+        "impossible": check.impossible,
+        "fits": check.fits,
         "signed_by": signed_by(read),
     }
-    strange = "-" if found.strange is None else f"{found.strange_rows:,} ({found.strange:.1%})"
-    most = "-" if found.most_rows is None else f"{found.most_rows:,}"
-    others = "the other site" if found.other_sites == 1 else f"the {found.other_sites} other sites"
+    strange = "-" if check.strange is None else f"{check.strange_rows:,} ({check.strange:.1%})"
+    most = "-" if check.most_rows is None else f"{check.most_rows:,}"
+    others = "the other site" if check.other_sites == 1 else f"the {check.other_sites} other sites"
     lines = [
-        [f"of this site, {shown(found.site)}", f"{found.own_rows:,}", "-"],
-        [f"of {others} (+/- {2 * found.rows_sd:,.0f})", f"{found.other_rows:,.0f}", most],
-        ["of these, of a kind that this site hardly has", strange, f"{found.level:.1%}"],
+        [f"of this site, {shown(check.site)}", f"{check.own_rows:,}", "-"],
+        [f"of {others} (+/- {2 * check.rows_sd:,.0f})", f"{check.other_rows:,.0f}", most],
+        ["of these, of a kind that this site hardly has", strange, f"{check.level:.1%}"],
     ]
     blocks: list[Block] = [
         Paragraph([standing(read)]),
         "",
         TextTable(["rows", "about", "at most"], lines),
         "",
-        Paragraph(found.words()),
+        Paragraph(check.words()),
         "\nThis output describes this site's rows exactly: do not send it to anyone.",
     ]
-    return CommandResult(facts, blocks, ABOVE if alert and found.fits is False else 0)
+    return CommandResult(facts, blocks, ABOVE if alert and check.fits is False else 0)
 
 
 # --- home models ----------------------------------------------------------------------------------
@@ -304,33 +304,33 @@ def score_home(
     reader = rows.open(home.elsewhere.plan.schema, kept).repeatable()
     beside: dict[str, Any] = {}
     with watched(reader) as watch:
-        found = home.scores(watch.reader)
+        scores = home.scores(watch.reader)
         if kept:
             batches = (pa.record_batch(batch).select([*kept]) for batch in watch.reader.read())
             table = pa.Table.from_batches(batches).combine_chunks()
             beside = {name: table[name].combine_chunks() for name in kept}
-        lowest = home.outliers(watch.reader, top or _SHOWN, found)
+        lowest = home.outliers(watch.reader, top or _SHOWN, scores)
     if top is None:
-        flagged = np.array([kind != "ordinary" for kind in found.kinds])
-        columns = [*beside.values(), as_column(found.here), as_column(found.elsewhere)]
-        columns.append(texts_column(found.kinds))
+        flagged = np.array([kind != "ordinary" for kind in scores.kinds])
+        columns = [*beside.values(), as_column(scores.here), as_column(scores.elsewhere)]
+        columns.append(texts_column(scores.kinds))
         types = [(name, column.type) for name, column in beside.items()]
         types += [("here", pa.float64()), ("elsewhere", pa.float64()), ("kind", pa.string())]
-        write_scores(target.path, [(0, found.score, flagged, *columns)], more=types)
+        write_scores(target.path, [(0, scores.score, flagged, *columns)], more=types)
     else:
         listed = lowest
         for k, (name, column) in enumerate(beside.items()):
             listed = listed.add_column(1 + k, name, column.take(lowest["row"]))
         write_table(target.path, listed)
-    kinds = Counter(found.kinds)
+    kinds = Counter(scores.kinds)
     facts = {
-        "command": "score", "rows": len(found.score), "weight": home.weight, "kinds": dict(kinds),
+        "command": "score", "rows": len(scores.score), "weight": home.weight, "kinds": dict(kinds),
         "output": str(target.path), "lowest": lowest.to_pylist(),
     }  # fmt: skip
     meanings = [(kind, words, f"{kinds[kind]:,}") for kind, words in WORDS.items()]
-    first = [(f"{one['row']:,}", shown(one["words"])) for one in facts["lowest"][:_SHOWN]]
+    first = [(f"{row['row']:,}", shown(row["words"])) for row in facts["lowest"][:_SHOWN]]
     words = (
-        f"Scored {len(found.score):,} rows, compared with {home.n_rows:,} rows of this site and "
+        f"Scored {len(scores.score):,} rows, compared with {home.n_rows:,} rows of this site and "
         f"about {home.elsewhere.n_rows:,} rows of all other sites."
     )
     blocks: list[Block] = [

@@ -98,47 +98,49 @@ def ranges(
         ) from None
     limits = check_quantiles(given)
     drawn = histograms(read)
-    found = _RangesFound(read, limits, drawn, [one.range(limits) for one in drawn])
+    findings = _RangesFound(read, limits, drawn, [one.range(limits) for one in drawn])
     if target.path.suffix == ".toml":
-        text = schema_text(read, found.ranges)
+        text = schema_text(read, findings.ranges)
     elif reads.recipe is None:
-        text = _plain(found)
+        text = _plain(findings)
     else:
         made = reads.recipe.thresholds
-        text = made.text(made.ranges(drawn, limits), tolerated, found.about)
+        text = made.text(made.ranges(drawn, limits), tolerated, findings.about)
     with target.writing():
         files.write_bytes(target.path, text.encode(), private=False)
     facts = {
         "command": "round ranges", "output": str(output),
         "quantiles": list(limits), "sites": len(read.ledger.shares),
         "epsilon": read.ledger.epsilon, "noise_sd": read.noise_sd,
-        "ranges": [one.to_dict() for one in found.ranges],
+        "ranges": [one.to_dict() for one in findings.ranges],
         "statistics": [_statistics(one) for one in drawn],
         "categories": category_counts(read),
     }  # fmt: skip
-    return CommandResult(facts, [*_blocks(found), Paragraph([f"Wrote {target}."])])
+    return CommandResult(facts, [*_blocks(findings), Paragraph([f"Wrote {target}."])])
 
 
-def _plain(found: _RangesFound) -> str:
+def _plain(findings: _RangesFound) -> str:
     lines = io.StringIO()
     write = csv.writer(lines, lineterminator="\n").writerow
     write(["column", "unit", "low", "high", "lowNotes", "highNotes"])
-    for one in found.ranges:
-        if one.limits:
-            about = f"about {one.values:,} values, {found.about}"
+    for range_ in findings.ranges:
+        if range_.limits:
+            about = f"about {range_.values:,} values, {findings.about}"
             write([
-                harmless(one.feature.name),
-                harmless(one.feature.unit),
-                *(f"{limit.value:.10g}" for limit in one.limits),
-                *(f"{limit.words(one.feature.unit)}; {about}" for limit in one.limits),
+                harmless(range_.feature.name),
+                harmless(range_.feature.unit),
+                *(f"{limit.value:.10g}" for limit in range_.limits),
+                *(f"{limit.words(range_.feature.unit)}; {about}" for limit in range_.limits),
             ])  # fmt: skip
     return lines.getvalue()
 
 
-def _blocks(found: _RangesFound) -> list[Block]:
-    low, high = found.quantiles
-    blocks: list[Block] = [f"Ranges from the quantile {low:g} to {high:g}, from {found.about}.\n"]
-    if given := [one for one in found.ranges if one.limits]:
+def _blocks(findings: _RangesFound) -> list[Block]:
+    low, high = findings.quantiles
+    blocks: list[Block] = [
+        f"Ranges from the quantile {low:g} to {high:g}, from {findings.about}.\n"
+    ]
+    if given := [one for one in findings.ranges if one.limits]:
         lines = [
             [shown(one.feature.name), shown(one.feature.unit), *map(_limit_words, one.limits),
              f"{one.values:,}"]
@@ -150,7 +152,7 @@ def _blocks(found: _RangesFound) -> list[Block]:
         ]
     lacking = [
         [shown(one.feature.name), f"{one.values:,}", f"{one.needed:,}"]
-        for one in found.ranges
+        for one in findings.ranges
         if not one.limits
     ]
     if lacking:
@@ -160,24 +162,24 @@ def _blocks(found: _RangesFound) -> list[Block]:
             "\nQuantiles nearer to the middle need fewer values (--quantiles 0.025,0.975).",
         ]
     lines = []
-    for one in found.histograms:
+    for one in findings.histograms:
         mean, median = one.mean(), one.median()
         if mean is not None and median is not None:
             words = f"{mean[0]:.4g} (+/- {mean[1]:.2g})"
             lines.append([shown(one.feature.name), words, _limit_words(median)])
     if lines:
         blocks += ["", TextTable(["column", "mean", "median"], lines, left=1)]
-    noise = f"{SURE * found.result.noise_sd:,.0f}"
-    for name, counts in category_counts(found.result).items():
+    noise = f"{SURE * findings.result.noise_sd:,.0f}"
+    for name, counts in category_counts(findings.result).items():
         words = ", ".join(f"{category} {n:,}" for category, n in counts.items())
         blocks.append(Paragraph([f"{shown(name)}: {shown(words)} (each +/- {noise})."]))
     return blocks
 
 
-def _statistics(one: ValueHistogram) -> dict[str, Any]:
-    mean, median = one.mean(), one.median()
+def _statistics(histogram: ValueHistogram) -> dict[str, Any]:
+    mean, median = histogram.mean(), histogram.median()
     return {
-        "name": one.feature.name, "values": max(0, round(one.values)),
+        "name": histogram.feature.name, "values": max(0, round(histogram.values)),
         "mean": None if mean is None else mean[0], "off": None if mean is None else mean[1],
         "median": None if median is None else asdict(median),
     }  # fmt: skip

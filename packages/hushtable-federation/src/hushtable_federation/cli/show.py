@@ -12,6 +12,7 @@ from hushtable.cli.result import (
     Paragraph,
     Target,
     TextTable,
+    count,
     shown,
     size,
 )
@@ -68,11 +69,11 @@ def show(
     policy_facts: dict[str, Any] | None = None
     beside_cost, further = "", list[float]()
     if key is not None:
-        found = Standing.of(Site.open(key, **common.given(book=book, policy=policy)), asked)
-        if found.officer:
-            found.words.append(f"The officer {found.officer} has to sign it (round approve).")
-        policy_facts = {"allows": found.allows, "words": found.words}
-        known, beside_cost, further = found.known, found.beside_cost, found.further
+        standing = Standing.of(Site.open(key, **common.given(book=book, policy=policy)), asked)
+        if standing.officer:
+            standing.words.append(f"The officer {standing.officer} has to sign it (round approve).")
+        policy_facts = {"allows": standing.allows, "words": standing.words}
+        known, beside_cost, further = standing.known, standing.beside_cost, standing.further
     facts = {
         "command": "round show",
         "round_id": asked.round_id,
@@ -94,7 +95,7 @@ def show(
     if policy_facts is not None:
         blocks += ["\nThis site\n", Paragraph(policy_facts["words"], indent="  ")]
     if len(further) > 1:
-        rows = [[f"{k}", f"{rounded_up(one):g}"] for k, one in enumerate(further)]
+        rows = [[f"{k}", f"{rounded_up(total):g}"] for k, total in enumerate(further)]
         blocks += ["", TextTable(["further rounds like this", "epsilon of all rounds"], rows)]
     return CommandResult(facts, blocks)
 
@@ -179,7 +180,7 @@ def _policy(file: Path) -> CommandResult:
         else "refused: no party may be coordinator and site",
         "Persons": "named by a column (person = ... in the site's file)"
         if policy.persons == "column"
-        else f"{policy.persons:,} rows at most per person, as affirmed",
+        else f"at most {count(policy.persons, 'row')} per person, as affirmed",
         "Queries": "each row depends on one person, as affirmed"
         if policy.independent
         else "counted only if the site's file states that each row depends on one person",

@@ -117,16 +117,16 @@ class Answers:
             raise UsageError("--site and --key exclude each other: the file names the keys")
         path = self.site or self.key
         if path is None:
-            found = site_files(Path())
-            if len(found) != 1:
+            paths = site_files(Path())
+            if len(paths) != 1:
                 what = (
-                    f"there are {len(found)} sites' files" if found else "there is no site's file"
+                    f"there are {len(paths)} sites' files" if paths else "there is no site's file"
                 )
                 raise UsageError(
                     f"there {what} in this folder: name yours (--site NORTH.toml), or a "
                     "coordinator's keys (--key)"
                 )
-            path = found[0]
+            path = paths[0]
         approvals = None if self.approval is None else escape(str(self.approval))
         return Site.open(path, **common.given(rows=data, results=results, approvals=approvals))
 
@@ -209,8 +209,10 @@ Visited = Sequence[tuple[RoundFolder, Visit]]
 
 def _outcome(visited: Visited) -> tuple[State, int]:
     """Return the most urgent state of a visit to several rounds, and its exit code."""
-    states, codes = ({getattr(one, name) for _, one in visited} for name in ("state", "exit_code"))
-    code = next((one for one in (1, 3) if one in codes), 0)
+    states, codes = (
+        {getattr(visit, name) for _, visit in visited} for name in ("state", "exit_code")
+    )
+    code = next((code for code in (1, 3) if code in codes), 0)
     return next(state for state in STATES if state in states), code
 
 
@@ -350,8 +352,8 @@ def _to_do(
 ) -> list[Block]:
     states, me = {visit.state for _, visit in visited}, site.card
     asked = any(
-        visit.state == "act" and me.name in visit.waits_for and me in one.round.sites
-        for one, visit in visited
+        visit.state == "act" and me.name in visit.waits_for and me in round_.round.sites
+        for round_, visit in visited
     )
     if asked:
         words, data = "answer with this site's rows:", "DATA "
@@ -368,8 +370,8 @@ def _to_do(
     party = f"--key {quote(str(site.settings.key))}"
     if answers.site is not None:
         party = f"--site {quote(str(answers.site))}"
-    there = "" if output is None else f" -o {quote(str(output))}"
-    return [f"To do here: {words}", f"  hushtable round sync {where}{data}{party}{there}"]
+    target = "" if output is None else f" -o {quote(str(output))}"
+    return [f"To do here: {words}", f"  hushtable round sync {where}{data}{party}{target}"]
 
 
 # --- round status ---------------------------------------------------------------------------------

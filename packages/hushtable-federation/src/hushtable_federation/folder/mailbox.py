@@ -73,8 +73,8 @@ def parsed(name: str) -> Name | None:
     """Return the claims of a file's name; None if it is not the name of a file of a round."""
     if not name.endswith(".hush"):  # quickly reject most foreign files
         return None
-    found = _FORM.fullmatch(name)
-    return Name(*found.groups()) if found and is_name(found[3]) else None
+    match = _FORM.fullmatch(name)
+    return Name(*match.groups()) if match and is_name(match[3]) else None
 
 
 def intact(name: str, content: bytes) -> bool:
@@ -363,10 +363,10 @@ class Directory:
             raise FileError(f"{where!a}: this is not the path of a folder: give one")
         with self._words():
             os.scandir(where).close()  # this also checks that we may list it
-            found = os.stat(where)
-        self._device = found.st_dev
-        if others_may_write(found) and not found.st_mode & stat.S_ISVTX:
-            words = _too_wide(where, found.st_mode)
+            status = os.stat(where)
+        self._device = status.st_dev
+        if others_may_write(status) and not status.st_mode & stat.S_ISVTX:
+            words = _too_wide(where, status.st_mode)
             raise FileError(
                 f"{words}; mount a network drive that does not store modes with dir_mode=0700"
             )
@@ -377,8 +377,8 @@ class Directory:
         with self._words():
             self._check()
             try:
-                with os.scandir(self._path / folder) as found:
-                    return [(entry.name, _type_of(entry)) for entry in found]
+                with os.scandir(self._path / folder) as items:
+                    return [(entry.name, _type_of(entry)) for entry in items]
             except OSError as error:
                 if folder and error.errno in _OF_ONE_FOLDER:
                     return []
@@ -391,15 +391,15 @@ class Directory:
         """
         with self._words():
             try:
-                found = os.lstat(self._path / name)
+                status = os.lstat(self._path / name)
             except OSError as error:
                 if error.errno in _OF_ONE_FOLDER:
                     return None
                 raise
-            if not stat.S_ISDIR(found.st_mode):
+            if not stat.S_ISDIR(status.st_mode):
                 return None
             me = getattr(os, "geteuid", lambda: 0)()
-            return found.st_uid in (me, 0, os.stat(self._path).st_uid)
+            return status.st_uid in (me, 0, os.stat(self._path).st_uid)
 
     def load(self, name: str, most: int) -> bytes | None:
         """Return a file's content; None if it cannot be used, `FileNotFoundError` without one."""
@@ -415,12 +415,12 @@ class Directory:
             raise FileNotFoundError(name) from None
         try:
             with self._words():
-                found = os.fstat(descriptor)
-                if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode) or status.st_size > most:
                     return None
                 with os.fdopen(descriptor, "rb", closefd=False) as file:
                     return file.read(
-                        found.st_size + 1
+                        status.st_size + 1
                     )  # read no more, even if it grows in the meantime
         finally:
             os.close(descriptor)
@@ -477,8 +477,8 @@ class Remote:
 
     def _mode(self) -> int:
         sftp = getattr(self._system, "ftp", None)
-        found = getattr(sftp, "stat", lambda path: None)(self._root)
-        return int(getattr(found, "st_mode", None) or 0)
+        status = getattr(sftp, "stat", lambda path: None)(self._root)
+        return int(getattr(status, "st_mode", None) or 0)
 
     def entries(self, folder: str = "") -> list[tuple[str, str]]:
         """Return name and type of every entry."""
@@ -487,13 +487,13 @@ class Remote:
             if not folder:
                 self._system.invalidate_cache()
             try:
-                found = self._system.ls(path, detail=True)
+                listing = self._system.ls(path, detail=True)
             except (PermissionError, FileNotFoundError, NotADirectoryError):
                 if not folder:
                     raise
                 return []  # a stranger's, or removed
-        paths = [(str(entry["name"]).strip("/"), str(entry["type"])) for entry in found]
-        return [(one.rpartition("/")[2], kind) for one, kind in paths if one != path.strip("/")]
+        paths = [(str(entry["name"]).strip("/"), str(entry["type"])) for entry in listing]
+        return [(name.rpartition("/")[2], kind) for name, kind in paths if name != path.strip("/")]
 
     def subfolder(self, name: str) -> bool | None:
         """Return whether there is a subfolder, as far as is known before writing to it."""
@@ -513,9 +513,9 @@ class Remote:
 
     def _content(self, path: str, most: int) -> bytes | None:
         try:
-            found = self._info(path)
-            size = most + 1 if found.get("size") is None else int(found["size"])
-            if found["type"] != "file" or (found.get("size") is not None and size > most):
+            info = self._info(path)
+            size = most + 1 if info.get("size") is None else int(info["size"])
+            if info["type"] != "file" or (info.get("size") is not None and size > most):
                 return None
             content = bytes(self._system.cat_file(path, start=0, end=size)) if size else b""
         except (PermissionError, IsADirectoryError):
@@ -529,9 +529,9 @@ class Remote:
             if not (self._renames and self._renamed(path, name, content)):
                 self._system.pipe_file(path, content)
             with contextlib.suppress(FileNotFoundError):  # not visible yet
-                found = self._info(path)
-                self._check_owner(name, found.get("uid"))
-                size = found.get("size")
+                info = self._info(path)
+                self._check_owner(name, info.get("uid"))
+                size = info.get("size")
                 if size is not None and size < len(content):
                     raise FileError(
                         f"{self.where}: {size:,} of {len(content):,} bytes of {name} arrived: "

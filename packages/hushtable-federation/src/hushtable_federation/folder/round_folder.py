@@ -54,7 +54,7 @@ def rounds(store: Store) -> list[Round]:
                 found[made.round_id] = made
         except HushTableError:  # a stranger's, or of another version
             continue
-    return sorted(found.values(), key=lambda one: (one.opened, one.round_id))
+    return sorted(found.values(), key=lambda round_: (round_.opened, round_.round_id))
 
 
 def post_round(store: Store, round_: Round) -> None:
@@ -143,16 +143,16 @@ class RoundFolder:
                 self._names.setdefault((claims.step, claims.sender), []).append(name)
             if claims.step == HEAD:
                 self._heads.setdefault(claims.sender, []).append(name)
-        found: dict[int, Amendment] = {0: Amendment(0, self.round.deadline)}
+        amendments: dict[int, Amendment] = {0: Amendment(0, self.round.deadline)}
         lead = self.round.coordinator.name
         for _, made in self.read("amend", lead, self._amendment):
-            if found.setdefault(made.number, made) != made:
+            if amendments.setdefault(made.number, made) != made:
                 self.stopped = (
                     f"{lead!r} signed two amendments of round {self.round.round_id[:12]} with "
                     f"number {made.number} that contradict each other: ask which one is valid, and "
                     "request a new round; nothing is answered until then"
                 )
-        self.amendment = found[max(found)]
+        self.amendment = amendments[max(amendments)]
         self.round = replace(self.round, deadline=self.amendment.deadline)
 
     def _amendment(self, _name: str, content: bytes) -> Amendment:
@@ -168,11 +168,11 @@ class RoundFolder:
         """
         for name, content in self.of(step, sender, known):
             try:
-                found = parse(name, content)
+                message = parse(name, content)
             except HushTableError as error:
                 self.refuse(name, str(error))
             else:
-                yield name, found
+                yield name, message
 
     def messages(self, step: str, sender: str) -> Iterator[tuple[str, Message]]:
         """Yield the valid messages of a site in a step, by file name.

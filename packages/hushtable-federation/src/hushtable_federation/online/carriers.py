@@ -189,13 +189,13 @@ class Nodes:
         for site in (set(self._wanted) & met) - set(self._asked):
             self._asked[site] = _Asked(self.nodes[site], self._wanted[site], self._pause)
         under_way = [*self._hellos.values(), *self._asked.values()]
-        for one in under_way:
+        for task in under_way:
             now = time.monotonic()
-            if one.node in self._there and now >= one.due:
-                sent = self._carrier.push(one.node, one.request)
-                one.ids |= {sent} if sent else set()
-                one.due, one.pause = now + one.pause, 2 * one.pause
-        every = {sent for one in under_way for sent in one.ids}
+            if task.node in self._there and now >= task.due:
+                sent = self._carrier.push(task.node, task.request)
+                task.ids |= {sent} if sent else set()
+                task.due, task.pause = now + task.pause, 2 * task.pause
+        every = {sent for task in under_way for sent in task.ids}
         for sent, answer in self._carrier.pull(every) if every else ():
             self._take(sent, answer)
 

@@ -233,7 +233,7 @@ class SecureSum:
             )
         for name in sorted(set(tally.round.names) - set(tally.listed.sites)):
             # Lost in an earlier process, which alone knew why.
-            step = next((one for one in BEGINNING if (one, name) not in self._there), "masked")
+            step = next((at for at in BEGINNING if (at, name) not in self._there), "masked")
             tally.lost.setdefault(name, f"{step}: silent")
 
     # --- asking -------------------------------------------------------------------------------

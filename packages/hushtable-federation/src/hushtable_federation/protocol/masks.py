@@ -36,9 +36,9 @@ def add_stream(key: bytes, total: Words, *, subtract: bool = False) -> None:
     room = bytearray(8 * _PIECE)
     words, add = np.frombuffer(room, "<u8"), np.subtract if subtract else np.add
     for start in range(0, len(total), _PIECE):
-        some = total[start : start + _PIECE]
-        cipher.update_into(_ZEROS[: 8 * len(some)], room)
-        add(some, words[: len(some)], out=some)
+        piece = total[start : start + _PIECE]
+        cipher.update_into(_ZEROS[: 8 * len(piece)], room)
+        add(piece, words[: len(piece)], out=piece)
 
 
 def add_pair(name: str, other: str, key: bytes, total: Words, *, subtract: bool = False) -> None:
@@ -121,13 +121,13 @@ def share(secret: bytes, threshold: int, places: Sequence[int]) -> list[bytes]:
         raise ValueError("needs threshold >= 1, and a secret of 32 bytes")
     coefficients = [int.from_bytes(secret)]
     coefficients += [secrets.randbelow(PRIME) for _ in range(threshold - 1)]
-    found = []
+    shares = []
     for place in places:
         value = 0
         for coefficient in reversed(coefficients):  # Horner's rule
             value = (value * place + coefficient) % PRIME
-        found.append(value.to_bytes(SHARE_BYTES))
-    return found
+        shares.append(value.to_bytes(SHARE_BYTES))
+    return shares
 
 
 def combine(shares: Mapping[int, bytes]) -> bytes | None:
@@ -136,22 +136,22 @@ def combine(shares: Mapping[int, bytes]) -> bytes | None:
     There are as many shares as the threshold.
     """
     each = zip(_weights(tuple(shares)), shares.values(), strict=True)
-    found = sum(weight * int.from_bytes(one) for weight, one in each) % PRIME
-    return found.to_bytes(SECRET_BYTES) if found < 2**256 else None
+    total = sum(weight * int.from_bytes(share) for weight, share in each) % PRIME
+    return total.to_bytes(SECRET_BYTES) if total < 2**256 else None
 
 
 @lru_cache(100)
 def _weights(places: tuple[int, ...]) -> list[int]:
     """Return Lagrange's weights: the sum of shares times weights is the secret."""
-    found = []
+    weights = []
     for place in places:
         above, below = 1, 1
         for other in places:
             if other != place:
                 above = above * -other % PRIME
                 below = below * (place - other) % PRIME
-        found.append(above * pow(below, -1, PRIME) % PRIME)
-    return found
+        weights.append(above * pow(below, -1, PRIME) % PRIME)
+    return weights
 
 
 # --- rows of shares -------------------------------------------------------------------------------
@@ -228,8 +228,8 @@ def is_proved(dealer: Card, context: Context, content: bytes, *, of_seed: bool) 
     return dealer.signs(_KIND, digest, content[SHARE_BYTES + HASH_BYTES :].hex())
 
 
-def _hash(one: bytes) -> bytes:
-    return hashlib.sha256(b"hushtable share" + one).digest()
+def _hash(content: bytes) -> bytes:
+    return hashlib.sha256(b"hushtable share" + content).digest()
 
 
 _NONCE = 12

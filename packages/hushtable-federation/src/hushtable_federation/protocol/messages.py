@@ -88,7 +88,7 @@ class Message:
         if self.step == _REFUSED and self.round_id in ("", round_.round_id):
             # Another version may have words that are not in this list.
             stated = self.body.get("word")
-            word = next((one for one in Refusal if one == stated), Refusal.GARBLED)
+            word = next((refusal for refusal in Refusal if refusal == stated), Refusal.GARBLED)
             raise Refused(word, f"{self.sender!r} refused: {word}")
         faults = {
             f"{self.sender!r} answers round {self.round_id[:12]}, not {round_.round_id[:12]}": (
@@ -144,10 +144,10 @@ def table(rows: Collection[bytes], width: int) -> NDArray[np.uint8]:
 
 def read_table(message: Message, name: str, n_rows: int, width: int) -> NDArray[np.uint8]:
     """Return what `table` made; raise `RoundError` unless it has this shape."""
-    found = message.arrays.get(name)
-    if found is None or found.dtype != np.uint8 or found.shape != (n_rows, width):
+    table = message.arrays.get(name)
+    if table is None or table.dtype != np.uint8 or table.shape != (n_rows, width):
         raise RoundError(f"{message.sender!r} sent {name} of the wrong form")
-    return found
+    return table
 
 
 def _names(record: Any, round_: Round, what: str) -> list[str]:
@@ -283,7 +283,7 @@ class Dealt:
     @cached_property
     def digests(self) -> dict[str, str]:
         """Return the digests of the keys, by site."""
-        return {name: digest_of_content(one) for name, one in self.keys.items()}
+        return {name: digest_of_content(key) for name, key in self.keys.items()}
 
     def context(self, round_: Round, reader: str) -> masks.Context:
         """Return what the signature under the shares of a reader is bound to."""

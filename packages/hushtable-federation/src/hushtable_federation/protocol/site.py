@@ -171,32 +171,32 @@ class MaskedSite:
 
         ``keys`` are the keys of the sites to mask with, this one among them, as they are passed on.
         """
-        asked = digest_of_keys({name: digest_of_content(one) for name, one in keys.items()})
+        asked = digest_of_keys({name: digest_of_content(key) for name, key in keys.items()})
         return self._once("shares", asked, lambda: self._deal(keys))
 
     def _deal(self, keys: Mapping[str, bytes]) -> tuple[bytes, Kept]:
         with refusing(Refusal.SHARES):
-            found = {name: RoundKeys.of(self.round, name, one) for name, one in keys.items()}
-        _check_enough(self.round, found)
+            round_keys = {name: RoundKeys.of(self.round, name, key) for name, key in keys.items()}
+        _check_enough(self.round, round_keys)
         mine = RoundKeys.read(self.round, self.me, self._noted("keys")[0])
-        if found.get(self.me) != mine:
+        if round_keys.get(self.me) != mine:
             raise Refused(Refusal.SITES, "the keys for this round lack the one of this site")
         drawn, seed = self._kept("keys"), secrets.token_bytes(masks.SECRET_BYTES)
-        names = sorted(found)
+        names = sorted(round_keys)
         places = [place_of(self.round, name) for name in names]
         of_key, of_seed = (
             masks.share(secret, self.round.needed, places)
             for secret in (bytes.fromhex(drawn["mask"]), seed)
         )
         commitment, rows = masks.seed_hash(seed), []
-        all_keys = digest_of_keys({name: one.digest for name, one in found.items()})
+        all_keys = digest_of_keys({name: key.digest for name, key in round_keys.items()})
         for name, of_key_here, of_seed_here in zip(names, of_key, of_seed, strict=True):
             context = masks.Context(self.round.round_id, self.me, name, all_keys, commitment)
             row = masks.Row.sign(self.keys, context, of_key_here, of_seed_here)
-            rows.append(masks.seal_row(self._seal(name, found[name].seal), row))
+            rows.append(masks.seal_row(self._seal(name, round_keys[name].seal), row))
         body, arrays = passed_on(keys)
         arrays["rows"] = table(rows, masks.SEALED_BYTES)
-        kept = {"seed": seed.hex(), "keys": {name: one.hex() for name, one in keys.items()}}
+        kept = {"seed": seed.hex(), "keys": {name: key.hex() for name, key in keys.items()}}
         return self._message("shares", body | {"seed": commitment}, arrays), kept
 
     def _seal(self, other: str, public: str) -> bytes:
@@ -215,7 +215,7 @@ class MaskedSite:
     def _partners(self) -> dict[str, RoundKeys]:
         """Return the keys of the sites that this one masks with, and its own; checked before."""
         keys = self._kept("shares")["keys"]
-        return {name: RoundKeys(one[:64], one[64:128], one[128:]) for name, one in keys.items()}
+        return {name: RoundKeys(key[:64], key[64:128], key[128:]) for name, key in keys.items()}
 
     def mask(self) -> bytes:
         """Send the counts with noise and masks: the own one, and one with each partner."""
@@ -282,21 +282,21 @@ class MaskedSite:
             keys, reader = body.pop("keys", {}), body.pop("reader", None)
             if reader != self.me:  # anyone who can write to a folder can give it another's request
                 raise RoundError(f"the request is for {reader!r}, not for {self.me!r}")
-            found = SumList.of(self.round, body)
-            sealed = read_table(asked, "rows", len(found.dealers), masks.SEALED_BYTES)
-        _check_enough(self.round, found.sites)
-        own = Dealt.of_message(self.round, Message.read(self._noted("shares")[0], self.keys.card))
+            listed = SumList.of(self.round, body)
+            sealed = read_table(asked, "rows", len(listed.dealers), masks.SEALED_BYTES)
+        _check_enough(self.round, listed.sites)
+        dealt = Dealt.of_message(self.round, Message.read(self._noted("shares")[0], self.keys.card))
         sent = self.counts.sent()
         if not sent:
             raise Refused(Refusal.ORDER, "step 'masked' has to come first")
-        mine = {"masked": files.unpack(sent, "the submission").digest, "seed": own.seed}
-        if found.sites.get(self.me) != mine:
+        mine = {"masked": files.unpack(sent, "the submission").digest, "seed": dealt.seed}
+        if listed.sites.get(self.me) != mine:
             raise Refused(Refusal.SITES, "the list of sites does not have this site's answer")
         rows, complaints = dict[str, bytes](), list[str]()
-        for dealer, row in zip(sorted(found.dealers), sealed, strict=True):
-            theirs = _keys_of(dealer, keys, own.digests)
-            self._check_keys(found, dealer, theirs, own.digests)
-            all_keys, seed = digest_of_keys(theirs), found.dealers[dealer]
+        for dealer, row in zip(sorted(listed.dealers), sealed, strict=True):
+            theirs = _keys_of(dealer, keys, dealt.digests)
+            self._check_keys(listed, dealer, theirs, dealt.digests)
+            all_keys, seed = digest_of_keys(theirs), listed.dealers[dealer]
             context = masks.Context(self.round.round_id, dealer, self.me, all_keys, seed)
             key = self._seal(dealer, self._partners[dealer].seal)  # refused if it is forgotten
             try:
@@ -304,16 +304,16 @@ class MaskedSite:
                 masks.Row.read(self.round.card(dealer), context, rows[dealer])
             except RoundError:
                 complaints.append(dealer)
-        return _CheckedList(found, rows, complaints)
+        return _CheckedList(listed, rows, complaints)
 
     def _check_keys(
-        self, found: SumList, dealer: str, theirs: Mapping[str, str], mine: Mapping[str, str]
+        self, listed: SumList, dealer: str, theirs: Mapping[str, str], mine: Mapping[str, str]
     ) -> None:
         """Refuse unless a dealer masks with all sites on the list by the same keys as this site.
 
         For another dealer, its own key is enough: the one that its shares give.
         """
-        names = {*found.sites} if dealer in found.sites else {dealer}
+        names = {*listed.sites} if dealer in listed.sites else {dealer}
         for name in sorted({*names, dealer}):
             if name not in mine or theirs.get(name) != mine[name]:
                 raise Refused(

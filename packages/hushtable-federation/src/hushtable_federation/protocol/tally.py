@@ -194,8 +194,8 @@ class Tally:
     def _take_dealt(self, message: Message) -> None:
         dealt = Dealt.of_message(self.round, message)
         for name, content in dealt.keys.items():
-            seen = self._seen.get((name, digest_of_content(content)))
-            if seen is None or seen.content != content:
+            earlier = self._seen.get((name, digest_of_content(content)))
+            if earlier is None or earlier.content != content:
                 keys = RoundKeys.of(self.round, name, content)
                 self._seen[name, keys.digest] = keys
                 if keys.digest == self.decided.keys.get(name, keys.digest):
@@ -259,7 +259,7 @@ class Tally:
     def _take_complaints(self, message: Message) -> None:
         names = message.body["complaints"]
         dealers = list(self.listed.dealers)
-        if not isinstance(names, list) or not names or not all(one in dealers for one in names):
+        if not isinstance(names, list) or not names or not all(site in dealers for site in names):
             raise RoundError(f"{message.sender!r} sent a malformed complaint")
         self.disputed = sorted({*self.disputed, *((message.sender, name) for name in names)})
 
@@ -278,15 +278,15 @@ class Tally:
     @property
     def present(self) -> list[str]:
         """Return the sites that dealt shares and sent counts, masked with all decided keys."""
-        there = sorted(set(self.dealt) & set(self.submitted))
+        present = sorted(set(self.dealt) & set(self.submitted))
         if self.listed.sites:  # which sites agreed was checked before that was decided
-            return there
-        keys = [self.dealt[name].digests for name in there if name in self.decided.keys]
+            return present
+        keys = [self.dealt[name].digests for name in present if name in self.decided.keys]
         # A member may show some sites one key and others a different one. Then it is out, because
         # only what is agreed on by those on the list matters.
         own = {}
-        for name in set(there) & set(self.decided.keys):
-            (digest, _), *_ = Counter(one.get(name, "") for one in keys).most_common(1)
+        for name in set(present) & set(self.decided.keys):
+            (digest, _), *_ = Counter(digests.get(name, "") for digests in keys).most_common(1)
             if digest == self.dealt[name].digests[name]:
                 own[name] = digest
         return sorted(name for name in own if own.items() <= self.dealt[name].digests.items())
@@ -308,9 +308,9 @@ class Tally:
             for name in present
         }
         others = {
-            name: one.seed
-            for name, one in self.dealt.items()
-            if name not in sites and self._is_useful(one, present)
+            name: dealt.seed
+            for name, dealt in self.dealt.items()
+            if name not in sites and self._is_useful(dealt, present)
         }
         self.decided.listed = SumList(sites, dict(sorted(others.items())))
 
@@ -319,9 +319,9 @@ class Tally:
 
         They have to know the same key of it, and it the keys that they seal with.
         """
-        own = dealt.digests[dealt.sender]
+        digest = dealt.digests[dealt.sender]
         return all(
-            self.dealt[name].digests.get(dealt.sender) == own
+            self.dealt[name].digests.get(dealt.sender) == digest
             and dealt.digests.get(name) == self.dealt[name].digests[name]
             for name in present
         )
@@ -389,8 +389,8 @@ class Tally:
         """Return the list for one site: with its rows, and keys of dealers that have others."""
         mine = self.dealt[reader].digests
         dealers = [self.dealt[name] for name in sorted(self.listed.dealers)]
-        keys = {one.sender: one.digests for one in dealers if one.digests != mine}
-        rows = table([one.rows[reader] for one in dealers], masks.SEALED_BYTES)
+        keys = {dealt.sender: dealt.digests for dealt in dealers if dealt.digests != mine}
+        rows = table([dealt.rows[reader] for dealt in dealers], masks.SEALED_BYTES)
         body = self.listed.to_dict() | {"reader": reader} | ({"keys": keys} if keys else {})
         return self._ask(step, body, {"rows": rows})
 
@@ -472,17 +472,17 @@ class Tally:
         """
         names = sorted(self.listed.sites if of_seed else self.listed.others)
         i, part = names.index(dealer), 0 if of_seed else 1
-        given = {name: one[part][i].tobytes() for name, one in sorted(self.helped.items())}
-        found = self._fitting(dealer, given, of_seed)
-        if found is None:
+        given = {name: shares[part][i].tobytes() for name, shares in sorted(self.helped.items())}
+        secret = self._fitting(dealer, given, of_seed)
+        if secret is None:
             given = {
-                name: one
-                for name, one in given.items()
-                if self._is_signed(dealer, name, one, of_seed)
+                name: shares
+                for name, shares in given.items()
+                if self._is_signed(dealer, name, shares, of_seed)
             }
-            found = self._fitting(dealer, given, of_seed)
-        if found is not None:
-            return found
+            secret = self._fitting(dealer, given, of_seed)
+        if secret is not None:
+            return secret
         if len(given) < self.round.needed:
             raise TooFewError(
                 f"no sum: {len(given)} sites gave valid shares of {dealer!r}, and "

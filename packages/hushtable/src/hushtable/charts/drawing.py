@@ -1,12 +1,12 @@
 """Texts and lines of small SVG pictures: escaped, truncated to fit, in the colours of the page.
 
-On a page without the colours of ``style.css``, such as a notebook's, other colours are used that
+On a page without the colours of ``style.css``, other colours are used that
 are visible on white and on black.
 """
 
 import math
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -19,14 +19,8 @@ WIDTH = 300.0
 ROWS, WHOLE = "var(--rows,#3b86c8)", "var(--line,#8b96a270)"
 FLAG, FLAG_TEXT = "var(--flag,#d9541e)", "var(--flag,currentColor)"
 SOFT = "var(--soft,currentColor)"
-#: Background of cells without rows.
-GROUND = "var(--panel,#8881)"
-#: Halo of what has to stand out from the rows; none if the page's colour is unknown.
-_HALO = "var(--paper,none)"
-#: Height of what is above bars or cells, and the room for half a bar and for arrows next to them.
-ABOVE, ASIDE = 20.0, 8.0
-#: Height of letters, and of the text that a picture is about.
-SIZE, LARGE = 12.0, 14.0
+#: Height of letters.
+SIZE = 12.0
 _NARROW, _BROAD = frozenset(" !'(),-./:;I[]fijlrt|"), frozenset("#%&+<=>@MWmw—…")
 
 
@@ -57,23 +51,9 @@ def axis(path: str) -> str:
     return f'<path d="{path}" fill="none" stroke="{SOFT}"/>'
 
 
-def marker(path: str, width: float) -> str:
-    """Return a line that marks the row, and stands out from what is behind it."""
-    halo = f'<path d="{path}" fill="none" stroke="{_HALO}" stroke-width="{number(2.0 * width)}"/>'
-    line = f'<path d="{path}" fill="none" stroke="{FLAG}" stroke-width="{number(width)}"/>'
-    return halo + line
-
-
-def arrow(x: float, y: float, degrees: int) -> str:
-    """Return an arrowhead at a place; 0 degrees point to the right, 90 down."""
-    turned = f"translate({number(x)} {number(y)})rotate({degrees})"
-    return f'<path d="M0-4.5 7 0 0 4.5z" fill="{FLAG}" transform="{turned}"/>'
-
-
 def text(
     words: str,
-    x: float,
-    y: float,
+    at: tuple[float, float],
     *,
     anchor: str = "start",
     room: float = WIDTH,
@@ -83,28 +63,14 @@ def text(
 ) -> str:
     """Return a line of text; truncated text appears in full under the mouse.
 
-    ``anchor`` is the part of it that is at ``x``: start, middle or end.
+    ``at`` are x and y of its ``anchor``: start, middle or end.
     """
-    shown = cut(words, room, size, flagged=flagged, ending=ending)
+    (x, y), shown = at, cut(words, room, size, flagged=flagged, ending=ending)
     whole = "" if shown == _clean(words) else f"<title>{escape(_clean(words))}</title>"
     style = f' fill="{FLAG_TEXT}" font-weight="600"' if flagged else f' fill="{SOFT}"'
     style += f' text-anchor="{anchor}"' if anchor != "start" else ""
     style += f' font-size="{number(size)}"' if size != SIZE else ""
     return f'<text x="{number(x)}" y="{number(y)}"{style}>{escape(shown)}{whole}</text>'
-
-
-def text_near(words: str, x: float, y: float, left: float, right: float, size: float) -> str:
-    """Return the row's own text, centred at ``x`` or as near as possible within a range."""
-    half = text_width(words, size, flagged=True) / 2.0
-    place, anchor = (
-        (left, "start")
-        if x - half < left
-        else (right, "end")
-        if x + half > right
-        else (x, "middle")
-    )
-    room = right - left
-    return text(words, place, y, anchor=anchor, room=room, size=size, flagged=True, ending=True)
 
 
 def text_width(words: str, size: float = SIZE, *, flagged: bool = False) -> float:
@@ -127,45 +93,13 @@ def cut(
     return "…"
 
 
-def range_ends(
-    ends: tuple[str, str],
-    left: float,
-    right: float,
-    y: float,
-    taken: tuple[float, float] = (math.inf, -math.inf),
-) -> Iterator[str]:
-    """Write the ends of a range where they do not overlap what is there already."""
-    low, high = ends
-    if low == high and taken[0] > taken[1]:
-        yield text(low, (left + right) / 2.0, y, anchor="middle")
-        return
-    room = (right - left) / 2.0 - 6.0
-    if left + min(text_width(low), room) + 6.0 <= taken[0]:
-        yield text(low, left, y, room=room)
-    if right - min(text_width(high), room) - 6.0 >= taken[1]:
-        yield text(high, right, y, anchor="end", room=room)
-
-
-def beyond(value: float, low: float, high: float) -> int:
-    """Return whether a value is below a range (-1), above it (1) or in it (0)."""
-    return int(value > high) - int(value < low)
-
-
-def check_places(*places: float) -> None:
-    """Raise `UsageError` if a place is NaN."""
-    if any(math.isnan(place) for place in places):
-        raise UsageError(
-            f"places {places}: NaN has no place: do not draw a chart of a missing value"
-        )
-
-
-def counted(counts: ArrayLike, ndim: int) -> NDArray[np.float64]:
+def counted(counts: ArrayLike) -> NDArray[np.float64]:
     """Return counts as numbers; noise that took some below 0 becomes 0."""
     cells = np.asarray(counts, np.float64)
-    if cells.ndim != ndim or not cells.size or not np.isfinite(cells).all():
+    if cells.ndim != 1 or not cells.size or not np.isfinite(cells).all():
         raise UsageError(
-            f"counts of shape {cells.shape}: needs finite numbers in {ndim} dimension"
-            f"{'s' if ndim > 1 else ''}, of one cell or more"
+            f"counts of shape {cells.shape}: needs finite numbers in one dimension, of one cell or "
+            "more"
         )
     return np.maximum(cells, 0.0)
 

@@ -1,16 +1,13 @@
-"""The picture of a reason: its value among others, its share, or its pair of values."""
+"""The picture of a reason: its value among others, or the shares of values like it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import pairwise
 
-import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
-from hushtable.charts.values import PairChart, SharesChart, ValueChart
-from hushtable.data.schema import Feature, number_of, value_words
+from hushtable.charts.values import SharesChart, ValueChart
+from hushtable.data.schema import Feature, number_of
 from hushtable.language import _
-from hushtable.scores.pairs import Cells
 from hushtable.scores.reasons import Reason
 from hushtable.scores.typical import UsualValues
 from hushtable.scores.usual import Usual
@@ -28,7 +25,7 @@ class Pictures:
 
     def of(self, reason: Reason) -> Markup:
         """Return the picture of a reason as SVG; empty if there is none."""
-        if self._usual is None or reason.phrase is None:
+        if self._usual is None:
             return Markup()
         j, usual = self._places[reason.feature], self._usual
         if reason.partner:
@@ -44,9 +41,8 @@ class Pictures:
         return _shares(reason, values, self._features[j]) if values and values.shares else Markup()
 
     def _value(self, reason: Reason, j: int, values: UsualValues | None) -> Markup:
-        feature, usual, phrase = self._features[j], self._usual, reason.phrase
+        feature, usual = self._features[j], self._usual
         assert usual is not None
-        assert phrase is not None
         low, high = usual.bar_ends.get(j, (feature.low, feature.high))
         span = high - low or 1.0
         middle = values.middle if values is not None else None
@@ -57,7 +53,7 @@ class Pictures:
         return ValueChart(
             usual.bars[j],
             (float(reason.value or 0.0) - low) / span,
-            phrase.text,
+            reason.phrase.text,
             (number_of(feature, low, _DIGITS), number_of(feature, high, _DIGITS)),
             usual=ends,
             within=within,
@@ -65,55 +61,33 @@ class Pictures:
         ).svg
 
     def _pair(self, reason: Reason, j: int, k: int) -> Markup:
+        """Draw what occurs in column j among the rows with the row's value in column k."""
         assert self._usual is not None
         assert self._usual.pairs is not None
-        cells = self._usual.pairs.cells
-        x, y = _PairSide.of(self._features[k], cells[k]), _PairSide.of(self._features[j], cells[j])
-        counts = self._usual.pairs.between(k, j)[np.ix_(x.order, y.order)]
-        value, partner = reason.value, reason.partner_value
-        return PairChart(
-            counts,
-            x.edges,
-            y.edges,
-            (x.at(partner), y.at(value)),
-            (_label(self._features[k], partner), _label(self._features[j], value)),
-            (x.ends, y.ends),
-            x_names=x.names,
-            y_names=y.names,
-            words=reason.words,
-        ).svg
-
-
-@dataclass(frozen=True)
-class _PairSide:
-    """One column of a pair: its cells in the order in which they are drawn."""
-
-    order: list[int]
-    edges: NDArray[np.float64]
-    ends: tuple[str, str] = ("", "")
-    names: list[str] | None = None
-    keys: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, feature: Feature, cells: Cells) -> "_PairSide":
-        """Return numbers by their edges, few numbers in order, categories unchanged."""
+        assert reason.value is not None  # a missing value is in no pair
+        assert reason.partner_value is not None
+        pairs, feature = self._usual.pairs, self._features[j]
+        cells, partner = pairs.cells[j], pairs.cells[k]
+        rows = pairs.given(j, k, partner.of_value(reason.partner_value))
+        order = [*range(cells.size)]
         if cells.edges:
-            low, high = (number_of(feature, cells.edges[k], _DIGITS) for k in (0, -1))
-            return cls([*range(cells.size)], np.array(cells.edges), (low, high))
-        order, names = [*range(len(cells.names))], list(cells.names)
-        if feature.kind == "numeric":
-            order.sort(key=lambda k: float(names[k]))
-            names = [number_of(feature, float(x)) for x in names]
-        shown = [*(names[k] for k in order), _("others")]
-        keys = tuple(cells.names[k] for k in order)
-        return cls([*order, len(order)], np.arange(len(shown) + 1.0), names=shown, keys=keys)
-
-    def at(self, value: float | str | None) -> float:
-        """Return the place of a value: a number itself, otherwise the middle of its cell."""
-        if self.names is None:
-            return float(value or 0.0)
-        key = value if isinstance(value, str) else repr(float(value or 0.0))
-        return (self.keys.index(key) if key in self.keys else len(self.keys)) + 0.5
+            ends = [number_of(feature, x, _DIGITS) for x in cells.edges]
+            names = [_("%(low)s to %(high)s", low=a, high=b) for a, b in pairwise(ends)]
+            if len(names) > 1:  # the outer cells also hold what is beyond
+                names[0] = _("below %(end)s", end=ends[1])
+                names[-1] = _("at least %(end)s", end=ends[-2])
+        elif feature.kind == "numeric":
+            order[:-1] = sorted(order[:-1], key=lambda cell: float(cells.names[cell]))
+            names = [*(number_of(feature, float(name)) for name in cells.names), _("others")]
+        else:
+            names = [*cells.names, _("others")]
+        shares = (rows / max(float(rows.sum()), 1.0)).tolist()
+        return SharesChart(
+            [names[cell] for cell in order],
+            [shares[cell] for cell in order],
+            order.index(cells.of_value(reason.value)),
+            reason.words,
+        ).svg
 
 
 def _shares(reason: Reason, values: UsualValues, feature: Feature) -> Markup:
@@ -125,7 +99,3 @@ def _shares(reason: Reason, values: UsualValues, feature: Feature) -> Markup:
         shown = [number_of(feature, float(name)) for name in names]
     odd = names.index(str(key))
     return SharesChart(shown, [shares[name] for name in names], odd, reason.words).svg
-
-
-def _label(feature: Feature, value: float | str | None) -> str:
-    return f"{feature.name} {'' if value is None else value_words(feature, value)}"

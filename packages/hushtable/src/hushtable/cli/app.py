@@ -71,7 +71,7 @@ def _reading(parameter: Any, annotation: object) -> Callable[[Any, Any], Any]:
     It reads texts, paths, numbers and defaults itself, and leaves all other values, and wrong ones,
     to Typer, which imports pydantic for them: that takes as long as importing NumPy.
     """
-    kind, *said = get_args(annotation) or [annotation]
+    kind, *limits = get_args(annotation) or [annotation]
     if isinstance(kind, UnionType):  # with None
         kind = get_args(kind)[0]
     if not isinstance(kind, type):
@@ -82,7 +82,7 @@ def _reading(parameter: Any, annotation: object) -> Callable[[Any, Any], Any]:
         if kind is Path and isinstance(value, str) and "\0" not in value:
             value = Path(value) if not exists(value) or access(value, R_OK) else value
         elif kind in (int, float) and isinstance(value, str) and _NUMBER.fullmatch(value):
-            value = _within(value, kind, said)
+            value = _within(value, kind, limits)
         absent = value is None and not parameter.required
         plain = absent or (isinstance(value, kind) and not parameter.multiple)
         if not plain or parameter.nargs != 1:
@@ -95,12 +95,12 @@ def _reading(parameter: Any, annotation: object) -> Callable[[Any, Any], Any]:
     return read
 
 
-def _within(text: str, kind: Callable[[str], Any], said: Sequence[Any]) -> Any:
+def _within(text: str, kind: Callable[[str], Any], limits: Sequence[Any]) -> Any:
     if kind is int and "." in text:
         return text
-    found, ends = kind(text), [(one.min, one.max) for one in said]
-    inside = all((a is None or found >= a) and (b is None or found <= b) for a, b in ends)
-    return found if inside else text
+    value, ends = kind(text), [(limit.min, limit.max) for limit in limits]
+    inside = all((a is None or value >= a) and (b is None or value <= b) for a, b in ends)
+    return value if inside else text
 
 
 class _Params:
@@ -110,11 +110,11 @@ class _Params:
     kinds: Mapping[str, Any] = MappingProxyType({})
 
     def get_params(self, ctx: object) -> list[Any]:
-        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for one in found:
-            if "process_value" not in vars(one):
-                one.process_value = _reading(one, self.kinds.get(one.name))
-        return found
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if "process_value" not in vars(parameter):
+                parameter.process_value = _reading(parameter, self.kinds.get(parameter.name))
+        return parameters
 
 
 class _Command(_Params, TyperCommand):
@@ -180,9 +180,9 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             return result.write() if isinstance(result, CommandResult) else result
 
-    shown: Any = command  # Typer reads the options off it
-    shown.__doc__, shown.__signature__ = body.__doc__, inspect.Signature(parameters)
-    shown.__annotations__ = {one.name: one.annotation for one in parameters}
+    wrapped: Any = command  # Typer reads the options off it
+    wrapped.__doc__, wrapped.__signature__ = body.__doc__, inspect.Signature(parameters)
+    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
     return command
 
 
@@ -206,11 +206,11 @@ class _Group(_Params, TyperGroup):
     def format_commands(self, ctx: object, formatter: Any) -> None:
         names = self.list_commands(ctx)
         limit = formatter.width - 6 - max(map(len, names))
-        for title, some in (("Commands", names[: self.first]), ("More", names[self.first :])):
-            if some:
+        for title, listed in (("Commands", names[: self.first]), ("More", names[self.first :])):
+            if listed:
                 with formatter.section(title):
                     formatter.write_dl(
-                        [(name, self.commands[name].get_short_help_str(limit)) for name in some]
+                        [(name, self.commands[name].get_short_help_str(limit)) for name in listed]
                     )
 
     def list_commands(self, ctx: object) -> list[str]:
@@ -222,14 +222,14 @@ class _Group(_Params, TyperGroup):
             self.complete()
         if cmd_name in self.removed:
             raise UsageError(f"{ctx.command_path} {cmd_name} was removed: {self.removed[cmd_name]}")
-        found = self.commands.get(cmd_name)
+        command = self.commands.get(cmd_name)
         path = f"{ctx.command_path} {cmd_name}"
         package = _ELSEWHERE.get(path.partition(" ")[2])
-        if found is None and package is not None and not ctx.resilient_parsing:
+        if command is None and package is not None and not ctx.resilient_parsing:
             from hushtable import plugins  # not needed for a command of the table
 
             raise plugins.missing(path, package)
-        return found
+        return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)

@@ -21,14 +21,14 @@ from hushtable.progress import watched
 from hushtable.streams import Drift, drift_words, measured, of_all_rows, why_no_drift
 
 
-def drift_facts(found: Drift | None) -> dict[str, object]:
+def drift_facts(drift: Drift | None) -> dict[str, object]:
     """Return the drift for machines."""
-    if found is None:
+    if drift is None:
         return {"drift": None, "level": None, "beyond_chance": []}
     return {
-        "drift": found.overall,
-        "level": found.level,
-        "beyond_chance": found.beyond_chance,
+        "drift": drift.overall,
+        "level": drift.level,
+        "beyond_chance": drift.beyond_chance,
     }
 
 
@@ -82,22 +82,22 @@ def drift(
     if not 0.0 <= limit <= 1.0:
         raise UsageError(f"--fail-above {fail_above}: needs a number from 0 to 1, or chance")
     before, after = _sides([old, new], model, reads)
-    found = _compared(old, before, new, after)
-    limit = found.level if fail_above == "chance" else limit
-    above = fail_above is not None and found.overall > limit
+    result = _compared(old, before, new, after)
+    limit = result.level if fail_above == "chance" else limit
+    above = fail_above is not None and result.overall > limit
     features = {
-        name: {"drift": x, "level": found.feature_levels[name]}
-        for name, x in found.features.items()
+        name: {"drift": x, "level": result.feature_levels[name]}
+        for name, x in result.features.items()
     }
     facts = {
         "command": "drift",
         "rows": [before.counts.n_rows, after.counts.n_rows],
-        **drift_facts(found),
+        **drift_facts(result),
         "features": features,
         "above": above,
     }
     return CommandResult(
-        facts, _blocks(found, before, after, above, fail_above), ABOVE if above else 0
+        facts, _blocks(result, before, after, above, fail_above), ABOVE if above else 0
     )
 
 
@@ -143,32 +143,32 @@ def _compared(old: str, before: _Side, new: str, after: _Side) -> Drift:
         if side.rows is not None and (n := side.counts.n_rows) >= 4:
             rows = side.rows.take(np.arange(0, n, -(-n // _SAMPLED)))
     try:
-        found = measured(before.counts, after.counts, rows)
+        drift = measured(before.counts, after.counts, rows)
     except PlanError:
         raise PlanError(
             f"{new} was counted under a different plan than {old}: "
             f"{after.counts.plan.difference(before.counts.plan)}; count the rows of both under one "
             "plan"
         ) from None
-    if found is None:
+    if drift is None:
         raise DataError(
             f"{old} and {new} hold about {before.counts.n_rows:,} and {after.counts.n_rows:,} "
             "rows: too few to compare, or too few for their noise; give more rows"
         )
-    return found
+    return drift
 
 
 def _blocks(
-    found: Drift, before: _Side, after: _Side, above: bool, limit: str | None
+    drift: Drift, before: _Side, after: _Side, above: bool, limit: str | None
 ) -> Iterator[Block]:
     yield f"Compared {after.counts.n_rows:,} new rows with {before.counts.n_rows:,} old ones."
-    yield Paragraph([drift_words(found)])
-    if found.features:
-        far = sorted(found.features, key=lambda n: found.feature_levels[n] - found.features[n])
+    yield Paragraph([drift_words(drift)])
+    if drift.features:
+        far = sorted(drift.features, key=lambda n: drift.feature_levels[n] - drift.features[n])
         yield ""
         yield TextTable(
             ["column", "drift", "by chance up to"],
-            [[n, f"{found.features[n]:.4f}", f"{found.feature_levels[n]:.4f}"] for n in far],
+            [[n, f"{drift.features[n]:.4f}", f"{drift.feature_levels[n]:.4f}"] for n in far],
         )
     if above:
         yield f"\nThe drift is above --fail-above {limit}: exit code {ABOVE}."

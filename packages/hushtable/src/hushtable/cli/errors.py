@@ -134,6 +134,11 @@ _REMOVED = {
     ),
     "plan draw --relations": "hushtable fit --relations finds relations where the rows are",
     "score --only-counted": "leave rows of new contexts out of the file",
+    "score --marginals": "reasons compare values with what is usual among the rows that the model "
+    "counted, or else among those that are scored",
+    "watch --format": "the list is a CSV file; hushtable score --top writes other formats",
+    "report --contamination": "hushtable score --contamination flags rows; the report shows the "
+    "model's threshold (hushtable fit --contamination)",
     "score --count": "--contamination N flags the N rows with the lowest scores",
     "bench --attacks": "hushtable bench attacks is a case of its own",
     "bench --rows": "--max-rows limits the rows of each set",
@@ -190,8 +195,8 @@ def report(error: BaseException, *, as_json: bool) -> int:
     if isinstance(error, BrokenPipeError):
         _abandon_stdout()  # the reader, such as head, closed the pipe: this is not an error
         return REFUSED
-    said, kind, code = _failure(error)
-    message = escaped(without_secrets(said))  # the system and the parser repeat what was typed
+    words, kind, code = _failure(error)
+    message = escaped(without_secrets(words))  # the system and the parser repeat what was typed
     if code == REFUSED and os.environ.get("HUSHTABLE_DEBUG"):
         traceback.print_exception(error)
     prefix = "" if code == INTERRUPTED else "hushtable: error: "

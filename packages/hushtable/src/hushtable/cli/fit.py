@@ -27,6 +27,7 @@ from hushtable.cli.result import (
     Facts,
     Paragraph,
     Target,
+    count,
     for_machines,
     show,
     shown,
@@ -95,22 +96,22 @@ class FitSettings:
             )
         if self.passes not in ("auto", "1", "2"):
             raise UsageError(f"--passes {self.passes}: needs auto, 1 or 2")
-        found = {"n_tables": self.tables, "random_state": self.seed, "contamination": share}
+        parameters = {"n_tables": self.tables, "random_state": self.seed, "contamination": share}
         given = {
             "--novelty": self.novelty, "--context": self.context is not None,
             "--passes 2": self.passes == "2", "--relations": self.relations,
         }  # fmt: skip
         if draw_spelled(self.detector).name == HUSHTABLE:
-            return found | {
+            return parameters | {
                 "passes": self.passes if self.passes == "auto" else int(self.passes),
                 "novelty": self.novelty,
                 "context": None if self.context is None else names_in(self.context),
                 "relations": self.relations,
             }
-        for name, there in given.items():
-            if there:
+        for name, value in given.items():
+            if value:
                 raise UsageError(f"{name} works only with --detector hushtable")
-        return found
+        return parameters
 
 
 def fit(
@@ -231,7 +232,9 @@ def _blocks(model: "TableDetector", facts: Facts, target: Target) -> Iterator[Bl
         f"{facts['cells']:,} cells."
     )
     yield from persons_blocks(model.persons_)
-    yield f"{len(schema) - n_texts:,} columns are numeric, {n_texts:,} categorical."
+    yield (
+        f"{count(len(schema) - n_texts, 'numeric column')}, {count(n_texts, 'categorical column')}."
+    )
     if model.plan_.context:
         yield (
             f"Rows are compared with rows of the same context: {first_names(model.plan_.context)}."

@@ -70,8 +70,8 @@ def inspect(
         )
     known = files.kind_of(content.kind)
     if known is not None and known.inspect is not None:
-        found: CommandResult = known.inspect(file, content)
-        return found
+        result: CommandResult = known.inspect(file, content)
+        return result
     plan = content.build(Plan.from_file)
     kept = content.build(Periods.from_file) if content.kind == "periods" else None
     counts = None if content.kind in ("plan", "periods") else content.build(counts_from_file)

@@ -76,32 +76,32 @@ class VerdictReader:
                     f"the model has a feature {VERDICT!r}, which is also the name of the column of "
                     "verdicts: identify rows by number or id, and give --rows"
                 )
-            own = replace(self.own, data=str(path)).open(self.plan.schema, [VERDICT])
-            return Verdicts.of_rows(self.plan, own, verdicts)
+            rows = replace(self.own, data=str(path)).open(self.plan.schema, [VERDICT])
+            return Verdicts.of_rows(self.plan, rows, verdicts)
         key = self.id_ or "row"
         # As written in such a file, which may have been a table of scores.
-        there = next((name for name in names if original(name) == original(key)), None)
-        if there is None:
+        column = next((name for name in names if original(name) == original(key)), None)
+        if column is None:
             raise DataError(
                 f"{path} has no column {key!r}, which identifies rows of {self.rows.data}: its "
                 f"columns are {list(names)} (--id NAME; without --id, the column row, numbered "
                 "from 0)"
             )
-        return self._of_keys(path, read_texts(reader, there), verdicts)
+        return self._of_keys(path, read_texts(reader, column), verdicts)
 
     def _of_log(self, path: Path) -> Verdicts:
         answers = answers_in(path.read_bytes(), path, self.plan.first_pass().plan_id)
-        last = {str(one.row): one.verdict for one in answers}
-        said = {row: _SAID[verdict] for row, verdict in last.items() if verdict != SKIP}
+        last = {str(answer.row): answer.verdict for answer in answers}
+        verdicts = {row: _SAID[verdict] for row, verdict in last.items() if verdict != SKIP}
         if self.rows is None:
             raise UsageError(
                 f"{path} is a log of hushtable review: give the rows of that review "
                 "with --rows DATA"
             )
-        if not said:
+        if not verdicts:
             raise DataError(f"{path} holds no verdicts: there is nothing to learn")
-        checks = {str(one.row): one.check for one in answers}
-        return self._of_numbers(path, said, checks)
+        checks = {str(answer.row): answer.check for answer in answers}
+        return self._of_numbers(path, verdicts, checks)
 
     def _of_keys(self, path: Path, keys: list[str | None], verdicts: list[int]) -> Verdicts:
         said: dict[str, int] = {}
@@ -120,7 +120,7 @@ class VerdictReader:
             )
         return self._of_numbers(path, said if self.id_ is None else self._numbers(path, said))
 
-    def _numbers(self, path: Path, said: dict[str, int]) -> dict[str, int]:
+    def _numbers(self, path: Path, verdicts: dict[str, int]) -> dict[str, int]:
         """Return verdicts keyed by the numbers of the rows whose ids a file holds."""
         assert self.rows is not None
         assert self.id_ is not None
@@ -128,41 +128,50 @@ class VerdictReader:
         places: dict[str, int] = {}
         twice: dict[str, None] = {}
         for at, text in enumerate(read_texts(reader, self.id_)):
-            if text in said and places.setdefault(text, at) != at:
+            if text in verdicts and places.setdefault(text, at) != at:
                 twice[text] = None
         if twice:
             raise DataError(
                 f"{self.rows.data} has {listed(list(twice), _NAMED)} in several rows: verdicts "
                 "need ids that identify a single row; identify rows by the column row instead"
             )
-        if lacking := [key for key in said if key not in places]:
+        if lacking := [key for key in verdicts if key not in places]:
             raise DataError(
                 f"{path}: {self.rows.data} has no row whose {self.id_!r} is "
                 f"{listed(lacking, _NAMED)}: give the rows that were reviewed"
             )
-        return {str(places[key]): verdict for key, verdict in said.items()}
+        return {str(places[key]): verdict for key, verdict in verdicts.items()}
 
     def _of_numbers(
-        self, path: Path, said: dict[str, int], checks: dict[str, str] | None = None
+        self, path: Path, verdicts: dict[str, int], checks: dict[str, str] | None = None
     ) -> Verdicts:
         assert self.rows is not None
-        by_number = verdicts_by_number(path, list(said), list(said.values()))
+        by_number: dict[int, int] = {}
+        for key, verdict in verdicts.items():
+            if not key.isdecimal() or len(key) > 18:
+                raise DataError(
+                    f"{path}: row {key!r} is not the number of a row: number rows from 0"
+                )
+            if by_number.setdefault(int(key), verdict) != verdict:
+                raise DataError(
+                    f"{path} has contradictory verdicts on row {key}: remove one of them"
+                )
         reader = self.rows.open(self.plan.schema)
-        found = named_candidates(self.scorer, reader, by_number)
-        if lacking := sorted({*by_number} - {*found.numbers.tolist()}):
+        candidates = named_candidates(self.scorer, reader, by_number)
+        if lacking := sorted({*by_number} - {*candidates.numbers.tolist()}):
             raise DataError(
-                f"{path} names row {lacking[0]}, but {self.rows.data} has {found.n_rows:,} rows, "
-                "numbered from 0: give the rows that were reviewed"
+                f"{path} names row {lacking[0]}, but {self.rows.data} has {candidates.n_rows:,} "
+                "rows, numbered from 0: give the rows that were reviewed"
             )
-        for k, number in enumerate(found.numbers.tolist()):
-            if (checks or {}).get(str(number), found.check(k)) != found.check(k):
+        for k, number in enumerate(candidates.numbers.tolist()):
+            if (checks or {}).get(str(number), candidates.check(k)) != candidates.check(k):
                 raise DataError(
                     f"{path}: row {number} of {self.rows.data} is not the row that was reviewed: "
                     "give the rows of that review"
                 )
-        y = np.array([by_number[number] for number in found.numbers.tolist()], np.int64)
+        y = np.array([by_number[number] for number in candidates.numbers.tolist()], np.int64)
         coupled = coupling_words(self.plan, reader, None)
-        return Verdicts.of_codes(self.plan, found.codes, y, coupled)
+        return Verdicts.of_codes(self.plan, candidates.codes, y, coupled)
 
 
 def read_texts(reader: Reader, name: str) -> list[str | None]:
@@ -200,18 +209,32 @@ _Files = Annotated[
         "rows of --rows; logs of hushtable review; files written by --verdicts-only.",
     ),
 ]
-_Rows = Annotated[
-    str | None, option("DATA", "Rows that VERDICTS refer to by number or id.", "--rows")
-]
-_Id = Annotated[
-    str | None,
-    option(
-        "NAME",
-        "Column by which VERDICTS identify rows; without it, the column row holds "
-        "their number from 0.",
-        "--id",
-    ),
-]
+
+
+@dataclass(frozen=True)
+class NamedRows:
+    """The rows that files of verdicts name, and the column of both that identifies them."""
+
+    rows: Annotated[str | None, option("DATA", "Rows that VERDICTS refer to by number or id.")] = (
+        None
+    )
+    id_: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "Column by which VERDICTS identify rows; without it, the column row holds "
+            "their number from 0.",
+            "--id",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.id_ is not None and self.rows is None:
+            raise UsageError("--id identifies rows of --rows: give both")
+        if self.rows == "-":
+            raise UsageError("--rows -: standard input can be read once only: give a file")
+
+
 _Forget = Annotated[bool, flag("--forget", "Forget these verdicts instead.")]
 _Only = Annotated[
     bool,
@@ -227,11 +250,11 @@ def learn(
     model: _Model,
     verdicts: _Files,
     output: Output,
-    rows: _Rows = None,
-    id_: _Id = None,
     forget: _Forget = False,
     only: _Only = False,
     reads: ModelReads = READS,
+    *,
+    named: NamedRows,
 ) -> CommandResult:
     """Learn from verdicts (outlier or fine) in a file.
 
@@ -244,20 +267,16 @@ def learn(
       hushtable learn model.hush looked-at.csv -o learned.hush
       hushtable learn model.hush looked-at.csv --rows patients.csv --id "Patient ID" -o learned.hush
     """
-    if id_ is not None and rows is None:
-        raise UsageError("--id identifies rows of --rows: give both")
     if forget and only:
         raise UsageError(
             "--forget changes a model, but --verdicts-only writes none: give only one of them"
         )
-    if rows == "-":
-        raise UsageError("--rows -: standard input can be read once only: give a file")
-    target = Target(output, [model, rows, *verdicts])
-    scorer, _, reading, _ = open_model(model, id_)
+    target = Target(output, [model, named.rows, *verdicts])
+    scorer, _, reading, _ = open_model(model, named.id_)
     check_takes_verdicts(scorer.plan.detector, scorer.plan.score, scorer.plan.family)
-    own = Rows("", reads, reading)
-    named = None if rows is None else Rows(rows, reads, reading)
-    reader = VerdictReader(scorer, model, named, own, id_)
+    labelled = Rows("", reads, reading)
+    rows = None if named.rows is None else replace(labelled, data=named.rows)
+    reader = VerdictReader(scorer, model, rows, labelled, named.id_)
     given = sum((reader.read(path) for path in verdicts), start=Verdicts.zero(scorer.plan))
     before = apart(scorer.sketch)[1]
     after = before - given if forget else before + given
@@ -274,17 +293,6 @@ def learn(
         "plan_id": given.plan_id,
     }
     return CommandResult(facts, _blocks(facts, given, target, only=only))
-
-
-def verdicts_by_number(path: Path, keys: list[str | None], y: list[int]) -> dict[int, int]:
-    """Return verdicts by the numbers of their rows."""
-    said: dict[int, int] = {}
-    for key, verdict in zip(keys, y, strict=True):
-        if key is None or not key.isdecimal() or len(key) > 18:
-            raise DataError(f"{path}: row {key!r} is not the number of a row: number rows from 0")
-        if said.setdefault(int(key), verdict) != verdict:
-            raise DataError(f"{path} has contradictory verdicts on row {key}: remove one of them")
-    return said
 
 
 def _blocks(facts: Facts, given: Verdicts, target: Target, *, only: bool) -> Iterator[Block]:

@@ -37,12 +37,6 @@ def number(text: str) -> float:
         return math.nan
 
 
-def check_contamination(share: float | None) -> None:
-    """Refuse a value of --contamination that is not a share."""
-    if share is not None and not 0.0 < share <= 0.5:
-        raise UsageError(f"--contamination {share}: needs a share above 0, at most 0.5")
-
-
 def option(metavar: str, help: str, *names: str, **settings: Any) -> object:
     """Return an option that takes a value, for `Annotated`."""
     return typer.Option(*names, metavar=metavar, help=help, **settings)
@@ -135,14 +129,6 @@ Context: TypeAlias = Annotated[
         "A,B,...",
         "Columns that define which rows a row is compared with, such as ward,month (hushtable "
         "only): the other columns are then judged relative to these.",
-    ),
-]
-Values: TypeAlias = Annotated[
-    bool,
-    flag(
-        "--values",
-        "Also show ranges and categories that were taken from rows; public ones "
-        "are always included.",
     ),
 ]
 Json: TypeAlias = Annotated[bool, flag("--json", "Print one JSON object, for machines.")]
@@ -290,6 +276,23 @@ ModelReads: TypeAlias = Annotated[
 ]
 #: No option given.
 READS = RowOptions()
+
+
+@dataclass(frozen=True)
+class KeptColumns:
+    """Columns of the rows that results contain next to the features."""
+
+    id_: Annotated[
+        str | None,
+        option("NAME", "Column that identifies rows; it is copied next to the results.", "--id"),
+    ] = None
+    keep: Annotated[
+        str | None, option("A,B,...", "Copy these columns of the rows, unchanged, too.")
+    ] = None
+
+    def beside(self, reads: RowOptions) -> tuple[str | None, list[str]]:
+        """Return the column that identifies rows, and all columns kept: see `RowOptions.beside`."""
+        return reads.beside(self.id_, self.keep)
 
 
 @dataclass(frozen=True)

@@ -106,8 +106,8 @@ def _blocks(
     if design is not None and plan.purpose.scores_rows:
         yield Paragraph([design.words()])
     yield Paragraph(periods)
-    if said := _second_round(plan):
-        yield Paragraph(said)
+    if second := _second_round(plan):
+        yield Paragraph(second)
     yield from notes
     yield f"Wrote {target}. At each site:"
     yield f"  hushtable sketch DATA --plan {target.path} -o site.sketch.hush"
@@ -155,19 +155,59 @@ Ranges = Annotated[
     Path | None,
     option("FILE", "Merged release under hushtable plan ranges: narrows the ranges of SCHEMA."),
 ]
-_Tables = Annotated[
-    int | None,
-    option(
-        "M",
-        "Number of tables; by default 100, or a number that suits --epsilon.",
-        min=1,
-        max=10_000,
-    ),
-]
-_Novelty = Annotated[
-    bool,
-    flag("--novelty", "For rows that are known to be clean (hushtable only): see the docs."),
-]
+
+
+@dataclass(frozen=True)
+class DrawSettings:
+    """The tables of a plan, and what they count."""
+
+    detector: Detector = HUSHTABLE
+    tables: Annotated[
+        int | None,
+        option(
+            "M",
+            "Number of tables; by default 100, or a number that suits --epsilon.",
+            min=1,
+            max=10_000,
+        ),
+    ] = None
+    seed: options.Seed = None
+    novelty: Annotated[
+        bool,
+        flag("--novelty", "For rows that are known to be clean (hushtable only): see the docs."),
+    ] = False
+    context: options.Context = None
+    horizon: Annotated[
+        str | None,
+        option(
+            "T[,K[,A]]",
+            "With --epsilon: number of periods in which rows arrive, with one total budget for "
+            "all; largest number of periods in which a person has rows, and smallest number from "
+            "one of these to the next (default 1). --expected-rows is the number of rows in all "
+            "periods.",
+        ),
+    ] = None
+
+    def parameters(self, epsilon: float | None) -> dict[str, Any]:
+        """Return the arguments of `Plan.draw`; ``epsilon`` is that of the budget."""
+        parameters: dict[str, Any] = {
+            "detector": draw_spelled(self.detector).name,
+            "random_state": self.seed,
+        }
+        if self.novelty:
+            parameters["novelty"] = True
+        if self.context is not None:
+            parameters["context"] = names_in(self.context)
+        if self.tables is not None or epsilon is None:
+            parameters["n_tables"] = self.tables or 100
+        if self.horizon is not None:
+            numbers = self.horizon.split(",")
+            if len(numbers) > 3 or not all(n.strip().isdecimal() and int(n) for n in numbers):
+                raise UsageError(
+                    f"--horizon {self.horizon}: needs one to three whole numbers, such as 24,2,12"
+                )
+            parameters["horizon"] = Horizon.of(*map(int, numbers))
+        return parameters
 
 
 @dataclass(frozen=True)
@@ -196,27 +236,11 @@ class Budget:
     passes: options.PlanPasses = 1
 
 
-_Horizon = Annotated[
-    str | None,
-    option(
-        "T[,K[,A]]",
-        "With --epsilon: number of periods in which rows arrive, with one total budget for all; "
-        "largest number of periods in which a person has rows, and smallest number from one of "
-        "these to the next (default 1). --expected-rows is the number of rows in all periods.",
-    ),
-]
-
-
 def draw(
     schema: SchemaFile,
     output: options.Output,
-    detector: Detector = HUSHTABLE,
-    tables: _Tables = None,
-    seed: options.Seed = None,
-    novelty: _Novelty = False,
-    context: options.Context = None,
-    horizon: _Horizon = None,
     *,
+    settings: DrawSettings,
     before: EarlierRounds,
     budget: Budget,
 ) -> CommandResult:
@@ -231,27 +255,8 @@ def draw(
     target = Target(output, [schema, before.marginals, before.ranges])
     features = narrowed(schema, before.ranges)
     counts = read_counts(before.marginals) if before.marginals else None
-    parameters: dict[str, Any] = {}
-    if novelty:
-        parameters["novelty"] = True
-    if context is not None:
-        parameters["context"] = names_in(context)
-    if tables is not None or budget.epsilon is None:
-        parameters["n_tables"] = 100 if tables is None else tables
-    if horizon is not None:
-        numbers = horizon.split(",")
-        if len(numbers) > 3 or not all(one.strip().isdecimal() and int(one) for one in numbers):
-            raise UsageError(
-                f"--horizon {horizon}: needs one to three whole numbers, such as 24,2,12"
-            )
-        parameters["horizon"] = Horizon.of(*map(int, numbers))
     plan = Plan.draw(
-        features,
-        detector=draw_spelled(detector).name,
-        marginals=counts,
-        random_state=seed,
-        **asdict(budget),
-        **parameters,
+        features, marginals=counts, **asdict(budget), **settings.parameters(budget.epsilon)
     )
     return save_plan(plan, target, "plan draw", _notes(plan, counts))
 

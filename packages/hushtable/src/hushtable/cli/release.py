@@ -358,7 +358,7 @@ def merge(
 def _added(paths: list[Path]) -> tuple[Counts, list[Facts], list[list[str]]]:
     first, *others = paths
     total = read_counts(first, Increment.kind)
-    seen = {hashlib.sha256(total.counts.data).digest(): first}
+    digests = {hashlib.sha256(total.counts.data).digest(): first}
     # Keeps only one line per file: the sum of a hundred takes no more memory than that of two.
     inputs = [_part_facts(str(first), total)]
     alike = []
@@ -366,7 +366,7 @@ def _added(paths: list[Path]) -> tuple[Counts, list[Facts], list[list[str]]]:
         other = read_counts(path, Increment.kind)
         total = _add(total, first, other, path)
         inputs.append(_part_facts(str(path), other))
-        twin = seen.setdefault(hashlib.sha256(other.counts.data).digest(), path)
+        twin = digests.setdefault(hashlib.sha256(other.counts.data).digest(), path)
         if twin is not path:
             alike.append([str(twin), str(path)])
     return total, inputs, alike
@@ -423,19 +423,19 @@ def _part_facts(name: str, counts: Counts) -> dict[str, object]:
 
 def _part_table(inputs: list[Facts], total: Counts) -> tuple[list[str], list[list[str]]]:
     kind = total.kind
-    lines = [(shown(one[kind]), one) for one in inputs] + [("sum", _part_facts("sum", total))]
+    lines = [(shown(part[kind]), part) for part in inputs] + [("sum", _part_facts("sum", total))]
     if total.ledger is None:
-        return [kind, "rows"], [[name, f"{one['rows']:,}"] for name, one in lines]
+        return [kind, "rows"], [[name, f"{part['rows']:,}"] for name, part in lines]
     mixed = isinstance(total, Increment)
     size = "period" if mixed else "rows, estimated"
     return [kind, size, "epsilon, total", "noise per cell"], [
         [
             name,
-            f"{one['period' if mixed else 'rows']:,}",
-            f"{rounded_up(one['epsilon']):g}",
-            f"{one['noise_sd']:,.1f}",
+            f"{part['period' if mixed else 'rows']:,}",
+            f"{rounded_up(part['epsilon']):g}",
+            f"{part['noise_sd']:,.1f}",
         ]
-        for name, one in lines
+        for name, part in lines
     ]
 
 
@@ -502,17 +502,17 @@ def _of_periods(paths: list[Path], last: int | None) -> list[Increment]:
     sums: dict[int, Any] = {}
     first: Increment | None = None
     for path in paths:
-        one = files.read(path).expect(Increment.kind).build(Increment.from_file)
-        first = first or one
-        if one.plan_id != first.plan_id:
+        part = files.read(path).expect(Increment.kind).build(Increment.from_file)
+        first = first or part
+        if part.plan_id != first.plan_id:
             raise PlanError(
                 f"{path} was released under a different plan than {paths[0]}: "
-                f"{one.plan.difference(first.plan)}; give increments of one plan"
+                f"{part.plan.difference(first.plan)}; give increments of one plan"
             )
-        if last is not None and one.period > last:
+        if last is not None and part.period > last:
             continue
         try:
-            sums[one.period] = sums[one.period] + one if one.period in sums else one
+            sums[part.period] = sums[part.period] + part if part.period in sums else part
         except HushTableError as error:
             raise type(error)(f"{path} and the files before it: {error}") from None
     if last is not None and last not in sums:

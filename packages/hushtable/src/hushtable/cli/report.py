@@ -3,17 +3,18 @@
 import glob
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from hushtable import files
 from hushtable.cli.options import (
     READS,
+    KeptColumns,
     Language,
     ModelReads,
     Rows,
     argument,
-    check_contamination,
     flag,
     option,
     read_counts,
@@ -45,23 +46,6 @@ _Page = Annotated[Path, option("FILE", "Page to write: .html.", "--output", "-o"
 _Data = Annotated[
     str | None, argument("[DATA]", "Rows to score: a file, a folder, or a glob pattern in quotes.")
 ]
-_Shown = Annotated[
-    int, option("N", "List the N most unusual rows, and the reasons.", min=0, max=1000)
-]
-_Id = Annotated[str | None, option("COLUMN", "Also identify these rows by this column.", "--id")]
-_Keep = Annotated[str | None, option("A,B,...", "Also show these columns of these rows.")]
-_Values = Annotated[
-    bool,
-    flag(
-        "--values",
-        "Also show ranges and categories that were taken from rows (public ones are always "
-        "included), and with --rows the values that lower their scores.",
-    ),
-]
-_Ranks = Annotated[
-    Path | None,
-    option("RANKS", "Rank rows among all sites' rows: merged counts under hushtable plan ranks."),
-]
 _Parts = Annotated[
     str | None,
     option(
@@ -69,25 +53,41 @@ _Parts = Annotated[
         "Files from the sites that MODEL is the sum of: file, folder, or pattern in quotes.",
     ),
 ]
-_Contamination = Annotated[
-    float | None,
-    option("SHARE", "Flag this share of the rows, instead of those below the threshold."),
-]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Rows on the page, and its language."""
+
+    rows: Annotated[
+        int, option("N", "List the N most unusual rows, and the reasons.", min=0, max=1000)
+    ] = 0
+    ranks: Annotated[
+        Path | None,
+        option(
+            "RANKS", "Rank rows among all sites' rows: merged counts under hushtable plan ranks."
+        ),
+    ] = None
+    values: Annotated[
+        bool,
+        flag(
+            "--values",
+            "Also show ranges and categories that were taken from rows (public ones are always "
+            "included), and with --rows the values that lower their scores.",
+        ),
+    ] = False
+    language: Language = ENGLISH
 
 
 def report(
     model: _Model,
     output: _Page,
     data: _Data = None,
-    rows: _Shown = 0,
-    id_: _Id = None,
-    keep: _Keep = None,
-    ranks: _Ranks = None,
     parts: _Parts = None,
-    contamination: _Contamination = None,
-    values: _Values = False,
-    language: Language = ENGLISH,
     reads: ModelReads = READS,
+    *,
+    shown: Shown,
+    columns: KeptColumns,
 ) -> CommandResult:
     """Write one HTML file for analyst, privacy officer and coordinator.
 
@@ -101,22 +101,20 @@ def report(
       hushtable report all.hush patients.csv --parts "sent/*.hush" -o report.html
     """
     check_page(output)
-    if data is None and (rows or contamination is not None or ranks is not None):
-        raise UsageError("--rows, --ranks and --contamination need rows: give DATA after MODEL")
-    check_contamination(contamination)
-    id_, names = (reads if rows else READS).beside(id_, keep)
+    rows, ranks = shown.rows, shown.ranks
+    if data is None and (rows or ranks is not None):
+        raise UsageError("--rows and --ranks need rows: give DATA after MODEL")
+    _id, names = columns.beside(reads if rows else READS)
     if names and not rows:
         raise UsageError("--id and --keep describe single rows: give --rows with them")
     if len(set(names)) < len(names):
         raise UsageError("--id and --keep name a column twice: name each once")
-    shown = RowsToShow(rows, values, tuple(names))
     others = [path for path in (model, ranks) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
     subject, opened = _open(model, data is not None)
-    about: Facts = {"threshold": None if opened is None else opened.threshold}
+    about: Facts = {"threshold": None if opened is None else opened.threshold, "sites": None}
     scores = None
-    with speaking(language):
-        about["sites"] = None
+    with speaking(shown.language):
         if parts is not None:
             counts = subject.counts
             if not counts.adds and not counts.may_leave:
@@ -127,10 +125,15 @@ def report(
             about["sites"] = sites_of_parts(each, counts, subject.name)
         if data is not None and opened is not None:
             given = Rows(data, reads, opened.reading)
-            scores = about["scores"] = _scores(opened, given, contamination, shown, ranks)
-        made = gather(subject, values=values, **about)
-        target = write_page(made, output)
-    printed = made if language == ENGLISH else gather(subject, values=values, **about)
+            listed = RowsToShow(rows, shown.values, tuple(names))
+            scores = about["scores"] = _scores(opened, given, listed, ranks)
+        made = gather(subject, values=shown.values, **about)
+        target = Target(output)
+        with target.writing():
+            write_bytes(output, html(made.page).encode("utf-8"), private=True)
+    printed = made
+    if shown.language != ENGLISH:
+        printed = gather(subject, values=shown.values, **about)
     facts = {"command": "report", "report": str(output), **_facts(printed, scores)}
     return CommandResult(facts, _blocks(printed, target, subject.name))
 
@@ -151,13 +154,7 @@ def _facts(made: Report, scores: Scores | None) -> dict[str, object]:
     }
 
 
-def _scores(
-    opened: OpenedModel,
-    rows: Rows,
-    contamination: float | None,
-    shown: RowsToShow,
-    ranks: Path | None,
-) -> Scores:
+def _scores(opened: OpenedModel, rows: Rows, shown: RowsToShow, ranks: Path | None) -> Scores:
     scorer = opened.scorer
     ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
     reader = rows.open(scorer.plan.schema, shown.kept).repeatable()
@@ -166,7 +163,6 @@ def _scores(
             scorer,
             opened.threshold,
             watch.reader,
-            contamination=contamination,
             shown=shown,
             ranks=ranked,
             usual=opened.usual,
@@ -192,15 +188,6 @@ def check_page(output: Path) -> None:
     check_extra("a report")
 
 
-def write_page(made: Report, output: Path) -> Target:
-    """Write a report as HTML, atomically."""
-    text = html(made.page)
-    target = Target(output)
-    with target.writing():
-        write_bytes(output, text.encode("utf-8"), private=True)
-    return target
-
-
 def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
     content = files.read(path).expect("detector", "sketch", "release", "local")
     counts: Counts = content.build(counts_from_file)
@@ -215,13 +202,13 @@ def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
 def _parts(pattern: str, others: list[Path]) -> list[Path]:
     """Return the files that a path, folder or pattern names, without those that are not parts."""
     folder = Path(pattern)
-    found = (
+    chosen = (
         sorted(folder.glob("*.hush"))
         if folder.is_dir()
         else sorted(Path(name) for name in glob.glob(pattern, recursive=True))
     )
     apart = [path for path in others if path.is_file()]
-    found = [path for path in found if not any(path.samefile(other) for other in apart)]
-    if not found:
+    chosen = [path for path in chosen if not any(path.samefile(other) for other in apart)]
+    if not chosen:
         raise FileError(f"--parts {pattern}: no such file: check the path")
-    return found
+    return chosen

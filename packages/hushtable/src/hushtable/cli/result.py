@@ -248,10 +248,10 @@ def _takes_in(source: str | Path, path: Path) -> bool:
         return os.path.samefile(source, path)
     if path.suffix not in (".csv", ".parquet"):
         return False
-    found: Iterable[str | Path] = glob.iglob(str(source), recursive=True)
+    inside: Iterable[str | Path] = glob.iglob(str(source), recursive=True)
     if os.path.isdir(source):
-        found = Path(source).rglob("*")
-    return any(os.path.samefile(name, path) for name in found if os.path.isfile(name))
+        inside = Path(source).rglob("*")
+    return any(os.path.samefile(name, path) for name in inside if os.path.isfile(name))
 
 
 def size(path: str | Path) -> str:
@@ -290,21 +290,21 @@ def tally(schema: Schema, counts: Any) -> dict[str, dict[str, int]]:
 
 def tally_blocks(schema: Schema, counts: Any, n_rows: int) -> Iterator[Block]:
     """Report for each feature how many values were missing, or outside the plan."""
-    found = [(n, one["missing"], one["outside"]) for n, one in tally(schema, counts).items()]
-    if not found:
+    lines = [(n, odd["missing"], odd["outside"]) for n, odd in tally(schema, counts).items()]
+    if not lines:
         yield "No values are missing or outside the plan.\n"
         return
     yield ""
-    rows = [(name, f"{missing:,}", f"{outside:,}") for name, missing, outside in found]
+    rows = [(name, f"{missing:,}", f"{outside:,}") for name, missing, outside in lines]
     yield TextTable(["feature", "missing", "outside"], rows)
     yield ""
-    if any(outside for _, _, outside in found):
+    if any(outside for _, _, outside in lines):
         yield "Outside means: numbers beyond the range, or categories that are not listed.\n"
-    empty = [name for name, missing, _ in found if missing == n_rows]
+    empty = [name for name, missing, _ in lines if missing == n_rows]
     if empty:
         yield f"No row has a value in {listed(empty)}: does the file have the columns of the"
         yield "plan?\n"
-    doubtful = [name for name, _, outside in found if 2 * outside > n_rows]
+    doubtful = [name for name, _, outside in lines if 2 * outside > n_rows]
     if doubtful:
         yield f"Most rows lie outside in {listed(doubtful)}: do the data have another unit"
         yield "than the plan, or other names for the categories?\n"

@@ -8,11 +8,12 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from hushtable.cli.errors import written
-from hushtable.cli.options import READS, Data, ModelFile, ModelReads, option
+from hushtable.cli.options import READS, Data, KeptColumns, ModelFile, ModelReads, option
 from hushtable.cli.result import (
     Block,
     CommandResult,
@@ -39,23 +40,22 @@ from hushtable.scores.verdict_log import SKIP, VerdictLog
 
 _KEYS = {"o": OUTLIER, "f": FINE, "s": SKIP}
 _HELP = """\
-o outlier    f fine    s skip, no verdict    (o 17: for row 17 of a list)
+o outlier    f fine    s skip, no verdict    (o 17: for row 17, as in a list)
 u undo       n TEXT    a note, with the next answer
-l list       ten low rows that differ from each other, for a team
 r rescan     score all rows again; otherwise, only the lowest are
 k known      do not list this row again: a rule next to the model
 q quit       the same command continues from here"""
-_PROMPT = "o outlier, f fine, s skip, u undo, n note, l list, q quit, ? help > "
-#: Number of columns to show of a row, reasons first, and of rows in a list.
-_MOST, _LISTED = 25, 10
-
-
-def _typed(prompt: str) -> str:
-    """Ask for a line; print a line from a file or pipe, as a terminal would have shown it."""
-    said = input(prompt)
-    if not sys.stdin.isatty():
-        print(said)
-    return said
+#: Replies to keys that do nothing; `_HELP` is the reply to all others.
+_REPLIES = {
+    "u": "There is no answer to undo.",
+    "i": "i, a rule for values that do not matter, no longer exists: answer f (fine), which the "
+    "model learns",
+    "l": "l, a list of rows that differ, no longer exists: hushtable score --top lists rows, and "
+    "o 17 judges row 17",
+}
+_PROMPT = "o outlier, f fine, s skip, u undo, n note, q quit, ? help > "
+#: Number of columns to show of a row, reasons first.
+_MOST = 25
 
 
 def _talk(review: Review, n: int, log: Path) -> None:
@@ -79,9 +79,7 @@ def _talk(review: Review, n: int, log: Path) -> None:
         try:
             if key in _KEYS:
                 if rest and not rest.strip().isdecimal():
-                    raise UsageError(
-                        f"{key} {rest}: type {key} alone, or with the number of a row in the list"
-                    )
+                    raise UsageError(f"{key} {rest}: type {key} alone, or with the number of a row")
                 judged = review.of_row(int(rest)) if rest else row
                 review.answer(judged, _KEYS[key], note)
                 answered, note = answered + 1, ""
@@ -97,7 +95,7 @@ def _talk(review: Review, n: int, log: Path) -> None:
                 _sort_again(review, row, key)
                 row = _shown_next(review)
             else:
-                _print_about(review, key)
+                print(_REPLIES.get(key, _HELP))
         except UsageError as error:
             print(f"{error}")
 
@@ -113,33 +111,15 @@ def _sort_again(review: Review, row: Finding, key: str) -> None:
         print(f"Scored {review.n_rows:,} rows in {time.perf_counter() - start:.1f} s.")
 
 
-def _print_about(review: Review, key: str) -> None:
-    if key == "u":
-        print("There is no answer to undo.")
-    elif key == "i":
-        print(
-            "i, a rule for values that do not matter, no longer exists: answer f (fine), which the "
-            "model learns"
-        )
-    elif key == "l":
-        print()
-        for row in review.list_of(_LISTED):
-            name = f" ({shown(row.kept[review.id_])})" if review.id_ else ""
-            show(Paragraph([f"Row {row.row}{name}, {row.score:.4f}: {shown(row.words)}."]))
-        print("\nAnswer by row number (o 17, f 17), or continue with the row above.")
-    else:
-        print(_HELP)
-
-
 def _shown_next(review: Review) -> Finding | None:
     row = review.next()
     if row is None:
         print("No row is left to review.")
         return None
-    found = review.found()
+    counts = review.found()
     print(
         f"\nRow {row.row}, score {row.score:.4f}, severity {rounded_down(row.severity)}. So far "
-        f"{count(found['outliers'], 'outlier')} in {found['looked_at']:,} reviewed rows.\n"
+        f"{count(counts['outliers'], 'outlier')} in {count(counts['looked_at'], 'reviewed row')}.\n"
     )
     lines = [[shown(name), shown(text), "", ""] for name, text in row.kept.items()]
     values = [(name, phrase) for name, phrase in row.values.items() if name not in row.kept]
@@ -155,36 +135,37 @@ def _shown_next(review: Review) -> Finding | None:
     return row
 
 
-_Log = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "Log of all answers, used to continue a review; default: ROWS.verdicts.csv in this folder.",
-    ),
-]
-_Id = Annotated[
-    str | None, option("NAME", "Column that identifies rows, on the screen and in the log.", "--id")
-]
-_Keep = Annotated[str | None, option("A,B,...", "Also show these columns of the rows.")]
-_Who = Annotated[
-    str | None, option("NAME", "Name of the reviewer; default: the name of this account.")
-]
-_N = Annotated[int, option("N", "Number of rows to review now.", "--n", "-n", min=1)]
 _Output = Annotated[
     Path | None, option("FILE", "Write the model with the verdicts at the end.", "--output", "-o")
 ]
+
+
+@dataclass(frozen=True)
+class Session:
+    """Who reviews how many rows, and where the answers go."""
+
+    log: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "Log of all answers, used to continue a review; default: ROWS.verdicts.csv in this "
+            "folder.",
+        ),
+    ] = None
+    who: Annotated[
+        str | None, option("NAME", "Name of the reviewer; default: the name of this account.")
+    ] = None
+    n: Annotated[int, option("N", "Number of rows to review now.", "--n", "-n", min=1)] = 60
 
 
 def review(
     data: Data,
     model: ModelFile,
     output: _Output = None,
-    log: _Log = None,
-    id_: _Id = None,
-    keep: _Keep = None,
-    who: _Who = None,
-    n: _N = 60,
     reads: ModelReads = READS,
+    *,
+    session: Session,
+    columns: KeptColumns,
 ) -> CommandResult:
     """Review the lowest rows in turn; each verdict updates the scores.
 
@@ -197,19 +178,19 @@ def review(
     Example:
       hushtable review patients.csv --model model.hush --id "Patient ID" -o learned.hush
     """
-    id_, kept = reads.beside(id_, keep)
+    id_, kept = columns.beside(reads)
     kept = list(dict.fromkeys(kept))
-    path = _log_of(data, log)
+    path = _log_of(data, session.log)
     target = None if output is None else Target(output, [data, model, path])
     scorer, _, reading, usual = open_model(model, id_)
     ruled = [] if scorer.rules is None else scorer.rules.columns
-    columns = list(dict.fromkeys([*kept, *ruled]))
-    reader = reads.open_as(data, scorer.plan.schema, reading, columns)
-    asked = VerdictLog(path, scorer.plan.first_pass().plan_id, who or _account())
+    read = list(dict.fromkeys([*kept, *ruled]))
+    reader = reads.open_as(data, scorer.plan.schema, reading, read)
+    asked = VerdictLog(path, scorer.plan.first_pass().plan_id, session.who or _account())
     with asked.held():
         written.append(str(path))
         with watched(reader) as watch:
-            found = Review(
+            made = Review(
                 scorer, watch.reader, keep=kept, usual=usual, n_jobs=-1, log=asked, id_=id_,
                 rules=None if is_url(str(model)) else rules_path(model),
             )  # fmt: skip
@@ -217,13 +198,13 @@ def review(
             # Where machines read stdout, everything else goes to stderr.
             aside = contextlib.redirect_stdout(sys.stderr)
             with aside if for_machines() else contextlib.nullcontext():
-                _talk(found, n, path)
+                _talk(made, session.n, path)
         finally:
             if target is not None:
-                target.save(learned_detector(model, found.verdicts))
+                target.save(learned_detector(model, made.verdicts))
     facts: dict[str, object] = {"command": "review", "log": str(path)}
-    facts |= {"model": None if output is None else str(output), "rows": found.n_rows}
-    facts |= {**found.found(), "verdicts": found.verdicts.n_rows, "plan_id": found.verdicts.plan_id}
+    facts |= {"model": None if output is None else str(output), "rows": made.n_rows}
+    facts |= {**made.found(), "verdicts": made.verdicts.n_rows, "plan_id": made.verdicts.plan_id}
     return CommandResult(facts, _blocks(facts, path, target))
 
 
@@ -239,7 +220,7 @@ def _log_of(data: str, log: Path | None) -> Path:
     if os.path.isfile(data) and log.exists() and os.path.samefile(data, log):
         raise UsageError(f"{log} is both the rows and the log: give a different --log")
     several = os.path.isdir(data) or glob.has_magic(data)
-    if several and log.resolve().parent in {one.resolve().parent for one in paths(data)}:
+    if several and log.resolve().parent in {path.resolve().parent for path in paths(data)}:
         raise UsageError(f"{log} would lie among the rows: give --log in another folder")
     return log
 

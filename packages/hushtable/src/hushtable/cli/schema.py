@@ -38,6 +38,7 @@ from hushtable.cli.result import (
     Paragraph,
     Target,
     TextTable,
+    count,
     listed,
     shown,
 )
@@ -119,8 +120,8 @@ def draft(
     target = None if output is None else Target(output, [data])
     reader = reads.open(data)
     columns, drafts, text = _drafted(reader, reads)
-    features = [one for one in drafts if not one.left_out]
-    left_out = [one.name for one in drafts if one.left_out]
+    features = [column for column in drafts if not column.left_out]
+    left_out = [column.name for column in drafts if column.left_out]
     coverage = reads.coverage(reader)
     if target is not None:
         with target.writing():
@@ -155,10 +156,10 @@ def _drafted(
     if reads.schema is not None:
         features = reads.schema.features
         text = "\n".join([reads.recipe.draft_head, *map(_public, features, reads.sources)])
-        return (), [_Column(one.name, one.kind) for one in features], text
+        return (), [_Column(column.name, column.kind) for column in features], text
     columns, _, _ = understood(reader, None, -1)
     note_doubts(columns)
-    drafts = [_column(one) for one in columns]
+    drafts = [_column(column) for column in columns]
     return columns, drafts, "\n".join([_HEAD, *map(_table, drafts)])
 
 
@@ -177,7 +178,7 @@ def _written_blocks(
         yield f"  hushtable plan draw {target.path} -o plan.hush"
         return
     if known := sum(1 for feature in features if feature.proposals):
-        yield f"{known:,} have a well-known name: confirm what is proposed for them."
+        yield f"For {count(known, 'well-known name')}, confirm what is proposed."
     yield "Fill in the other ranges and categories, then"
     yield f"  hushtable plan draw {target.path} -o plan.hush"
 
@@ -187,12 +188,12 @@ def _public(feature: Feature, source: str) -> str:
     return "\n".join([*_comment(source), "[[feature]]", *lines]) + "\n"
 
 
-def _column(one: ColumnUnderstanding) -> _Column:
+def _column(column: ColumnUnderstanding) -> _Column:
     # The draft goes to every site, so the reason contains no number of values or rows.
-    left_out = _LEFT_OUT.get(one.kind, "")
-    if one.kind == "category" and names_identifier(one.name):
+    left_out = _LEFT_OUT.get(column.kind, "")
+    if column.kind == "category" and names_identifier(column.name):
         left_out = "its name suggests an identifier"
-    return replace(_proposed_column(one), left_out=left_out)
+    return replace(_proposed_column(column), left_out=left_out)
 
 
 _LEFT_OUT = {
@@ -249,13 +250,13 @@ def _table(column: _Column) -> str:
 def _proposed(proposal: JsonObject, first: bool) -> list[str]:
     what = proposal["what"]
     if "categories" in proposal:
-        said = f"{what}; public categories, for you to confirm:" if first else "or:"
+        header = f"{what}; public categories, for you to confirm:" if first else "or:"
         listed = ", ".join(map(_quoted, proposal["categories"]))
-        return [*_comment(said), *_comment(f"categories = [{listed}]", indent="    ")]
+        return [*_comment(header), *_comment(f"categories = [{listed}]", indent="    ")]
     what = f"{what}, {proposal['unit']}"
-    said = f"{what}; a public range, for you to confirm:" if first else f"or {what}:"
+    header = f"{what}; a public range, for you to confirm:" if first else f"or {what}:"
     low, high, unit = proposal["low"], proposal["high"], _quoted(proposal["unit"])
-    return [*_comment(said), f"# low = {low}", f"# high = {high}", f"# unit = {unit}"]
+    return [*_comment(header), f"# low = {low}", f"# high = {high}", f"# unit = {unit}"]
 
 
 def _comment(text: str, indent: str = "") -> list[str]:
@@ -310,7 +311,11 @@ def check(
         checks = check_rows(wanted, watch.reader, n_jobs=-1)
     keys = ("missing", "below", "above", "unseen", "used", "finding")
     features = [
-        {"name": one.feature.name, "kind": one.feature.kind, **{k: getattr(one, k) for k in keys}}
+        {
+            "name": one.feature.name,
+            "kind": one.feature.kind,
+            **{k: getattr(one, k) for k in keys},
+        }
         for one in checks
     ]
     facts = {
@@ -334,24 +339,24 @@ def _schema(path: Path) -> tuple[Schema, Reading]:
 
 
 def _blocks(checks: list[FeatureCheck], source: str, schema: Path, public: bool) -> Iterator[Block]:
-    found = [one for one in checks if one.outside or one.missing or one.finding]
+    odd = [check for check in checks if check.outside or check.missing or check.finding]
     yield (
         f"Checked {checks[0].rows:,} rows of {source} against {schema}: {len(checks):,} features."
     )
-    if found:
+    if odd:
         yield "Share of the rows whose value is\n"
         # The worst come first, because a long list is cut.
-        found.sort(key=lambda one: (one.finding is None, -one.outside, -one.missing))
+        odd.sort(key=lambda check: (check.finding is None, -check.outside, -check.missing))
         headers = ["feature", "missing", "below", "above", "not listed"]
         rows = []
-        for one in found:
-            counts = one.missing, one.below, one.above, one.unseen
-            rows.append([shown(one.feature.name), *(_share(n / one.rows) for n in counts)])
+        for check in odd:
+            counts = check.missing, check.below, check.above, check.unseen
+            rows.append([shown(check.feature.name), *(_share(n / check.rows) for n in counts)])
         yield TextTable(headers, rows)
-    if len(found) < len(checks):
-        others = f"the other {len(checks) - len(found):,}" if found else "all"
+    if len(odd) < len(checks):
+        others = f"the other {len(checks) - len(odd):,}" if odd else "all"
         yield f"\nIn {others}, every value is present and inside."
-    sentences = [_sentence(one, public) for one in found if one.finding is not None]
+    sentences = [_sentence(check, public) for check in odd if check.finding is not None]
     if sentences:
         yield "\nCheck these:\n"
         yield Paragraph(sentences[:MOST_LINES], indent="  ")

@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import os
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,10 +16,10 @@ from hushtable.cli.options import (
     HUSHTABLE,
     READS,
     Data,
+    KeptColumns,
     Language,
     Reads,
     Rows,
-    check_contamination,
     draw_spelled,
     flag,
     option,
@@ -60,17 +59,9 @@ from hushtable.files import command_of
 from hushtable.language import ENGLISH, speaking
 from hushtable.progress import watched
 from hushtable.report.lists import LISTS
-from hushtable.scores.finding import RowDetails, Scored
-from hushtable.scores.outliers import (
-    Lowest,
-    Search,
-    explained_rows,
-    known_words,
-)
-from hushtable.scores.reasons import Reasons
+from hushtable.scores.finding import Scored
+from hushtable.scores.outliers import Outliers, Search
 from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.scores.usual import Frequencies, Usual
-from hushtable.threads import for_each, n_threads
 
 T = TypeVar("T")
 #: Metadata key of a Parquet file of scores that states its rows and its model.
@@ -85,11 +76,10 @@ class ScoreFile:
     target: Path
     model: str
 
-    def stamp(self) -> bytes:
-        """Return the note that the target contains: which model scored which rows."""
-        seen = self.source.stat()
-        stamp = {"model": self.model, "bytes": seen.st_size, "changed_ns": seen.st_mtime_ns}
-        return json.dumps(stamp).encode()
+    def stamp(self) -> dict[str, object]:
+        """Return the note that the target contains, as JSON: which model scored which rows."""
+        status = self.source.stat()
+        return {"model": self.model, "bytes": status.st_size, "changed_ns": status.st_mtime_ns}
 
     def is_done(self) -> bool:
         """Return whether the target holds the scores of these rows, unchanged, by this model.
@@ -99,36 +89,28 @@ class ScoreFile:
         """
         if not self.target.exists():
             return False
-        stamp = self._found()
+        from pyarrow import parquet  # not needed for the first call
+
+        stamp = None
         try:
-            content = json.loads(stamp or b"null")
-        except (ValueError, RecursionError):
-            content = None
-        model = content.get("model") if isinstance(content, dict) else None
-        if not isinstance(model, str):
+            metadata = parquet.read_schema(self.target).metadata or {}
+            stamp = json.loads(metadata.get(STAMP, b"null"))
+        except (ValueError, RecursionError, pa.ArrowNotImplementedError):
+            pass  # it is not Parquet, or not ours
+        except OSError as error:
+            if error.errno is not None:  # Arrow's error for a damaged file has none
+                raise
+        if not isinstance(stamp, dict) or not isinstance(stamp.get("model"), str):
             raise UsageError(
                 f"{self.target} is not a file of scores that hushtable wrote: give another "
                 "folder, or remove it"
             )
-        if model != self.model:
+        if stamp["model"] != self.model:
             raise UsageError(
                 f"{self.target} holds scores by another model or threshold, or other columns: "
                 "give another folder, or remove it"
             )
         return stamp == self.stamp()
-
-    def _found(self) -> bytes | None:
-        from pyarrow import parquet
-
-        try:
-            stamp: bytes | None = (parquet.read_schema(self.target).metadata or {}).get(STAMP)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
-            return None
-        except OSError as error:
-            if error.errno is not None:
-                raise
-            return None  # Arrow's error for a damaged file
-        return stamp
 
 
 def score_files_of(
@@ -166,66 +148,55 @@ def score_files_of(
     return pairs
 
 
-#: Lowest scores that are listed.
+#: Rows that are printed with the scores of all rows.
 SHOWN = 5
+#: Columns of --explain.
+_REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))
 
 
-class ScoreColumns:
-    """Scores rows, with a column for everything else that the options request.
+class ScoreTable:
+    """The table of the scores of all rows, and totals of the rows that were scored.
 
-    Columns to ``keep`` come first. The ranks and ``marginals`` are files of merged counts; the
-    marginals add to the reasons how extreme a value is. ``fields`` are the names and types of the
-    columns; ``stamp`` identifies them and their inputs. Scores and ranks of rows that are not
+    Columns to ``keep`` come first. ``ranks`` are merged counts; ``n_reasons`` is the number of
+    reasons of each row. ``fields`` are the names and types of the columns behind row, score and
+    outlier; ``stamp`` identifies them and their inputs. Scores and ranks of rows that are not
     judged are empty.
     """
 
     def __init__(
-        self,
-        scorer: Scorer,
-        line: "Threshold",
-        explain: bool,
-        marginals: Path | None,
-        keep: Sequence[str],
-        usual: Usual | None,
+        self, scorer: Scorer, keep: Sequence[str], ranks: Counts | None, n_reasons: int
     ) -> None:
         # Kept columns have the type that they have in the rows.
         self.fields: list[tuple[str, pa.DataType | None]] = [("outside", pa.string())]
         self.fields += [(name, None) for name in keep]
-        self.stamp = "".join(["outside", *map(repr, keep), "explained" if explain else ""])
+        self.stamp = "".join(["outside", *map(repr, keep), "explained" if n_reasons else ""])
         if scorer.rules is not None:
             self.fields.append(("rule", pa.string()))
             self.stamp += "ruled"
-        self.ranks, self.frequencies, reasons = None, None, None
-        #: The object that finds the reasons of the lowest rows.
-        self.reasons: Reasons | None = None
-        if marginals is not None:
-            self.frequencies = Frequencies(read_counts(marginals), str(marginals))
-            self.frequencies.check(scorer.plan.schema.features)
-        if explain:
-            usual = usual if self.frequencies is None else self.frequencies.beside(usual)
-            self.reasons = reasons = Reasons(scorer, usual=usual)
-        if line.ranks is not None:
-            counts = read_counts(line.ranks)
-            self.ranks = Ranks(counts, scorer)
+        if ranks is not None:
             self.fields += [(name, pa.float64()) for name in ("rank", "rank_low", "rank_high")]
-            self.stamp += hashlib.sha256(counts.counts.tobytes()).hexdigest()
-        for k in range(1, reasons.n_top + 1 if reasons else 1):
+            self.stamp += hashlib.sha256(ranks.counts.tobytes()).hexdigest()
+        for k in range(1, n_reasons + 1):
             self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
-        self._details = RowDetails(
-            scorer, SHOWN, every=True, ranks=self.ranks, reasons=reasons, keep=keep
-        )
         self._names = texts_column(scorer.plan.schema.names)
+        #: Number of outliers, and of the missing and outside values of each feature (d, 2).
+        self.n_outliers = 0
+        self.tally = np.zeros((len(self._names), 2), np.int64)
 
-    @property
-    def columns(self) -> list[str]:
-        """Columns that are read after the features."""
-        return self._details.columns
+    def rows(self, batches: Iterable[Scored], offset: float) -> Iterator[tuple[Any, ...]]:
+        """Yield (number of the first row, scores, outliers, more columns) of each batch.
 
-    def batches(
-        self, reader: Reader, n_jobs: int | None = None
-    ) -> Iterator[tuple[Scored, list[pa.Array]]]:
-        """Yield each batch of rows with its columns, a list of arrays, in order."""
-        return self._details.batches(reader, lambda one: (one, self._columns(one)), n_jobs=n_jobs)
+        Scores below ``offset`` are outliers; NaN if there is no threshold.
+        """
+        start = 0
+        for batch in batches:
+            outliers = None if math.isnan(offset) else batch.scores < offset
+            if outliers is not None and batch.ruled is not None:
+                outliers = batch.ruled.flagged(outliers)
+            self.n_outliers += 0 if outliers is None else int(outliers.sum())
+            self.tally += batch.tally
+            yield start, batch.scores, outliers, *self._columns(batch)
+            start += len(batch.scores)
 
     def _columns(self, batch: Scored) -> list[pa.Array]:
         columns: list[pa.Array] = [batch.outside, *batch.kept]
@@ -240,88 +211,32 @@ class ScoreColumns:
         return columns
 
 
-class Summary:
-    """Summarizes the scores as they pass.
-
-    Scores below ``offset`` are outliers; NaN if there is no threshold. ``tally`` (d, 2) holds the
-    missing and outside values of each feature.
-    """
-
-    def __init__(self, n_features: int, offset: float, source: str = "") -> None:
-        self.offset, self.n_outliers = offset, 0
-        self.tally = np.zeros((n_features, 2), np.int64)
-        #: The rows with the lowest scores, and the number of rows.
-        self.lowest = Lowest(SHOWN, source)
-
-    def rows(self, batches: Iterable[tuple[Scored, list[pa.Array]]]) -> Iterator[tuple[Any, ...]]:
-        """Yield (number of the first row, scores, outliers, more columns) of each batch."""
-        for batch, columns in batches:
-            outliers = None if math.isnan(self.offset) else batch.scores < self.offset
-            if outliers is not None and batch.ruled is not None:
-                outliers = batch.ruled.flagged(outliers)
-            self.n_outliers += 0 if outliers is None else int(outliers.sum())
-            self.tally += batch.tally
-            start = self.lowest.n_rows
-            self.lowest.add(batch, start)
-            yield start, batch.scores, outliers, *columns
-
-    def merge(self, other: "Summary") -> None:
-        """Add the summary of another file's scores."""
-        self.n_outliers += other.n_outliers
-        self.tally += other.tally
-        self.lowest.merge(other.lowest)
-
-
 def score_files(
-    scorer: Scorer, details: ScoreColumns, offset: float, rows: Rows, folder: OutputFolder
-) -> tuple[Summary, int]:
-    """Score every file that has no scores yet; return the summary, and how many files had some.
+    model: Counts, search: Search, table: ScoreTable, offset: float, rows: Rows,
+    folder: OutputFolder,
+) -> int:  # fmt: skip
+    """Score every file that has no scores yet; return how many files had some.
 
-    Several files are scored at a time, each by one thread. An interrupted call leaves only complete
-    files, and the next call continues with the others.
+    An interrupted call leaves only complete files, and the next call continues with the others.
     """
-    pairs = score_files_of(scorer.sketch, rows.data, folder.path, offset, details.stamp)
+    pairs = score_files_of(model, rows.data, folder.path, offset, table.stamp)
     waiting = [pair for pair in pairs if not pair.is_done()]
-    schema = scorer.plan.schema
-    total = Summary(len(schema), offset)
     if not waiting:
-        return total, len(pairs)
+        return len(pairs)
     folder.remove_leftovers()
     # All are opened before the first is scored: a file with other columns is found at once.
     readers = [
-        replace(rows, data=str(pair.source)).open(schema, details.columns) for pair in waiting
+        replace(rows, data=str(pair.source)).open(model.plan.schema, search.columns)
+        for pair in waiting
     ]
-    stopped, lock = threading.Event(), threading.Lock()
+    with watched(one_after_other(readers, rows.data)) as watch:
+        for pair, part in zip(waiting, watch.reader.parts, strict=True):
+            scored = table.rows(search.batches(part, str(pair.source), n_jobs=-1), offset)
+            with folder.writing(pair.target):
+                stamp = {STAMP: json.dumps(pair.stamp()).encode()}
+                write_scores(pair.target, scored, stamp, table.fields)
+    return len(pairs) - len(waiting)
 
-    def score_one(item: tuple[ScoreFile, Reader]) -> None:
-        pair, reader = item
-        summary = Summary(len(schema), offset, str(pair.source))
-        scored = _until(stopped, summary.rows(details.batches(reader)))
-        with folder.writing(pair.target):
-            write_scores(pair.target, scored, {STAMP: pair.stamp()}, details.fields)
-        with lock:
-            total.merge(summary)
-
-    source = one_after_other(readers, rows.data)
-    with watched(source) as watch:
-        items = list(zip(waiting, watch.reader.parts, strict=True))
-        for_each(score_one, [items], n_threads(-1), stopped.set)
-    return total, len(pairs) - len(waiting)
-
-
-class _Stopped(Exception):
-    """Raised to stop scoring this file, because another file failed."""
-
-
-def _until(stopped: threading.Event, rows: Iterator[T]) -> Iterator[T]:
-    for row in rows:
-        if stopped.is_set():
-            raise _Stopped
-        yield row
-
-
-#: Columns of --explain.
-_REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))
 
 _Model = Annotated[
     Path | None,
@@ -342,29 +257,6 @@ _Output = Annotated[
         "-o",
     ),
 ]
-_Explain = Annotated[bool, flag("--explain", "Add the features that lower each row's score.")]
-_Marginals = Annotated[
-    Path | None,
-    option("FILE", "Explain how extreme values are: merged counts under hushtable plan marginals."),
-]
-_Id = Annotated[
-    str | None,
-    option("NAME", "Copy this column of the rows, an identifier, next to the scores.", "--id"),
-]
-_Keep = Annotated[
-    str | None, option("A,B,...", "Copy these columns of the rows, unchanged, next to the scores.")
-]
-_Top = Annotated[
-    int | None,
-    option(
-        "N",
-        "Write only N rows, with severity, certainty and reasons: first those with values far "
-        "outside, then the lowest scores.",
-        min=1,
-    ),
-]
-
-
 _Contamination = Annotated[
     float | None,
     option(
@@ -391,9 +283,11 @@ class Threshold:
     def __post_init__(self) -> None:
         if self.contamination is not None and self.threshold is not None:
             raise UsageError("--contamination and --threshold exclude each other")
-        flagged = self.contamination or 0.0
-        if not flagged % 1.0 == 0.0 < flagged:  # a share, not a number of rows
-            check_contamination(self.contamination)
+        flagged = self.contamination
+        if flagged is None or flagged % 1.0 == 0.0 < flagged:  # a number of rows
+            return
+        if not 0.0 < flagged <= 0.5:
+            raise UsageError(f"--contamination {flagged}: needs a share above 0, at most 0.5")
 
     @property
     def drawn(self) -> bool:
@@ -415,10 +309,9 @@ class Threshold:
 
     def offset_of_rows(self, scorer: Scorer, reader: Reader) -> float:
         """Return the score below which a row is an outlier; holds 8 bytes a row."""
-        batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=-1))
-        if not batches:
+        scores = scorer.score(reader, n_jobs=-1)
+        if not len(scores):
             raise DataError(f"{reader.source} has no rows: there is nothing to score")
-        scores = np.concatenate(batches)
         flagged = self.contamination or 0.0
         if flagged < 1.0:
             return float(np.percentile(scores, 100.0 * flagged))
@@ -430,18 +323,33 @@ class Threshold:
         return float(np.partition(scores, int(flagged))[int(flagged)])
 
 
+@dataclass(frozen=True)
+class Listed:
+    """Reasons, and the list of the lowest rows."""
+
+    explain: Annotated[bool, flag("--explain", "Add the features that lower each row's score.")] = (
+        False
+    )
+    top: Annotated[
+        int | None,
+        option(
+            "N",
+            "Write only N rows, with severity, certainty and reasons: first those with values far "
+            "outside, then the lowest scores.",
+            min=1,
+        ),
+    ] = None
+    language: Language = ENGLISH
+
+
 def score(
     data: Data,
     output: _Output,
     model: _Model = None,
     reads: Reads = READS,
-    explain: _Explain = False,
-    marginals: _Marginals = None,
-    id_: _Id = None,
-    keep: _Keep = None,
-    top: _Top = None,
-    language: Language = ENGLISH,
     *,
+    listed: Listed,
+    columns: KeptColumns,
     line: Threshold,
 ) -> CommandResult:
     """Score rows and write the scores.
@@ -460,43 +368,58 @@ def score(
       hushtable score lake/ --model model.hush -o scores
       hushtable score patients.csv --model model.hush --id id --top 20 -o top.xlsx
     """
-    id_, kept = reads.beside(id_, keep)
-    if marginals is not None and not (explain or top):
-        raise UsageError("--marginals adds words to explanations: give --explain with it")
+    id_, kept = columns.beside(reads)
+    top, explain = listed.top, listed.explain
     if model is None:
-        _check_without_model(data, output, top, line, marginals)
+        _check_without_model(data, output, top, line)
     elif (score_kind := command_of(model, "score")) is not None:
         made: CommandResult = score_kind(
             model, Rows(data, reads, Reading()), kept, top, output,
             line.drawn or line.ranks or explain,
         )  # fmt: skip
         return made
-    target = _target(output, [data, model, line.ranks, marginals], line, top, kept)
+    target = _target(output, [data, model, line.ranks], line, top, kept)
     (scorer, offset, reading, usual), facts = _opened(model, data, reads, id_)
     rows = Rows(data, reads, reading)
-    details = ScoreColumns(scorer, line, explain, marginals, kept, usual)
+    ranked = None if line.ranks is None else read_counts(line.ranks)
+    ranks = None if ranked is None else Ranks(ranked, scorer)
+    search = Search(
+        scorer, top or SHOWN, keep=kept, usual=usual, ranks=ranks, explain=explain or bool(top),
+        every=top is None,
+    )  # fmt: skip
     if top is not None and isinstance(target, Target):
-        with speaking(language):
-            reader = rows.open(scorer.plan.schema, details.columns)
-            search = Search(
-                scorer, top, keep=kept, usual=usual, ranks=details.ranks,
-                frequencies=details.frequencies,
-            )  # fmt: skip
+        with speaking(listed.language):
+            reader = rows.open(scorer.plan.schema, search.columns)
             with watched(reader) as watch:
-                found = search.find(watch.reader, n_jobs=-1)
-            write_top(target, found, model, reader.source, scorer.plan.score.unit)
+                lowest = search.find(watch.reader, n_jobs=-1)
+            write_top(target, lowest, model, reader.source, scorer.plan.score.unit)
         return CommandResult(
-            top_facts(found, output) | facts, top_blocks(found, target, words=language == ENGLISH)
+            top_facts(lowest, output) | facts,
+            top_blocks(lowest, target, words=listed.language == ENGLISH),
         )
-    done = {}
+    if explain and search.reasons is None:
+        raise UsageError(
+            "--explain needs tables that separate the features, such as those of HushTable and "
+            "LSHiTables: leave it out"
+        )
+    table = ScoreTable(scorer, kept, ranked, search.reasons.n_top if search.reasons else 0)
     if isinstance(target, OutputFolder):
-        offset = line.offset(offset, details.ranks)
-        summary, done["files_kept"] = score_files(scorer, details, offset, rows, target)
+        offset = line.offset(offset, ranks)
+        facts["files_kept"] = score_files(scorer.sketch, search, table, offset, rows, target)
     else:
-        summary = _score_file(scorer, details, offset, line, rows, target)
-    summary.lowest.rows = explained_rows(summary.lowest.rows, SHOWN, details.reasons)
-    shown_blocks = _blocks(scorer, details, summary, target, **done)
-    return CommandResult(_facts(scorer, summary, output) | facts | done, shown_blocks)
+        reader = rows.open(scorer.plan.schema, search.columns)
+        if line.reads_all_rows:
+            reader = reader.repeatable()
+        with watched(reader) as watch, target.writing():
+            if line.reads_all_rows:
+                offset = line.offset_of_rows(scorer, watch.reader)
+            else:
+                offset = line.offset(offset, ranks)
+            scored = table.rows(search.batches(watch.reader, n_jobs=-1), offset)
+            write_scores(target.path, _some(scored, reader.source), more=table.fields)
+    listing = search.found() if search.n_rows else None
+    facts = _facts(scorer, table, listing, offset, output) | facts
+    return CommandResult(facts, _blocks(scorer, table, listing, facts, target))
 
 
 def _check_without_model(
@@ -504,15 +427,9 @@ def _check_without_model(
     output: Path,
     top: int | None,
     line: Threshold,
-    marginals: Path | None,
 ) -> None:
-    given = (
-        (line.ranks, "--ranks"),
-        (marginals, "--marginals"),
-    )
-    for value, name in given:
-        if value:
-            raise UsageError(f"{name} needs --model: fit a model first (hushtable fit)")
+    if line.ranks:
+        raise UsageError("--ranks needs --model: fit a model first (hushtable fit)")
     if data == "-":
         raise UsageError(
             "rows from standard input can be read only once, and without --model they are fitted "
@@ -529,8 +446,8 @@ def _opened(
     model: Path | None, data: str, reads: RowOptions, id_: str | None
 ) -> tuple[OpenedModel, Facts]:
     if model is not None:
-        found = open_model(model, id_)
-        return found, {"signed_by": signed_by(found.scorer.sketch)}
+        loaded = open_model(model, id_)
+        return loaded, {"signed_by": signed_by(loaded.scorer.sketch)}
     from hushtable.cli.fit import fit_rows  # not needed with a model
 
     if id_ is not None:  # which is read as an identifier, not as a feature
@@ -573,64 +490,43 @@ def _target(
     return OutputFolder(output)
 
 
-def _score_file(
-    scorer: Scorer,
-    details: ScoreColumns,
-    offset: float,
-    line: Threshold,
-    rows: Rows,
-    target: Target,
-) -> Summary:
-    schema = scorer.plan.schema
-    reader = rows.open(schema, details.columns)
-    if line.reads_all_rows:
-        reader = reader.repeatable()
-    with watched(reader) as watch, target.writing():
-        if line.reads_all_rows:
-            offset = line.offset_of_rows(scorer, watch.reader)
-        else:
-            offset = line.offset(offset, details.ranks)
-        summary = Summary(len(schema), offset)
-        scored = summary.rows(details.batches(watch.reader, n_jobs=-1))
-        write_scores(target.path, _some(scored, reader.source), more=details.fields)
-    return summary
-
-
-def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, object]:
-    unknown = math.isnan(summary.offset)
-    return {
+def _facts(
+    scorer: Scorer, table: ScoreTable, listing: Outliers | None, offset: float, output: Path
+) -> Facts:
+    unknown = math.isnan(offset)
+    facts: Facts = {
         "command": "score",
         "scores": str(output),
-        "rows": summary.lowest.n_rows,
-        "outliers": None if unknown else summary.n_outliers,
-        **({"known": summary.lowest.n_known} if summary.lowest.n_known else {}),
-        "offset": None if unknown else summary.offset,
-        "lowest": [row.facts() for row in summary.lowest.rows],
-        "tally": tally(scorer.plan.schema, summary.tally),
+        "rows": 0 if listing is None else listing.n_rows,
+        "outliers": None if unknown else table.n_outliers,
+        "offset": None if unknown else offset,
+        "lowest": [] if listing is None else [row.facts() for row in listing.rows],
+        "tally": tally(scorer.plan.schema, table.tally),
     }
+    if listing is not None and listing.n_known:
+        facts["known"] = listing.n_known
+    return facts
 
 
 def _blocks(
     scorer: Scorer,
-    details: ScoreColumns,
-    summary: Summary,
+    table: ScoreTable,
+    listing: Outliers | None,
+    facts: Facts,
     target: Target | OutputFolder,
-    files_kept: int = 0,
 ) -> Iterator[Block]:
-    if files_kept:
+    if files_kept := facts.get("files_kept"):
         yield f"Already scored, and left as they are: {files_kept:,} files."
-    if summary.lowest.n_rows == 0:
+    if listing is None:
         yield f"There are no other rows to score. {target.path} holds all scores."
         return
-    yield f"Scored {summary.lowest.n_rows:,} rows."
-    if summary.lowest.n_known:
-        yield Paragraph([known_words(summary.lowest.n_known)])
-    yield from tally_blocks(scorer.plan.schema, summary.tally, summary.lowest.n_rows)
-    if summary.lowest.rows:
-        yield from lowest_blocks(summary.lowest.rows)
+    yield f"Scored {listing.n_rows:,} rows."
+    yield from tally_blocks(scorer.plan.schema, table.tally, listing.n_rows)
+    if listing.rows:
+        yield from lowest_blocks(listing)
         yield ""
-        yield Paragraph([_outlier_words(summary, scorer.plan.score.unit)])
-    names = [name for name, _ in details.fields]
+        yield Paragraph([_outlier_words(facts, scorer.plan.score.unit)])
+    names = [name for name, _ in table.fields]
     yield f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *names])}."
     if scorer.sketch.may_leave:
         yield Paragraph([standing(scorer.sketch, "The model")])
@@ -641,17 +537,16 @@ def _blocks(
         )
 
 
-def _outlier_words(summary: Summary, unit: str) -> str:
-    if math.isnan(summary.offset):
+def _outlier_words(facts: Facts, unit: str) -> str:
+    if facts["offset"] is None:
         return (
             "The released counts are too noisy to derive a threshold, and the column outlier is "
             "empty: --contamination 0.05 would mark the lowest 5% of these rows."
         )
-    share = summary.n_outliers / summary.lowest.n_rows
     return (
-        f"The column outlier marks {summary.n_outliers:,} rows ({share:.2%}), those below "
-        f"{summary.offset:.4g} {unit}; --contamination 20 marks the 20 lowest, and --top 20 lists "
-        "20 rows with reasons."
+        f"The column outlier marks {facts['outliers']:,} rows "
+        f"({facts['outliers'] / facts['rows']:.2%}), those below {facts['offset']:.4g} {unit}; "
+        "--contamination 20 marks the 20 lowest, and --top 20 lists 20 rows with reasons."
     )
 
 

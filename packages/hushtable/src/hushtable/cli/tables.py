@@ -19,8 +19,8 @@ from hushtable.errors import UsageError
 from hushtable.files import replacing
 from hushtable.language import _
 from hushtable.report.lists import LISTS, cut_words
-from hushtable.scores.finding import Finding, as_text
-from hushtable.scores.outliers import AMONG, LISTED, Outliers, known_words
+from hushtable.scores.finding import as_text
+from hushtable.scores.outliers import LISTED, Outliers, known_words, rounded_down
 
 
 def _parquet(file: BinaryIO, schema: pa.Schema) -> Any:
@@ -97,13 +97,21 @@ def top_facts(found: Outliers, output: Path) -> dict[str, object]:
 
 
 def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterator[Block]:
-    """Describe the first rows, and the contents of the file.
+    """Describe the first rows, and the contents of the file; ``words`` as for `lowest_blocks`."""
+    yield from lowest_blocks(found, words=words)
+    if target.path.suffix == ".xlsx" and (cut := cut_words(found.table())):
+        yield cut
+    yield (
+        f"Wrote {target}. It describes rows and contains their values: keep it where the rows are."
+    )
+
+
+def lowest_blocks(found: Outliers, *, words: bool = True) -> Iterator[Block]:
+    """Describe the first of the lowest rows.
 
     ``words`` states whether to give reasons: those of a list in another language are in the file.
     """
     rows = found.rows[:_SHOWN]
-    table = found.table()
-    among = table.schema.metadata[AMONG].decode()
     if found.n_known:
         yield Paragraph([known_words(found.n_known)])
     yield f"The {len(found.rows):,} most unusual of {found.n_rows:,} rows:\n"
@@ -115,7 +123,9 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
         place = [row.file, f"{row.row:,}"] if several else [f"{row.row:,}"]
         error = "" if row.error is None else f" ± {row.error:.4f}"
         kept = map(_kept_text, row.kept_values.values())
-        lines.append([f"{k + 1}", *kept, *place, found.severity(k), f"{row.score:.4f}{error}"])
+        lines.append(
+            [f"{k + 1}", *kept, *place, rounded_down(row.severity), f"{row.score:.4f}{error}"]
+        )
     yield TextTable(headers, lines, left=left + several)
     if found.explained and words:
         yield "\nWhy:\n"
@@ -131,42 +141,10 @@ def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterat
     if len(found.rows) > len(rows):
         yield f"\n... and {len(found.rows) - len(rows):,} more in the file."
     yield ""
-    severity = f"Severity: 100 times one minus the share of rows as rare, among {among}."
+    severity = f"Severity: 100 times one minus the share of rows as rare, among {found.among}."
     if any(row.far for row in found.rows):
         severity += " Rows with a value far outside all others come first."
     yield Paragraph([severity])
-    if target.path.suffix == ".xlsx" and (cut := cut_words(table)):
-        yield cut
-    yield (
-        f"Wrote {target}. It describes rows and contains their values: keep it where the rows are."
-    )
-
-
-def lowest_blocks(lowest: list[Finding]) -> Iterator[Block]:
-    """Describe the rows with the lowest scores, their ranks and reasons."""
-    yield "The most unusual rows, numbered from 0:\n"
-    headers, left = ["row", "score"], 0
-    lines = [[f"{one.row:,}", f"{one.score:.4f}"] for one in lowest]
-    if lowest[0].file:
-        headers, left = ["file", *headers], 1
-        lines = [[one.file, *line] for one, line in zip(lowest, lines, strict=True)]
-    if lowest[0].ranks is not None:
-        headers += ["rank among all", "between"]
-        for one, line in zip(lowest, lines, strict=True):
-            line += one.rank_words
-    yield TextTable(headers, lines, left=left)
-    if lowest[0].why is not None:
-        usual = any(one.why.repaired for one in lowest if one.why)
-        bits = "the score gains if that value alone is usual" if usual else "it lowers the score by"
-        yield f"\nWhy (in brackets, the bits that {bits}):\n"
-        sentences = []
-        for one in lowest:
-            place = f"Row {one.row:,} of {one.file}" if one.file else f"Row {one.row:,}"
-            found = [f"{reason.words} ({reason.share:.2f})" for reason in one.reasons]
-            why = "; ".join([*found, *filter(None, [one.likeness])]) or "no feature stands out"
-            crowding = f" A typical row has {one.crowding}." if one.crowding else ""
-            sentences.append(f"{place}: {why}.{crowding}")
-        yield Paragraph(sentences)
 
 
 def _kept_text(value: pa.Array) -> str:
@@ -189,7 +167,7 @@ def write_scores(
     metadata: dict[bytes, bytes] | None = None,
     more: Sequence[tuple[str, object]] = (),
 ) -> None:
-    """Write scores as `Summary.rows` yields them, in the format that the path ends in.
+    """Write scores as `ScoreTable.rows` yields them, in the format that the path ends in.
 
     The path holds all of them, or what it held before. ``metadata`` is for Parquet; ``more`` are
     the names and types of the columns behind row, score and outlier.

@@ -25,11 +25,18 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-import typer
 
-from hushtable.cli.drift import drift_facts
-from hushtable.cli.errors import written
-from hushtable.cli.options import READS, ModelFile, ModelReads, argument, number, option
+from hushtable.cli.drift import ABOVE, drift_facts
+from hushtable.cli.errors import REFUSED, written
+from hushtable.cli.options import (
+    READS,
+    KeptColumns,
+    ModelFile,
+    ModelReads,
+    argument,
+    number,
+    option,
+)
 from hushtable.cli.result import (
     Block,
     CommandResult,
@@ -42,7 +49,7 @@ from hushtable.cli.result import (
     count,
     shown,
 )
-from hushtable.cli.tables import check_top, endings, write_top
+from hushtable.cli.tables import check_top, write_top
 from hushtable.counts.sketch import Sketch, count_here
 from hushtable.data.history import History, values_behind
 from hushtable.data.options import RowOptions, notes
@@ -51,8 +58,6 @@ from hushtable.detectors.load import open_model
 from hushtable.errors import DataError, FileError, HushTableError, UsageError, explain
 from hushtable.files import write_bytes
 from hushtable.progress import watched
-from hushtable.report.lists import LISTS
-from hushtable.scores.finding import Scored
 from hushtable.scores.outliers import Search
 from hushtable.streams import Drift, drift_words, measured, of_all_rows, why_no_drift
 
@@ -142,10 +147,10 @@ class WatchPlace:
 
     # --- files ------------------------------------------------------------------------------
 
-    def is_done(self, name: str, seen: os.stat_result) -> bool:
+    def is_done(self, name: str, status: os.stat_result) -> bool:
         """Whether a file is done, and has not been touched since."""
         known = self._do("select size, changed from files where name = ?", [name])
-        return known == [(seen.st_size, seen.st_mtime_ns)]
+        return known == [(status.st_size, status.st_mtime_ns)]
 
     def twin(self, digest: bytes) -> str | None:
         """Return the name of a file that is done and holds the same bytes."""
@@ -154,8 +159,8 @@ class WatchPlace:
 
     def note_file(self, new: "NewFile") -> None:
         """Note that a file is done."""
-        name, seen = os.path.abspath(new.path), new.seen
-        values = [name, seen.st_size, seen.st_mtime_ns, new.digest]
+        name, status = os.path.abspath(new.path), new.seen
+        values = [name, status.st_size, status.st_mtime_ns, new.digest]
         self._do("insert or replace into files values (?, ?, ?, ?)", values)
 
     # --- rows of a query --------------------------------------------------------------------
@@ -168,14 +173,14 @@ class WatchPlace:
         """Keep these digests in place of the last run's."""
         self._do("delete from ids")
         with _said(self.folder):
-            self._db.executemany("insert into ids values (?)", ([one] for one in digests))
+            self._db.executemany("insert into ids values (?)", ([digest] for digest in digests))
 
     # --- earlier readings of entities ---------------------------------------------------------
 
     def history(self) -> bytes | None:
         """Return the history that the last run left."""
-        found = self._do("select readings from history")
-        return found[0][0] if found else None
+        kept = self._do("select readings from history")
+        return kept[0][0] if kept else None
 
     def note_history(self, readings: bytes) -> None:
         """Keep this history in place of the last run's."""
@@ -327,7 +332,7 @@ class NewRows:
                     f"{self._source.source}: a row has no {self._id!r}: --id identifies rows; "
                     "exclude rows without it in the query"
                 )
-            marks = [hashlib.sha256(one.encode()).digest()[:16] for one in names]
+            marks = [hashlib.sha256(name.encode()).digest()[:16] for name in names]
             self.ids.update(marks)
             new = np.flatnonzero([mark not in self._known for mark in marks])
             if len(new):
@@ -335,24 +340,41 @@ class NewRows:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Limits of --fail-above: a share of outliers, and whether drift beyond chance counts."""
+class Alarm:
+    """When rows are outliers, when these are too many, and how many rows are listed."""
 
-    share: float | None = None
-    drift: bool = False
+    top: Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)] = 20
+    threshold: Annotated[
+        float | None,
+        option(
+            "SCORE",
+            "Rows that score lower are outliers, instead of those below the model's threshold.",
+        ),
+    ] = None
+    fail_above: Annotated[
+        str | None,
+        option(
+            "SHARE,drift",
+            "Exit with code 3 if the share of outliers among the new rows is above this value "
+            "(such as 2%), if their drift is above what chance explains (drift), or if either is "
+            "(2%,drift).",
+        ),
+    ] = None
 
-    @classmethod
-    def of(cls, text: str | None) -> "Limits":
-        """Read the value of --fail-above."""
+    @cached_property
+    def limits(self) -> tuple[float | None, bool]:
+        """The share of outliers of --fail-above, and whether drift beyond chance counts."""
         share, drift = None, False
-        for one in [] if text is None else text.split(","):
-            if one.strip() == "drift":
+        for text in [] if self.fail_above is None else self.fail_above.split(","):
+            if text.strip() == "drift":
                 drift = True
                 continue
-            share = number(one.removesuffix("%")) / (100.0 if one.endswith("%") else 1.0)
+            share = number(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
             if not 0.0 <= share <= 1.0:
-                raise UsageError(f"--fail-above {text}: needs a share such as 2%, or drift")
-        return cls(share, drift)
+                raise UsageError(
+                    f"--fail-above {self.fail_above}: needs a share such as 2%, or drift"
+                )
+        return share, drift
 
 
 @dataclass
@@ -386,30 +408,30 @@ class WatchRun:
     reads: RowOptions
     id_: str | None
     keep: list[str]  # including the id, if there is one
-    top: int
-    threshold: float | None
+    alarm: Alarm
     parts: dict[str, NewPart] = field(default_factory=dict)
     failed: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.scorer, self._offset, self._reading, usual = open_model(self.model, self.id_)
-        if self.threshold is not None:
-            self._offset = self.threshold
-        self.search = Search(self.scorer, self.top, keep=self.keep, usual=usual)
+        if self.alarm.threshold is not None:
+            self._offset = self.alarm.threshold
+        self.search = Search(self.scorer, self.alarm.top, keep=self.keep, usual=usual)
         self.no_drift = why_no_drift(self.scorer.sketch)
         self._before = of_all_rows(self.scorer.sketch)
         self._counted = Sketch.zero(self._before.plan)
         #: History of the readings of earlier runs and files; None without an entity.
         self._history: History | None = None
 
-    def check(self, limits: Limits) -> None:
+    def check(self) -> None:
         """Refuse limits that can never be exceeded."""
-        if limits.share is not None and math.isnan(self._offset):
+        share, drift = self.alarm.limits
+        if share is not None and math.isnan(self._offset):
             raise UsageError(
                 "--fail-above SHARE: the model has no threshold below which rows are outliers: "
                 "give --threshold"
             )
-        if limits.drift and self.no_drift:
+        if drift and self.no_drift:
             raise UsageError(
                 f"--fail-above drift: drift cannot be measured: {self.no_drift}: leave it out, or "
                 "give a model of one pass"
@@ -449,13 +471,13 @@ class WatchRun:
         new = History(entity=used.entity, time=used.time, values=values)
         if kept is None:
             return new
-        found = History.from_bytes(kept)
-        if not found.is_of(new):
+        history = History.from_bytes(kept)
+        if not history.is_of(new):
             raise UsageError(
-                f"{place.folder} keeps the history of {found}, but the model needs the history of "
-                f"{new}: give a different folder"
+                f"{place.folder} keeps the history of {history}, but the model needs the history "
+                f"of {new}: give a different folder"
             )
-        return found
+        return history
 
     def _score_files(self, files: Files, place: WatchPlace) -> None:
         for new in files.waiting(place):
@@ -479,15 +501,12 @@ class WatchRun:
     def add(self, reader: Reader, name: str, changed: Callable[[], bool] = lambda: False) -> bool:
         """Score and count all rows of a reader; none if it fails or has changed in the meantime."""
         search, part = copy(self.search), NewPart(outliers=self._none)
-
-        def see(batch: Scored) -> None:
-            part.rows += len(batch.scores)
-            if part.outliers is not None:
-                part.outliers += int((batch.scores < self._offset).sum())
-
         plan, counted = self._before.plan, None
         with watched(reader) as watch:
-            search.add(watch.reader, name, n_jobs=-1, see=see)
+            for batch in search.batches(watch.reader, name, n_jobs=-1):
+                part.rows += len(batch.scores)
+                if part.outliers is not None:
+                    part.outliers += int((batch.scores < self._offset).sum())
             if not self.no_drift:
                 counted = count_here(plan, watch.reader, n_jobs=-1, allow_empty=True)
                 part.drift = measured(self._before, counted)
@@ -511,16 +530,14 @@ class WatchRun:
         return NewPart(self.search.n_rows, outliers, drift)
 
 
-def run_facts(
-    run: WatchRun, number: int, source: Files | Reader, limits: Limits, top: str
-) -> Facts:
+def run_facts(run: WatchRun, number: int, source: Files | Reader, top: str) -> Facts:
     """Return the findings of a run, for the log and for machines."""
     total, above = run.total, []
-    facts = total.facts()
+    facts, (share, drift) = total.facts(), run.alarm.limits
     same, left = (source.same, source.left) if isinstance(source, Files) else ([], [])
-    if limits.share is not None and (facts["share"] or 0.0) > limits.share:
+    if share is not None and (facts["share"] or 0.0) > share:
         above.append("share")
-    if limits.drift and total.drift is not None and total.drift.overall > total.drift.level:
+    if drift and total.drift is not None and total.drift.overall > total.drift.level:
         above.append("drift")
     return {
         "command": "watch",
@@ -540,17 +557,14 @@ def run_facts(
 
 def file_lines(facts: Facts) -> list[str]:
     """Return the sentences about files that were not scored."""
-    lines = [f"Left for the next run: {one['file']}: {one['why']}." for one in facts["left"]]
+    lines = [f"Left for the next run: {file['file']}: {file['why']}." for file in facts["left"]]
     lines += [
-        f"Not scored again: {one['file']} holds the same bytes as {one['as']}."
-        for one in facts["same"]
+        f"Not scored again: {file['file']} holds the same bytes as {file['as']}."
+        for file in facts["same"]
     ]
-    lines += [f"Failed: {one['error']}" for one in facts["failed"]]
+    lines += [f"Failed: {file['error']}" for file in facts["failed"]]
     return [shown(line) for line in lines]
 
-
-#: Exit codes: some files could not be read; --fail-above was exceeded.
-_FAILED, _ABOVE = 1, 3
 
 _Data = Annotated[
     str,
@@ -560,56 +574,6 @@ _Output = Annotated[
     Path,
     option("FOLDER", "Folder for the summaries, and for the state of the watch.", "--output", "-o"),
 ]
-
-
-def _known_format(name: str) -> str:
-    if f".{name}" not in LISTS:
-        raise typer.BadParameter(f"{name!r}: needs {endings(LISTS)}, without the dot.")
-    return name
-
-
-@dataclass(frozen=True)
-class Listed:
-    """The list of the lowest new rows."""
-
-    top: Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)] = 20
-    format: Annotated[
-        str,
-        option("<ending>", f"Format of that list: {endings(LISTS)}.", callback=_known_format),
-    ] = "csv"
-    id_: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "Column that identifies a row; in a query, it shows which rows are new.",
-            "--id",
-        ),
-    ] = None
-    keep: Annotated[
-        str | None, option("A,B,...", "Also copy these columns next to the lowest rows.")
-    ] = None
-
-
-@dataclass(frozen=True)
-class Alarm:
-    """When rows are outliers, and when these are too many."""
-
-    threshold: Annotated[
-        float | None,
-        option(
-            "SCORE",
-            "Rows that score lower are outliers, instead of those below the model's threshold.",
-        ),
-    ] = None
-    fail_above: Annotated[
-        str | None,
-        option(
-            "SHARE,drift",
-            "Exit with code 3 if the share of outliers among the new rows is above this value "
-            "(such as 2%), if their drift is above what chance explains (drift), or if either is "
-            "(2%,drift).",
-        ),
-    ] = None
 
 
 _Settle = Annotated[
@@ -629,7 +593,7 @@ def watch(
     settle: _Settle = 5.0,
     reads: ModelReads = READS,
     *,
-    listed: Listed,
+    columns: KeptColumns,
     alarm: Alarm,
 ) -> CommandResult:
     """Score rows that are new since the last call (for cron, systemd).
@@ -643,32 +607,32 @@ def watch(
     Example:
       hushtable watch exports --model model.hush --id "Patient ID" --fail-above 2% -o watched
     """
-    id_, kept = reads.beside(listed.id_, listed.keep)
-    check_top(output / f"top.{listed.format}", kept)
-    limits, folder = Limits.of(alarm.fail_above), OutputFolder(output)
-    run = WatchRun(model, reads, id_, kept, listed.top, alarm.threshold)
-    run.check(limits)
+    id_, kept = columns.beside(reads)
+    check_top(output / "top.csv", kept)
+    folder = OutputFolder(output)
+    run = WatchRun(model, reads, id_, kept, alarm)
+    run.check()
     source = _source(run, data, settle, output)
     folder.path.mkdir(exist_ok=True)
     place = WatchPlace(folder.path, source.name if isinstance(source, Files) else source.source)
     with _whole() as made, place.running():
         run.score(source, place)
-        facts = run_facts(run, place.run, source, limits, f"top-{place.run:06}.{listed.format}")
+        facts = run_facts(run, place.run, source, f"top-{place.run:06}.csv")
         blocks = list(_blocks(run, facts, folder.path))
         if facts["top"]:
             made.append(folder.path / facts["top"])
-            found, unit = run.search.found(), run.scorer.plan.score.unit
-            write_top(Target(made[0]), found, model, source.source, unit)
+            lowest, unit = run.search.found(), run.scorer.plan.score.unit
+            write_top(Target(made[0]), lowest, model, source.source, unit)
         place.note_run(json.dumps(facts, allow_nan=False))
         if facts["top"] or facts["failed"]:
             summary = Target(folder.path / "summary.txt")
             with summary.writing():
                 write_bytes(summary.path, as_text(blocks).encode())
     if not facts["failed"]:
-        return CommandResult(facts, blocks, _ABOVE if facts["above"] else 0)
+        return CommandResult(facts, blocks, ABOVE if facts["above"] else 0)
     unread, first = count(len(facts["failed"]), "file"), facts["failed"][0]["error"]
     notes.append(f"error: {unread} could not be read: {first}")
-    return CommandResult(facts, blocks, _FAILED)
+    return CommandResult(facts, blocks, REFUSED)
 
 
 def _source(run: WatchRun, data: str, settle: float, output: Path) -> Files | Reader:
@@ -701,7 +665,7 @@ def _blocks(run: WatchRun, facts: Facts, folder: Path) -> Iterator[Block]:
     else:
         files = shown(parts[0]["file"]) if len(parts) == 1 else f"{len(parts):,} files"
         yield f"{begin} {facts['rows']:,} new rows in {files}.\n"
-        lines = [_line(shown(one["file"]), one) for one in parts]
+        lines = [_line(shown(part["file"]), part) for part in parts]
         lines += [_line("all", facts)] if len(parts) > 1 else []
         yield TextTable(["file", "rows", "outliers", "share", "drift", "by chance up to"], lines)
         yield ""
@@ -720,8 +684,8 @@ def _blocks(run: WatchRun, facts: Facts, folder: Path) -> Iterator[Block]:
         )
 
 
-def _line(name: str, one: Facts) -> list[str]:
-    outliers = "-" if one["outliers"] is None else f"{one['outliers']:,}"
-    share = "-" if one["share"] is None else f"{one['share']:.2%}"
-    drifts = ["-" if one[key] is None else f"{one[key]:.4f}" for key in ("drift", "level")]
-    return [name, f"{one['rows']:,}", outliers, share, *drifts]
+def _line(name: str, part: Facts) -> list[str]:
+    outliers = "-" if part["outliers"] is None else f"{part['outliers']:,}"
+    share = "-" if part["share"] is None else f"{part['share']:.2%}"
+    drifts = ["-" if part[key] is None else f"{part[key]:.4f}" for key in ("drift", "level")]
+    return [name, f"{part['rows']:,}", outliers, share, *drifts]

@@ -12,14 +12,13 @@ from hushtable import files, plugins
 from hushtable.data.history import of_history
 from hushtable.data.labels import fold
 from hushtable.data.readers import Reader
-from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger, check_parts
 
 
-class Counts(Displayed, ABC):
+class Counts(ABC):
     """Counts of rows in the cells of a plan's tables, and the operations on them.
 
     A subclass sets the attributes declared here.
@@ -48,6 +47,9 @@ class Counts(Displayed, ABC):
             raise PlanError(
                 f"{self.noun}: {name} is {array.dtype} {array.shape}; its plan needs int64 {shape}"
             )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.plan!r})"
 
     @property
     def plan_id(self) -> str:
@@ -143,7 +145,7 @@ class Counts(Displayed, ABC):
             self.seal.write(path, self.kind, *self.entries())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Noised(Counts):
     """Counts with the noise that their ledger states: of one or several sites."""
 
@@ -217,15 +219,15 @@ def coupling_words(plan: Plan, reader: Reader, person: str | None) -> str:
         "so one person's records could change the features of other persons' rows, and counts "
         "under this plan may be released"
     )
-    for one in reader.coupled:
-        if not one.key:
-            return f"{one.how}, {change}: {one.remedy}"
-        if person is None or fold(person) != one.key:
+    for link in reader.coupled:
+        if not link.key:
+            return f"{link.how}, {change}: {link.remedy}"
+        if person is None or fold(person) != link.key:
             return (
-                f"{one.how}, with {named}, {change}: give person={one.key!r} (--person) if each "
-                f"{one.key!r} is one person; otherwise {one.remedy}"
+                f"{link.how}, with {named}, {change}: give person={link.key!r} (--person) if each "
+                f"{link.key!r} is one person; otherwise {link.remedy}"
             )
-    numbers = [one.name for one in plan.schema.features if one.kind == "numeric"]
+    numbers = [f.name for f in plan.schema.features if f.kind == "numeric"]
     if person is None and (derived := of_history(numbers)):
         return (
             f"columns {derived} are named like those of history_columns, with no person, {change}: "

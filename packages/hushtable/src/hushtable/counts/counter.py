@@ -52,8 +52,7 @@ class Counter:
         self, reader: Reader, weights: Weights | None, n_jobs: int | None
     ) -> tuple[Ints, Ints]:
         """Count every row, or the sample; return counts (n_cells,) and tally (n_features, 2)."""
-        stored = self._encoder.takes_stored and self._plan.family.takes_stored
-        sources = numbered(reader, weights, stored=stored)
+        sources = numbered(reader, weights)
         if self._sample is not None and reader.n_bytes is None:
             # Few rows of a batch in memory are counted, so that most of the work is Python's.
             threads = n_threads(n_jobs, len(self._sample) // self._plan.family.n_tables)
@@ -116,11 +115,11 @@ class Counter:
 
     @contextlib.contextmanager
     def _accumulator(self) -> Iterator[tuple[Ints, Ints]]:
-        own = self._idle.get()
+        accumulator = self._idle.get()
         try:
-            yield own
+            yield accumulator
         finally:
-            self._idle.put(own)
+            self._idle.put(accumulator)
 
 
 class Placing(Counter):

@@ -33,7 +33,7 @@ def reader_of(kind: str) -> Callable[[files.Content], Any] | None:
 def counts_from_file(content: files.Content) -> Counts:
     """Build the counts in a file; raise `PlanError` if it has none."""
     kinds: tuple[type[Counts], ...] = (Sketch, Release, Increment, LocalModel, Verdicts)
-    made = {one.kind: one for one in kinds}.get(content.kind)
+    made = {kind.kind: kind for kind in kinds}.get(content.kind)
     if made is not None:
         return made.from_file(content)
     if content.kind not in _READERS and (reader := reader_of(content.kind)) is not None:

@@ -19,7 +19,6 @@ from hushtable.arguments import JsonObject, whole
 from hushtable.counts.base import Noised
 from hushtable.counts.release import Release, check_plan, earlier_of
 from hushtable.counts.sketch import Sketch, check_counts
-from hushtable.display import Displayed
 from hushtable.errors import FileError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy import mechanisms
@@ -29,7 +28,7 @@ from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Adjacency, Cost
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Increment(Noised):
     """Mixed counts of the periods so far, plus noise: everything that a period releases.
 
@@ -119,55 +118,55 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
     if not increments:
         raise UsageError("increments=[]: needs those of all periods so far")
     plan, period = increments[0].plan, len(increments)
-    for one in increments[1:]:
-        if one.plan_id != plan.plan_id:
+    for part in increments[1:]:
+        if part.plan_id != plan.plan_id:
             raise PlanError(
-                f"two increments of different plans cannot be added: {plan.difference(one.plan)}"
+                f"two increments of different plans cannot be added: {plan.difference(part.plan)}"
             )
-    by_period = {one.period: one for one in increments}
+    by_period = {part.period: part for part in increments}
     if set(by_period) != set(range(1, period + 1)):
         raise PlanError(
-            f"increments of the periods {sorted(one.period for one in increments)}: needs each "
+            f"increments of the periods {sorted(part.period for part in increments)}: needs each "
             f"from 1 to {max(by_period)} once (a sum of periods needs what all of them released)"
         )
     ordered = [by_period[t] for t in range(1, period + 1)]
     last = ordered[-1].ledger
-    for one, following in itertools.pairwise(ordered):
-        _check_sites(one, following.ledger)
+    for part, following in itertools.pairwise(ordered):
+        _check_sites(part, following.ledger)
     assert plan.horizon is not None  # increments ensure this
     weights = plan.horizon.weights(period, window)
-    counts = np.rint(weights @ np.array([one.counts for one in ordered], np.float64))
+    counts = np.rint(weights @ np.array([part.counts for part in ordered], np.float64))
     ledger = replace(last, window=period if window is None else int(window))
     return Release(plan, counts.astype(np.int64), ledger)
 
 
-def _check_sites(one: Increment, following: Ledger) -> None:
-    mine = {share.release for share in one.ledger.shares}
+def _check_sites(old: Increment, following: Ledger) -> None:
+    mine = {share.release for share in old.ledger.shares}
     shares = {share.release: (share.scale, following.pool_of(share)) for share in following.shares}
-    for share in one.ledger.shares:
-        scale, pool = shares.get(share.release, (0.0, one.ledger.pool_of(share)))
-        if pool != one.ledger.pool_of(share):
+    for share in old.ledger.shares:
+        scale, pool = shares.get(share.release, (0.0, old.ledger.pool_of(share)))
+        if pool != old.ledger.pool_of(share):
             raise PrivacyError(
                 "increments of two streams of rounds, or with and without masks, cannot be added"
             )
         if scale != share.scale:
             raise PrivacyError(
-                f"the site whose share is {share.release[:12]} is in period {one.period}, but not "
+                f"the site whose share is {share.release[:12]} is in period {old.period}, but not "
                 f"in period {following.period} with the same noise: its mixed counts cannot be "
                 f"decoded. If what it sent for period {following.period} came late, add it (in a "
                 "round: collect again). If it left permanently, decode up to period "
-                f"{one.period}, and start a new plan"
+                f"{old.period}, and start a new plan"
             )
     for share in following.shares:
         if share.release not in mine and share.start != following.period:
             raise PrivacyError(
                 f"the site whose share is {share.release[:12]} began with period {share.start}, "
-                f"but is not in period {one.period}: its mixed counts cannot be decoded. Add what "
+                f"but is not in period {old.period}: its mixed counts cannot be decoded. Add what "
                 f"it sent for each period since {share.start} (in a round: collect again)"
             )
 
 
-class Periods(Displayed):
+class Periods:
     """The periods of one site so far: exact counts, which stay, and what was released of them.
 
     The total epsilon is charged once, for all periods of the horizon. Each period is released once:
@@ -329,14 +328,14 @@ class Periods(Displayed):
     @classmethod
     def from_file(cls, content: files.Content) -> "Periods":
         """Build the periods in a file; raise `PlanError` if it has none."""
-        said: JsonObject = content.said("periods", {"ledger": object, "terms": dict, "start": int})
+        given: JsonObject = content.said("periods", {"ledger": object, "terms": dict, "start": int})
         try:
             periods = cls(
-                Plan.from_file(content), ReleaseTerms(**said["terms"]), start=said["start"]
+                Plan.from_file(content), ReleaseTerms(**given["terms"]), start=given["start"]
             )
         except (TypeError, UsageError, PrivacyError) as error:
             raise PlanError(f"periods: {error}") from None
-        ledger = Ledger.from_dict(said["ledger"])
+        ledger = Ledger.from_dict(given["ledger"])
         periods.share = ledger.shares[0]
         counts, released = content.array("counts"), content.array("released")
         n, cells = counts.shape if counts.ndim == 2 else (0, 0)

@@ -30,7 +30,7 @@ from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity, named
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release(Noised):
     """Noisy counts under a plan, with the ledger that states their cost.
 
@@ -122,7 +122,7 @@ class Release(Noised):
         return Schema(tuple(features), named=schema.named, paid=self.spent(), labels=schema.labels)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LocalModel(Counts):
     """A site's exact counts plus the noisy counts of the other sites, to score the site's own rows.
 
@@ -211,9 +211,9 @@ class LocalModel(Counts):
     @classmethod
     def from_file(cls, content: files.Content) -> "LocalModel":
         """Build the local model in a file; raise `PlanError` if it has none."""
-        said = content.said("local model", {"own": str, "ledger": object})
-        ledger = Ledger.from_dict(said["ledger"])
-        return cls(Plan.from_file(content), content.array("counts"), ledger, said["own"])
+        stated = content.said("local model", {"own": str, "ledger": object})
+        ledger = Ledger.from_dict(stated["ledger"])
+        return cls(Plan.from_file(content), content.array("counts"), ledger, stated["own"])
 
 
 def noise_of_others(ledger: Ledger, own: Container[str]) -> float:
@@ -308,7 +308,7 @@ def _dearest_past(ledger: Ledger) -> tuple[Spent, ...]:
         (Cost.total(spent.cost for spent in share.earlier), share.earlier)
         for share in ledger.shares
     ]
-    by_rho = max(past, key=lambda one: one[0].rho)[1]
-    by_pure = max(past, key=lambda one: one[0].pure)[1]
-    by_spread = max(past, key=lambda one: one[0].spread)[1]
+    by_rho = max(past, key=lambda pair: pair[0].rho)[1]
+    by_pure = max(past, key=lambda pair: pair[0].pure)[1]
+    by_spread = max(past, key=lambda pair: pair[0].spread)[1]
     return tuple(dict.fromkeys((*by_rho, *by_pure, *by_spread)))

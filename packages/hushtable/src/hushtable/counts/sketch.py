@@ -114,15 +114,15 @@ def both_passes(
     """
     counts, tally = Counter(plan).count(reader, weights, n_jobs)
     placing = Placing(plan, gate_histogram(plan.family, plan.score, counts, 0.0))
-    some, _ = placing.count(reader, weights, n_jobs)
+    counted, _ = placing.count(reader, weights, n_jobs)
     if any(guess != placing.guess for _, guess in placing.placed.values()):
-        some += Correcting(plan, placing).count(reader, weights, n_jobs)[0]
+        counted += Correcting(plan, placing).count(reader, weights, n_jobs)[0]
     largest = 1 if weights is None else int(weights.max(initial=1))
-    second = some if placing.above else counts - some
+    second = counted if placing.above else counts - counted
     return Sketch(gated(plan, counts, placing.guess), second, tally, largest_weight=largest)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sketch(Counts):
     """Counts of rows under a plan: a commutative monoid under ``+``.
 
@@ -410,7 +410,7 @@ class Sketch(Counts):
     def __add__(self, other: "Sketch") -> "Sketch":
         if not self._addable(other):
             return NotImplemented
-        one, two = self.rows_per_person, other.rows_per_person
+        mine, theirs = self.rows_per_person, other.rows_per_person
         return Sketch(
             self.plan,
             self.counts + other.counts,
@@ -420,7 +420,7 @@ class Sketch(Counts):
             fresh_samples=not (self.seeded or other.seeded),
             # A person in both has the rows of both. The sum depends on how the parts were counted,
             # not on rows: the noise is scaled by it, and its scale is public.
-            rows_per_person=None if one is None or two is None else one + two,
+            rows_per_person=None if mine is None or theirs is None else mine + theirs,
             coupled=self.coupled or other.coupled,
         )
 
@@ -472,25 +472,25 @@ class Sketch(Counts):
             "largest_weight": object, "fresh_samples": bool, "rows_per_person": object,
             "coupled": str,
         }  # fmt: skip
-        said = content.said("counts", {"sampled": bool}, maybe)
-        weight, fresh = said.get("largest_weight", 1), said.get("fresh_samples", False)
-        most = said.get("rows_per_person")
+        stated = content.said("counts", {"sampled": bool}, maybe)
+        weight, fresh = stated.get("largest_weight", 1), stated.get("fresh_samples", False)
+        most = stated.get("rows_per_person")
         counts, tally = content.array("counts"), content.array("tally")
         # A bound of zero rows per person is possible only without any rows: in `zero`.
         fewest = int(counts.any() or tally.any())
         numbers = ("largest_weight", weight, 1), ("rows_per_person", most, fewest)
         for name, value, least in numbers:
-            if (value is not None or name in said) and (type(value) is not int or value < least):
+            if (value is not None or name in stated) and (type(value) is not int or value < least):
                 raise PlanError(f"{name}={value!r}: needs a whole number, {least} or more")
         return cls(
             Plan.from_file(content),
             counts,
             tally,
-            sampled=said["sampled"],
+            sampled=stated["sampled"],
             largest_weight=weight,
             fresh_samples=fresh,
             rows_per_person=most,
-            coupled=said.get("coupled", ""),
+            coupled=stated.get("coupled", ""),
         )
 
     def outside(self) -> dict[str, int]:

@@ -137,8 +137,8 @@ def _rounded(x: Any) -> Floats:
 
 def _evidence(counts: Ints, n_rows: int, share: Floats) -> Floats:
     """Return log2((observed + a) / (expected + a)) of every cell, or 0 if that is negative."""
-    found = np.log2((counts + PRIOR) / (n_rows * share + PRIOR))
-    return np.asarray(np.maximum(found, 0.0), np.float64)
+    evidence = np.log2((counts + PRIOR) / (n_rows * share + PRIOR))
+    return np.asarray(np.maximum(evidence, 0.0), np.float64)
 
 
 # --- counts of verdicts ---------------------------------------------------------------------------
@@ -236,30 +236,30 @@ class Verdicts(Counts):
         check_takes_verdicts(plan.detector, plan.score, plan.family)
         check_coupled(plan, reader, None)
         outlier = checked(y)
-        encoder, found = Encoder(plan.schema), cls.zero(plan)
-        family = found.plan.family
+        encoder, total = Encoder(plan.schema), cls.zero(plan)
+        family = total.plan.family
         n_rows = 0
         with naming_places(reader):
             for start, batch, _ in itertools.chain.from_iterable(numbered(reader)):
                 n_rows += len(batch)
-                some = outlier[start : start + len(batch)]
-                if len(some) == len(batch):
+                labels = outlier[start : start + len(batch)]
+                if len(labels) == len(batch):
                     codes = encoder.encode(batch, start)
-                    family.count(codes, found.outliers, some)
-                    family.count(codes, found.fine, 1 - some)
+                    family.count(codes, total.outliers, labels)
+                    family.count(codes, total.fine, 1 - labels)
         if n_rows != len(outlier):
             raise DataError(
                 f"{len(outlier):,} verdicts for {n_rows:,} rows: needs one for each row"
             )
-        return found
+        return total
 
     @classmethod
     def of_codes(cls, plan: Plan, codes: Codes, y: Ints, coupled: str = "") -> "Verdicts":
         """Count encoded rows; ``y`` (n,) is 1 for an outlier and 0 for a fine row."""
-        found = replace(cls.zero(plan), coupled=coupled)
-        found.plan.family.count(codes, found.outliers, y)
-        found.plan.family.count(codes, found.fine, 1 - y)
-        return found
+        total = replace(cls.zero(plan), coupled=coupled)
+        total.plan.family.count(codes, total.outliers, y)
+        total.plan.family.count(codes, total.fine, 1 - y)
+        return total
 
     @property
     def counts(self) -> Ints:  # type: ignore[override] # a field in the base class

@@ -157,7 +157,7 @@ class _Counts:
         self.cells = [np.zeros(_n_cells(feature), np.int64) for feature in schema.features]
 
     def add_rows(self, batch: Batch, codes: Codes, start: int) -> None:
-        self.rows += codes.n_rows
+        self.rows += len(codes)
         self.tally += codes.tally
         for j, feature in enumerate(self.schema.features):
             present = codes.codes[j][codes.codes[j] != kernels.MISSING_LOW] - 1

@@ -84,8 +84,8 @@ def as_column(values: np.ndarray, valid: NDArray[np.bool_] | None = None) -> pa.
 
 def nan_as_null(values: NDArray[np.floating]) -> pa.Array:
     """Return numbers as an Arrow column: null where they are NaN."""
-    there = ~np.isnan(values)
-    return as_column(values, None if there.all() else there)
+    known = ~np.isnan(values)
+    return as_column(values, None if known.all() else known)
 
 
 def texts_column(texts: Sequence[str | None]) -> pa.StringArray:
@@ -101,8 +101,8 @@ def texts_column(texts: Sequence[str | None]) -> pa.StringArray:
 
 def scalar(value: str | float | bool) -> pa.Scalar:
     """Return one value for Arrow to compute with, without ``pa.scalar``: see `as_column`."""
-    one = texts_column([value]) if isinstance(value, str) else as_column(np.array([value]))
-    return one[0]
+    values = texts_column([value]) if isinstance(value, str) else as_column(np.array([value]))
+    return values[0]
 
 
 def null(kind: pa.DataType) -> pa.Scalar:
@@ -117,8 +117,8 @@ def filled(column: pa.Array, value: float) -> np.ndarray:
     a third of a second.
     """
     if column.null_count:
-        one = as_column(np.array([value], column.type.to_pandas_dtype()))[0]
-        column = pc.coalesce(column, one)
+        single = as_column(np.array([value], column.type.to_pandas_dtype()))[0]
+        column = pc.coalesce(column, single)
     values: np.ndarray = np.from_dlpack(column)
     return values
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -22,7 +22,6 @@ from hushtable.data.columns import (
 )
 from hushtable.data.passes import KeptBatches, Numbered, numbered
 from hushtable.data.readers import Batch, Reader
-from hushtable.data.readers.reader import StoredRows
 from hushtable.data.schema import Feature, Schema
 from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
 
@@ -90,13 +89,8 @@ class Codes:
     tally: NDArray[np.int64]
     outside: Outside = NOTHING_OUTSIDE
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.codes.shape[1])
-
     def __len__(self) -> int:
-        return self.n_rows
+        return int(self.codes.shape[1])
 
     @property
     def nbytes(self) -> int:
@@ -116,7 +110,7 @@ class Codes:
 
     def take(self, rows: NDArray[np.int64]) -> "Codes":
         """Return some rows, by their numbers; the tally stays that of the batch."""
-        outside = self.outside.take(rows, self.n_rows)
+        outside = self.outside.take(rows, len(self))
         codes = np.empty((len(self.codes), len(rows)), np.uint16)
         kernels.take_rows(self.codes, rows, codes)
         return Codes(codes, self.tally, outside)
@@ -131,43 +125,6 @@ def _is_wide(X: np.ndarray) -> bool:
     n_columns = X.shape[1]
     most = _WIDE_SINGLE if X.dtype == np.float32 else _WIDE[1]
     return n_columns >= _WIDE[0] and (n_columns <= most or X.strides[0] % 2048 == 0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredCodes(Codes):
-    """A batch of rows of a sparse matrix, encoded as they are stored.
-
-    ``rows`` and ``features`` (k,) int64 are the places of the stored values, ``stored`` (k,)
-    uint16 their codes, ``zeros`` (d,) uint16 the code of 0.0 of each feature: that of all others.
-    Families that `HashFamily.takes_stored` read these; there are no ``codes`` (d, n).
-    """
-
-    rows: NDArray[np.int64]
-    features: NDArray[np.int64]
-    stored: NDArray[np.uint16]
-    zeros: NDArray[np.uint16]
-    size: int
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.size
-
-    @property
-    def some_missing(self) -> bool:
-        """Whether values are missing."""
-        return bool(self.tally[:, 0].any())
-
-    def take(self, rows: NDArray[np.int64]) -> "StoredCodes":
-        """Return some rows, by their numbers; the tally stays that of the batch."""
-        places = np.full(self.size, -1)
-        places[rows] = np.arange(len(rows))
-        found = places[self.rows]
-        kept = found >= 0
-        return replace(
-            self, rows=found[kept], features=self.features[kept], stored=self.stored[kept],
-            size=len(rows), outside=self.outside.take(rows, self.size),
-        )  # fmt: skip
 
 
 class Encoder:
@@ -209,8 +166,6 @@ class Encoder:
         """
         if isinstance(batch, Codes):
             return batch
-        if isinstance(batch, StoredRows):
-            return self._stored(batch)
         n, d = len(batch), len(self.schema)
         coded, tally = np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)
         columns = self._coded(self._related(batch, start), coded, tally, start)
@@ -275,45 +230,6 @@ class Encoder:
         rows = np.zeros(len(features), np.int64)
         kernels.find_outside(X, self.low, self.high, codes, some, rows)
         return Outside(rows, features, self._past(X[rows, features].astype(np.float64), features))
-
-    @property
-    def takes_stored(self) -> bool:
-        """Whether `encode` takes `StoredRows`, which needs all features to be plain numbers."""
-        return not self._categories and self._relations is None
-
-    def _levels(self, values: NDArray[np.float64], columns: Any) -> NDArray[np.uint16]:
-        """Return the codes of values of these columns, as `kernels.encode` rounds them."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            level = (values - self.low[columns]) * self.scale[columns]
-            level = np.minimum(np.maximum(level, 0.0), kernels.LEVELS - 1.0)
-            codes = level.astype(np.int32) + 1
-        return np.where(np.isnan(values), kernels.MISSING_LOW, codes).astype(np.uint16)
-
-    def _stored(self, batch: StoredRows) -> StoredCodes:
-        """Encode the stored values of rows; zeros are only looked up if outside their range.
-
-        Values outside come in the order of the features, as for dense rows.
-        """
-        n, d = len(batch), batch.n_columns
-        values, columns, rows = batch.values, batch.columns, batch.rows
-        zeros = self._levels(np.zeros(d), slice(None))
-        missing = np.bincount(columns[np.isnan(values)], minlength=d)
-        out = np.flatnonzero((values < self.low[columns]) | (values > self.high[columns]))
-        out_rows, features, beyond = [rows[out]], [columns[out]], [values[out]]
-        for j in np.flatnonzero((self.low > 0.0) | (self.high < 0.0)).tolist():
-            others = np.delete(np.arange(n), rows[columns == j])
-            out_rows.append(others)
-            features.append(np.full(len(others), j))
-            beyond.append(np.zeros(len(others)))
-        row, feature = np.concatenate(out_rows), np.concatenate(features)
-        order = np.lexsort((row, feature))
-        row, feature, x = row[order], feature[order], np.concatenate(beyond)[order]
-        outside = Outside(row, feature, self._past(x, feature)) if len(row) else NOTHING_OUTSIDE
-        tally = np.stack([missing, np.bincount(feature, minlength=d)], axis=1)
-        return StoredCodes(
-            np.empty((0, n), np.uint16), tally, outside, rows=rows, features=columns,
-            stored=self._levels(values, columns), zeros=zeros, size=n,
-        )  # fmt: skip
 
     def scan(self, batch: Batch, start: int, loop: NumbersLoop, *results: np.ndarray) -> bool:
         """Run a loop over a batch if all its columns are numbers, otherwise return False.

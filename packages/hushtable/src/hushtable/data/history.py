@@ -11,8 +11,8 @@ column         meaning, for a value v
                readings in that hour of the day; while these are fewer than two, the mean of all
                its earlier readings
 ``v change``   difference from the entity's last reading, divided by the usual size of such
-differences ``v spread``   natural logarithm of the standard deviation of the last six readings,
-this one
+               differences
+``v spread``   natural logarithm of the standard deviation of the last six readings, this one
                included, divided by that of all readings so far
 ``since``      binary logarithm of 1 + the seconds since the entity's last reading
 =============  ==================================================================================
@@ -261,15 +261,15 @@ class History:
         """
         _, texts = ids_of(entities, self.entity, where)
         who, new = self._who(texts)
-        there = np.flatnonzero((who >= 0) & np.isfinite(seconds))
+        usable = np.flatnonzero((who >= 0) & np.isfinite(seconds))
         state = self._state or _State(len(values))
-        self._refuse_older(state, who, seconds, there, where, texts)
+        self._refuse_older(state, who, seconds, usable, where, texts)
 
         self._numbers |= new
         self._state = state.grown(len(self._numbers))
         columns = np.full((len(texts), 3 * len(values) + 1), np.nan)
-        x = np.ascontiguousarray(np.stack(values, axis=1)[there])
-        columns[there] = self._state.advance(who[there], seconds[there], hours[there], x)
+        x = np.ascontiguousarray(np.stack(values, axis=1)[usable])
+        columns[usable] = self._state.advance(who[usable], seconds[usable], hours[usable], x)
         return columns
 
     def __repr__(self) -> str:
@@ -278,24 +278,24 @@ class History:
 
     def is_of(self, other: "History") -> bool:
         """Return whether both have the same columns."""
-        mine, others = (vars(one) for one in (self, other))
+        mine, others = (vars(history) for history in (self, other))
         return all(mine[name] == others[name] for name in ("entity", "time", "values"))
 
     def copy(self) -> "History":
         """Return an independent copy of the history."""
-        own = deepcopy(self)
-        own.after = None
-        return own
+        copied = deepcopy(self)
+        copied.after = None
+        return copied
 
     # --- kept between visits ----------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
         """Return the history as bytes, with the names of the entities."""
-        said: dict[str, Any] = {"entity": self.entity, "time": self.time, "values": self.values}
-        said |= {"names": list(self._numbers), "labels": LABELS_VERSION}
+        stated: dict[str, Any] = {"entity": self.entity, "time": self.time, "values": self.values}
+        stated |= {"names": list(self._numbers), "labels": LABELS_VERSION}
         arrays = {} if self._state is None else vars(self._state)
         file = io.BytesIO()
-        text = np.frombuffer(json.dumps(said).encode(), np.uint8)
+        text = np.frombuffer(json.dumps(stated).encode(), np.uint8)
         np.savez_compressed(file, allow_pickle=False, said=text, **arrays)
         return file.getvalue()
 
@@ -304,21 +304,21 @@ class History:
         """Return the history that `to_bytes` wrote; raises `FileError` on anything else."""
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                said = json.loads(arrays["said"].tobytes())
-                found = cls(entity=said["entity"], time=said["time"], values=said["values"])
+                stated = json.loads(arrays["said"].tobytes())
+                history = cls(entity=stated["entity"], time=stated["time"], values=stated["values"])
                 # Version 0 of the rules for labels did not fold names.
-                names = said["names"] if said.get("labels") else [*map(fold, said["names"])]
-                found._numbers = {name: number for number, name in enumerate(names)}
+                names = stated["names"] if stated.get("labels") else [*map(fold, stated["names"])]
+                history._numbers = {name: number for number, name in enumerate(names)}
                 if len(arrays) > 1:
-                    found._state = _State.of(arrays, len(names))
+                    history._state = _State.of(arrays, len(names))
         except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise FileError(f"the history of earlier readings is damaged: {error}") from None
-        if len(found._numbers) < len(names):
+        if len(history._numbers) < len(names):
             raise FileError(
                 "the history of earlier readings keeps names apart that are one name now, such as "
                 "'a' and 'a ': make it again from its rows"
             )
-        return found
+        return history
 
     def _values(self, table: pa.Table, reader: Reader) -> tuple[str, ...]:
         check_named(reader, {"entity": self.entity, "time": self.time})
@@ -327,14 +327,14 @@ class History:
         if self.values is not None:
             return self.values
         others = [f for f in table.schema if f.name not in (self.entity, self.time)]
-        found = tuple(field.name for field in others if _is_number(field.type))
-        if not found:
+        names = tuple(field.name for field in others if _is_number(field.type))
+        if not names:
             kinds = {field.name: str(field.type) for field in others}
             raise DataError(
                 f"{reader.source} has no numeric column besides the entity and the time, but "
                 f"{kinds}: history needs at least one; convert texts into numbers first"
             )
-        return found
+        return names
 
     def _who(self, texts: pa.Array) -> tuple[Integers, dict[str, int]]:
         """Return the numbers of the rows' entities (n,), -1 if missing, and the new ones."""
@@ -355,8 +355,8 @@ class History:
         where: Callable[[int], str],
         texts: pa.Array,
     ) -> None:
-        seen = there[who[there] < len(state.time)]
-        older = seen[seconds[seen] < state.time[who[seen]]]
+        known = there[who[there] < len(state.time)]
+        older = known[seconds[known] < state.time[who[known]]]
         if len(older):
             row = int(older[0])
             late = state.time[who[row]] - seconds[row]
@@ -433,9 +433,9 @@ def check_named(reader: Reader, columns: Mapping[str, str]) -> None:
     """Raise `DataError` unless rows have the columns that play these roles."""
     for role, name in columns.items():
         if name not in (reader.names or ()):
-            there = list(reader.names or ())
+            names = list(reader.names or ())
             raise DataError(
-                f"{reader.source} has no column {name!r} ({role}): its columns are {there}"
+                f"{reader.source} has no column {name!r} ({role}): its columns are {names}"
             )
 
 

@@ -112,7 +112,7 @@ def unfit(name: str, value: object) -> str:
     if name == "as" and isinstance(value, Mapping):
         fits = all(isinstance(kind, str) for kind in value.values())
     elif name in _LISTS and isinstance(value, list):
-        fits = all(isinstance(one, str) for one in value)
+        fits = all(isinstance(item, str) for item in value)
     else:
         fits = isinstance(value, str) and bool(value)
     return "" if fits else "a text" + ", or a list of texts" * (name in _LISTS)

@@ -93,15 +93,13 @@ class RowOptions:
             entries["as_"] = [entries.pop("as")]
         if "concepts" in entries:
             entries["concepts"] = Path(entries["concepts"])
-        return cls(
-            **entries | {name: one for name, one in given.items() if one not in (None, [], ())}
-        )
+        return cls(**entries | {name: v for name, v in given.items() if v not in (None, [], ())})
 
     def words(self) -> list[str]:
         """Return these options as words of a command line."""
         words: list[str] = []
-        for one in fields(self):
-            name, value = one.name.rstrip("_"), getattr(self, one.name)
+        for option in fields(self):
+            name, value = option.name.rstrip("_"), getattr(self, option.name)
             if value is None or value is False:
                 continue
             if name in OPTIONS:
@@ -112,12 +110,10 @@ class RowOptions:
 
     def layout_lines(self) -> list[str]:
         """Return the lines of a layout file with these options."""
-        given = {one.name.rstrip("_"): getattr(self, one.name) for one in fields(self)}
+        given = {f.name.rstrip("_"): getattr(self, f.name) for f in fields(self)}
         given["as"] = None if self.as_ is None else ",".join(self.as_)
         given["concepts"] = None if self.concepts is None else str(self.concepts.absolute())
-        return [
-            entry(name, one) for name, one in given.items() if one is not None and one is not False
-        ]
+        return [entry(name, v) for name, v in given.items() if v is not None and v is not False]
 
     @cached_property
     def recipe(self) -> Any:
@@ -129,7 +125,7 @@ class RowOptions:
         if self.omop is not None:
             recipe = plugins.extension("omop", "--read omop=...", "connect")
             return recipe(self.omop, *given.values())
-        if alone := [name for name, one in given.items() if one not in (None, False, [])]:
+        if alone := [name for name, value in given.items() if value not in (None, False, [])]:
             raise UsageError(f"--read {alone[0]}=... needs --read omop=person or --read omop=visit")
         return None
 
@@ -178,10 +174,10 @@ class RowOptions:
     def reading(self) -> Reading:
         """How texts are read, according to options."""
         kinds: dict[str, str] = {}
-        for one in [pair for said in self.as_ or [] for pair in names_in(said)]:
-            name, equals, kind = one.rpartition("=")
+        for text in [pair for said in self.as_ or [] for pair in names_in(said)]:
+            name, equals, kind = text.rpartition("=")
             if not equals:
-                raise UsageError(f"--as {one}: needs a column and a kind, such as --as tsh=number")
+                raise UsageError(f"--as {text}: needs a column and a kind, such as --as tsh=number")
             kinds[name] = kind
         missing, drop = names_in(self.missing or ""), names_in(self.drop or "")
         said = Reading(tuple(missing), self.decimal, self.dates, kinds, tuple(drop))  # type: ignore[arg-type] # it checks
@@ -212,9 +208,9 @@ class RowOptions:
         recipe = self.recipe
         if recipe is not None:
             self.layout.check_used(("independent",), "--read omop=...")
-            some = recipe if needed is None else recipe.of(needed)
-            found: Reader = some.open(data, self.independent, unasked=unasked)
-            return found
+            partial = recipe if needed is None else recipe.of(needed)
+            reader: Reader = partial.open(data, self.independent, unasked=unasked)
+            return reader
         try:
             layout = replace(self.layout, unasked=unasked)
             return as_reader(data, layout=layout, kept=model.layout)

@@ -17,20 +17,18 @@ Weights: TypeAlias = NDArray[np.int64]
 Numbered: TypeAlias = tuple[int, Batch, Weights | None]
 
 
-def numbered(
-    reader: Reader, weights: Weights | None = None, *, stored: bool = False
-) -> list[Iterator[Numbered]]:
+def numbered(reader: Reader, weights: Weights | None = None) -> list[Iterator[Numbered]]:
     """Return sources of numbered batches, without rows of weight zero.
 
     There is one source for each part of the reader that can be read separately, if the number of
-    rows before it is known. With ``stored``, rows of a sparse matrix may come as they are stored.
+    rows before it is known.
     """
     line = progress.begin_pass(reader.n_rows)
     if reader.n_rows is None:
         return [_numbered(reader.read(), 0, weights, line, ends=True)]
     sources, start = [], 0
     for part in reader.parts:
-        sources.append(_numbered(part.read(stored=stored), start, weights, line))
+        sources.append(_numbered(part.read(), start, weights, line))
         start += part.n_rows or 0
     return sources
 

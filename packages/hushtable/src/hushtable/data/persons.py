@@ -198,10 +198,10 @@ class PersonRows:
 
     def _records(self, codes: Codes, ids: pa.Array) -> Records:
         d = len(codes.tally)
-        flags = np.zeros((codes.n_rows, d), np.uint8)
+        flags = np.zeros((len(codes), d), np.uint8)
         flags[codes.outside.rows, codes.outside.features] = 1
         self._layout = _layout(d)
-        records = np.empty(codes.n_rows, self._layout)
+        records = np.empty(len(codes), self._layout)
         persons, whose = self._digests(ids)
         records["person"] = persons[whose]
         records["codes"] = codes.codes[:d].T

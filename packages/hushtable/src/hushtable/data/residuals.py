@@ -131,10 +131,10 @@ class Relations:
 
         Additions have a fixed order, whatever the number of rows: the same row has the same bits.
         """
-        found = np.empty(X.shape[::-1])
+        residuals = np.empty(X.shape[::-1])
         sweeps = _SWEEPS if self.filled else 0
-        kernels.take_residuals(X, self.centre, self.weights, sweeps, found)
-        return found.T
+        kernels.take_residuals(X, self.centre, self.weights, sweeps, residuals)
+        return residuals.T
 
     def applied(self, batch: Batch, names: Sequence[str], start: int = 0) -> Batch:
         """Return a batch, an array or Arrow columns, with the residuals in the columns' places.
@@ -214,10 +214,10 @@ def learned_relations(
     low, high = np.full((2, len(columns)), np.inf) * [[1.0], [-1.0]]
     for batch, _ in rows():
         X = numbers_of(batch, columns, names)
-        found = again.residuals(X)
-        if len(found):
-            low = np.fmin(low, np.fmin.reduce(found, axis=0))
-            high = np.fmax(high, np.fmax.reduce(found, axis=0))
+        residuals = again.residuals(X)
+        if len(residuals):
+            low = np.fmin(low, np.fmin.reduce(residuals, axis=0))
+            high = np.fmax(high, np.fmax.reduce(residuals, axis=0))
     more = wider * (high - low)
     return replace(again, low=low - more, high=high + more)
 
@@ -372,12 +372,12 @@ class Differences:
         """
         values = _behaviour(batch, self.columns, features, start)
         left, share = self._places(batch, features, start)
-        found = np.empty(values.shape)
-        kernels.take_differences(values, left, share, self._padded, self.least, found)
+        apart = np.empty(values.shape)
+        kernels.take_differences(values, left, share, self._padded, self.least, apart)
         if self.in_groups:
-            np.round(found, 9, out=found)  # the group's median differs by 0, not by its rounding
-            found[:, left[0] == len(self.weights)] *= 0.0  # missing values stay missing
-        return np.clip(found, -FAR, FAR, out=found)
+            np.round(apart, 9, out=apart)  # the group's median differs by 0, not by its rounding
+            apart[:, left[0] == len(self.weights)] *= 0.0  # missing values stay missing
+        return np.clip(apart, -FAR, FAR, out=apart)
 
     def predicted(self, batch: Batch, features: Sequence["Feature"], start: int = 0) -> Floats:
         """Return the predictions of the columns (k, n) by the context of each row of a batch."""
@@ -385,8 +385,8 @@ class Differences:
         weights, share = self._padded[:, : len(self.columns)], share[:, :, np.newaxis]
         parts = weights[left] * (1.0 - share)
         parts += weights[np.where(share[:, :, 0] > 0.0, left + 1, left)] * share
-        found: Floats = (weights[0] + parts.sum(axis=0)).T
-        return found
+        predictions: Floats = (weights[0] + parts.sum(axis=0)).T
+        return predictions
 
     @cached_property
     def _padded(self) -> Floats:
@@ -426,8 +426,8 @@ class Differences:
             raise PlanError("differences: needs the points of each column of the context")
         # JSON has whole numbers without decimals.
         points = tuple(
-            tuple(float(point) if type(point) is int else point for point in some)
-            for some in given["points"]
+            tuple(float(point) if type(point) is int else point for point in listed)
+            for listed in given["points"]
         )
         arrays = _arrays(given, ("weights", "least"), "differences")
         return cls(tuple(given["context"]), tuple(given["columns"]), points, **arrays)
@@ -457,7 +457,7 @@ def _values(
 def _behaviour(
     batch: Batch, columns: Sequence[int], features: Sequence["Feature"], start: int = 0
 ) -> Floats:
-    found = np.empty((len(columns), len(batch)))
+    numbers = np.empty((len(columns), len(batch)))
     for k, j in enumerate(columns):
         values = _values(batch, j, features, start)
         if not isinstance(values, np.ndarray):
@@ -465,8 +465,8 @@ def _behaviour(
             places = filled(pc.index_in(values, texts_column(categories)), len(categories))
             missing = np.from_dlpack(values.is_null().cast(pa.uint8())) == 1
             values = np.where(missing, np.nan, places)
-        found[k] = values
-    return found
+        numbers[k] = values
+    return numbers
 
 
 def _place(
@@ -519,9 +519,9 @@ def learned_differences(
     points = tuple(map(_points, given))
     M = np.hstack([np.ones((len(Y), 1)), *map(_functions, given, points)])
     predicted, usual, least = _fitted(M, (Y - middle) / spread, weights)
-    found = np.hstack([predicted * spread, usual * spread])
-    found[0, : len(spread)] += middle
-    return Differences(tuple(context), tuple(columns), points, found, least * spread)
+    learned = np.hstack([predicted * spread, usual * spread])
+    learned[0, : len(spread)] += middle
+    return Differences(tuple(context), tuple(columns), points, learned, least * spread)
 
 
 def _some(
@@ -537,10 +537,10 @@ def _some(
         chosen = np.arange(-start % every, len(batch), every)
         start += len(batch)
         if len(chosen):
-            some = taken(batch, chosen)
-            numbers.append(_behaviour(some, columns, features).T)
-            given.append([_values(some, j, features) for j in context])
-            times.append(np.ones(len(some)) if weights is None else weights[chosen] * 1.0)
+            sample = taken(batch, chosen)
+            numbers.append(_behaviour(sample, columns, features).T)
+            given.append([_values(sample, j, features) for j in context])
+            times.append(np.ones(len(sample)) if weights is None else weights[chosen] * 1.0)
     joined = [
         np.concatenate(parts) if isinstance(parts[0], np.ndarray) else pa.concat_arrays(parts)
         for parts in zip(*given, strict=True)
@@ -550,22 +550,22 @@ def _some(
 
 def _points(values: Floats | pa.Array) -> tuple[float, ...] | tuple[str, ...]:
     if isinstance(values, np.ndarray):
-        there = values[~np.isnan(values)]
-        ends = np.quantile(there, np.linspace(0.0, 1.0, _QUANTILES)) if len(there) else [0.0]
+        known = values[~np.isnan(values)]
+        ends = np.quantile(known, np.linspace(0.0, 1.0, _QUANTILES)) if len(known) else [0.0]
         return tuple(np.unique(ends).tolist())
     counts = values.drop_null().value_counts().to_pylist()
-    frequent = sorted(counts, key=lambda one: (-one["counts"], one["values"]))[:_LEVELS]
-    return tuple(sorted(one["values"] for one in frequent))
+    frequent = sorted(counts, key=lambda count: (-count["counts"], count["values"]))[:_LEVELS]
+    return tuple(sorted(count["values"] for count in frequent))
 
 
 def _functions(values: Floats | pa.Array, points: Sequence[Any]) -> Floats:
-    found = np.zeros((len(values), len(points) + 1))  # a last column for the point after the last
+    shares = np.zeros((len(values), len(points) + 1))  # a last column for the point after the last
     if points:
         at, share, known = _place(values, points)
         rows = np.flatnonzero(known)
-        found[rows, at[rows]] += 1.0 - share[rows]
-        found[rows, at[rows] + 1] += share[rows]
-    return found[:, :-1]
+        shares[rows, at[rows]] += 1.0 - share[rows]
+        shares[rows, at[rows] + 1] += share[rows]
+    return shares[:, :-1]
 
 
 def _fitted(M: Floats, Z: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
@@ -629,17 +629,17 @@ def differences_in_groups(
     Y, [texts], weights = _some(rows, every, [context], columns, features)
     names = sorted(texts.unique().drop_null().to_pylist())
     group = filled(pc.index_in(texts, texts_column(names)), len(names)).astype(np.int64)
-    found, compared = [], []
+    levels_of, compared = [], []
     for y, j in zip(Y.T, columns, strict=True):
-        there = ~np.isnan(y)
+        known = ~np.isnan(y)
         learned = _number_in_groups if features[j].kind == "numeric" else _category_in_groups
-        one = learned(y[there], group[there], weights[there], len(names))
-        if one is not None:
-            found.append(one)
+        level = learned(y[known], group[known], weights[known], len(names))
+        if level is not None:
+            levels_of.append(level)
             compared.append(j)
-    if not found:
+    if not levels_of:
         return None
-    levels, sizes, least = zip(*found, strict=True)
+    levels, sizes, least = zip(*levels_of, strict=True)
     each = np.stack([*levels, *sizes], axis=1)  # first of all rows, then of each group
     several = np.flatnonzero(~np.isnan(each[1:]).all(axis=1))
     of_groups = np.nan_to_num(each[1:][several] - each[0])
@@ -671,8 +671,8 @@ def names_of_groups(
     most : int
         Largest number of groups.
     """
-    one = features[context]
-    if n_rows * len(columns) > _MOST_OF_GROUPS or one.low % 1.0 or one.high % 1.0:
+    feature = features[context]
+    if n_rows * len(columns) > _MOST_OF_GROUPS or feature.low % 1.0 or feature.high % 1.0:
         return []
     _, [numbers], weights = _some(rows, 1, [context], [], features)
     names = np.unique(numbers[~np.isnan(numbers)])
@@ -682,7 +682,7 @@ def names_of_groups(
     Y, _, _ = _some(rows, 1, [], columns, features)
     if np.mean([_own_or_beside(numbers, y, weights) for y in Y.T]) > _NAME:
         return []
-    texts = [replace(one, kind="categorical") for one in features]
+    texts = [replace(feature, kind="categorical") for feature in features]
     _, [read], _ = _some(rows, 1, [context], [], texts)
     return sorted(read.unique().drop_null().to_pylist())
 
@@ -699,9 +699,9 @@ def _own_or_beside(names: Floats, y: Floats, weights: Floats) -> float:
     beside = np.pad(levels[:-2] * (1.0 - share) + levels[2:] * share, 1)
     without_itself = size / np.maximum(size - 1.0, 1.0)
     inner = (size[group] > 1.0) & (group > 0) & (group < len(numbers) - 1)
-    own = (np.abs(y - levels[group]) * without_itself[group])[inner].sum()
+    inside = (np.abs(y - levels[group]) * without_itself[group])[inner].sum()
     other = np.abs(y - beside[group])[inner].sum()
-    return float(own / other) if other > 0.0 else 1.0
+    return float(inside / other) if other > 0.0 else 1.0
 
 
 def _number_in_groups(
@@ -761,8 +761,8 @@ def _medians(y: Floats, group: NDArray[np.int64], weights: Floats, n: int) -> Fl
     y, ends = y[order], np.cumsum(weights[order])
     rows = np.bincount(group, weights, n)
     before = np.cumsum(rows) - rows
-    some, found = rows > 0.0, np.full(n, np.nan)
+    occupied, medians = rows > 0.0, np.full(n, np.nan)
     places = ((rows - 1.0) // 2.0 + before, rows // 2.0 + before)
-    lower, upper = (y[np.searchsorted(ends, place[some], side="right")] for place in places)
-    found[some] = 0.5 * lower + 0.5 * upper
-    return found
+    lower, upper = (y[np.searchsorted(ends, place[occupied], side="right")] for place in places)
+    medians[occupied] = 0.5 * lower + 0.5 * upper
+    return medians

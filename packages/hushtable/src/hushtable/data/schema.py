@@ -13,7 +13,6 @@ from typing import Any, Literal
 from hushtable.arguments import JsonObject, entries, is_text
 from hushtable.data.labels import LABELS_VERSION, fold
 from hushtable.data.residuals import FAR, Differences, Relations
-from hushtable.display import Displayed
 from hushtable.errors import PlanError
 from hushtable.language import N_, _, numerals
 from hushtable.privacy.budget import Spent
@@ -256,7 +255,7 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Schema(Displayed):
+class Schema:
     """The features of a plan with their ranges and categories.
 
     Parameters
@@ -297,6 +296,9 @@ class Schema(Displayed):
     relations: Relations | None = None
     differences: Differences | None = None
     labels: int = LABELS_VERSION
+
+    def __repr__(self) -> str:
+        return f"Schema({len(self)} features, public={self.public})"
 
     def __post_init__(self) -> None:
         features = tuple(self.features) if isinstance(self.features, Iterable) else ()

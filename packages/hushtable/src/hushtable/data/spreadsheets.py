@@ -52,9 +52,9 @@ def _harmless(column: pa.Array) -> pa.Array:
         column = column.cast(kind)
     if not any(is_text(column.type) for is_text in _TEXTS):
         return column
-    found = pc.match_substring_regex(column, _FORMULA)
-    if not pc.any(found).as_py():
+    formulas = pc.match_substring_regex(column, _FORMULA)
+    if not pc.any(formulas).as_py():
         return column
-    found = pc.and_not(found, pc.match_substring_regex(column, _NUMBER))
+    formulas = pc.and_not(formulas, pc.match_substring_regex(column, _NUMBER))
     mark, nothing = (scalar(text).cast(column.type) for text in ("'", ""))
-    return pc.if_else(found, pc.binary_join_element_wise(mark, column, nothing), column)
+    return pc.if_else(formulas, pc.binary_join_element_wise(mark, column, nothing), column)

@@ -27,7 +27,6 @@ from hushtable.data.columns import (
 )
 from hushtable.data.persons import among
 from hushtable.data.readers import Batch
-from hushtable.data.readers.reader import StoredRows
 from hushtable.data.texts.column_facts import ColumnFacts
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.missing import named_numbers
@@ -69,9 +68,6 @@ class TableScan:
         """
         self.n_rows += len(batch)
         self.n_first = self.n_first if start else len(batch)
-        if isinstance(batch, StoredRows):
-            batch.fold_ranges(self.low, self.high)
-            return batch
         named = {"category", "label"} & {*self.reading.kinds.values()}
         if isinstance(batch, np.ndarray) and named:
             columns = [as_column(np.ascontiguousarray(column)) for column in batch.T]

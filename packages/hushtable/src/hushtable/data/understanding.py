@@ -4,7 +4,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from queue import SimpleQueue
 from typing import Any
 
@@ -93,7 +92,7 @@ def understood(
             idle.put(scan)
 
     with naming_places(reader):
-        for_each(look, numbered(reader, weights, stored=not reading.missing), threads)
+        for_each(look, numbered(reader, weights), threads)
     total = idle.get()
     while not idle.empty():
         total.merge(idle.get())
@@ -402,7 +401,7 @@ class Understanding:
             for one in self.columns
         ]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rows = [HEADERS, *self.rows]
         widths = [max(len(row[j]) for row in rows) for j in range(len(HEADERS) - 1)]
         lines = [
@@ -412,11 +411,3 @@ class Understanding:
             for row in rows
         ]
         return "\n".join([*lines, *self.found])
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(header)}</th>" for header in HEADERS)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,8 +1,8 @@
-"""Sentences for people: ledgers, plans, counts, and views in a notebook.
+"""Sentences for people: ledgers, plans, and counts.
 
-Text that a command prints, a report shows or a notebook displays is worded here once; usual values
+Text that a command prints or a report shows is worded here once; usual values
 are described in `hushtable.scores.typical`. May import `streams` and the packages below it;
-tested in ``tests/test_notebook.py``, ``tests/privacy/`` and ``tests/report/``.
+tested in ``tests/privacy/`` and ``tests/report/``.
 """
 
 from hushtable.describe.ledger import describe_ledger

@@ -86,12 +86,12 @@ def _bound(ledger: Ledger) -> str:
 def suspicion_words(ledger: Ledger) -> str:
     """Return the bound in plain words: how sure anyone can become of a person, from even odds."""
     horizon, adjacency = ledger.sensitivity.horizon, ledger.sensitivity.adjacency
-    seen = _("the result")
+    what = _("the result")
     if horizon is not None and horizon.periods > 1:
-        seen = _("the results of all %(periods)s periods", periods=horizon.periods)
+        what = _("the results of all %(periods)s periods", periods=horizon.periods)
     sure = rounded_up(100.0 * suspicion(0.5, rounded_up(ledger.epsilon), ledger.delta))
     values = {
-        "seen": seen, "sure": percents(f"{sure:g}"), "rows": _records(ledger.sensitivity),
+        "seen": what, "sure": percents(f"{sure:g}"), "rows": _records(ledger.sensitivity),
         "delta": numerals(f"{rounded_up(ledger.delta):g}"),
     }  # fmt: skip
     if adjacency == "add-remove":
@@ -112,8 +112,8 @@ def suspicion_words(ledger: Ledger) -> str:
 def _several_sites(ledger: Ledger) -> str:
     k = len(ledger.shares)
     # A round whose sites share the noise is one release.
-    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
-    merged = own + len(ledger.pools)
+    n_own = sum(ledger.pool_of(share) is None for share in ledger.shares)
+    merged = n_own + len(ledger.pools)
     where, several, all_ = _("at one site"), _("at 2 sites"), _("at all %(k)s", k=k)
     if merged > 1 and ledger.pools:
         where, several = _("in one of them, at one site"), _("in 2 of them, or at 2 sites,")
@@ -182,10 +182,10 @@ def _pooled(ledger: Ledger, merged: int) -> str:
             k=len(ledger.shares),
         )
     else:
-        rounds, own = len(ledger.pools), merged - len(ledger.pools)
+        rounds, single = len(ledger.pools), merged - len(ledger.pools)
         what = [ngettext("%(n)s round", "%(n)s rounds", rounds)]
-        if own:
-            what.append(ngettext("%(n)s release", "%(n)s releases", own))
+        if single:
+            what.append(ngettext("%(n)s release", "%(n)s releases", single))
         words = _(
             "%(what)s about different people are merged. The sites of a round share its noise, and "
             "only their sum was visible.",
@@ -271,11 +271,11 @@ def ledger_rows(ledger: Ledger) -> list[list[str]]:
             [spent.release[:12], _("%(what)s, earlier", what=_(spent.what)), "", _rho(spent.cost)]
             for spent in share.earlier
         ]
-        own = ledger.cost_of(share)
+        cost = ledger.cost_of(share)
         what = _("these tables (%(library)s)", library=share.library)
         if ledger.period is not None:
             what = _("these tables, all periods (%(library)s)", library=share.library)
-        rows.append([share.release[:12], what, numerals(f"{share.scale:g}"), _rho(own)])
+        rows.append([share.release[:12], what, numerals(f"{share.scale:g}"), _rho(cost)])
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Plans, schemas, counts and files in the words that commands, reports and notebooks share.
+"""Plans, schemas, counts and files in the words that commands and reports share.
 
 Labels of lines are marked for translation; what displays them translates them.
 """
@@ -98,18 +98,18 @@ def learned(counts: Counts) -> dict[str, int]:
     given = counts.verdicts if isinstance(counts, LearnedModel) else counts
     if not isinstance(given, Verdicts):
         return {}
-    found = {"outliers": given.n_outliers, "fine": given.n_fine}
-    return found | {"contradictory": given.n_contradictory}
+    facts = {"outliers": given.n_outliers, "fine": given.n_fine}
+    return facts | {"contradictory": given.n_contradictory}
 
 
 def verdicts(counts: Counts) -> str:
     """Return how many verdicts a file of counts holds, in words; empty if it holds none."""
-    found = learned(counts)
-    if not found:
+    facts = learned(counts)
+    if not facts:
         return ""
-    outliers, fine = (numeral(found[name]) for name in ("outliers", "fine"))
+    outliers, fine = (numeral(facts[name]) for name in ("outliers", "fine"))
     words = _("%(outliers)s outliers, %(fine)s fine", outliers=outliers, fine=fine)
-    if twice := found["contradictory"]:
+    if twice := facts["contradictory"]:
         words += ngettext(
             "; %(n)s pair of rows in the same cells have both verdicts: check which is right",
             "; %(n)s pairs of rows in the same cells have both verdicts: check which is right",
@@ -153,7 +153,7 @@ def rows_of_periods(periods: Periods) -> list[int]:
 
 def column_rows(plan: Plan) -> list[list[str]]:
     """Return the columns of a plan: name, kind, and its range or all its categories."""
-    return [[one.name, one.kind, values(one, most=10_000)] for one in plan.schema.features]
+    return [[f.name, f.kind, values(f, most=10_000)] for f in plan.schema.features]
 
 
 def kind_words(content: Content) -> str:

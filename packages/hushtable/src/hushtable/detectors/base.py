@@ -126,8 +126,8 @@ def _names_message(fitted: set[str], given: set[str]) -> str:
         ("Feature names seen at fit time, yet now missing:", sorted(fitted - given)),
     ):
         if names:
-            shown = [*names[:5], *(["..."] if len(names) > 5 else [])]
-            message += title + "\n" + "".join(f"- {name}\n" for name in shown)
+            listed = [*names[:5], *(["..."] if len(names) > 5 else [])]
+            message += title + "\n" + "".join(f"- {name}\n" for name in listed)
     if near := near_names(sorted(fitted - given), sorted(given - fitted)):
         message += f"{near.removeprefix('; ')}\n"
     if fitted == given:
@@ -290,18 +290,18 @@ class TableDetector(_Base):
         reader = open_rows(replace(inferred.rows, reading=None), schema, self.reading_)
         self._rng = generator(self.random_state)
         chosen = self._chosen_rows(n_rows, weights)
-        some, n_rows = (reader, n_rows) if chosen is None else (reader.take(chosen), len(chosen))
-        schema = self._related(schema, some, weights, n_rows)
-        reader, some = (open_rows(one, schema, self.reading_) for one in (reader, some))
-        sample = Sample(n_rows, len(schema), weights, schema.features)
-        some = sample.of(some)
-        pays = not some.numeric or chosen is not None or n_rows * len(schema) <= _FEW_VALUES
+        counted, n_rows = (reader, n_rows) if chosen is None else (reader.take(chosen), len(chosen))
+        schema = self._related(schema, counted, weights, n_rows)
+        reader, counted = (open_rows(part, schema, self.reading_) for part in (reader, counted))
+        sample = Sample(n_rows, schema.features, weights)
+        counted = sample.of(counted)
+        pays = not counted.numeric or chosen is not None or n_rows * len(schema) <= _FEW_VALUES
         if self._reads_again and weights is None and pays:
             left = MOST_BYTES - inferred.n_bytes
-            some = encoded_rows(some, schema, n_rows, left, self.n_jobs)
-        drawn_by = self._drawn_by(schema, some, weights, n_rows) | {"n_tables": self.n_tables}
+            counted = encoded_rows(counted, schema, n_rows, left, self.n_jobs)
+        drawn_by = self._drawn_by(schema, counted, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
-        sketch = self._sketch(plan, some, weights, all_rows=all_rows)
+        sketch = self._sketch(plan, counted, weights, all_rows=all_rows)
         if chosen is not None:
             sketch = replace(sketch, sampled=True, fresh_samples=self.random_state is None)
         self._set_columns(schema)
@@ -348,18 +348,18 @@ class TableDetector(_Base):
         return Inferred(schema, n_rows, reader.reading or Reading(), (), reader)
 
     def _warn_of(self, columns: Sequence[ColumnUnderstanding]) -> None:
-        doubts = [one for one in columns if one.options]
-        for one in columns:
-            if one.doubt and one.reading is not None and one.reading.lenient and not one.options:
-                warnings.warn(f"{one.name}: {one.question}", UserWarning, stacklevel=5)
-        names = [one.name for one in doubts if one.kind in ("id", "text")]
+        doubts = [col for col in columns if col.options]
+        for col in columns:
+            if col.doubt and col.reading is not None and col.reading.lenient and not col.options:
+                warnings.warn(f"{col.name}: {col.question}", UserWarning, stacklevel=5)
+        names = [col.name for col in doubts if col.kind in ("id", "text")]
         if names:
             words = f"columns {names} look like identifiers or free text: leave them out"
             way = f"X without them, or hushtable.data.read(X, drop={names})"
             warnings.warn(f"{words} ({way})", UserWarning, stacklevel=5)
-        for one in doubts:
-            if one.name not in names:
-                words = f"{one.name}: {one.question}{options.way(one.options)}"
+        for col in doubts:
+            if col.name not in names:
+                words = f"{col.name}: {col.question}{options.way(col.options)}"
                 warnings.warn(words, UserWarning, stacklevel=5)
 
     def fit(
@@ -403,8 +403,8 @@ class TableDetector(_Base):
             )
         person = fold(person)
         rows = as_reader(X, text_columns=frozenset([person])).repeatable()
-        some, self.persons_ = some_of_each(rows, person, most)
-        return some
+        chosen, self.persons_ = some_of_each(rows, person, most)
+        return chosen
 
     @progress.with_progress("Fitting")
     def partial_fit(self, X: object, y: object = None) -> Self:
@@ -452,13 +452,13 @@ class TableDetector(_Base):
     def _note_outside(self, before: Counts, more: Counts) -> None:
         """Compare the latest rows with those before each level moved; warn if many are outside."""
         quiet = getattr(self, "_quiet", {})
-        found = {
+        shares = {
             name: share
-            for counts in {id(one): one for one in (before, *quiet.values())}.values()
+            for counts in {id(item): item for item in (before, *quiet.values())}.values()
             for name, share in outside_beyond(counts, more).items()
             if counts is quiet.get(name, before)
         }
-        self.outside_ = dict(sorted(found.items(), key=lambda one: -one[1]))
+        self.outside_ = dict(sorted(shares.items(), key=lambda item: -item[1]))
         self._quiet = {name: quiet.get(name, before) for name in self.outside_}
         if self.outside_:
             named = {
@@ -623,7 +623,7 @@ class TableDetector(_Base):
             ends = _in_order(scores, weights, [math.floor(place), math.ceil(place)])
             self.offset_ = float(np.percentile(ends, 100.0 * (place - math.floor(place))))
         flagged, tied = (
-            int(times[some].sum()) for some in (scores < self.offset_, scores == self.offset_)
+            int(times[below].sum()) for below in (scores < self.offset_, scores == self.offset_)
         )
         if most >= _LEAST_ASKED and flagged < _OF_ASKED * most and tied > 1:
             warnings.warn(
@@ -909,11 +909,11 @@ class TableDetector(_Base):
         index = {"index": X.index if is_pandas(X) else None} if kind == "pandas" else {}
         if columns is None:
             series = {"data": values} if kind == "pandas" else {"values": values}
-            found: Values = library.Series(name=name, **series, **index)
+            output: Values = library.Series(name=name, **series, **index)
         else:
             names = {"columns": columns} if kind == "pandas" else {"schema": list(columns)}
-            found = library.DataFrame(values, **names, **index)
-        return found
+            output = library.DataFrame(values, **names, **index)
+        return output
 
     # --- columns, as scikit-learn checks them -------------------------------------------------
 
@@ -1036,8 +1036,8 @@ class TableDetector(_Base):
             If they belong to another model.
         """
         check_fitted(self)
-        own = self.verdicts_ if hasattr(self, "verdicts_") else None
-        return self._learned(verdicts if own is None else own + verdicts)
+        mine = self.verdicts_ if hasattr(self, "verdicts_") else None
+        return self._learned(verdicts if mine is None else mine + verdicts)
 
     def forget(self, X: object = None, y: ArrayLike | None = None) -> Self:
         """Forget given verdicts, or all. Scores are then as if they had never been learned.
@@ -1102,8 +1102,7 @@ class TableDetector(_Base):
         DetectorReview
             Iterate over it, or call its methods: ``row`` is the row to judge; ``outlier()``,
             ``fine()`` and ``skip()`` answer, and return the next row; ``undo()`` takes back the
-            last answer; ``list_of(10)`` returns low rows that differ from each other; ``found()``
-            returns how many rows were judged, and with which answers.
+            last answer; ``found()`` returns how many rows were judged, and with which answers.
 
         Raises
         ------
@@ -1134,8 +1133,8 @@ class TableDetector(_Base):
         if isinstance(keep, str):
             raise UsageError(f"keep={keep!r}: needs a list of columns, such as [{keep!r}]")
         reader, usual = self._open(X, keep), self._usual_values()
-        found = Review(self._scorer, reader, keep=keep, usual=usual, n_jobs=self.n_jobs)
-        return DetectorReview(found, lambda: getattr(self, "verdicts_", None), self._learned)
+        review = Review(self._scorer, reader, keep=keep, usual=usual, n_jobs=self.n_jobs)
+        return DetectorReview(review, lambda: getattr(self, "verdicts_", None), self._learned)
 
     # --- files --------------------------------------------------------------------------------
 
@@ -1169,8 +1168,8 @@ class TableDetector(_Base):
     def from_file(cls, content: files.Content) -> Self:
         """Build the detector of a file; raise `PlanError` if the parts do not fit."""
         optional = {"offset": float | None, "reading": dict}
-        said = content.said(cls.__name__, {"parameters": dict}, optional)
-        parameters, offset = said["parameters"], said.get("offset")
+        stated = content.said(cls.__name__, {"parameters": dict}, optional)
+        parameters, offset = stated["parameters"], stated.get("offset")
         # A later version may have more parameters.
         if not set(parameters) <= set(cls._get_param_names()):
             raise PlanError(f"not the parameters of a {cls.__name__}")
@@ -1178,7 +1177,7 @@ class TableDetector(_Base):
         self.set_params(**parameters)
         self._usual = Usual.from_file(content, self.plan_.schema)
         self.offset_ = float("nan") if offset is None else float(offset)
-        self.reading_ = Reading.from_dict(said.get("reading", {}))
+        self.reading_ = Reading.from_dict(stated.get("reading", {}))
         return self
 
 
@@ -1186,10 +1185,10 @@ join_sklearn(TableDetector)
 fill_docs(TableDetector, SHARED)
 
 
-def _some(found: Floats, reader: Reader) -> Floats:
-    if len(found) == 0:
+def _some(rows: Floats, reader: Reader) -> Floats:
+    if len(rows) == 0:
         raise no_rows(reader)
-    return found
+    return rows
 
 
 def _in_order(scores: Floats, weights: Weights | None, places: list[int]) -> Floats:

@@ -80,12 +80,12 @@ def join_sklearn(cls: object) -> None:
 
 def _join(cls: Any, base: ModuleType) -> None:
     cls.__bases__ = (base.OutlierMixin, base.BaseEstimator)
-    for one in _and_subclasses(cls):
-        super(cls, one).__init_subclass__()  # which adds set_fit_request
+    for kind in _and_subclasses(cls):
+        super(cls, kind).__init_subclass__()  # which adds set_fit_request
 
 
 def _and_subclasses(cls: Any) -> list[Any]:
-    return [cls, *(one for below in cls.__subclasses__() for one in _and_subclasses(below))]
+    return [cls, *(kind for below in cls.__subclasses__() for kind in _and_subclasses(below))]
 
 
 class _AfterImport(MetaPathFinder, Loader):
@@ -101,8 +101,8 @@ class _AfterImport(MetaPathFinder, Loader):
         if name != self._name:
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
-        found = (finder.find_spec(name, path, target) for finder in others)
-        spec = next((one for one in found if one is not None), None)
+        specs = (finder.find_spec(name, path, target) for finder in others)
+        spec = next((found_spec for found_spec in specs if found_spec is not None), None)
         if spec is not None:
             self._loader, spec.loader = spec.loader, self
         return spec
@@ -144,8 +144,8 @@ def suggesting(init: Callable[..., None]) -> Callable[..., None]:
             if name not in known:
                 mine = type(self).__name__
                 words = f"{mine} has no parameter {name!r}: its parameters are {', '.join(known)}"
-                near = [one for one, others in _ELSEWHERE.items() if name in others]
-                near = [one for one in near if one in known]
+                near = [parameter for parameter, others in _ELSEWHERE.items() if name in others]
+                near = [parameter for parameter in near if parameter in known]
                 if near := near or difflib.get_close_matches(name, known, n=1):
                     words += f". Did you mean {near[0]}?"
                 raise TypeError(words)

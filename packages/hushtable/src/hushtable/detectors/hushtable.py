@@ -219,10 +219,10 @@ class HushTable(TableDetector):
             )
         reading = reader.reading or Reading()
         for name in ("time", "entity"):
-            mine, said = getattr(self, name), getattr(reading, name)
-            if mine is not None and said not in ("", mine):
+            mine, stated = getattr(self, name), getattr(reading, name)
+            if mine is not None and stated not in ("", mine):
                 raise UsageError(
-                    f"{name}={mine!r}, but the rows were read with {name}={said!r}: use one"
+                    f"{name}={mine!r}, but the rows were read with {name}={stated!r}: use one"
                 )
         time, entity = self.time or reading.time, self.entity or reading.entity
         return replace(reader, reading=replace(reading, time=time, entity=entity))
@@ -331,12 +331,12 @@ def _with_differences(schema: Schema, names: Sequence[str], rows: Rows, n_rows: 
                 *features[first + 1 :],
             )
             schema = replace(schema, features=features)
-    found, one = None, features[first]
-    if further or one.kind == "numeric":
-        found = learned_differences(rows, n_rows, context, numbers, features) if numbers else None
-    elif n_rows <= FEW_ROWS * len(one.categories) and not one.cyclic:
-        found = differences_in_groups(rows, n_rows, first, varied, features)
-    return schema if found is None else schema.with_differences(found)
+    added, feature = None, features[first]
+    if further or feature.kind == "numeric":
+        added = learned_differences(rows, n_rows, context, numbers, features) if numbers else None
+    elif n_rows <= FEW_ROWS * len(feature.categories) and not feature.cyclic:
+        added = differences_in_groups(rows, n_rows, first, varied, features)
+    return schema if added is None else schema.with_differences(added)
 
 
 def _check_contexts(schema: Schema, names: Sequence[str], n_rows: int, counted: Sketch) -> None:

@@ -78,7 +78,7 @@ def open_model(path: str | os.PathLike[str], id_: str | None = None) -> OpenedMo
 def scoring(content: Content, counts: Counts) -> OpenedModel:
     """Return the entries of a file of counts that score rows, other than the counts."""
     scorer = Scorer(counts)
-    usual = content.build(lambda one: Usual.from_file(one, counts.plan.schema))
+    usual = content.build(lambda part: Usual.from_file(part, counts.plan.schema))
     reading = content.build(Reading.from_file)
     return OpenedModel(scorer, threshold(content, scorer), reading, usual)
 

@@ -77,12 +77,12 @@ def levels_at_hand() -> list[str]:
         able = llvm.get_host_cpu_features()
     except RuntimeError:  # LLVM does not recognise the processor
         able = {}
-    found: list[str] = []
+    levels: list[str] = []
     for level in reversed(levels_here()):  # each level includes the lower ones
         if not all(able.get(feature) for feature in FEATURES.get(level, ())):
             break
-        found.insert(0, level)
-    return found
+        levels.insert(0, level)
+    return levels
 
 
 @functools.cache
@@ -125,8 +125,8 @@ def is_left_to_compiler() -> bool:
 
 def built(name: str, other: Callable[[], Any]) -> Any:
     """Return a kernel: the built one or, if there is none, the other."""
-    found = _library_at_hand()
-    return other() if found is None else Kernel(found, name, other)
+    library = _library_at_hand()
+    return other() if library is None else Kernel(library, name, other)
 
 
 class Kernel:

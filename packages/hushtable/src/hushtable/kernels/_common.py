@@ -41,17 +41,17 @@ KEPT = _FOLDER is not None
 class _Compiling(event.Listener):
     """Records that kernels are compiled; other uses of Numba are ignored."""
 
-    def on_start(self, found: object) -> None:
-        if _is_ours(found):
+    def on_start(self, event: object) -> None:
+        if _is_ours(event):
             compile_notice.begin()
 
-    def on_end(self, found: object) -> None:
-        if _is_ours(found):
+    def on_end(self, event: object) -> None:
+        if _is_ours(event):
             compile_notice.end()
 
 
-def _is_ours(found: Any) -> bool:
-    return str(found.data["dispatcher"].__module__).startswith("hushtable")
+def _is_ours(event: Any) -> bool:
+    return str(event.data["dispatcher"].__module__).startswith("hushtable")
 
 
 if not KEPT:

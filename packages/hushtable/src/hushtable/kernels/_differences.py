@@ -23,20 +23,20 @@ def take_differences(values, left, share, weights, least, differences):
     additions is fixed, so the same row gives the same bits.
     """
     k, n = values.shape
-    found = np.empty(2 * k, np.float64)
+    sums = np.empty(2 * k, np.float64)
     for i in range(n):
         for j in range(2 * k):
-            found[j] = weights[0, j]
+            sums[j] = weights[0, j]
         for c in range(len(left)):
             at, part = left[c, i], share[c, i]
             if part == 0.0:
                 for j in range(2 * k):
-                    found[j] += weights[at, j]
+                    sums[j] += weights[at, j]
             else:
                 for j in range(2 * k):
-                    found[j] += weights[at, j] * (1.0 - part) + weights[at + 1, j] * part
+                    sums[j] += weights[at, j] * (1.0 - part) + weights[at + 1, j] * part
         for j in range(k):
-            differences[j, i] = (values[j, i] - found[j]) / max(found[k + j], least[j])
+            differences[j, i] = (values[j, i] - sums[j]) / max(sums[k + j], least[j])
 
 
 @inlined
@@ -78,21 +78,21 @@ def take_residuals(X, centre, weights, sweeps, residuals):
             for i in range(stop - start):
                 _fill(X[start + i], weights, sweeps, known[:, i])
         for j in range(k):
-            found = residuals[j, start:stop]
-            for i in range(len(found)):
-                found[i] = 0.0
+            sums = residuals[j, start:stop]
+            for i in range(len(sums)):
+                sums[i] = 0.0
             for other in range(0, k - 1, 2):  # two at a time: half of the loads and stores
                 a, b = known[other], known[other + 1]
                 of_a, of_b = weights[other, j], weights[other + 1, j]
-                for i in range(len(found)):
-                    found[i] = (found[i] + a[i] * of_a) + b[i] * of_b
+                for i in range(len(sums)):
+                    sums[i] = (sums[i] + a[i] * of_a) + b[i] * of_b
             if k % 2:
                 a, of_a = known[k - 1], weights[k - 1, j]
-                for i in range(len(found)):
-                    found[i] += a[i] * of_a
-            for i in range(len(found)):
+                for i in range(len(sums)):
+                    sums[i] += a[i] * of_a
+            for i in range(len(sums)):
                 x = X[start + i, j]
-                found[i] = found[i] if x == x else np.nan
+                sums[i] = sums[i] if x == x else np.nan
 
 
 # --- earlier readings of an entity ----------------------------------------------------------------

@@ -109,15 +109,15 @@ def take_rows(codes, rows, taken):
 @inlined
 def count_there(x):
     """Return how many values are not missing, and the place of the first infinity, or -1."""
-    there, finite = np.int64(0), np.int64(0)
+    known, finite = np.int64(0), np.int64(0)
     for i in range(len(x)):
-        there += np.int64(x[i] == x[i])
+        known += np.int64(x[i] == x[i])
         finite += np.int64(abs(x[i]) < np.inf)
-    if finite < there:
+    if finite < known:
         for i in range(len(x)):
             if np.isinf(x[i]):
-                return there, i
-    return there, -1
+                return known, i
+    return known, -1
 
 
 @inlined
@@ -169,12 +169,12 @@ def encode(X, low, high, scale, codes, tally):
                 level = min(max((values[i] - lowest) * factor, 0.0), LEVELS - 1.0)
                 column[i] = np.uint16(np.int32(level) + 1)
             if inside < stop - start:
-                there, infinity = count_there(values[: stop - start])
+                known, infinity = count_there(values[: stop - start])
                 if infinity >= 0:
                     return start + infinity, j
                 _mark_missing(values[: stop - start], column)
-                tally[j, 0] += stop - start - there
-                tally[j, 1] += there - inside
+                tally[j, 0] += stop - start - known
+                tally[j, 1] += known - inside
     return -1, -1
 
 
@@ -267,7 +267,7 @@ def find_outside(X, low, high, codes, features, rows):
     value outside has the code of an end of its range, and few others do: only those are read again,
     because the values of a column lie far apart.
     """
-    found, at_end = 0, np.empty(_ROWS, np.uint16)
+    n_found, at_end = 0, np.empty(_ROWS, np.uint16)
     for j in features:
         column, values, lowest, highest = codes[j], X[:, j], low[j], high[j]
         for start in range(0, len(column), _ROWS):
@@ -281,7 +281,7 @@ def find_outside(X, low, high, codes, features, rows):
                     if at_end[i]:
                         x = np.float64(values[start + i])
                         if (x < lowest) | (x > highest):
-                            rows[found] = start + i
-                            found += 1
-                            if found == len(rows):
+                            rows[n_found] = start + i
+                            n_found += 1
+                            if n_found == len(rows):
                                 return

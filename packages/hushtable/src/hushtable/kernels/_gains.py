@@ -11,14 +11,15 @@ EVERY_BIT = np.uint32(0xFFFFFFFF)
 
 
 @inlined
-def _full_codes(begin, end, start, stop, codes, functions, halves, full):
+def _full_codes(which, block, codes, functions, halves, full):
     """Write (h_begin(x), ..., h_end-1(x)), at most 32 bits, into ``full`` for each row."""
+    (begin, end), n = which, block[1] - block[0]
     half, upper, lower = max(begin, end - 16), halves[0], halves[1]
-    concatenate(half, end, start, stop, codes, functions, None, lower)
-    upper[: stop - start] = 0
+    concatenate((half, end), block, codes, functions, None, lower)
+    upper[:n] = 0
     if begin < half:
-        concatenate(begin, half, start, stop, codes, functions, None, upper)
-    for i in range(stop - start):
+        concatenate((begin, half), block, codes, functions, None, upper)
+    for i in range(n):
         full[i] = np.uint32(np.uint32(upper[i]) << np.uint32(16)) | np.uint32(lower[i])
 
 
@@ -55,13 +56,13 @@ def _first_cell(t, offsets, place):
 
 
 @inlined
-def _contexts(t, start, stop, codes, context, place, scratch, begins):
+def _contexts(t, block, codes, context, place, room, begins):
     """Write where the cells of each row's context begin in the table; nothing without contexts."""
     if place is not None:
-        (own, shared, width, _), (upper, planes) = place, scratch
+        own, shared, width, _ = place
         if t % shared == 0:  # otherwise they are those of the previous table
-            context_cells(t // shared, start, stop, codes, context, own, upper, planes, begins)
-            for i in range(stop - start):
+            context_cells(t // shared, block, codes, context, own, room, begins)
+            for i in range(block[1] - block[0]):
                 begins[i] = np.uint16(begins[i] * np.uint16(width))
 
 
@@ -74,11 +75,9 @@ def _within(n, place, begins, cells):
 
 
 @inlined
-def _best_values(n, codes, patterns, moved, table, cells, own, best):
-    """Write the highest value of each row's own cell, and of those by other bits of one feature."""
+def _raise_to_best(n, codes, patterns, moved, table, cells, best):
+    """Raise each row's value to the highest of its cells by other bits of one feature."""
     others, folded, size, place, begins = moved
-    for i in range(n):
-        best[i] = own[i]
     for p in range(len(patterns)):
         _changed_cells(n, codes, others, patterns[p], folded, size, cells)
         _within(n, place, begins, cells)
@@ -93,9 +92,9 @@ def _take_rare(rare, rare_rows, of_rows, of_rare):
 
 
 @inlined
-def _take_values(rare, rare_rows, table, cells, own):
+def _take_values(rare, rare_rows, table, cells, of_rare):
     for i in range(rare):
-        own[i] = table[cells[rare_rows[i]]]
+        of_rare[i] = table[cells[rare_rows[i]]]
 
 
 @inlined
@@ -131,10 +130,10 @@ def gain_random_feature(codes, functions, context, place, reachable, values, lim
     halves = np.empty((2, ROWS), np.uint16)
     full, rare_codes = np.empty(ROWS, np.uint32), np.empty(ROWS, np.uint32)
     rare_rows, cells = np.empty(ROWS, np.int32), np.empty(ROWS, np.uint16)
-    own, best = np.empty(ROWS, np.float64), np.empty(ROWS, np.float64)
+    current, best = np.empty(ROWS, np.float64), np.empty(ROWS, np.float64)
     total, gained = np.empty(ROWS, np.float64), np.empty((d, ROWS), np.float64)
     begins, rare_begins = np.empty(ROWS, np.uint16), np.empty(ROWS, np.uint16)
-    scratch = np.empty(ROWS, np.uint16), np.empty((2, ROWS), np.uint8)
+    room = np.empty(ROWS, np.uint16), np.empty((2, ROWS), np.uint8)
     for start in range(0, n, ROWS):
         stop = min(start + ROWS, n)
         total[:] = 0.0
@@ -142,26 +141,29 @@ def gain_random_feature(codes, functions, context, place, reachable, values, lim
         for t in range(len(offsets) - 1):
             begin, end, size = first[t], first[t + 1], offsets[t + 1] - offsets[t]
             folded, limit = size < np.int64(1) << (end - begin), limits[t]
+            block = start, stop
             table = values[_first_cell(t, offsets, place) :]
-            _contexts(t, start, stop, codes, context, place, scratch, begins)
-            _full_codes(begin, end, start, stop, codes, functions, halves, full)
+            _contexts(t, block, codes, context, place, room, begins)
+            _full_codes((begin, end), block, codes, functions, halves, full)
             _changed_cells(stop - start, full, EVERY_BIT, np.uint32(0), folded, size, cells)
             _within(stop - start, place, begins, cells)
             rare = _rare_rows(stop - start, table, cells, limit, total, rare_rows)
             _take_rare(rare, rare_rows, full, rare_codes)
             _take_rare(rare, rare_rows, begins, rare_begins)
-            _take_values(rare, rare_rows, table, cells, own)
+            _take_values(rare, rare_rows, table, cells, current)
             for g in range(groups[t], groups[t + 1]):
                 gain = gained[feature[g]]
                 if at[g] == at[g + 1]:
                     _changed_cells(rare, rare_codes, EVERY_BIT, bits[g], folded, size, cells)
                     _within(rare, place, rare_begins, cells)
                     for i in range(rare):
-                        gain[rare_rows[i]] += max(0.0, table[cells[i]] - own[i])
+                        gain[rare_rows[i]] += max(0.0, table[cells[i]] - current[i])
                 else:
                     reached = patterns[at[g] : at[g + 1]]
                     moved = np.uint32(~bits[g]), folded, size, place, rare_begins
-                    _best_values(rare, rare_codes, reached, moved, table, cells, own, best)
                     for i in range(rare):
-                        gain[rare_rows[i]] += best[i] - own[i]
+                        best[i] = current[i]
+                    _raise_to_best(rare, rare_codes, reached, moved, table, cells, best)
+                    for i in range(rare):
+                        gain[rare_rows[i]] += best[i] - current[i]
         _write(start, stop, gained, total, gains, totals)

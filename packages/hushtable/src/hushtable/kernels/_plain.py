@@ -75,9 +75,9 @@ def _by_wide_columns(rows, columns):
 
 
 def column_ranges(X, low, high):
-    found = _infinity(X, _by_tiles)
-    if found[0] >= 0 or len(X) == 0:
-        return found
+    infinity = _infinity(X, _by_tiles)
+    if infinity[0] >= 0 or len(X) == 0:
+        return infinity
     missing = np.isnan(X)
     columns = np.arange(X.shape[1])
     # Not np.fmin: of zeros with different signs, the first one is kept.
@@ -85,7 +85,7 @@ def column_ranges(X, low, high):
     most = X[np.where(missing, -np.inf, X).argmax(axis=0), columns].astype(np.float64)
     low[:] = np.where(least < low, least, low)
     high[:] = np.where(most > high, most, high)
-    return found
+    return infinity
 
 
 def keep_outermost(X, first, start, weights, numbers, rows):
@@ -102,12 +102,12 @@ def keep_outermost(X, first, start, weights, numbers, rows):
 
 
 def find_outside(X, low, high, codes, features, rows):
-    found = 0
+    n_found = 0
     for j in features:
         values = X[:, j].astype(np.float64)
-        some = np.flatnonzero((values < low[j]) | (values > high[j]))[: len(rows) - found]
-        rows[found : found + len(some)] = some
-        found += len(some)
+        outside = np.flatnonzero((values < low[j]) | (values > high[j]))[: len(rows) - n_found]
+        rows[n_found : n_found + len(outside)] = outside
+        n_found += len(outside)
 
 
 def take_rows(codes, rows, taken):
@@ -115,9 +115,9 @@ def take_rows(codes, rows, taken):
 
 
 def _encode(X, low, high, scale, codes, tally, order):
-    found = _infinity(X, order)
-    if found[0] >= 0:
-        return found
+    infinity = _infinity(X, order)
+    if infinity[0] >= 0:
+        return infinity
     low, high, scale = low[:, np.newaxis], high[:, np.newaxis], scale[:, np.newaxis]
     for start in range(0, len(X), _TILE):
         values = X[start : start + _TILE].T.astype(np.float64)
@@ -129,7 +129,7 @@ def _encode(X, low, high, scale, codes, tally, order):
         codes[:, start : start + _TILE] = coded
         tally[:, 0] += missing.sum(axis=1)
         tally[:, 1] += ((values < low) | (values > high)).sum(axis=1)
-    return found
+    return infinity
 
 
 def encode(X, low, high, scale, codes, tally):
@@ -150,10 +150,10 @@ def count_equi_width(codes, widths, offsets, weights, counts):
 
 def count_numbers_equi_width(X, low, high, scale, widths, offsets, counts, tally):
     codes = np.empty(X.shape[::-1], np.uint16)
-    found = _encode(X, low, high, scale, codes, tally, _by_wide_columns)
-    if found[0] < 0:
+    infinity = _encode(X, low, high, scale, codes, tally, _by_wide_columns)
+    if infinity[0] < 0:
         count_equi_width(codes, widths, offsets, np.empty(0, np.int64), counts)
-    return found
+    return infinity
 
 
 def _add(cells, weights, table):

@@ -21,15 +21,15 @@ from hushtable.kernels._common import (
 )
 
 
-def _concatenate_codes(begin, end, start, stop, codes, functions, planes, bits):
+def _concatenate_codes(which, block, codes, functions, planes, bits):
     """Concatenate the answers to codes.
 
     Two hash functions at a time if both are cuts: this halves the loads and stores of ``bits``.
     """
     _, rows, cuts, subset_at, subsets, _, _ = functions
+    (h, end), (start, stop) = which, block
     n = stop - start
     bits[:n] = 0
-    h = begin
     while h < end:
         a, cut_a = codes[rows[h], start:stop], cuts[h]
         if h + 1 < end and (subset_at[h] & subset_at[h + 1]) < 0:
@@ -102,11 +102,12 @@ def _answers(eight, end, start, stop, ranks, functions, plane):
             plane[i] = np.uint8(ef | gh)
 
 
-def _concatenate_ranks(begin, end, start, stop, codes, functions, planes, bits):
+def _concatenate_ranks(which, block, codes, functions, planes, bits):
     """Concatenate the answers to ranks, first by bytes, then the bytes side by side.
 
     Functions come in fours: see `hushtable.plans.families.random_feature`.
     """
+    (begin, end), (start, stop) = which, block
     low, high = planes[0], planes[1]
     _answers(end - begin > 4, end, start, stop, codes, functions, low)
     if end - begin > 8:
@@ -121,13 +122,14 @@ def _concatenate_ranks(begin, end, start, stop, codes, functions, planes, bits):
 def concatenate(*arguments: object) -> None:
     """Write (h_begin(x), ..., h_end-1(x)), at most 16 bits, into ``bits`` for each row.
 
+    The hash functions are ``which`` = (begin, end), and the rows ``block`` = (start, stop).
     ``planes`` (2, BLOCK) uint8 is room for the answers to ranks. Numba compiles it for the type of
     the codes: a branch would cost the time to compile both.
     """
 
 
 @overload(concatenate, jit_options=INLINED)
-def _concatenate_which(begin, end, start, stop, codes, functions, planes, bits):
+def _concatenate_which(which, block, codes, functions, planes, bits):
     return _concatenate_ranks if codes.dtype == types.int8 else _concatenate_codes
 
 
@@ -136,32 +138,33 @@ def _fold_pairs(n, upper, cells, size):
     """Fold two codes of a pair of rows at a time, in place: vectors stay 32 bits a lane."""
     low, mask = np.uint32(0xFFFF), np.uint32(size - 1)
     for i in range((n + 1) // 2):
-        one = np.uint32(np.uint32(upper[i] << np.uint32(16)) | np.uint32(cells[i] & low))
-        two = np.uint32(
+        first = np.uint32(np.uint32(upper[i] << np.uint32(16)) | np.uint32(cells[i] & low))
+        second = np.uint32(
             np.uint32(upper[i] & np.uint32(~low)) | np.uint32(cells[i] >> np.uint32(16))
         )
-        one, two = np.uint32(mix(one) & mask), np.uint32(mix(two) & mask)
-        cells[i] = np.uint32(one | np.uint32(two << np.uint32(16)))
+        first, second = np.uint32(mix(first) & mask), np.uint32(mix(second) & mask)
+        cells[i] = np.uint32(first | np.uint32(second << np.uint32(16)))
 
 
 @inlined
-def _random_feature_cells(t, start, stop, codes, functions, folded, upper, planes, cells):
+def _random_feature_cells(t, block, codes, functions, folded, room, cells):
     """Write the cell of table ``t``, counted from the table's first, for each row of a block.
 
-    ``folded`` is None if no table has fewer cells than codes: Numba then leaves the folding out,
-    which makes the loop over dense tables a quarter faster.
+    ``block`` is (start, stop), and ``room`` arrays that are overwritten. ``folded`` is None if no
+    table has fewer cells than codes: Numba then leaves the folding out, which makes the loop over
+    dense tables a quarter faster.
     """
     first, offsets = functions[0], functions[6]
     begin, end, size = first[t], first[t + 1], offsets[t + 1] - offsets[t]
-    half = max(begin, end - 16)
-    concatenate(half, end, start, stop, codes, functions, planes, cells)
+    half, n, (upper, planes) = max(begin, end - 16), block[1] - block[0], room
+    concatenate((half, end), block, codes, functions, planes, cells)
     if folded is not None:
         if begin < half:
-            concatenate(begin, half, start, stop, codes, functions, planes, upper)
-            _fold_pairs(stop - start, upper.view(np.uint32), cells.view(np.uint32), size)
+            concatenate((begin, half), block, codes, functions, planes, upper)
+            _fold_pairs(n, upper.view(np.uint32), cells.view(np.uint32), size)
         elif folded[t]:
             upper[:] = 0
-            _fold_pairs(stop - start, upper.view(np.uint32), cells.view(np.uint32), size)
+            _fold_pairs(n, upper.view(np.uint32), cells.view(np.uint32), size)
 
 
 @inlined
@@ -205,8 +208,8 @@ def count_random_feature(codes, functions, parts, weights, counts):
     are not joined. ``counts`` is int64.
     """
     n, folded, offsets, bounds = codes.shape[1], functions[5], functions[6], parts[0]
-    upper, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
-    planes = np.empty((2, BLOCK), np.uint8)
+    room = np.empty(BLOCK, np.uint16), np.empty((2, BLOCK), np.uint8)
+    cells = np.empty(BLOCK, np.uint16)
     largest = np.int64(0)  # not np.diff: it takes longer to compile than everything else
     for t in range(len(offsets) - 1):
         largest = max(largest, offsets[t + 1] - offsets[t])
@@ -216,9 +219,7 @@ def count_random_feature(codes, functions, parts, weights, counts):
         for t in range(len(offsets) - 1):
             for start in range(begin, end, BLOCK):
                 stop = min(start + BLOCK, end)
-                _random_feature_cells(
-                    t, start, stop, codes, functions, folded, upper, planes, cells
-                )
+                _random_feature_cells(t, (start, stop), codes, functions, folded, room, cells)
                 if weights.size == 0:
                     gather(cells, stop - start, lanes)
                 else:
@@ -301,8 +302,9 @@ def sum_random_feature(codes, functions, values, totals):
     """
     n, folded, offsets = codes.shape[1], functions[5], functions[6]
     m = len(offsets) - 1
-    upper, cells = np.zeros(BLOCK, np.uint16), np.zeros((4, BLOCK), np.uint16)
-    total, planes = np.empty(BLOCK, np.float64), np.empty((2, BLOCK), np.uint8)
+    room = np.zeros(BLOCK, np.uint16), np.empty((2, BLOCK), np.uint8)
+    cells = np.zeros((4, BLOCK), np.uint16)
+    total = np.empty(BLOCK, np.float64)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         total[:] = 0.0
@@ -310,7 +312,7 @@ def sum_random_feature(codes, functions, values, totals):
             lanes = min(4, m - t)
             for lane in range(lanes):
                 _random_feature_cells(
-                    t + lane, start, stop, codes, functions, folded, upper, planes, cells[lane]
+                    t + lane, (start, stop), codes, functions, folded, room, cells[lane]
                 )
             a = values[offsets[t] : offsets[t + 1]]
             if lanes == 4:
@@ -333,34 +335,35 @@ def sum_random_feature(codes, functions, values, totals):
 
 
 @inlined
-def context_cells(t, start, stop, codes, context, own, upper, planes, cells):
+def context_cells(t, block, codes, context, own, room, cells):
     """Write the context's cell in table ``t`` for each row of a block.
 
     ``context`` are hash functions like those of `count_random_feature`; or None, in which case
     each value of the categorical feature ``own`` is a context.
     """
     if context is None:
-        column = codes[own, start:stop]
-        for i in range(stop - start):
+        column = codes[own, block[0] : block[1]]
+        for i in range(block[1] - block[0]):
             cells[i] = column[i]
     else:
-        _random_feature_cells(t, start, stop, codes, context, context[5], upper, planes, cells)
+        _random_feature_cells(t, block, codes, context, context[5], room, cells)
 
 
 @inlined
-def _pair_cells(t, start, stop, codes, functions, place, scratch, contexts, cells):
+def _pair_cells(t, block, codes, functions, place, scratch, cells):
     """Write the cell of table ``t``, counted from the table's first, for each row of a block.
 
-    Tables that share a context are consecutive: ``contexts`` holds that of the last one.
+    Tables that share a context are consecutive: ``scratch`` holds the cells of the last one, and
+    room for others.
     """
-    (behaviour, context), (own, shared, width, _), (upper, planes) = functions, place, scratch
+    (behaviour, context), (own, shared, width, _), (contexts, room) = functions, place, scratch
+    n = block[1] - block[0]
     if t % shared == 0:
-        drawn = t // shared
-        context_cells(drawn, start, stop, codes, context, own, upper, planes, contexts)
-        for i in range(stop - start):
+        context_cells(t // shared, block, codes, context, own, room, contexts)
+        for i in range(n):
             contexts[i] = np.uint16(contexts[i] * np.uint16(width))
-    _random_feature_cells(t, start, stop, codes, behaviour, behaviour[5], upper, planes, cells)
-    for i in range(stop - start):
+    _random_feature_cells(t, block, codes, behaviour, behaviour[5], room, cells)
+    for i in range(n):
         cells[i] = np.uint16(contexts[i] + cells[i])
 
 
@@ -385,12 +388,12 @@ def count_contextual(codes, behaviour, context, place, weights, counts):
     each. ``counts`` is int64.
     """
     n, functions, size = codes.shape[1], (behaviour, context), place[3]
-    scratch = np.empty(BLOCK, np.uint16), np.empty((2, BLOCK), np.uint8)
-    contexts, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
+    room = np.empty(BLOCK, np.uint16), np.empty((2, BLOCK), np.uint8)
+    scratch, cells = (np.empty(BLOCK, np.uint16), room), np.empty(BLOCK, np.uint16)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         for t in range(len(behaviour[0]) - 1):
-            _pair_cells(t, start, stop, codes, functions, place, scratch, contexts, cells)
+            _pair_cells(t, (start, stop), codes, functions, place, scratch, cells)
             add(cells, stop - start, weights, start, t * size, counts)
 
 
@@ -408,14 +411,14 @@ def count_pairs_contextual(codes, behaviour, context, place, pair_row, pair_tabl
 def sum_contextual(codes, behaviour, context, place, values, totals):
     """Write into ``totals`` (n,) the sum over the tables of ``values`` at each row's cell."""
     n, functions, size = codes.shape[1], (behaviour, context), place[3]
-    scratch = np.empty(BLOCK, np.uint16), np.empty((2, BLOCK), np.uint8)
-    contexts, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
+    room = np.empty(BLOCK, np.uint16), np.empty((2, BLOCK), np.uint8)
+    scratch, cells = (np.empty(BLOCK, np.uint16), room), np.empty(BLOCK, np.uint16)
     total = np.empty(BLOCK, np.float64)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         total[:] = 0.0
         for t in range(len(behaviour[0]) - 1):
-            _pair_cells(t, start, stop, codes, functions, place, scratch, contexts, cells)
+            _pair_cells(t, (start, stop), codes, functions, place, scratch, cells)
             table = values[t * size : (t + 1) * size]
             for i in range(stop - start):
                 total[i] += table[cells[i]]

@@ -294,16 +294,9 @@ def _refined(
     own_sides: int,
 ) -> RandomFeature:
     feature, cut = stratified(weights, int(depth.sum()), rng)
-    position = profile.positions(feature, cut)
+    cuts = feature, profile.positions(feature, cut)
     return draw_functions(
-        schema,
-        rng,
-        depth,
-        feature,
-        position,
-        max_cells=cells,
-        profile=profile,
-        own_sides=own_sides,
+        schema, rng, depth, cuts, max_cells=cells, profile=profile, own_sides=own_sides
     )
 
 
@@ -336,12 +329,12 @@ def _behaviour(
     pooled = len(depth) // POOLED if differences is not None and differences.in_groups else 0
     derived = np.arange(len(schema)) >= len(schema.of_rows)
     weights = profile.weights_of(~inside & ~derived if pooled else ~inside)
-    found = _refined(schema, rng, depth[pooled:], profile, weights, cells, own_sides)
+    family = _refined(schema, rng, depth[pooled:], profile, weights, cells, own_sides)
     if not pooled:
-        return found, 0
+        return family, 0
     weights = profile.weights_of(derived)
     more = _refined(schema, rng, depth[:pooled], profile, weights, cells, own_sides)
-    return found.and_more(more), pooled
+    return family.and_more(more), pooled
 
 
 def _drawn_context(

@@ -16,7 +16,6 @@ from hushtable.arguments import JsonObject, entries, generator
 from hushtable.data.encoding import Codes
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
-from hushtable.display import Displayed
 from hushtable.errors import NO_HIDDEN, PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import DRAWS, Draw, Purpose, draw_of, purpose_of
 from hushtable.plans.families import Contextual, EquiWidth, HashFamily, family_from_content
@@ -49,7 +48,7 @@ _OPTIONAL = {"behind": list, "design": dict, "gate_cell": int, "first_noise_sd":
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Displayed):
+class Plan:
     """The plan that all sites share: the hash functions, and how counts become scores.
 
     Make one with `Plan.draw` or `Plan.marginals`, and from counts with the functions of

@@ -87,7 +87,7 @@ class Profile:
         self.n_rows = math.inf  # not known
         # What is constant distinguishes no rows; with equal weights, a new category does.
         unseen = "categorical" if by.added is None else ""
-        varying = [not one.constant or one.kind == unseen for one in schema.features]
+        varying = [not feature.constant or feature.kind == unseen for feature in schema.features]
         self.weights = np.array(varying, np.float64)
         if marginals is not None:
             self._read(schema, marginals)
@@ -109,12 +109,12 @@ class Profile:
         which = np.flatnonzero(numeric)
         bins = int(offsets[which[0] + 1] - offsets[which[0]]) - 1 if len(which) else 0
         for at in range(0, len(which), _AT_ONCE):
-            some = which[at : at + _AT_ONCE]
-            present = counts[offsets[some, np.newaxis] + np.arange(bins)].astype(np.float64)
+            places = which[at : at + _AT_ONCE]
+            present = counts[offsets[places, np.newaxis] + np.arange(bins)].astype(np.float64)
             if noise_sd > 0.0:
                 present = np.array([onto_simplex(histogram, n_rows) for histogram in present])
             # Rows of one bin are spread over its width, so that noise does not make them a point.
-            self._read_numbers(some, present, narrowest=1.0 / 12.0 if noise_sd > 0.0 else 0.0)
+            self._read_numbers(places, present, narrowest=1.0 / 12.0 if noise_sd > 0.0 else 0.0)
         if noise_sd > 0.0 and varying.any() and self._by.added is not None:
             mean = self.weights[varying].mean()
             trust = 1.0 / (1.0 + (0.1 * bins * noise_sd / n_rows) ** 2)
@@ -138,17 +138,17 @@ class Profile:
 
     def _read_numbers(self, which: NDArray[np.int64], present: Floats, narrowest: float) -> None:
         total = present.sum(axis=1, keepdims=True)
-        some = total[:, 0] > 0.0
+        counted = total[:, 0] > 0.0
         steps = np.zeros((len(which), present.shape[1] + 1))
         np.cumsum(present, axis=1, out=steps[:, 1:])
-        steps[some] /= total[some]
-        self._cumulative.update(zip(which[some].tolist(), steps[some], strict=True))
+        steps[counted] /= total[counted]
+        self._cumulative.update(zip(which[counted].tolist(), steps[counted], strict=True))
         full = present.max(axis=1) > self._by.full * total[:, 0]
-        self._tailed += which[some & full].tolist()
+        self._tailed += which[counted & full].tolist()
         if self._by.added is not None:
             mass = np.divide(present, total, out=present, where=total > 0.0)
             kurtoses = _kurtoses(mass, narrowest)
-            self.weights[which] *= [math.log(self._by.added + one) for one in kurtoses]
+            self.weights[which] *= [math.log(self._by.added + kurtosis) for kurtosis in kurtoses]
 
     def weights_of(self, columns: NDArray[np.bool_]) -> Floats:
         """Return the weights of some columns, or equal weights if these are all constant."""
@@ -236,21 +236,21 @@ def usual_codes(schema: Schema, profile: Profile | None) -> Floats:
     Without a profile, only numbers that the schema gives, or says that there are, are known.
     """
     features = schema.features
-    numeric = np.array([one.kind == "numeric" for one in features])
+    numeric = np.array([f.kind == "numeric" for f in features])
     known = numeric if profile is not None else numeric & _declared(schema)
     level = np.full(len(features), 0.5) if profile is None else profile.medians
     level = level * kernels.LEVELS
     # A column with a relation is a residual, about which the schema's number says nothing.
     residuals = () if schema.relations is None else schema.relations.columns
-    for j, one in enumerate(features):
-        if isinstance(one.usual, float) and j not in residuals and not one.constant:
+    for j, f in enumerate(features):
+        if isinstance(f.usual, float) and j not in residuals and not f.constant:
             # Like `Encoder`, bit-identically.
-            level[j] = (one.usual - one.low) * (kernels.LEVELS / (one.high - one.low))
+            level[j] = (f.usual - f.low) * (kernels.LEVELS / (f.high - f.low))
     return np.where(known, 1 + np.minimum(np.floor(level), kernels.LEVELS - 1), 0.0)
 
 
 def _declared(schema: Schema) -> NDArray[np.bool_]:
-    return np.array([one.neutral or one.usual is not None for one in schema.features])
+    return np.array([feature.neutral or feature.usual is not None for feature in schema.features])
 
 
 def own_side(
@@ -267,10 +267,10 @@ def own_side(
     its own in all tables, a row that lacks a value would be rarer than one with a gross error; with
     none, the information in gaps would be lost.
     """
-    own: NDArray[np.bool_] = own_sides * (table + feature) % 10 < own_sides
+    chosen: NDArray[np.bool_] = own_sides * (table + feature) % 10 < own_sides
     if profile is not None:
-        own |= (profile.lacking >= OFTEN)[feature]
-    return own & ~_declared(schema)[feature]
+        chosen |= (profile.lacking >= OFTEN)[feature]
+    return chosen & ~_declared(schema)[feature]
 
 
 #: Weight of a circle with evenly spread rows, such as days of the month. Visits at night (see
@@ -332,8 +332,8 @@ def _kurtoses(mass: Floats, narrowest: float) -> list[float]:
     fourths = np.zeros(mass.size)
     fourths[full] = mass.ravel()[full] * deviation.ravel()[full] ** 4
     fourth = fourths.reshape(mass.shape).sum(axis=1)
-    some = mass.any(axis=1) & (variance > 0.0)
-    moments = zip(fourth.tolist(), variance.tolist(), some.tolist(), strict=True)
+    usable = mass.any(axis=1) & (variance > 0.0)
+    moments = zip(fourth.tolist(), variance.tolist(), usable.tolist(), strict=True)
     return [max(1.0, f / v**2) if s else 1.0 for f, v, s in moments]
 
 

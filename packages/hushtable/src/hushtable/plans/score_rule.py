@@ -141,9 +141,9 @@ class ScoreRule(Stored):
 
     def two_pass_values(self, first: Counts, second: Counts, n_rows: int) -> Floats:
         """Return log2(C2 + 1) plus this rule's score of C1, for a plan of the second pass."""
-        found = logs(second, 1.0)
-        found += self.values(first, n_rows)
-        return found
+        values = logs(second, 1.0)
+        values += self.values(first, n_rows)
+        return values
 
 
 #: A function from the codes of n rows to n sums.
@@ -187,8 +187,8 @@ class Scoring:
     def _kept_and_lost(self, codes: Codes) -> tuple[Floats, Floats]:
         """Return 1 - p and p of each row (n,), each computed without the other's rounding."""
         if not self._loses(codes):
-            return np.ones(codes.n_rows), np.zeros(codes.n_rows)
-        beyond = codes.outside.totals(codes.n_rows)
+            return np.ones(len(codes)), np.zeros(len(codes))
+        beyond = codes.outside.totals(len(codes))
         # Do not square a distance: it may be 1e300.
         near, far = self._margin / (self._margin + beyond), beyond / (self._margin + beyond)
         whole = near * near + far * far

@@ -254,7 +254,7 @@ class Horizon(Stored):
             return banded(periods)
         # In a band, the effect of a person in one period ends before the next: columns do not add.
         bands = {periods, *range(apart, periods, apart)}
-        return min((banded(band) for band in sorted(bands)), key=lambda one: one.variance(periods))
+        return min((banded(band) for band in sorted(bands)), key=lambda h: h.variance(periods))
 
     @property
     def periods(self) -> int:
@@ -312,9 +312,9 @@ class Horizon(Stored):
         period = whole("period", period, 1, self.periods)
         window = period if window is None else whole("window", window, 1, period)
         decoded = self._decoding
-        found = decoded[:period][::-1].copy()
-        found[: period - window] -= decoded[: period - window][::-1]
-        return found
+        weights = decoded[:period][::-1].copy()
+        weights[: period - window] -= decoded[: period - window][::-1]
+        return weights
 
     def variance(self, period: int, window: int | None = None) -> float:
         """Return the variance of a decoded sum's noise, relative to one release at full budget."""

@@ -134,13 +134,13 @@ class Spent:
         if self.pool is not None:
             return Charge(self.cost, self.pool)
         # Laplace noise is never shared; with Gaussian noise, the more expensive case is assumed.
-        own = bool(self.parts) or math.isfinite(self.cost.pure)
-        return Charge(self.cost, None if own else _UNKNOWN)
+        is_own = bool(self.parts) or math.isfinite(self.cost.pure)
+        return Charge(self.cost, None if is_own else _UNKNOWN)
 
     def contains(self, others: "Sequence[Spent]") -> bool:
         """Return whether its cost covers all of these, under the same terms and noise."""
-        total = Cost.total(one.cost for one in others)
-        terms = {(one.adjacency, one.rows_per_person) for one in others}
+        total = Cost.total(spent.cost for spent in others)
+        terms = {(spent.adjacency, spent.rows_per_person) for spent in others}
         # Noise shared by several sites costs a person there more than separate noises do.
         noises = {None} if self.pool is None else {None, self.pool, *self.pool.split()}
         return (
@@ -148,7 +148,7 @@ class Spent:
             and total.pure <= self.cost.pure
             and total.spread <= self.cost.spread
             and terms <= {(self.adjacency, self.rows_per_person)}
-            and {one.pool for one in others} <= noises
+            and {spent.pool for spent in others} <= noises
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -213,13 +213,13 @@ def split_history(
     counted: set[str] = set()
     apart = []
     for entry in behind:
-        itself = [one for one in mine if one.release == entry.release]
-        parts = [one for one in mine if one.release in entry.parts and one not in itself]
+        itself = [spent for spent in mine if spent.release == entry.release]
+        parts = [spent for spent in mine if spent.release in entry.parts and spent not in itself]
         held = [those for those in (itself, parts) if those and entry.contains(those)]
-        counted.update(one.release for those in held for one in those)
+        counted.update(spent.release for those in held for spent in those)
         if not held:
             apart.append(entry.release)
-    return tuple(one for one in mine if one.release not in counted), tuple(apart)
+    return tuple(spent for spent in mine if spent.release not in counted), tuple(apart)
 
 
 def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
@@ -233,7 +233,7 @@ def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
     if sites == 1:
         return Cost.largest(totals)
     sites = min(sites, len(histories))
-    pure = sum(sorted(total.pure for total in totals)[-sites:])
+    pure = math.fsum(sorted(total.pure for total in totals)[-sites:])
     return Cost(_dearest(histories, sites, "rho"), pure, _dearest(histories, sites, "spread"))
 
 
@@ -500,7 +500,7 @@ class ReleaseTerms:
         """Return the terms given to a call, as one object or one by one."""
         if not isinstance(epsilon, ReleaseTerms):
             return cls(epsilon, **others)
-        defaults = {one.name: one.default for one in fields(ReleaseTerms)}
+        defaults = {item.name: item.default for item in fields(ReleaseTerms)}
         if twice := [name for name, value in others.items() if value != defaults[name]]:
             raise UsageError(f"the terms contain {', '.join(twice)} already: give it only there")
         return epsilon

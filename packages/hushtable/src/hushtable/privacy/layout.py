@@ -400,22 +400,22 @@ class Design(Stored):
         if expected.one_in_ten >= 10.0:
             tenth = f"one in ten lost more than {expected.one_in_ten:.0f}"
         if expected.mostly_noise:
-            said = f"Mostly noise: no accuracy is promised for {plan}."
+            words = f"Mostly noise: no accuracy is promised for {plan}."
             if expected.measured:
-                said += f" Labelled data sets lost {lost} on average, and {tenth}."
+                words += f" Labelled data sets lost {lost} on average, and {tenth}."
         else:
-            said = f"Noise is expected to cost {lost} for {plan}; of labelled data sets, {tenth}."
-        return " ".join((said, *self._early_words(), *self._help_words(), *self._peer_words()))
+            words = f"Noise is expected to cost {lost} for {plan}; of labelled data sets, {tenth}."
+        return " ".join((words, *self._early_words(), *self._help_words(), *self._peer_words()))
 
     def _peer_words(self) -> list[str]:
         """Describe the baseline of the loss, and a site's expected gain over its own rows alone."""
-        said = ["The loss is relative to the same tables without noise."]
+        words = ["The loss is relative to the same tables without noise."]
         if self.horizon is not None:  # no home models are made with several periods
-            return said
+            return words
         expected = self.expectation()
         rows = int(HALF_ROWS)
         alike, many = (_points(*expected.gain(rows, kind)) for kind in ("alike", "many cases"))
-        said.append(
+        words.append(
             _(
                 "A site of %(rows)s rows that scores with a home model (its own rows and the "
                 "result) is expected to gain %(alike)s over its own rows alone if it is like the "
@@ -426,10 +426,10 @@ class Design(Stored):
             )
         )
         if self.signal < _OWN_ROWS:
-            said.append(_("With the result alone, it will probably do no better than without it."))
+            words.append(_("With the result alone, it will probably do no better than without it."))
         if ways := self._ways(self.helps(HALF_GAIN)):
-            said.append(_("Half of the possible gain needs %(ways)s.", ways=ways))
-        return said
+            words.append(_("Half of the possible gain needs %(ways)s.", ways=ways))
+        return words
 
     @staticmethod
     def _ways(helps: dict[str, float]) -> str:
@@ -453,18 +453,18 @@ class Design(Stored):
         ]
 
     def _help_words(self) -> list[str]:
-        said = []
+        words = []
         if self.expectation().lacking > 1.0:
             ways = self._ways(self.helps()) or "more rows, more sites or a larger epsilon"
-            said = [f"A loss of about {BEARABLE:g} points needs {ways}."]
+            words = [f"A loss of about {BEARABLE:g} points needs {ways}."]
         if self.sites == 1:
             return [
-                *said,
+                *words,
                 "This applies to a single noise: that of one site, or of sites with masks.",
             ]
         masked = Expectation(self.signal * math.sqrt(self.sites))
         return [
-            *said,
+            *words,
             f"With masks, sites share one noise, and the loss is {about(masked.loss)} points.",
         ]
 

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import ClassVar
 
 from hushtable.arguments import JsonObject, Stored, always, entries, translate_errors
-from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting
+from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting, rounded_up
 from hushtable.privacy.budget import Charge, Spent, at_sites, check_pure
 from hushtable.privacy.mechanisms import MAX_SCALE, MECHANISMS, Cost, Sensitivity, named
 
@@ -119,7 +118,7 @@ class Pool(Stored):
 
 
 @dataclass(frozen=True)
-class Ledger(Displayed):
+class Ledger:
     """Cost of a release, its plan and all earlier releases to the person behind a row.
 
     Attributes
@@ -172,13 +171,17 @@ class Ledger(Displayed):
     period: int | None = None
     window: int | None = None
 
+    def __repr__(self) -> str:
+        cost = f"epsilon={rounded_up(self.epsilon, 4):g}, delta={self.delta:g}"
+        return f"Ledger({self.mechanism!r}, {cost}, shares={len(self.shares)})"
+
     def __post_init__(self) -> None:
         check_accounting(self.accounting)
         self._check_period()
         if not named(self.mechanism).shareable and self.pools:
             raise PrivacyError(
                 f"{self.mechanism} noise cannot be shared: a sum of such parts has another form; "
-                f"needs {' or '.join(one.name for one in MECHANISMS.values() if one.shareable)}"
+                f"needs {' or '.join(m.name for m in MECHANISMS.values() if m.shareable)}"
             )
         self._check_ids()
         if self.pool is not None and any(share.pool is not None for share in self.shares):
@@ -375,7 +378,7 @@ class Ledger(Displayed):
         shares, pool = self.shares + other.shares, self.pool
         if pool != other.pool:  # in this case, each share names its own
             both, pool = (self, other), None
-            shares = tuple(replace(s, pool=one.pool_of(s)) for one in both for s in one.shares)
+            shares = tuple(replace(s, pool=side.pool_of(s)) for side in both for s in side.shares)
         # The finer accounting holds for both, because the noise does not depend on accounting.
         accounting = GAUSSIAN if GAUSSIAN in (self.accounting, other.accounting) else ZCDP
         delta = max(self.delta, other.delta)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hushtable.blocks import Block, Heading, Items, LabelledValues, Paragraph, TextTable
 from hushtable.counts.base import Counts
 from hushtable.counts.sketch import count_here
-from hushtable.data.readers import Reader, no_rows
+from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature
 from hushtable.describe.ledger import describe_ledger, ledger_blocks
 from hushtable.describe.plan import (
@@ -27,14 +27,13 @@ from hushtable.describe.plan import (
     values_of_rows,
 )
 from hushtable.errors import RoundError, UsageError
-from hushtable.language import N_, _, numeral, numerals, percents
+from hushtable.language import N_, _, numeral, numerals
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.plots import binned
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.ledger import Ledger
 from hushtable.report.page import Figures, Page, PageBlock, RowList, Section
-from hushtable.scores.explain import Explainer
 from hushtable.scores.outliers import Outliers, Search
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import and_words
@@ -60,7 +59,7 @@ class RowsToShow:
 NO_ROWS = RowsToShow()
 #: Rows that show how far chance moves them.
 _SAMPLED = 500
-#: Features that are named as those that moved most.
+#: Features that are named as those that drifted most.
 _FURTHEST = 5
 #: Bars of the distribution, which are drawn unchanged.
 _MOST_BARS = 38
@@ -75,12 +74,7 @@ class Scores:
     source: str  # where the rows are from
     scores: NDArray[np.float64]  # (n,)
     threshold: float  # NaN if there is none
-    chosen: float | None  # share of the rows that it was set to flag; None if it is the model's
     unit: str  # of the scores
-    moved: list[tuple[str, float]]  # features whose contributions verdicts moved, in bits
-    #: Share of the rows of all sites that score below the threshold, and two shares between which
-    #: it lies (3,); None where no ranks were given.
-    flagged: NDArray[np.float64] | None
     lowest: Outliers | None  # the lowest scores, where they were requested
     values: bool  # whether the report has the values that lower them
     tally: NDArray[np.int64]  # (n_features, 2): rows with a value missing, or outside the plan
@@ -116,7 +110,6 @@ def score_rows(
     threshold: float,
     reader: Reader,
     *,
-    contamination: float | None = None,
     shown: RowsToShow = NO_ROWS,
     ranks: Ranks | None = None,
     usual: Usual | None = None,
@@ -124,47 +117,29 @@ def score_rows(
 ) -> Scores:
     """Score rows and compare them with those that the model counted; holds 8 bytes a row.
 
-    The rows have the plan's features as columns, then those to show. They are read
-    several times. Rows below the model's threshold, NaN if there is none, are flagged, or else the
-    share ``contamination`` of the rows. The report lists the lowest rows that ``shown`` requests,
-    with the reasons for their scores. ``ranks`` give how rare scores are among the rows of all
-    sites. ``usual`` is what the model knows of the rows that it counted: values are compared with
-    it, and with the rows scored if it knows nothing.
+    The rows have the plan's features as columns, then those to show. They are read once for the
+    scores, and once for the drift. Rows below the model's threshold are outliers; it is NaN if
+    there is none. The report lists the lowest rows that ``shown`` requests, with the reasons for
+    their scores. ``ranks`` give how rare scores are among the rows of all sites. ``usual`` is what
+    the model knows of the rows that it counted: values are compared with it, and with the rows
+    scored if it knows nothing.
     """
     reader = replace(reader, keep=shown.kept)
-    parts, tally = [np.empty(0)], np.zeros((len(scorer.plan.schema), 2), np.int64)
-    for codes, scores_of in scorer.mapped(reader, scorer.scored, n_jobs):
-        parts.append(scores_of)
-        tally += codes.tally
+    search = Search(
+        scorer, max(shown.n, 1), keep=shown.kept, usual=usual, ranks=ranks, explain=shown.n > 0
+    )
+    parts, tally = [], np.zeros((len(scorer.plan.schema), 2), np.int64)
+    for batch in search.of_files(reader, n_jobs=n_jobs):
+        parts.append(batch.scores)
+        tally += batch.tally
     scores = np.concatenate(parts)
-    if not len(scores):
-        raise no_rows(reader)
-    lowest = None
-    if shown.n:
-        search = Search(scorer, shown.n, keep=shown.kept, usual=usual, ranks=ranks)
-        lowest = search.find(reader, n_jobs=n_jobs)
-    if contamination is not None:
-        threshold = float(np.percentile(scores, 100.0 * contamination))
-    flagged = None
-    if ranks is not None and not math.isnan(threshold):
-        at = np.array([threshold])
-        flagged = np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
     drifted, no_drift = _drift(scorer, reader, len(scores), n_jobs)
-    before, moved = scorer.sketch.unlearned, []
-    if before is not scorer.sketch:
-        bits = Explainer(scorer).moved_from(Explainer(Scorer(before)), reader, n_jobs=n_jobs)
-        most = np.argsort(-bits, kind="stable")[:_FURTHEST].tolist()
-        names = scorer.plan.schema.of_rows.names
-        moved = [(names[j], float(bits[j])) for j in most if bits[j] > 0.0]
     return Scores(
         source=reader.source,
         scores=scores,
         threshold=threshold,
-        chosen=contamination,
         unit=scorer.plan.score.unit,
-        moved=moved,
-        flagged=flagged,
-        lowest=lowest,
+        lowest=search.found() if shown.n else None,
         values=shown.values,
         tally=tally,
         drift=drifted,
@@ -191,11 +166,8 @@ def scores_section(scores: Scores, noisy: bool) -> Section:
     if scores.n_outliers is None:
         threshold = _(
             "The noise in the counts is too large to derive a threshold from them, so the report "
-            "calls no row an outlier; --contamination 0.05 flags the lowest 5%% of the rows."
+            "calls no row an outlier."
         )
-    elif scores.chosen is not None:
-        share = percents(f"{round(100.0 * scores.chosen, 9):g}")
-        threshold = _("The threshold is set to flag %(share)s of these rows.", share=share)
     else:
         threshold = _("The threshold is that of the model.")
     first = _(
@@ -241,22 +213,7 @@ def _totals(scores: Scores) -> dict[str, str]:
         flagged, share = numeral(scores.n_outliers), scores.flagged_share
         lines[_("Outliers")] = _("%(n)s (%(share)s%%)", n=flagged, share=share)
         lines[_("Threshold")] = threshold_words(scores.threshold, scores.unit)
-    if scores.flagged is not None:
-        share, low, high = (numerals(f"{100.0 * part:.3g}") for part in scores.flagged)
-        words = _("%(share)s%% are below the threshold", share=share)
-        if low != high:
-            words = _(
-                "%(share)s%% are below the threshold (between %(low)s%% and %(high)s%%)",
-                share=share,
-                low=low,
-                high=high,
-            )
-        lines[_("Rows of all sites")] = words
     lines[_("Median score")] = f"{numerals(f'{np.median(scores.scores):.4g}')} {unit}"
-    if scores.moved:
-        lines[_("Changed by verdicts")] = "; ".join(
-            f"{name} {numerals(f'{bits:.2g}')} {unit}" for name, bits in scores.moved
-        )
     return lines
 
 
@@ -282,7 +239,7 @@ def _lowest_blocks(scores: Scores) -> Iterator[PageBlock]:
     yield LabelledValues({_(name): notes[name] for name in named if name in notes})
 
 
-def _drift_blocks(found: Drift, noisy: bool) -> Iterator[PageBlock]:
+def _drift_blocks(drift: Drift, noisy: bool) -> Iterator[PageBlock]:
     if noisy:
         chance = _(
             "If nothing has changed, it is close to 0, and chance and noise exceed the level in "
@@ -305,25 +262,25 @@ def _drift_blocks(found: Drift, noisy: bool) -> Iterator[PageBlock]:
         ]
     )
     words = [_("All features together, these rows drifted no more than chance explains.")]
-    if found.overall > found.level:
+    if drift.overall > drift.level:
         words = [_("All features together, these rows drifted more than chance explains.")]
-    if n := len(found.features):
+    if n := len(drift.features):
         words.append(
             _(
                 "Each feature alone, %(k)s of %(n)s drifted more; if nothing had changed, it would "
                 "be about %(chance)s or fewer.",
-                k=numeral(len(found.beyond_chance)),
+                k=numeral(len(drift.beyond_chance)),
                 n=numeral(n),
                 # The share that a level leaves to chance.
                 chance=numeral(math.ceil(n / 20)),
             )
         )
     yield Paragraph(words, look="strong")
-    lines = {_("All features together"): _beside_chance(found.overall, found.level)}
-    known = {name: x for name, x in found.features.items() if not math.isnan(x)}
+    lines = {_("All features together"): _beside_chance(drift.overall, drift.level)}
+    known = {name: x for name, x in drift.features.items() if not math.isnan(x)}
     if furthest := sorted(known, key=lambda name: known[name], reverse=True)[:_FURTHEST]:
         lines[_("Largest drift of one feature")] = "; ".join(
-            f"{name} {_beside_chance(known[name], found.feature_levels[name])}" for name in furthest
+            f"{name} {_beside_chance(known[name], drift.feature_levels[name])}" for name in furthest
         )
     yield LabelledValues(lines)
 
@@ -404,9 +361,9 @@ def features_section(counts: Counts, scores: Scores | None, shown: bool) -> Sect
     return Section("features", _("Features"), blocks, _("for the analyst"))
 
 
-def _distances(found: Mapping[str, float], names: Sequence[str]) -> list[str]:
+def _distances(shares: Mapping[str, float], names: Sequence[str]) -> list[str]:
     """Return a distance of each column as text; empty where it is not known."""
-    distances = [found.get(name, math.nan) for name in names]
+    distances = [shares.get(name, math.nan) for name in names]
     return ["" if math.isnan(x) else numerals(f"{x:z.4f}") for x in distances]
 
 
@@ -491,22 +448,13 @@ def _histogram(
 class Sites:
     """The sites behind a sum."""
 
-    n_in: int  # of them in the sum
-    n_sites: int
+    n: int
     exact: bool  # whether their rows are exact counts; otherwise estimates from noised ones
     blocks: Sequence[Block]
 
 
 #: Kinds of files that a report is about.
 KINDS = N_("sketch"), N_("release"), N_("local"), N_("detector")
-
-
-def check_words(holds: bool, words: str) -> str:
-    """Return what was looked at, marked by whether it holds."""
-    return f"✓ {_(_PASSED)} {words}" if holds else f"✗ {_(_FAILED)} {words}"
-
-
-_PASSED, _FAILED = N_("passed:"), N_("failed:")
 
 
 def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sites:
@@ -527,10 +475,12 @@ def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sit
     headers = [_("site"), _("rows") if exact else _("rows, estimated")]
     rows = [[part, numeral(counted.n_rows)] for part, counted in parts.items()]
     words = _("The sum of the parts is not %(name)s, which has other parts.", name=name)
+    mark = "✗ " + _("failed:")
     if equal:
         words = _("The sum of the parts is exactly %(name)s.", name=name)
-    checks = Items([check_words(bool(equal), words)])
-    return Sites(len(parts), len(parts), exact, [checks, TextTable(headers, rows, 1, _("Sites"))])
+        mark = "✓ " + _("passed:")
+    checks = Items([f"{mark} {words}"])
+    return Sites(len(parts), exact, [checks, TextTable(headers, rows, 1, _("Sites"))])
 
 
 @dataclass(frozen=True)
@@ -561,7 +511,6 @@ class Report:
 def gather(
     model: Subject,
     *,
-    title: str | None = None,
     threshold: float | None = None,
     scores: Scores | None = None,
     sites: Sites | None = None,
@@ -569,10 +518,9 @@ def gather(
 ) -> Report:
     """Gather the facts about a model, and about rows and sites where they are known.
 
-    The texts are in the language of `hushtable.language.speaking`. The page is by default titled by
-    the model's name. The threshold is the model's: NaN if its noise leaves none, None if it does
-    not score. ``values`` also shows ranges and categories that were read off rows; the page always
-    shows public ones.
+    The texts are in the language of `hushtable.language.speaking`. The threshold is the model's:
+    NaN if its noise leaves none, None if it does not score. ``values`` also shows ranges and
+    categories that were read off rows; the page always shows public ones.
     """
     counts, of_rows = model.counts, values_of_rows(model.plan.schema)
     shown = values or not of_rows
@@ -601,7 +549,7 @@ def gather(
             name=model.name,
         )
     page = Page(
-        title=model.name if title is None else title,
+        title=model.name,
         made_by=_("hushtable report") + f", {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         notice=notice,
         reasons=reasons,
@@ -629,7 +577,7 @@ def _glance(model: Subject, scores: Scores | None, sites: Sites | None) -> dict[
             label = _("total epsilon for one person (delta %(delta)s)", delta=delta)
         glance[label] = numerals(str(rounded_up(ledger.epsilon)))
     if sites is not None:
-        glance[_("sites in the sum")] = _("%(n)s of %(k)s", n=sites.n_in, k=sites.n_sites)
+        glance[_("sites in the sum")] = numeral(sites.n)
     return glance
 
 

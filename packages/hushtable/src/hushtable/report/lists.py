@@ -22,11 +22,11 @@ _FIRST_DAY = datetime(1900, 3, 1)
 _FORMATS = {"severity": "0.00", "score": "0.0000", "error": "0.0000"}
 
 
-def _write_sheet(file: BinaryIO, found: Outliers, model: str, *_about: str) -> None:
+def _write_sheet(file: BinaryIO, outliers: Outliers, model: str, *_about: str) -> None:
     """Write the rows as a workbook; texts stay texts, whatever they begin with."""
     import xlsxwriter  # type: ignore[import-untyped] # takes a quarter of a second
 
-    table = found.table()
+    table = outliers.table()
     # In memory: else it leaves rows in files of the folder for temporary ones.
     settings = {"in_memory": True, "remove_timezone": True}
     with xlsxwriter.Workbook(file, settings) as book:
@@ -34,19 +34,19 @@ def _write_sheet(file: BinaryIO, found: Outliers, model: str, *_about: str) -> N
         sheet = book.add_worksheet(_("Outliers"))
         looks, cut = _Looks(book), cut_words(table)
         for j, name in enumerate(table.column_names):
-            values = [name, *_typed(found, table, name)]
+            values = [name, *_typed(outliers, table, name)]
             for i, value in enumerate(values):
                 _write(sheet, i, j, value, looks, "head" if i == 0 else name)
             widest = max(len(str(value)) for value in values if value is not None)
             sheet.set_column(j, j, min(_WIDEST, max(_NARROWEST, widest + 2)))
         sheet.freeze_panes(1, 0)
-        sheet.autofilter(0, 0, len(found.rows), table.num_columns - 1)
+        sheet.autofilter(0, 0, len(outliers.rows), table.num_columns - 1)
         sheet.set_landscape()
         sheet.repeat_rows(0)
         notes = book.add_worksheet(_("About"))
         notes.set_column(0, 0, 16)
         notes.set_column(1, 1, 100)
-        about = found.notes(model) | ({_("Long texts"): cut} if cut else {})
+        about = outliers.notes(model) | ({_("Long texts"): cut} if cut else {})
         for i, (name, text) in enumerate(about.items()):
             notes.write_string(i, 0, name, looks["head"])
             notes.write_string(i, 1, text, looks["words"])
@@ -85,14 +85,14 @@ class _Looks(dict[str, Any]):
             self[name] = book.add_format(top | {"num_format": form})
 
 
-def _typed(found: Outliers, table: pa.Table, name: str) -> list[Any]:
+def _typed(outliers: Outliers, table: pa.Table, name: str) -> list[Any]:
     column = table[name]
-    if name in found.keep or not name.startswith("value_"):
+    if name in outliers.keep or not name.startswith("value_"):
         if pa.types.is_timestamp(column.type) and column.type.unit == "ns":  # takes pandas else
             column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
         return list(column.to_pylist())
     k = int(name[-1]) - 1
-    each = [[one.phrase.value for one in row.reasons if one.phrase] for row in found.rows]
+    each = [[reason.phrase.value for reason in row.reasons] for row in outliers.rows]
     return [values[k] if k < len(values) else None for values in each]
 
 
@@ -118,22 +118,22 @@ def _write(sheet: Any, i: int, j: int, value: Any, looks: _Looks, name: str) -> 
         )
 
 
-def _write_page(file: BinaryIO, found: Outliers, model: str, source: str, unit: str) -> None:
+def _write_page(file: BinaryIO, outliers: Outliers, model: str, source: str, unit: str) -> None:
     from hushtable.report.page import top_page  # with all that a report needs
 
-    file.write(top_page(found, model, source, unit).encode())
+    file.write(top_page(outliers, model, source, unit).encode())
 
 
-def _write_csv(file: BinaryIO, found: Outliers, *_about: str) -> None:
+def _write_csv(file: BinaryIO, outliers: Outliers, *_about: str) -> None:
     from pyarrow import csv
 
-    csv.write_csv(harmless_table(found.table()), file)
+    csv.write_csv(harmless_table(outliers.table()), file)
 
 
-def _write_parquet(file: BinaryIO, found: Outliers, *_about: str) -> None:
+def _write_parquet(file: BinaryIO, outliers: Outliers, *_about: str) -> None:
     from pyarrow import parquet  # which most commands do without
 
-    parquet.write_table(found.table(), file)
+    parquet.write_table(outliers.table(), file)
 
 
 #: Columns of whole sentences.

@@ -24,7 +24,7 @@ from hushtable.language import (
     percents,
     spoken,
 )
-from hushtable.scores.outliers import Outliers
+from hushtable.scores.outliers import Outliers, rounded_down
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
@@ -139,26 +139,27 @@ def html(page: Page) -> str:
     return made
 
 
-def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
+def top_page(outliers: Outliers, model: str, source: str, unit: str) -> str:
     """Return the rows as HTML that needs nothing but itself; all texts in it are escaped.
 
     Raises `MissingExtraError` if Jinja is not installed.
     """
-    sections = [Section("rows", _("The most unusual rows"), [RowList(found)])]
-    if found.incidents:
+    sections = [Section("rows", _("The most unusual rows"), [RowList(outliers)])]
+    if outliers.incidents:
         groups = []
-        for one in found.incidents:
-            rows, ranks = _("%(n)s rows:", n=len(one.rows)), ", ".join(str(k + 1) for k in one.rows)
-            groups.append(f"{rows} {one.words} ({ranks})")
+        for group in outliers.incidents:
+            ranks = ", ".join(str(k + 1) for k in group.rows)
+            rows = _("%(n)s rows:", n=len(group.rows))
+            groups.append(f"{rows} {group.words} ({ranks})")
         sections.insert(0, Section("incidents", _("Similar rows"), [Items(groups)]))
-    notes = {_(name): text for name, text in found.notes(model).items()}
+    notes = {_(name): text for name, text in outliers.notes(model).items()}
     sections.append(Section("about", _("How to read this page"), [LabelledValues(notes)]))
     page = Page(
-        title=ngettext("%(n)s unusual row", "%(n)s unusual rows", len(found.rows)),
+        title=ngettext("%(n)s unusual row", "%(n)s unusual rows", len(outliers.rows)),
         made_by=f"hushtable, {datetime.now(UTC):%Y-%m-%d}",
         intro=_(
             "From %(n)s rows of %(source)s, the most unusual first. Scores are in %(unit)s.",
-            n=numeral(found.n_rows),
+            n=numeral(outliers.n_rows),
             source=source,
             unit=_(unit),
         ),
@@ -173,7 +174,7 @@ def check_page(
     source: str,
     columns: Sequence[ColumnUnderstanding],
     quality: TableQuality,
-    said: Sequence[str],
+    words: Sequence[str],
     options: str,
     file: str = "",
 ) -> str:
@@ -190,11 +191,11 @@ def check_page(
             column.name,
             _(column.kind),
             column.evidence,
-            range_words(column, seen),
-            numeral(seen.n_missing),
-            _("many") if seen.n_different is None else numeral(seen.n_different),
+            range_words(column, glance),
+            numeral(glance.n_missing),
+            _("many") if glance.n_different is None else numeral(glance.n_different),
         ]
-        for column, seen in zip(columns, quality.columns, strict=True)
+        for column, glance in zip(columns, quality.columns, strict=True)
     ]
     headers = [
         *(_("column"), _("kind"), _("evidence"), _("range or examples"), _("missing")),
@@ -202,10 +203,10 @@ def check_page(
     ]
     table = TextTable(headers, rows, 4, _("Columns"))
     sections = [Section("columns", _("Columns"), [table])]
-    if said:
+    if words:
         answer = _("To decide the open questions, add: %(options)s", options=options)
         decide = [Paragraph([answer])] if options else []
-        sections.insert(0, Section("look", _("To check"), [Items(said), *decide]))
+        sections.insert(0, Section("look", _("To check"), [Items(words), *decide]))
     page = Page(
         title=_("How hushtable reads %(source)s", source=source),
         made_by=_("hushtable check") + f", {datetime.now(UTC):%Y-%m-%d}",
@@ -223,11 +224,11 @@ def check_page(
 def _cards(block: RowList) -> list[dict[str, Any]]:
     from hushtable.charts.reasons import Pictures  # with Jinja's library for markup
 
-    found, draw = block.outliers, Pictures(block.outliers.features, block.outliers.usual)
-    incidents = {k: one for one in found.incidents for k in one.rows}
-    several = any(row.file for row in found.rows)
+    outliers, draw = block.outliers, Pictures(block.outliers.features, block.outliers.usual)
+    incidents = {k: one for one in outliers.incidents for k in one.rows}
+    several = any(row.file for row in outliers.rows)
     cards = []
-    for k, row in enumerate(found.rows):
+    for k, row in enumerate(outliers.rows):
         error, number = row.error, numeral(row.row)
         place = _("row %(n)s", n=number)
         if several:
@@ -243,26 +244,24 @@ def _cards(block: RowList) -> list[dict[str, Any]]:
                 "far": row.far,
                 "first_alike": None if incident is None else incident.rows[0] + 1,
                 "alike": None if incident is None else _("%(n)s similar", n=len(incident.rows)),
-                "severity": numerals(found.severity(k)),
+                "severity": numerals(rounded_down(row.severity)),
                 "score": numerals(
                     f"{row.score:.2f}" + ("" if error is None else f" ± {error:.2f}")
                 ),
                 "reasons": reasons,
-                "below": _below(found, k, block.values),
-                "none": none if found.explained and not reasons else "",
+                "below": _below(outliers, k, block.values),
+                "none": none if outliers.explained and not reasons else "",
             }
         )
     return cards
 
 
-def _below(found: Outliers, k: int, values: bool) -> str:
+def _below(outliers: Outliers, k: int, values: bool) -> str:
     """Return what else is known of a row, in sentences; without ``values``, none of its values."""
-    row = found.rows[k]
-    words = [found.repair(row), row.likeness]
+    row = outliers.rows[k]
+    words = [outliers.repair(row), row.likeness]
     if row.outside:
         words.append(_("outside the model: %(names)s", names=", ".join(row.outside)))
-    if row.crowding:
-        words.append(_("a typical row has %(crowding)s", crowding=row.crowding))
     if values:
         words.append(row.context)
     return " ".join(f"{text[0].upper()}{text[1:]}." for text in words if text)
@@ -270,7 +269,7 @@ def _below(found: Outliers, k: int, values: bool) -> str:
 
 def _reason(reason: Reason, draw: "Pictures", values: bool) -> dict[str, Any]:
     words, phrase = reason.words, reason.phrase
-    if not values or phrase is None:
+    if not values:
         bits = _("%(bits)s bits", bits=numerals(f"{reason.share:.2f}"))
         return {"unusual": reason.named, "rest": f": {bits}", "picture": ""}
     start = len(reason.feature) + len(phrase.text)

@@ -43,8 +43,6 @@ class Explained:
 
     Attributes
     ----------
-    start : int
-        Number of the first row.
     rows : ndarray or pyarrow.RecordBatch
         The rows.
     scores : ndarray of shape (n,), float64
@@ -67,7 +65,6 @@ class Explained:
     (500, 3)
     """
 
-    start: int
     rows: Batch
     scores: Floats
     shares: Floats
@@ -152,44 +149,15 @@ class Explainer:
         ndarray of shape (d,), float64
             Mean of abs(share), in bits; NaN if there are no rows.
         """
-        return self._mean_size(X, lambda item: self.explained(item).shares, n_jobs)
-
-    def moved_from(self, other: "Explainer", X: object, *, n_jobs: int | None = None) -> Floats:
-        """Return the mean distance of each feature's shares from those by another model's scores.
-
-        Parameters
-        ----------
-        other : Explainer
-            With other scores under the same plan, such as those before verdicts were learned.
-        X : array, data frame, Arrow object or path
-            Rows.
-        n_jobs : int, optional
-            Threads: None means one, -1 every core.
-
-        Returns
-        -------
-        ndarray of shape (d,), float64
-            Mean of abs(share - the other's share), in bits; NaN if there are no rows.
-        """
-
-        def distance(item: Numbered) -> Floats:
-            return self.explained(item).shares - other.explained(item).shares
-
-        return self._mean_size(X, distance, n_jobs)
-
-    def _mean_size(
-        self, X: object, values: Callable[[Numbered], Floats], n_jobs: int | None
-    ) -> Floats:
-        """Return the mean of abs(values) of each feature over all rows; memory stays flat."""
 
         def add_up(item: Numbered) -> tuple[int, Floats]:
-            found = values(item)
-            return len(found), np.abs(found).sum(axis=0)
+            shares = self.explained(item).shares
+            return len(shares), np.abs(shares).sum(axis=0)
 
         n_rows, sums = 0, np.zeros(len(self.equal))
-        for rows, some in self.scorer.mapped(X, add_up, n_jobs):
+        for rows, size in self.scorer.mapped(X, add_up, n_jobs):
             n_rows += rows
-            sums += some
+            sums += size
         return sums / n_rows if n_rows else np.full(len(sums), np.nan)
 
     def batches(
@@ -208,7 +176,7 @@ class Explainer:
 
     def explained(self, item: Numbered) -> Explained:
         """Return a numbered batch of rows with the shares of its features."""
-        start, rows, _ = item
+        rows = item[1]
         codes = self.scorer.encode(item)
         totals, shares = self._family.gains(codes, self.scorer.values, self._limits)
         shares = self._of_columns(shares)
@@ -230,7 +198,7 @@ class Explainer:
             total = outside.totals(len(lost))[outside.rows]
             part = np.divide(outside.beyond, total, out=np.zeros(len(total)), where=total > 0.0)
             shares[outside.rows, outside.features] += part * lost[outside.rows]
-        return Explained(start, rows, scores, shares, codes)
+        return Explained(rows, scores, shares, codes)
 
     def _of_columns(self, shares: Floats) -> Floats:
         """Return shares (..., d) of the columns, given those of all features.
@@ -313,7 +281,7 @@ class Repairs:
             d = len(schema.of_rows)
             self._derived = {j: d + k for k, j in enumerate(schema.differences.columns)}
         #: (n, d): which values can be repaired.
-        known = [[one is not None for one in values] for values in usual]
+        known = [[value is not None for value in values] for values in usual]
         self.possible = np.array(known).reshape(len(rows), -1)
         self.scores = scorer.scoring(self._codes)
 
@@ -336,31 +304,31 @@ class Repairs:
         score, columns = float(self.scores[i]), list[int]()
         alone: dict[int, float] = {}
         while tried and len(columns) < MOST_REPAIRED and (not columns or score <= bar or far):
-            found = self._repaired(i, [[*columns, j] for j in tried]) - score
-            weights = [g * min(distance(j), _FARTHEST) for j, g in zip(tried, found, strict=True)]
-            if enough := [j for j, g in zip(tried, found, strict=True) if score + g > bar]:
+            gains = self._repaired(i, [[*columns, j] for j in tried]) - score
+            weights = [g * min(distance(j), _FARTHEST) for j, g in zip(tried, gains, strict=True)]
+            if enough := [j for j, g in zip(tried, gains, strict=True) if score + g > bar]:
                 weights = [distance(j) if j in enough else -np.inf for j in tried]
             if far := [j for j in far if j in tried]:
                 weights = [w if j in far else -np.inf for j, w in zip(tried, weights, strict=True)]
             if not columns:
-                alone = dict(zip(tried, found.tolist(), strict=True))
+                alone = dict(zip(tried, gains.tolist(), strict=True))
             best = int(np.argmax(weights))
             if weights[best] <= 0.0 and not far:
                 break
             columns.append(tried.pop(best))
-            score += float(found[best])
+            score += float(gains[best])
             far = [j for j in far if j in tried]
         return Repair(columns, score, score > bar, alone)
 
     def _repaired(self, i: int, choices: list[list[int]]) -> Floats:
         n, codes, usual = len(choices), self._codes, self._usual.codes[:, i]
         d = len(codes.tally)
-        found = np.repeat(codes.codes[:, [i]], n, axis=1)
+        repaired = np.repeat(codes.codes[:, [i]], n, axis=1)
         for k, columns in enumerate(choices):
             for j in [*columns, *(self._derived[j] for j in columns if j in self._derived)]:
-                found[j::d, k] = usual[j]
+                repaired[j::d, k] = usual[j]
         outside = _left_outside(codes.outside, i, choices)
-        return self._scorer.scoring(Codes(found, codes.tally, outside))
+        return self._scorer.scoring(Codes(repaired, codes.tally, outside))
 
 
 def _left_outside(outside: Outside, i: int, choices: list[list[int]]) -> Outside:
@@ -369,9 +337,9 @@ def _left_outside(outside: Outside, i: int, choices: list[list[int]]) -> Outside
         return NOTHING_OUTSIDE
     features, beyond = outside.features[here], outside.beyond[here]
     kept = [~np.isin(features, columns) for columns in choices]
-    rows = np.concatenate([np.full(int(one.sum()), k) for k, one in enumerate(kept)])
+    rows = np.concatenate([np.full(int(rows_kept.sum()), k) for k, rows_kept in enumerate(kept)])
     return Outside(
         rows.astype(np.int64),
-        np.concatenate([features[one] for one in kept]),
-        np.concatenate([beyond[one] for one in kept]),
+        np.concatenate([features[rows_kept] for rows_kept in kept]),
+        np.concatenate([beyond[rows_kept] for rows_kept in kept]),
     )

@@ -1,9 +1,8 @@
 """Findings: the facts about an unusual row, read off batches of scored rows."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +13,9 @@ from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import Codes
 from hushtable.data.passes import Numbered
 from hushtable.data.readers import Batch, joined, taken
-from hushtable.data.schema import DATE, Feature
-from hushtable.display import Displayed
+from hushtable.data.schema import DATE
 from hushtable.errors import DataTypeError
-from hushtable.language import _, numerals, percents
+from hushtable.language import _, numerals
 from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
 from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Ranks, Scorer
@@ -25,7 +23,6 @@ from hushtable.scores.typical import ValuePhrase, cell, describe_cell
 from hushtable.scores.usual import FARTHEST, Usual
 
 Floats = NDArray[np.float64]
-T = TypeVar("T")
 
 #: How far the keys of rows with a value far outside everything are below their scores, for each
 #: multiple of the limit; and those of rows with an impossible value, below all others.
@@ -34,7 +31,7 @@ IMPOSSIBLE_FIRST = 2.0 * FARTHEST * FAR_FIRST
 
 
 @dataclass(frozen=True)
-class Finding(Displayed):
+class Finding:
     """Facts about one unusual row, which lists, pages, and reviews put into words.
 
     What was not requested is None or empty.
@@ -59,8 +56,6 @@ class Finding(Displayed):
         The value that is impossible by the owner's rules, in words.
     outside : tuple of str
         Names of the columns with a value outside the plan's range or categories.
-    crowding : str
-        How many more similar rows a typical row has than this one, in words.
     context : str
         A note that few rows of the row's context were counted, in words.
     moved : float
@@ -72,11 +67,10 @@ class Finding(Displayed):
         The row's values, and the share of each feature in the score (d,), from which the reasons
         are found.
     severity : float
-        In a review: 100 times one minus the share of rows as rare.
+        100 times one minus the share of rows that are as rare or rarer; the list or the review
+        states among which rows.
     values : mapping of str to ValuePhrase
         In a review, for each feature: the value in words, and what is usual. Reasons come first.
-    usual, features
-        In a review: what the values are compared with, and the columns that reasons refer to.
     """
 
     row: int
@@ -88,7 +82,6 @@ class Finding(Displayed):
     far: float = 0.0
     rule: str = ""
     outside: tuple[str, ...] = ()
-    crowding: str = field(default="", repr=False)
     context: str = field(default="", repr=False)
     moved: float = 0.0
     kept_values: Mapping[str, pa.Array] = field(default_factory=dict, repr=False, compare=False)
@@ -97,8 +90,6 @@ class Finding(Displayed):
     )
     severity: float = 0.0
     values: Mapping[str, ValuePhrase] = field(default_factory=dict, repr=False, compare=False)
-    usual: Usual | None = field(default=None, repr=False, compare=False)
-    features: Sequence[Feature] = field(default=(), repr=False, compare=False)
 
     @property
     def key(self) -> float:
@@ -131,14 +122,6 @@ class Finding(Displayed):
         if self.moved > 0.0:
             return _("like rows that were confirmed as outliers (%(bits)s bits)", bits=bits)
         return _("like rows that were judged fine (%(bits)s bits)", bits=bits)
-
-    @property
-    def rank_words(self) -> list[str]:
-        """The rank and its interval, for a table; empty if unknown."""
-        if self.ranks is None:
-            return []
-        rank, low, high = (percents(f"{100.0 * share:.2f}") for share in self.ranks)
-        return [rank, _("%(low)s and %(high)s", low=low, high=high)]
 
     def facts(self) -> dict[str, object]:
         """Return the finding in machine-readable form."""
@@ -234,7 +217,6 @@ class Scored:
             far=float(self.far[i]),
             rule=rule,
             outside=outside_words(codes, 0, names),
-            crowding="" if details.reasons is None else details.reasons.crowding(codes),
             context="" if contexts is None else contexts.words(self.rows, i, codes),
             moved=float(scorer.moved(codes, score)[0]),
             kept_values=kept,
@@ -309,16 +291,14 @@ class RowDetails:
         rules = [] if self.scorer.rules is None else self.scorer.rules.columns
         return list(dict.fromkeys([*self.keep, *rules]))
 
-    def batches(
-        self, X: object, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
-    ) -> Iterator[T]:
-        """Yield ``reduce`` of each batch, in order; the threads call it."""
+    def batches(self, X: object, *, n_jobs: int | None = None) -> Iterator[Scored]:
+        """Yield the scored batches, in order."""
 
-        def scored(item: Numbered) -> T:
+        def scored(item: Numbered) -> Scored:
             if self.reasons is None:
-                return reduce(self._scored(item[1], *self.scorer.scored(item)))
+                return self._scored(item[1], *self.scorer.scored(item))
             one = self.reasons.explainer.explained(item)
-            return reduce(self._scored(one.rows, one.codes, one.scores, one.shares))
+            return self._scored(one.rows, one.codes, one.scores, one.shares)
 
         return self.scorer.mapped(X, scored, n_jobs, self.columns)
 
@@ -386,6 +366,12 @@ def explained(findings: Sequence[Finding], reasons: Reasons, bar: float | None) 
     return [replace(finding, why=why) for finding, why in zip(findings, found, strict=True)]
 
 
+def with_severities(findings: Sequence[Finding], shares: Floats) -> list[Finding]:
+    """Return findings (n,) with their severities, given the shares of rows as rare (n,)."""
+    severities = np.round(100.0 * (1.0 - shares), 10).tolist()
+    return [replace(one, severity=x) for one, x in zip(findings, severities, strict=True)]
+
+
 def _plain(column: pa.Array, name: str, dates: bool) -> pa.Array:
     """Return a column without views or a dictionary, which differs from batch to batch.
 
@@ -416,11 +402,11 @@ def outside_column(codes: Codes, names: Sequence[str]) -> pa.Array:
     """Return, for each row, `outside_words` joined by commas; null for rows without any."""
     outside = codes.outside
     if not len(outside):
-        return pa.nulls(codes.n_rows, pa.string())
+        return pa.nulls(len(codes), pa.string())
     order = np.argsort(outside.rows, kind="stable")
     rows, first = np.unique(outside.rows[order], return_index=True)
     found = [[names[j] for j in f.tolist()] for f in np.split(outside.features[order], first[1:])]
-    index = np.full(codes.n_rows, -1)
+    index = np.full(len(codes), -1)
     index[rows] = np.arange(len(rows))
     texts = texts_column([", ".join(some) for some in found])
     return texts.take(as_column(index, index >= 0))

@@ -2,7 +2,7 @@
 
 import contextlib
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from hushtable.data.readers import Reader, no_rows
 from hushtable.data.schema import Feature
 from hushtable.errors import UsageError
 from hushtable.language import N_, _, ngettext, numeral, numerals
-from hushtable.scores.finding import Finding, RowDetails, Scored, explained
+from hushtable.scores.finding import Finding, RowDetails, Scored, explained, with_severities
 from hushtable.scores.reasons import TOP, Reason, Reasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import (
@@ -25,7 +25,7 @@ from hushtable.scores.typical import (
     USUAL_MEANS,
     and_words,
 )
-from hushtable.scores.usual import COUNTED, SCORED, Frequencies, PassingSample, Usual
+from hushtable.scores.usual import COUNTED, SCORED, PassingSample, Usual
 
 
 class Lowest:
@@ -47,10 +47,13 @@ class Lowest:
         """Add the next batch; ``start`` is the number of its first row."""
         # Of equal scores, the one that was added first is the earlier.
         before, bar = self.rows, self._bar
-        self._keep(
+        found = [
             batch.finding(k, start + i, self.file)
             for k, i in enumerate(batch.lowest.tolist())
             if batch.keys[i] < bar
+        ]
+        self.rows = heapq.nsmallest(
+            self.most, [*before, *found], key=lambda one: (one.key, one.file, one.row)
         )
         self.n_rows += len(batch.scores)
         self.n_known += 0 if batch.ruled is None else int(batch.ruled.known.sum())
@@ -67,17 +70,6 @@ class Lowest:
         if score == self._bar:
             return sum(row.score < score for row in self.rows) + self._ties
         return sum(row.score <= score for row in self.rows)
-
-    def merge(self, other: "Lowest") -> None:
-        """Add the rows of another file."""
-        self._keep(other.rows)
-        self.n_rows += other.n_rows
-        self.n_known += other.n_known
-
-    def _keep(self, rows: Iterable[Finding]) -> None:
-        self.rows = heapq.nsmallest(
-            self.most, [*self.rows, *rows], key=lambda one: (one.key, one.file, one.row)
-        )
 
 
 #: Metadata key of a table that states among which rows its severities are.
@@ -109,11 +101,9 @@ class Outliers:
     Attributes
     ----------
     rows : list of Finding
-        With standard errors, reasons and kept columns.
-    severities : list of float
-        100 times one minus the share of rows that are as rare or rarer.
+        With severities, standard errors, reasons and kept columns.
     among : str
-        The rows of that share.
+        The rows of the severities' shares.
     keep : tuple of str
         Names of the kept columns.
     explained : bool
@@ -125,7 +115,6 @@ class Outliers:
     """
 
     rows: list[Finding]
-    severities: list[float]
     among: str
     keep: tuple[str, ...]
     explained: bool
@@ -137,10 +126,6 @@ class Outliers:
     usual: Usual | None = None
     #: The columns to which reasons refer.
     features: Sequence[Feature] = ()
-
-    def severity(self, k: int) -> str:
-        """Return a row's severity, rounded down: 100 would mean that no row is as rare."""
-        return rounded_down(self.severities[k])
 
     def repair(self, row: Finding) -> str:
         """Return in words which columns to repair so that a row is not listed, and the effect.
@@ -232,7 +217,7 @@ class Outliers:
             if len({one.type for one in values}) > 1:  # files have them in several types
                 values = [one.cast(pa.string()) for one in values]
             columns[name] = pa.concat_arrays(values)
-        columns["severity"] = _numbers(self.severities, np.float64)
+        columns["severity"] = _numbers([row.severity for row in self.rows], np.float64)
         columns["score"] = _numbers([row.score for row in self.rows], np.float64)
         columns["error"] = _numbers([row.error for row in self.rows], np.float64)
         columns["outside"] = texts_column([", ".join(row.outside) for row in self.rows])
@@ -265,14 +250,6 @@ def _numbers(values: Iterable[float | None], kind: type) -> pa.Array:
 def rounded_down(severity: float) -> str:
     """Return a severity in words: 100 would mean that no row is as rare."""
     return f"{int(100.0 * severity + 1e-6) / 100:.2f}"
-
-
-def explained_rows(rows: Sequence[Finding], n: int, reasons: Reasons | None) -> list[Finding]:
-    """Return the n lowest of some rows with their reasons; the next row ends the list."""
-    listed, bar = list(rows[:n]), rows[n].key if len(rows) > n else None
-    if reasons is None:
-        return listed
-    return explained(listed, reasons, bar)
 
 
 @dataclass(frozen=True)
@@ -317,8 +294,9 @@ def known_words(n_rows: int) -> str:
 
 def reason_facts(reasons: Sequence[Reason], k: int) -> tuple[str | None, ...]:
     """Return column, value, usual values and direction of the k-th reason, or None for each."""
-    if k >= len(reasons) or (phrase := reasons[k].phrase) is None:
+    if k >= len(reasons):
         return (None,) * 4
+    phrase = reasons[k].phrase
     return reasons[k].feature, phrase.text, phrase.usual, phrase.direction
 
 
@@ -326,7 +304,9 @@ class Search:
     """Finds the n rows with the lowest scores of several sources, one source after the other.
 
     Severities are among the rows of ``ranks``; otherwise among those that the model counted, if it
-    knows them; otherwise among these rows. Memory stays flat.
+    knows them; otherwise among these rows. With ``explain``, the rows have reasons if the model's
+    tables separate features; with ``every``, batches have the ranks and the features with the
+    largest shares of all rows. Memory stays flat.
     """
 
     def __init__(
@@ -337,74 +317,81 @@ class Search:
         keep: Sequence[str] = (),
         usual: Usual | None = None,
         ranks: Ranks | None = None,
-        frequencies: Frequencies | None = None,
+        explain: bool = True,
+        every: bool = False,
     ) -> None:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise UsageError(f"n={n!r}: needs the number of rows to list, 1 or more")
-        self._reasons, self._frequencies = None, frequencies
-        with contextlib.suppress(UsageError):  # for a detector whose tables mix features
-            self._reasons = Reasons(scorer, usual=usual)
-        errors = scorer.plan.family.n_tables > 1
+        #: None without ``explain``, and for a detector whose tables mix features.
+        self.reasons: Reasons | None = None
+        if explain:
+            with contextlib.suppress(UsageError):
+                self.reasons = Reasons(scorer, usual=usual)
         self._details = RowDetails(
             scorer,
             n + 1,  # the first row after the list shows when a listed row would leave it
-            errors=errors,
-            reasons=self._reasons,
+            every=every,
+            errors=scorer.plan.family.n_tables > 1,
+            ranks=ranks,
+            reasons=self.reasons,
             # Lists of detectors without reasons are ordered by their papers' scores alone.
-            usual=None if self._reasons is None else self._of_all(usual),
+            usual=None if self.reasons is None else usual,
             keep=keep,
         )
         self._usual, self._ranks, self._keep, self._n = usual, ranks, tuple(keep), n
         self._lowest = Lowest(n + 1)
         #: If the model knows nothing about such rows: what is usual among these rows themselves.
-        unknown = self._reasons is not None and usual is None
+        unknown = self.reasons is not None and usual is None
         self._sample = PassingSample(len(scorer.plan.schema)) if unknown else None
 
-    def add(
-        self,
-        reader: Reader,
-        file: str = "",
-        *,
-        n_jobs: int | None = None,
-        see: Callable[[Scored], None] = lambda batch: None,
-    ) -> None:
-        """Search all rows of a reader, or none if it fails.
+    def batches(
+        self, reader: Reader, file: str = "", *, n_jobs: int | None = None
+    ) -> Iterator[Scored]:
+        """Yield the scored batches of a reader; all its rows are searched once it ends.
 
-        Its columns are the plan's features, and those to keep; ``see`` gets each scored batch.
+        Its columns are the plan's features, and those to keep.
         """
         lowest, start = copy(self._lowest), 0
         lowest.file = file
-        reader = reader.in_sequence()
         if self._sample is not None:
             reader = self._sample.of(reader)
-        for batch in self._details.batches(reader, lambda one: one, n_jobs=n_jobs):
-            see(batch)
+        for batch in self._details.batches(reader, n_jobs=n_jobs):
             lowest.add(batch, start)
+            yield batch
             start += len(batch.scores)
         self._lowest = lowest
+
+    def of_files(self, reader: Reader, *, n_jobs: int | None = None) -> Iterator[Scored]:
+        """Yield the scored batches of all files of a reader, each by its name if there are several.
+
+        Raises `DataError` at the end if there are no rows.
+        """
+        several = len(reader.parts) > 1
+        for part in reader.parts:
+            yield from self.batches(part, part.source if several else "", n_jobs=n_jobs)
+        if not self.n_rows:
+            raise no_rows(reader)
 
     def find(self, reader: Reader, *, n_jobs: int | None = None) -> Outliers:
         """Search all files of a reader; return the lowest of the rows.
 
         Raises `DataError` if there are no rows.
         """
-        several = len(reader.parts) > 1
-        for part in reader.parts:
-            self.add(part, part.source if several else "", n_jobs=n_jobs)
-        if not self.n_rows:
-            raise no_rows(reader)
+        for _batch in self.of_files(reader, n_jobs=n_jobs):
+            pass
         return self.found()
 
     def found(self) -> Outliers:
         """Return the lowest of the rows; there must have been some rows."""
         lowest = self._lowest
         scorer, rows, usual = self._details.scorer, lowest.rows[: self._n], None
-        if self._reasons is not None:
+        if self.reasons is not None:
             usual = self._usual
             if self._sample is not None:
                 usual = self._sample.usual(scorer.plan.schema, scorer.plan.context)
-            usual = self._of_all(usual)
-            rows = explained_rows(lowest.rows, self._n, self._reasons.beside(usual))
+            # The row after the list shows when a listed row would leave it.
+            bar = lowest.rows[self._n].key if len(lowest.rows) > self._n else None
+            rows = explained(rows, self.reasons.beside(usual), bar)
         scores = np.array([row.score for row in rows])
         if self._ranks is not None:
             among, shares = _ALL_SITES, self._ranks.of(scores)
@@ -413,22 +400,18 @@ class Search:
         else:
             as_rare = [lowest.as_rare(row.score) for row in rows]
             among, shares = SCORED, np.array(as_rare) / lowest.n_rows
-        severities = np.round(100.0 * (1.0 - shares), 10).tolist()
+        rows = with_severities(rows, shares)
         return Outliers(
             rows=rows,
-            severities=severities,
             among=among,
             keep=self._keep,
-            explained=self._reasons is not None,
+            explained=self.reasons is not None,
             n_rows=lowest.n_rows,
             meaning=scorer.plan.score_words(scorer.sketch.noise_sd),
             n_known=lowest.n_known,
             usual=usual,
             features=scorer.plan.schema.of_rows.features,
         )
-
-    def _of_all(self, usual: Usual | None) -> Usual | None:
-        return usual if self._frequencies is None else self._frequencies.beside(usual)
 
     @property
     def columns(self) -> list[str]:

@@ -81,17 +81,24 @@ class Cells:
         if feature.kind != "numeric":
             texts = texts_of(feature, rows, j)
             index = pc.index_in(texts, texts_column(self.names), skip_nulls=True)
-            found = filled(index, len(self.names))
+            places = filled(index, len(self.names))
             missing = np.from_dlpack(texts.is_null().cast(pa.uint8())) == 1
         else:
             numbers = numbers_of(feature, rows, j)
             missing = np.isnan(numbers)
-            found = np.full(len(numbers), len(self.names))
+            places = np.full(len(numbers), len(self.names))
             if self.edges:
-                found = np.searchsorted(self.edges[1:-1], numbers, side="right")
+                places = np.searchsorted(self.edges[1:-1], numbers, side="right")
             for k, name in enumerate(self.names):
-                found[numbers == float(name)] = k
-        return np.where(missing, -1, found).astype(np.int64)
+                places[numbers == float(name)] = k
+        return np.where(missing, -1, places).astype(np.int64)
+
+    def of_value(self, value: float | str) -> int:
+        """Return the cell of a value that is not missing."""
+        if self.edges:
+            return int(np.searchsorted(self.edges[1:-1], float(value), side="right"))
+        name = value if isinstance(value, str) else repr(float(value) + 0.0)
+        return self.names.index(name) if name in self.names else len(self.names)
 
     def words(self, rows: Floats, feature: Feature, kind: pa.DataType, own: Any) -> str:
         """Return what some rows usually have instead of a row's own value, in words.
@@ -103,7 +110,7 @@ class Cells:
         ``own`` is the value that is compared with them.
         """
         if self.edges:
-            place = int(np.searchsorted(self.edges[1:-1], own, side="right"))
+            place = self.of_value(own)
             below, least = np.cumsum(rows[: self.size]), _MOST * float(rows.sum())
             # The cells up to k are below the edge k + 1.
             lower = np.flatnonzero(below[:place] >= least)
@@ -115,9 +122,9 @@ class Cells:
                 edge = self.edges[higher[-1] + 1]
                 return _("at least %(end)s", end=number_text(edge, feature, kind))
             return ""
-        key = own if isinstance(own, str) else repr(float(own) + 0.0)
+        place = self.of_value(own)
         most = np.argsort(-rows[: len(self.names)], kind="stable").tolist()
-        names = [self.names[k] for k in most if rows[k] and self.names[k] != key][:_NAMED]
+        names = [self.names[k] for k in most if rows[k] and k != place][:_NAMED]
         if feature.kind == "numeric":
             names = [number_text(float(name), feature, kind) for name in names]
         return _(" or ").join(names) or _("another")
@@ -130,8 +137,8 @@ class Cells:
     def from_dict(cls, content: object, feature: Feature) -> "Cells":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         what = f"cells of {feature.name!r}"
-        found = entries(content, what, {}, {"edges": list, "names": list})
-        edges, names = found.get("edges", []), found.get("names", [])
+        given = entries(content, what, {}, {"edges": list, "names": list})
+        edges, names = given.get("edges", []), given.get("names", [])
         right = all(type(x) in (int, float) and math.isfinite(x) for x in edges)
         right = right and sorted(set(edges)) == edges and len(edges) <= CELLS + 1
         right = right and len(edges) != 1
@@ -185,9 +192,9 @@ class PairCounts:
             if feature.kind == "numeric":
                 parts = [numbers_of(feature, batch, j) for batch in batches]
                 numbers = np.repeat(np.concatenate(parts), times)
-            one = Cells.of(usual, numbers[~np.isnan(numbers)])
-            cells.append(one)
-            places.append(np.concatenate([one.place(feature, batch, j) for batch in batches]))
+            cell = Cells.of(usual, numbers[~np.isnan(numbers)])
+            cells.append(cell)
+            places.append(np.concatenate([cell.place(feature, batch, j) for batch in batches]))
         counts = []
         for first, second in zip(*_pairs(len(cells)), strict=True):
             a, b = places[first], places[second]
@@ -197,8 +204,8 @@ class PairCounts:
 
     def place(self, features: Sequence[Feature], rows: Batch) -> Ints:
         """Return the cells (n, c) of some rows."""
-        found = [cells.place(features[j], rows, j) for j, cells in enumerate(self.cells)]
-        return np.stack(found, axis=1) if found else np.empty((len(rows), 0), np.int64)
+        places = [cells.place(features[j], rows, j) for j, cells in enumerate(self.cells)]
+        return np.stack(places, axis=1) if places else np.empty((len(rows), 0), np.int64)
 
     def rarity(self, places: Ints) -> Floats:
         """Return how many times rarer than expected the pairs of one row (c,) are, as (c, c).
@@ -216,14 +223,11 @@ class PairCounts:
 
     def given(self, column: int, partner: int, cell: int) -> Floats:
         """Return the sampled rows in each cell of a column, among those in a partner's cell."""
-        return self.between(column, partner)[:, cell]
-
-    def between(self, column: int, partner: int) -> Floats:
-        """Return the sampled rows in the cells of two columns, as (8, 8)."""
         a, b = _pairs(len(self.cells))
         first, second = sorted((column, partner))
         counts = self.counts[int(np.flatnonzero((a == first) & (b == second))[0])]
-        return np.asarray(counts if column == first else counts.T, np.float64)
+        rows = counts[:, cell] if column == first else counts[cell]
+        return np.asarray(rows[: self.cells[column].size], np.float64)
 
     @cached_property
     def _expected(self) -> Floats:
@@ -238,10 +242,10 @@ class PairCounts:
         """Build what a file contains, if it has any; raise `PlanError` if it is not valid."""
         if "usual_cells" not in content.manifest:
             return None
-        said = content.said("cells of pairs", {"usual_cells": list}, {})["usual_cells"]
-        if len(said) > len(features):
+        stated = content.said("cells of pairs", {"usual_cells": list}, {})["usual_cells"]
+        if len(stated) > len(features):
             raise PlanError(f"cells of pairs: needs at most {len(features)} columns")
-        cells = tuple(map(Cells.from_dict, said, features))
+        cells = tuple(map(Cells.from_dict, stated, features))
         counts, p = content.array("usual.pairs"), len(cells) * (len(cells) - 1) // 2
         if counts.dtype != np.uint16 or counts.shape != (p, CELLS, CELLS):
             raise PlanError(f"counts of pairs: needs uint16 of {p} pairs of {CELLS} x {CELLS}")

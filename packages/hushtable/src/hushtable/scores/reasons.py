@@ -12,10 +12,9 @@ from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch
 from hushtable.data.residuals import numbers_of
 from hushtable.data.schema import Feature, number_words
-from hushtable.language import N_, _, ngettext, numeral
+from hushtable.language import _, ngettext
 from hushtable.plans.families import WEIGHT, Contextual
 from hushtable.plans.plan import Plan
-from hushtable.plans.score_rule import exact
 from hushtable.scores.explain import Explainer, Repairs
 from hushtable.scores.pairs import PairCounts, RarePair
 from hushtable.scores.scorer import Scorer
@@ -32,56 +31,6 @@ from hushtable.scores.typical import (
     with_name,
 )
 from hushtable.scores.usual import Usual
-
-#: Upper bounds of a factor, and the words for it.
-_WORDS = (
-    (0.95, N_("fewer similar rows")),
-    (1.05, N_("as many similar rows")),
-    (1.2, N_("a tenth more similar rows")),
-    (1.35, N_("a quarter more similar rows")),
-    (1.75, N_("half again as many similar rows")),
-    (2.5, N_("twice as many similar rows")),
-)
-_COUNTED = (
-    N_("three"), N_("four"), N_("five"), N_("six"), N_("seven"), N_("eight"), N_("nine"),
-)  # fmt: skip
-
-
-class Crowding:
-    """Compares rows with a typical row by how many counted rows share their cells.
-
-    The mean over the tables is that of the logarithm, as in scores; scores are also smoothed, so
-    a gap between two of them is less informative. The counts must be exact: noise drowns the small
-    counts, which matter here. The tables must separate features, as `HushTable`'s do.
-    """
-
-    def __init__(self, scorer: Scorer) -> None:
-        family, counts = scorer.plan.family, scorer.row_counts
-        logarithms = exact(np.log2(np.maximum(counts, 1)))
-        self._sum, self._n_tables = family.summing(logarithms), family.n_tables
-        rows = np.add.reduceat(counts, family.offsets[:-1])
-        sums = np.add.reduceat(counts * logarithms, family.offsets[:-1])
-        #: Mean of the counted rows, in bits.
-        self.typical = float((sums / np.maximum(rows, 1)).mean())
-
-    def bits(self, codes: Codes) -> float:
-        """Return how far a row, the only one of ``codes``, is below a typical one."""
-        return self.typical - float(self._sum(codes)[0]) / self._n_tables
-
-
-def crowding_words(bits: float) -> str:
-    """Return how many more similar rows a typical row has than a row with ``bits`` fewer."""
-    times = 2.0 ** min(bits, 60.0)
-    for below, words in _WORDS:
-        if times < below:
-            return _(words)
-    whole = round(times)
-    if whole < 10:
-        return _("%(n)s times as many similar rows", n=_(_COUNTED[whole - 3]))
-    # Tables give only two significant digits.
-    about = round(whole, min(2 - len(str(whole)), 0))
-    return _("about %(n)s times as many similar rows", n=numeral(about))
-
 
 #: Number of rows of a context below which these are few: its rows are also compared with all rows.
 #: At this number, both have the same weight.
@@ -148,11 +97,11 @@ class Reason:
     #: The gain in score if this value alone becomes a usual one; if usual values are unknown, its
     #: part of the gap to a typical score. In bits, 0 or more.
     share: float
-    #: The value together with what is usual; None if values are left out.
-    phrase: ValuePhrase | None = None
+    #: The value together with what is usual.
+    phrase: ValuePhrase
     #: For a pair that is rarer than expected: the column with which the value is rare.
     partner: str = ""
-    #: The value, as a number (a date in seconds) or text; None if it is missing, or left out.
+    #: The value, as a number (a date in seconds) or text; None if it is missing.
     value: float | str | None = None
     #: The partner's value, in the same form.
     partner_value: float | str | None = None
@@ -167,7 +116,7 @@ class Reason:
         phrase = self.phrase
         if self.partner:
             return self.named
-        if phrase is None or not phrase.stands_out:
+        if not phrase.stands_out:
             return ""
         numbers = phrase.direction in ("high", "low", "missing", "beyond")
         words = f"{self.feature} {_(phrase.direction) if numbers else phrase.text}"
@@ -177,10 +126,8 @@ class Reason:
 
     @property
     def words(self) -> str:
-        """The value and what is usual, in words; only the name if values are left out."""
-        if self.phrase is not None:
-            return self.phrase.words
-        return self.named
+        """The value and what is usual, in words."""
+        return self.phrase.words
 
     @property
     def named(self) -> str:
@@ -288,7 +235,7 @@ class RowPhrases:
         """
         assert self._usual is not None
         known = self._usual.within[self.context] if self.context else self._usual.values
-        values = [None if one is None else one.typical for one in known]
+        values = [None if usual is None else usual.typical for usual in known]
         differences, row = self._schema.differences, self._rows[self.i : self.i + 1]
         if differences is not None:
             predicted = differences.predicted(row, self._schema.of_rows.features)[:, 0].tolist()
@@ -304,20 +251,18 @@ class RowPhrases:
         if self._pairs is None or not self.phrase(j).alone:
             return None
         times = self._pairs.rarer(self.i, j)
-        found = [k for k in np.flatnonzero(times > rarer).tolist() if self.phrase(k).alone]
-        best = max(found, key=lambda k: times[k], default=None)
+        partners = [k for k in np.flatnonzero(times > rarer).tolist() if self.phrase(k).alone]
+        best = max(partners, key=lambda k: times[k], default=None)
         if best is None:
             return None
         # A value that many rows share is what the other one is compared within.
         shared = self.phrase(j).shared and not self.phrase(best).shared
         return RarePair(*((best, j) if shared else (j, best)), float(times[best]))
 
-    def reason(self, j: int, share: float, values: bool, pair: RarePair | None = None) -> Reason:
+    def reason(self, j: int, share: float, pair: RarePair | None = None) -> Reason:
         """Return the value of column j, alone or in a pair, as a reason with this share."""
         name = self._columns[j]
         partner = "" if pair is None else self._columns[pair.partner]
-        if not values:
-            return Reason(name, share, None, partner)
         phrase = self.phrase(j)
         if pair is not None and self._pairs is not None:
             phrase = self._pairs.phrase(self.i, pair, phrase, self.phrase(pair.partner))
@@ -327,15 +272,15 @@ class RowPhrases:
 
     def _beside_usual(self, j: int) -> ValuePhrase:
         """Return the value of column j, and what is usual in the row's context or in all rows."""
-        feature, one, usual = (
+        feature, value, usual = (
             self._schema.features[j],
             cell(self._rows, j, self.i),
             self._usual_of(j),
         )
         if self._usual is not None and self.context and j != self._context_column:
             within = self._usual.within[self.context][j]
-            return describe_within(feature, one, within, self.within, usual)
-        return describe_cell(feature, one, usual)
+            return describe_within(feature, value, within, self.within, usual)
+        return describe_cell(feature, value, usual)
 
     def _beside_predicted(self, j: int) -> ValuePhrase | None:
         """Return the value of column j and what other columns predict; None if they do not.
@@ -349,8 +294,8 @@ class RowPhrases:
             X = numbers_of(row, relations.columns, self._columns)
             left = float(relations.residuals(X)[0, k])
             if math.isnan(left):
-                one = cell(self._rows, j, self.i)
-                return describe_cell(self._schema.features[j], one, self._usual_of(j))
+                value = cell(self._rows, j, self.i)
+                return describe_cell(self._schema.features[j], value, self._usual_of(j))
             others = [self._columns[relations.columns[m]] for m in relations.strongest[k]]
             far, predicted = left / relations.spread[k], float(X[0, k]) - left
             return self._beside(j, _(" and ").join(others), predicted, far)
@@ -425,14 +370,14 @@ class RowPairs:
         self, i: int, pair: RarePair, value: ValuePhrase, partner: ValuePhrase
     ) -> ValuePhrase:
         """Put a pair in words."""
-        one, other = (self._features[j] for j in (pair.column, pair.partner))
+        mine, other = (self._features[j] for j in (pair.column, pair.partner))
         rows = self._pairs.given(pair.column, pair.partner, int(self._places[i, pair.partner]))
         kind = plain_type(cell(self._rows, pair.column, i))
-        own = read_value(one, cell(self._rows, pair.column, i))
-        usual = self._pairs.cells[pair.column].words(rows, one, kind, own)
+        own = read_value(mine, cell(self._rows, pair.column, i))
+        usual = self._pairs.cells[pair.column].words(rows, mine, kind, own)
         numeric = other.kind == "numeric"
         such = _("that %(name)s", name=other.name) if numeric else partner.named(other)
-        what = _("%(name)s with %(partner)s", name=value.named(one), partner=partner.named(other))
+        what = _("%(name)s with %(partner)s", name=value.named(mine), partner=partner.named(other))
         if usual:
             what = _("%(what)s: usually %(usual)s for %(such)s", what=what, usual=usual, such=such)
         words = _(
@@ -447,15 +392,14 @@ class RowPairs:
 class Reasons:
     """Finds the features that lower the scores of rows, and describes them in words.
 
-    With ``values``, the words contain the rows' values; ``usual`` is what they are compared with.
-    Raises `UsageError` if the model's tables do not separate features.
+    ``usual`` is what the rows' values are compared with. Raises `UsageError` if the model's tables
+    do not separate features.
     """
 
-    def __init__(self, scorer: Scorer, *, values: bool = True, usual: Usual | None = None) -> None:
+    def __init__(self, scorer: Scorer, *, usual: Usual | None = None) -> None:
         self.explainer, self._scorer = Explainer(scorer), scorer
         self.features = scorer.plan.schema.of_rows.features
-        self._values, self.usual = values, usual
-        self._crowding = None if scorer.row_noise > 0.0 else Crowding(scorer)
+        self.usual = usual
 
     @property
     def n_top(self) -> int:
@@ -471,10 +415,6 @@ class Reasons:
             top.append((best, left[every, best]))
             left[every, best] = -np.inf
         return top
-
-    def crowding(self, row: Codes) -> str:
-        """Return how many more similar rows a typical row has; empty for counts with noise."""
-        return "" if self._crowding is None else crowding_words(self._crowding.bits(row))
 
     def beside(self, usual: Usual | None) -> "Reasons":
         """Return the same reasons with values compared with what is usual among other rows."""
@@ -529,22 +469,22 @@ class Reasons:
         far = [j for j in range(len(self.features)) if row.far(j)]
         if repairs.scores[row.i] > bar and not far:
             return self._by_share(row, shares)
-        found = repairs.find(row.i, shares, bar, row.distance, far)
-        gains = {j: max(found.alone[j], 0.0) for j in found.columns}
-        weights = {j: gain * row.distance(j) for j, gain in found.alone.items() if j not in gains}
+        repair = repairs.find(row.i, shares, bar, row.distance, far)
+        gains = {j: max(repair.alone[j], 0.0) for j in repair.columns}
+        weights = {j: gain * row.distance(j) for j, gain in repair.alone.items() if j not in gains}
         least = WORTH_A_WORD * max(gains.values(), default=0.0)
         for j in sorted(weights, key=lambda j: -weights[j]):
-            phrase, gain = row.phrase(j), found.alone[j]
+            phrase, gain = row.phrase(j), repair.alone[j]
             if phrase.stands_out and (gain > least or phrase.direction == BEYOND):
                 gains[j] = max(gain, 0.0)
-        reasons = self._named(row, gains) or self._together(row, found.alone)
+        reasons = self._named(row, gains) or self._together(row, repair.alone)
         if not reasons:  # what stands out most of the largest shares
             order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0.0]
             odd = [j for j in order[: 2 * self.n_top] if row.phrase(j).stands_out]
             odd.sort(key=lambda j: -row.distance(j))
-            reasons = self._named(row, {j: max(found.alone.get(j, 0.0), 0.0) for j in odd})
-        repaired = [self.features[j].name for j in found.columns]
-        return RowReasons(reasons, repaired, found.score, found.enough)
+            reasons = self._named(row, {j: max(repair.alone.get(j, 0.0), 0.0) for j in odd})
+        repaired = [self.features[j].name for j in repair.columns]
+        return RowReasons(reasons, repaired, repair.score, repair.enough)
 
     def _together(self, row: RowPhrases, gains: dict[int, float]) -> list[Reason]:
         """Return the rarest pair of the features with the largest gains if no value stands out."""
@@ -552,8 +492,8 @@ class Reasons:
         pairs = [(pair, gains[j]) for j in most if (pair := row.pair(j, TWICE)) is not None]
         if not pairs:
             return []
-        pair, gain = max(pairs, key=lambda one: one[0].times)
-        return [row.reason(pair.column, gain, self._values, pair)]
+        pair, gain = max(pairs, key=lambda item: item[0].times)
+        return [row.reason(pair.column, gain, pair)]
 
     def _named(
         self, row: RowPhrases, gains: dict[int, float], *, calm: bool = False
@@ -567,7 +507,7 @@ class Reasons:
             if len(reasons) < self.n_top and self.features[j].name not in named:
                 pair = row.pair(j, CALM if calm and k else RARER)
                 named_first = j if pair is None else pair.column
-                reason = row.reason(named_first, gain, self._values, pair)
+                reason = row.reason(named_first, gain, pair)
                 if reason.partner or row.phrase(j).stands_out:
                     reasons.append(reason)
                     named |= {*reason.columns}

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,6 @@ from hushtable.data.labels import fold, fold_texts
 from hushtable.data.passes import Numbered
 from hushtable.data.readers import Batch, Reader, Source, joined, no_rows, taken
 from hushtable.data.schema import Feature
-from hushtable.display import html
 from hushtable.errors import DataError, UsageError
 from hushtable.scores.explain import Explainer
 from hushtable.scores.finding import (
@@ -28,11 +26,11 @@ from hushtable.scores.finding import (
     IMPOSSIBLE_FIRST,
     Finding,
     RowDetails,
-    Scored,
     as_text,
     explained,
     far_outside,
     lowest_rows,
+    with_severities,
 )
 from hushtable.scores.outliers import Outliers
 from hushtable.scores.reasons import Reasons, RowPhrases
@@ -82,8 +80,8 @@ class Candidates:
 
     def place(self, number: int) -> int | None:
         """Return the position of a row among these, or None if it is not one of them."""
-        found = np.flatnonzero(self.numbers == number)
-        return int(found[0]) if len(found) else None
+        places = np.flatnonzero(self.numbers == number)
+        return int(places[0]) if len(places) else None
 
 
 def lowest_candidates(
@@ -100,28 +98,28 @@ def lowest_candidates(
     rows with an impossible value are the lowest, and known rows are left out. Memory stays flat: it
     holds at most two times ``most`` rows, besides the batches being processed.
     """
-    found: list[tuple[Ints, Floats, Batch]] = []
+    kept: list[tuple[Ints, Floats, Batch]] = []
     held, n_rows, bar = 0, 0, np.inf
 
     def few(item: Numbered) -> tuple[int, Ints, Floats, Batch]:
         start, rows, _ = item
         keys = scorer.scored(item)[1] - _first(scorer, usual, rows)
-        some = lowest_rows(keys, most)
-        some = some[keys[some] < bar]
+        places = lowest_rows(keys, most)
+        places = places[keys[places] < bar]
         if scorer.rules is not None:
-            some = some[~scorer.rules.known(taken(rows, some))]
-        return len(keys), start + some, keys[some], taken(rows, some)
+            places = places[~scorer.rules.known(taken(rows, places))]
+        return len(keys), start + places, keys[places], taken(rows, places)
 
     for n, numbers, scores, rows in scorer.mapped(reader, few, n_jobs, keep):
         n_rows += n
-        found.append((numbers, scores, rows))
+        kept.append((numbers, scores, rows))
         held += len(numbers)
         if held > 2 * most:
-            found = [_lowest(found, most, scorer)]
-            held, bar = most, float(found[0][1][-1])
+            kept = [_lowest(kept, most, scorer)]
+            held, bar = most, float(kept[0][1][-1])
     if not n_rows:
         return None
-    numbers, _, rows = _lowest(found, most, scorer)
+    numbers, _, rows = _lowest(kept, most, scorer)
     return Candidates.of(scorer, numbers, rows, n_rows)
 
 
@@ -134,17 +132,17 @@ def _first(scorer: Scorer, usual: Usual | None, rows: Batch) -> Floats:
 
 
 def _lowest(
-    found: list[tuple[Ints, Floats, Batch]], most: int, scorer: Scorer
+    parts: list[tuple[Ints, Floats, Batch]], most: int, scorer: Scorer
 ) -> tuple[Ints, Floats, Batch]:
     """Return the lowest of rows that arrived in order; of equal scores, the earlier ones."""
-    numbers, scores = (np.concatenate([one[k] for one in found]) for k in (0, 1))
+    numbers, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     order = np.lexsort((numbers, scores))[:most]
-    rows = joined([one[2] for one in found], _numeric(scorer))
+    rows = joined([part[2] for part in parts], _numeric(scorer))
     return numbers[order], scores[order], taken(rows, order)
 
 
 def _numeric(scorer: Scorer) -> set[str]:
-    return {one.name for one in scorer.plan.schema.features if one.kind == "numeric"}
+    return {feature.name for feature in scorer.plan.schema.features if feature.kind == "numeric"}
 
 
 def named_candidates(
@@ -153,15 +151,15 @@ def named_candidates(
     """Pick rows by their numbers in one pass; numbers without a row are left out."""
     wanted = np.unique(np.fromiter(numbers, np.int64))
     opened = scorer.open(reader, keep)
-    found, at, start = list[Batch](), list[Ints](), 0
+    batches, at, start = list[Batch](), list[Ints](), 0
     for batch in opened.read():
         here = wanted[slice(*np.searchsorted(wanted, [start, start + len(batch)]))]
-        if len(here) or not found:
-            found.append(taken(batch, here - start))
+        if len(here) or not batches:
+            batches.append(taken(batch, here - start))
             at.append(here)
         start += len(batch)
     rows: Batch = (
-        joined(found, _numeric(scorer)) if found else np.empty((0, len(scorer.plan.schema)))
+        joined(batches, _numeric(scorer)) if batches else np.empty((0, len(scorer.plan.schema)))
     )
     picked = np.concatenate(at) if at else wanted[:0]
     return Candidates.of(scorer, picked, rows, start)
@@ -173,12 +171,6 @@ MOST = 20_000
 _MOVED = 2_000
 #: Part of a usual range within which two numbers are about the same.
 _ABOUT = 0.1
-#: Part of the rise in scores, if the rows of a list were judged fine, by which the list moves back
-#: similar rows. On 79 labelled sets, six such lists find 33.1 outliers, and six lists of the ten
-#: lowest rows 31.9; row by row 36.3. With half of that part it is 32.9, with the whole rise 32.0.
-UNLIKE = 0.25
-#: Rows of a list are chosen among this many times as many lowest rows.
-_AMONG = 100
 
 
 class Review:
@@ -265,7 +257,6 @@ class Review:
         #: Verdicts of ``answers`` that the model had learned before: they count once.
         self.n_known = 0
         self._codes: dict[int, Codes] = {}
-        self._bases: dict[int, float] = {}
         if log is not None and log.answers:
             self._recall(log.answers)
         self.rescan()
@@ -286,15 +277,14 @@ class Review:
         """Score all rows again, with all verdicts so far, and keep the lowest."""
         if self._reader.one_shot and hasattr(self, "_found"):
             raise UsageError("these rows can be read only once: give a file, or rows in memory")
-        found = lowest_candidates(
+        candidates = lowest_candidates(
             self.scorer, self._reader, self._most, self._columns, self._usual, self._n_jobs
         )
-        if found is None:
+        if candidates is None:
             raise no_rows(self._reader)
-        self._found: Candidates = found
-        self._bases.clear()  # they belong to rows under other rules
-        self._base = self._model_scoring(found.codes)
-        self._first = _first(self.scorer, self._usual, found.rows)
+        self._found: Candidates = candidates
+        self._base = self._model_scoring(candidates.codes)
+        self._first = _first(self.scorer, self._usual, candidates.rows)
         self._score()
 
     @property
@@ -361,10 +351,10 @@ class Review:
             number = int(text) if text.isdecimal() and len(text) < 19 else -1
             return [] if self._found.place(number) is None else [(number, f"{number:,}")]
         text, names = fold(text), fold_texts(self._found.rows.column(column).cast(pa.string()))
-        there = pc.fill_null(pc.match_substring(names, text, ignore_case=True), False)
-        places = np.flatnonzero(there.to_numpy(zero_copy_only=False))
-        found = [(int(self._found.numbers[k]), str(names[k].as_py())) for k in places.tolist()]
-        return sorted(found, key=lambda one: one[1] != text)[:most]
+        matching = pc.fill_null(pc.match_substring(names, text, ignore_case=True), False)
+        places = np.flatnonzero(matching.to_numpy(zero_copy_only=False))
+        rows = [(int(self._found.numbers[k]), str(names[k].as_py())) for k in places.tolist()]
+        return sorted(rows, key=lambda row: row[1] != text)[:most]
 
     def alike(self, number: int, n: int) -> list[tuple[int, int]]:
         """Return the kept rows that are most similar to one of them, the nearest first.
@@ -406,8 +396,8 @@ class Review:
     def _at(self, k: int) -> Finding:
         rows, number, score = self._found.row(k), int(self._found.numbers[k]), self.scores[k]
         [finding] = explained(self._findings(rows), self._reasons, None)
-        features, phrases = self.features, RowPhrases(self.scorer.plan, self._usual, rows, 0)
-        values = {feature.name: phrases.phrase(j) for j, feature in enumerate(features)}
+        phrases = RowPhrases(self.scorer.plan, self._usual, rows, 0)
+        values = {feature.name: phrases.phrase(j) for j, feature in enumerate(self.features)}
         first = [name for reason in finding.reasons for name in reason.columns]
         share = np.count_nonzero(self.scores <= score) / self.n_rows
         return replace(
@@ -416,8 +406,6 @@ class Review:
             score=float(score),
             severity=round(float(100.0 * (1.0 - share)), 10),
             values={name: values[name] for name in (*first, *values)},
-            usual=self._usual,
-            features=features,
         )
 
     @property
@@ -444,13 +432,11 @@ class Review:
 
     def _findings(self, rows: Batch) -> list[Finding]:
         """Return what is known of some rows, without reasons yet; they are numbered from 0."""
-
-        def in_order(batch: Scored) -> list[Finding]:
-            places = np.argsort(batch.lowest).tolist()
-            return [batch.finding(k, row) for row, k in enumerate(places)]
-
-        details = replace(self._details, most=len(rows))
-        return [one for some in details.batches(self._reader_of(rows), in_order) for one in some]
+        findings = []
+        for batch in replace(self._details, most=len(rows)).batches(self._reader_of(rows)):
+            in_order = np.argsort(batch.lowest).tolist()
+            findings += [batch.finding(k, row) for row, k in enumerate(in_order)]
+        return findings
 
     def _reader_of(self, rows: Batch) -> Reader:
         schema = self.scorer.plan.schema
@@ -479,8 +465,7 @@ class Review:
         rarer = np.searchsorted(np.sort(self.scores), [row.score for row in rows], "right")
         scorer = self.scorer
         return Outliers(
-            rows=rows,
-            severities=np.round(100.0 * (1.0 - rarer / self.n_rows), 10).tolist(),
+            rows=with_severities(rows, rarer / self.n_rows),
             among=SCORED,
             keep=self._keep,
             explained=True,
@@ -489,30 +474,6 @@ class Review:
             usual=self._usual,
             features=self.features,
         )
-
-    def list_of(self, n: int = 10) -> list[Finding]:
-        """Return the lowest unanswered rows that differ from each other, for a team to share.
-
-        As in a list, rows with a value that is impossible or far outside everything come first.
-        Each is the lowest after all rows are moved back by a quarter of the rise in their scores if
-        the rows before it were judged fine. They are chosen among the 100 n lowest.
-        """
-        waiting = self._waiting()
-        some = np.argsort(waiting, kind="stable")[: _AMONG * n]
-        some = some[np.isfinite(waiting[some])]
-        codes, chosen = self._found.codes.take(some), list[int]()
-        scores = self.scores[some]
-        keys = moved = waiting[some]
-        guessed = self.verdicts
-        for _ in range(min(n, len(some))):
-            moved = np.where(np.isin(np.arange(len(some)), chosen), np.inf, moved)
-            chosen.append(int(moved.argmin()))
-            one = codes.take(np.array(chosen[-1:]))
-            guessed = guessed + Verdicts.of_codes(self.scorer.plan, one, np.zeros(1, np.int64))
-            values = LearnedModel(self._model, guessed).cell_scores()
-            rise = self.scorer.plan.family.scoring(values)(codes) - scores
-            moved = keys + UNLIKE * rise
-        return [self._at(int(some[k])) for k in chosen]
 
     # --- answers ------------------------------------------------------------------------------
 
@@ -595,26 +556,26 @@ class Review:
         """Load the answers of an earlier review, which may refer to rows that now score higher."""
         self.answers = list(answers)
         last = self.last()
-        found = named_candidates(self.scorer, self._reader, last, self._keep)
-        for k, number in enumerate(found.numbers.tolist()):
-            if last[number].check not in ("", found.check(k)):
+        candidates = named_candidates(self.scorer, self._reader, last, self._keep)
+        for k, number in enumerate(candidates.numbers.tolist()):
+            if last[number].check not in ("", candidates.check(k)):
                 raise DataError(
                     f"row {number} of {self._reader.source} is not the row that was answered: give "
                     "the rows and the model of that review, or start another log"
                 )
-            self._codes[number] = found.codes.take(np.array([k]))
+            self._codes[number] = candidates.codes.take(np.array([k]))
         if lacking := [number for number in last if number not in self._codes]:
             raise DataError(
-                f"{self._reader.source} has {found.n_rows:,} rows, but there is an answer to row "
-                f"{lacking[0]}: give the rows of that review, or start another log"
+                f"{self._reader.source} has {candidates.n_rows:,} rows, but there is an answer to "
+                f"row {lacking[0]}: give the rows of that review, or start another log"
             )
         for answer in last.values():
             if answer.verdict != SKIP:
-                one = self._counted(answer)
-                more = one.outliers > self.before.outliers, one.fine > self.before.fine
+                counted = self._counted(answer)
+                more = counted.outliers > self.before.outliers, counted.fine > self.before.fine
                 if not np.any(more):  # the model may have learned it, in every table
-                    self.before, self.n_known = self.before - one, self.n_known + 1
-                self.learned = self.learned + one
+                    self.before, self.n_known = self.before - counted, self.n_known + 1
+                self.learned = self.learned + counted
         self._relearn()
 
     # --- results ------------------------------------------------------------------------------
@@ -641,16 +602,13 @@ class Review:
             In the order of the verdicts; and the number of these outliers among as many rows, taken
             by their scores without verdicts.
         """
-        said = [one for one in self.last().values() if one.verdict != SKIP]
-        hits = [one.row for one in said if one.verdict == OUTLIER]
-        found = np.cumsum([0, *(one.verdict == OUTLIER for one in said)])
-        for row in hits:
-            if row not in self._bases:
-                self._bases[row] = float(self._model_scoring(self._codes[row])[0])
-        base = [self._bases[row] for row in hits]
+        answers = [answer for answer in self.last().values() if answer.verdict != SKIP]
+        hits = [answer.row for answer in answers if answer.verdict == OUTLIER]
+        counts = np.cumsum([0, *(answer.verdict == OUTLIER for answer in answers)])
+        base = [float(self._model_scoring(self._codes[row])[0]) for row in hits]
         rank = np.searchsorted(np.sort(self._base), np.array(base), "left")
-        at = np.searchsorted(np.sort(rank), np.arange(len(said) + 1), "left")
-        return found.astype(np.int64), at.astype(np.int64)
+        at = np.searchsorted(np.sort(rank), np.arange(len(answers) + 1), "left")
+        return counts.astype(np.int64), at.astype(np.int64)
 
     def moved_columns(self) -> list[tuple[str, float]]:
         """Return by how many bits verdicts changed the shares of columns, the largest first.
@@ -660,8 +618,9 @@ class Review:
         if not self.verdicts.n_rows:
             return []
         few = taken(self._found.rows, np.arange(min(_MOVED, len(self._found.rows))))
-        now, before = Explainer(self.scorer), Explainer(self.scorer.with_counts(self._model))
-        bits = now.moved_from(before, self._reader_of(few))
+        scorers = self.scorer, self.scorer.with_counts(self._model)
+        now, before = (Explainer(scorer).explain(self._reader_of(few)) for scorer in scorers)
+        bits = np.abs(now - before).mean(axis=0)
         names = self.scorer.plan.schema.of_rows.names
         return [(names[j], float(bits[j])) for j in np.argsort(-bits, kind="stable").tolist()]
 
@@ -673,8 +632,8 @@ class Review:
         """
         now, before = (np.argsort(np.argsort(x, kind="stable")) for x in (self.scores, self._base))
         few = np.flatnonzero((now < n) | (before < n))
-        found = [(int(self._found.numbers[k]), int(now[k]) + 1, int(before[k]) + 1) for k in few]
-        return sorted(found, key=lambda one: one[1:])
+        places = [(int(self._found.numbers[k]), int(now[k]) + 1, int(before[k]) + 1) for k in few]
+        return sorted(places, key=lambda place: place[1:])
 
 
 class DetectorReview:
@@ -730,15 +689,6 @@ class DetectorReview:
         self.row = self._review.next()
         return self.row
 
-    def list_of(self, n: int = 10) -> list[Finding]:
-        """Return the lowest unanswered rows that differ from each other, for a team to share."""
-        return self._review.list_of(n)
-
-    def choose(self, row: Finding) -> Self:
-        """Choose a row, for example one from a list, as the one to answer next."""
-        self.row = self._review.of_row(row.row)
-        return self
-
     def found(self) -> dict[str, int]:
         """Return the counts of this review: rows judged, outliers, fine rows, skipped rows.
 
@@ -777,11 +727,6 @@ class DetectorReview:
                 "the detector has learned or forgotten other verdicts since this review began: "
                 "start a new one with detector.review(X)"
             )
-
-    def _repr_html_(self) -> str:
-        if self.row is None:
-            return "<p>No row is left to judge.</p>"
-        return html(self.row._view())
 
 
 def apart(model: Counts) -> tuple[Counts, Verdicts]:

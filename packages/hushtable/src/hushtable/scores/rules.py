@@ -298,16 +298,16 @@ def write_rule(
         rules[number : number + 1] = [rule] if rule else []
         after = _replaced(before, kind, number, text)
     wanted = {name: blocks for name, blocks in (content | {kind: rules}).items() if blocks}
-    found = Rules.from_dict(wanted, schema, usual, str(path))
-    if number is None and Rules.from_dict(content, schema, usual)._known == found._known != set():
-        return found
+    now = Rules.from_dict(wanted, schema, usual, str(path))
+    if number is None and Rules.from_dict(content, schema, usual)._known == now._known != set():
+        return now
     if _parsed(after, str(path)) != wanted:
         raise UsageError(f"{path}: the rule cannot be found in its lines: change the file itself")
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
     with replacing(target) as file:
         file.write(after)
     os.chmod(target, mode)
-    return found
+    return now
 
 
 def _replaced(content: bytes, kind: str, number: int, text: bytes) -> bytes:
@@ -404,8 +404,8 @@ class _Impossible:
 
     def of_column(self, column: object) -> Bools:
         if self.feature.kind == "categorical":
-            found = pc.is_in(_texts(column, self.feature.name), _texts_of(self.values))
-            return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+            matching = pc.is_in(_texts(column, self.feature.name), _texts_of(self.values))
+            return np.asarray(matching.to_numpy(zero_copy_only=False), np.bool_)
         numbers = _numbers(column, self.feature)
         with np.errstate(over="ignore"):
             beyond: Bools = (numbers < self.below) | (numbers > self.above)
@@ -441,7 +441,7 @@ def _known_value(name: str, feature: Feature | None, value: object, where: str) 
 
 
 def _near(name: str, names: Sequence[str]) -> str:
-    folded = {one.casefold(): one for one in names}
+    folded = {other.casefold(): other for other in names}
     if close := difflib.get_close_matches(name.casefold(), folded, n=1):
         return f"did you mean {folded[close[0]]!r}?"
     return f"needs one of {', '.join(map(repr, names[:10]))}{', ...' * (len(names) > 10)}"

@@ -116,27 +116,21 @@ class Scorer:
         other.rules = rules
         return other
 
-    def batches(
-        self, X: object, reduce: Callable[[Codes, Floats], T], *, n_jobs: int | None = None
-    ) -> Iterator[T]:
-        """Yield ``reduce(codes, scores)`` of each batch of rows, in order.
-
-        The threads call ``reduce``. Memory stays flat if it keeps little of a batch.
-        """
-        return self.mapped(X, lambda item: reduce(*self.scored(item)), n_jobs)
-
     def mapped(
         self,
         X: object,
-        found: Callable[[Numbered], T],
+        compute: Callable[[Numbered], T],
         n_jobs: int | None,
         keep: Sequence[str] = (),
     ) -> Iterator[T]:
-        """Yield the threads' results for each numbered batch of rows, in order."""
+        """Yield the threads' results for each numbered batch of rows, in order.
+
+        Memory stays flat if a result keeps little of its batch.
+        """
         reader = self.open(X, keep)
         items = itertools.chain.from_iterable(numbered(reader))
         with naming_places(reader):
-            yield from map_in_order(found, items, n_threads(n_jobs, reader.n_rows))
+            yield from map_in_order(compute, items, n_threads(n_jobs, reader.n_rows))
 
     def open(self, X: object, keep: Sequence[str] = ()) -> Reader:
         """Return a reader of rows with the plan's features as columns, then ``keep``."""
@@ -169,35 +163,29 @@ class Scorer:
         -------
         ndarray of shape (n,), float64
         """
-        stored = self._encoder.takes_stored and self.plan.family.takes_stored
-        return self.filled(X, lambda item: self.scored(item)[1], (), n_jobs, stored=stored)
+        return self.filled(X, lambda item: self.scored(item)[1], (), n_jobs)
 
     @progress.with_progress("Scoring")
     def filled(
         self,
         X: object,
-        found: Callable[[Numbered], Floats],
+        compute: Callable[[Numbered], Floats],
         shape: tuple[int, ...],
         n_jobs: int | None,
-        *,
-        stored: bool = False,
     ) -> Floats:
-        """Return the results for all rows, ``(n, *shape)``, each batch in its place.
-
-        With ``stored``, batches of sparse rows may come as `StoredRows`.
-        """
+        """Return the results for all rows, ``(n, *shape)``, each batch in its place."""
         reader = self.open(X)
         if reader.n_rows is None:
-            parts = list(self.mapped(reader, found, n_jobs))
+            parts = list(self.mapped(reader, compute, n_jobs))
             return np.concatenate(parts) if parts else np.empty((0, *shape))
         result = np.empty((reader.n_rows, *shape))
 
         def fill(item: Numbered) -> None:
-            some = found(item)
-            result[item[0] : item[0] + len(some)] = some
+            scores = compute(item)
+            result[item[0] : item[0] + len(scores)] = scores
 
         with naming_places(reader):
-            for_each(fill, numbered(reader, stored=stored), n_threads(n_jobs, reader.n_rows))
+            for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
         return result
 
     def errors(self, codes: Codes, scores: Floats) -> Floats:
@@ -256,10 +244,11 @@ class Scorer:
             In the unit of the plan's score rule.
         """
 
-        def both(codes: Codes, scores: Floats) -> Floats:
+        def both(item: Numbered) -> Floats:
+            codes, scores = self.scored(item)
             return np.stack([scores, self.errors(codes, scores)])
 
-        parts = list(self.batches(X, both, n_jobs=n_jobs))
+        parts = list(self.mapped(X, both, n_jobs))
         scores, errors = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
         return scores, errors
 
@@ -349,8 +338,8 @@ class Scorer:
         for size in np.unique(sizes).tolist():  # many tables of the same size at once
             of_size = np.flatnonzero(sizes == size)
             for at in range(0, len(of_size), step := max(1, _AT_ONCE // size)):
-                some = of_size[at : at + step]
-                shortfalls[some] = _shortfalls(self.values, counts, offsets[some], size, rarer)
+                places = of_size[at : at + step]
+                shortfalls[places] = _shortfalls(self.values, counts, offsets[places], size, rarer)
         offset, rule = float(np.mean(shortfalls)), self.plan.score
         if rule.name == "pseudocount_log2":  # for novelty: what a row adds to its own score
             added = counts * (rule.values(counts, 0) - rule.values(np.maximum(counts - 1, 0), 0))

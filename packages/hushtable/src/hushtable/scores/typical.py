@@ -168,13 +168,13 @@ class UsualValues:
             far = far_limits(np.sort(values), (low, middle, high), ends, bool(shares))
             return cls(missing, (low, middle, high), shares, far)
         texts = [text for batch in batches for text in texts_of(feature, batch, j).to_pylist()]
-        found: dict[str | None, int] = {}
+        counts: dict[str | None, int] = {}
         for text, rows in zip(texts, times.tolist(), strict=True):
-            found[text] = found.get(text, 0) + rows
-        missing = found.pop(None, 0) / n_rows
+            counts[text] = counts.get(text, 0) + rows
+        missing = counts.pop(None, 0) / n_rows
         # A text that the schema does not list may belong to a single row: files hold none.
-        listed = [(text, found[text]) for text in feature.categories if text in found]
-        most = sorted(listed, key=lambda one: (-one[1], one[0]))[:MOST_CATEGORIES]
+        listed = [(text, counts[text]) for text in feature.categories if text in counts]
+        most = sorted(listed, key=lambda item: (-item[1], item[0]))[:MOST_CATEGORIES]
         return cls(missing, None, {text: rows / n_rows for text, rows in most})
 
     @classmethod
@@ -218,9 +218,9 @@ class UsualValues:
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         what = f"what is usual of {feature.name!r}"
         optional = {"middle": list, "shares": dict, "far": list}
-        said = entries(content, what, {"missing": float}, optional)
-        middle, shares, far = said.get("middle"), said.get("shares", {}), said.get("far")
-        numbers = [said["missing"], *shares.values()]
+        stated = entries(content, what, {"missing": float}, optional)
+        middle, shares, far = stated.get("middle"), stated.get("shares", {}), stated.get("far")
+        numbers = [stated["missing"], *shares.values()]
         shared = all(type(x) in (int, float) and 0.0 <= x <= 1.0 for x in numbers)
         rising = _rising(middle, 3) and _rising(far, 2)
         if not shared or not rising or len(shares) > MOST_CATEGORIES:
@@ -233,14 +233,14 @@ class UsualValues:
             None if middle is None else (float(middle[0]), float(middle[1]), float(middle[2]))
         )
         limits = None if far is None else (float(far[0]), float(far[1]))
-        return cls(float(said["missing"]), quantiles, shares, limits)
+        return cls(float(stated["missing"]), quantiles, shares, limits)
 
     @property
     def typical(self) -> float | str | None:
         """The median of numbers, or the most frequent value; None if no row has a value."""
         if self.middle is not None and not self.shares:
             return self.middle[1]
-        most = max(self.shares, key=lambda one: self.shares[one], default=None)
+        most = max(self.shares, key=lambda category: self.shares[category], default=None)
         return most if self.middle is None or most is None else float(most)
 
     def is_far(self, value: float | str | None) -> bool:
@@ -546,7 +546,7 @@ def _usual_words(feature: Feature, kind: pa.DataType, usual: UsualValues | None)
     """Return the most frequent values in words, or the range of usual numbers."""
     numeric, shares = feature.kind == "numeric", usual.shares if usual else {}
     if shares or not numeric:
-        most = sorted(shares.items(), key=lambda one: -one[1])[:_NAMED]
+        most = sorted(shares.items(), key=lambda item: -item[1])[:_NAMED]
         return ", ".join(
             f"{number_text(float(x), feature, kind) if numeric else x} ({percent(share)})"
             for x, share in most

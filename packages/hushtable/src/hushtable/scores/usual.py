@@ -21,7 +21,6 @@ from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.passes import Weights
 from hushtable.data.readers import Batch, Reader, taken
-from hushtable.data.readers.reader import StoredRows
 from hushtable.data.residuals import numbers_of as numbers_of_rows
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import FileError, PlanError, UsageError
@@ -104,7 +103,7 @@ class Usual:
         features = schema.features
         values = _values(features, batches, times, ends)
         parts = _parts_of_context(features, context, batches, times)
-        within = {c: _values(features, some, some_times) for c, (some, some_times) in parts.items()}
+        within = {c: _values(features, rows, some_times) for c, (rows, some_times) in parts.items()}
         bar_ends = _bar_ends(features, values)
         bars = _bars(features, values, batches, times, bar_ends)
         bars_within = {}
@@ -129,20 +128,20 @@ class Usual:
         It is the distance from the median, divided by that of the limit; 0 within all limits, and
         for all rows once verdicts are learned.
         """
-        found = np.zeros(len(rows))
+        distances = np.zeros(len(rows))
         if self.learned:
-            return found
+            return distances
         for j, (feature, usual) in enumerate(zip(features, self.values, strict=True)):
             if usual is not None and usual.far is not None and usual.middle is not None:
                 low, high = usual.far
                 numbers = numbers_of(feature, rows, j)
-                some = np.flatnonzero((numbers <= low) | (numbers >= high))
+                beyond = np.flatnonzero((numbers <= low) | (numbers >= high))
                 median = usual.middle[1]
                 with np.errstate(over="ignore"):
-                    above = numbers[some] - median
+                    above = numbers[beyond] - median
                     times = np.fmax(above / (high - median), above / (low - median))
-                found[some] = np.fmax(found[some], times)
-        return np.minimum(found, FARTHEST)
+                distances[beyond] = np.fmax(distances[beyond], times)
+        return np.minimum(distances, FARTHEST)
 
     def as_rare(self, scores: Floats) -> Floats:
         """Return the share of the counted rows that have each score or a lower one."""
@@ -152,26 +151,26 @@ class Usual:
 
     def entries(self) -> Part:
         """Return the entries and arrays that a file contains."""
-        said: dict[str, Any] = {"usual": [one.to_dict() for one in self.values if one]}
+        entries: dict[str, Any] = {"usual": [value.to_dict() for value in self.values if value]}
         arrays = Arrays()
         if self.scores is not None:
             arrays["usual.scores"] = self.scores
         if self.within:
-            said["usual_within"] = {
-                context: [one.to_dict() for one in values]
+            entries["usual_within"] = {
+                context: [value.to_dict() for value in values]
                 for context, values in self.within.items()
             }
         if self.bars:
             arrays["usual.bars"] = np.array(list(self.bars.values()), np.uint16)
         if self.bar_ends:
-            said["usual_bar_ends"] = {str(j): list(ends) for j, ends in self.bar_ends.items()}
+            entries["usual_bar_ends"] = {str(j): list(ends) for j, ends in self.bar_ends.items()}
         if self.bars and self.bars_within:
             within = [list(self.bars_within[context].values()) for context in self.within]
             arrays["usual.bars_within"] = np.array(within, np.uint16)
         if self.pairs is not None:
-            said["usual_cells"] = [one.to_dict() for one in self.pairs.cells]
+            entries["usual_cells"] = [value.to_dict() for value in self.pairs.cells]
             arrays["usual.pairs"] = self.pairs.counts
-        return said, arrays
+        return entries, arrays
 
     @classmethod
     def from_file(cls, content: Content, schema: Schema) -> "Usual | None":
@@ -179,26 +178,26 @@ class Usual:
         if "usual" not in content.manifest:
             return None
         optional = {"usual_within": dict, "usual_bar_ends": dict}
-        said = content.said("usual values", {"usual": list}, optional)
+        stated = content.said("usual values", {"usual": list}, optional)
         scores = content.arrays.get("usual.scores")
         if scores is not None:
             right = scores.dtype == np.float64 and scores.ndim == 1 and 0 < len(scores) <= MOST
             if not right or not np.isfinite(scores).all() or (np.diff(scores) < 0.0).any():
                 raise PlanError("the scores of counted rows: needs rising float64 numbers")
-        values = _of_features(said["usual"], schema)
+        values = _of_features(stated["usual"], schema)
         within = {
-            context: _of_features(found, schema)
-            for context, found in said.get("usual_within", {}).items()
+            context: _of_features(given, schema)
+            for context, given in stated.get("usual_within", {}).items()
         }
         charted = _charted(values)
         bars, bars_within = dict[int, Ints](), dict[str, dict[int, Ints]]()
-        if (found := content.arrays.get("usual.bars")) is not None:
-            bars = dict(zip(charted, _checked(found, (len(charted), BARS)), strict=True))
-        if (found := content.arrays.get("usual.bars_within")) is not None:
-            found = _checked(found, (len(within), len(charted), BARS))
+        if (given := content.arrays.get("usual.bars")) is not None:
+            bars = dict(zip(charted, _checked(given, (len(charted), BARS)), strict=True))
+        if (given := content.arrays.get("usual.bars_within")) is not None:
+            given = _checked(given, (len(within), len(charted), BARS))
             bars_within = {
-                c: dict(zip(charted, one, strict=True))
-                for c, one in zip(within, found, strict=True)
+                c: dict(zip(charted, value, strict=True))
+                for c, value in zip(within, given, strict=True)
             }
         pairs = PairCounts.from_file(content, schema.of_rows.features)
         learned = scores is None
@@ -206,7 +205,7 @@ class Usual:
         try:
             bar_ends = {
                 int(j): (float(low), float(high))
-                for j, (low, high) in said.get("usual_bar_ends", {}).items()
+                for j, (low, high) in stated.get("usual_bar_ends", {}).items()
             }
         except (TypeError, ValueError) as error:
             raise wrong from error
@@ -218,19 +217,19 @@ class Usual:
 
 
 def _charted(values: Sequence[UsualValues]) -> list[int]:
-    return [j for j, one in enumerate(values) if one.middle is not None and not one.shares]
+    return [j for j, value in enumerate(values) if value.middle is not None and not value.shares]
 
 
-def _checked(found: NDArray[Any], shape: tuple[int, ...]) -> Ints:
-    if found.dtype != np.uint16 or found.shape != shape:
-        raise PlanError(f"bars of charts: needs uint16 of the shape {shape}, not {found.shape}")
-    return found.astype(np.int64)
+def _checked(array: NDArray[Any], shape: tuple[int, ...]) -> Ints:
+    if array.dtype != np.uint16 or array.shape != shape:
+        raise PlanError(f"bars of charts: needs uint16 of the shape {shape}, not {array.shape}")
+    return array.astype(np.int64)
 
 
-def _of_features(found: object, schema: Schema) -> tuple[UsualValues, ...]:
-    if not isinstance(found, list) or len(found) != len(schema):
+def _of_features(content: object, schema: Schema) -> tuple[UsualValues, ...]:
+    if not isinstance(content, list) or len(content) != len(schema):
         raise PlanError(f"what is usual: needs an entry for each of {len(schema)} features")
-    return tuple(map(UsualValues.from_dict, found, schema.features))
+    return tuple(map(UsualValues.from_dict, content, schema.features))
 
 
 class _Outermost:
@@ -275,8 +274,8 @@ class _Outermost:
         return self._end(0, j), -self._end(1, j)
 
     def _end(self, side: int, j: int) -> float:
-        found = np.isfinite(self._numbers[side, j])
-        numbers, rows = self._numbers[side, j][found], self._rows[side, j][found]
+        finite = np.isfinite(self._numbers[side, j])
+        numbers, rows = self._numbers[side, j][finite], self._rows[side, j][finite]
         if len(self._weights):
             numbers = np.repeat(numbers, np.minimum(self._weights[rows], BUT + 1))
         return float(numbers[BUT]) if len(numbers) > BUT else np.inf
@@ -289,23 +288,16 @@ class Sample:
     ----------
     n_rows : int
         Number of rows that are counted.
-    n_columns : int
-        Number of their columns.
+    features : sequence of Feature
+        Their columns, whose outermost numbers are read off all rows instead of the sample.
     weights : ndarray of shape (n,), int64, optional
         Weights of all rows that are read.
-    features : sequence of Feature, optional
-        The columns whose outermost numbers are read off all rows instead of the sample.
     """
 
-    def __init__(
-        self,
-        n_rows: int,
-        n_columns: int,
-        weights: Weights | None,
-        features: Sequence[Feature] = (),
-    ) -> None:
+    def __init__(self, n_rows: int, features: Sequence[Feature], weights: Weights | None) -> None:
         total = n_rows if weights is None else int(weights.sum())
-        size = min(total, max(FEW, total // ONE_IN), MOST, max(1, MOST_VALUES // n_columns))
+        most = min(MOST, max(1, MOST_VALUES // len(features)))
+        size = min(total, max(FEW, total // ONE_IN), most)
         self._rows = np.arange(size) * total // size
         self._times = np.ones(size, np.int64)
         if weights is not None:
@@ -316,7 +308,7 @@ class Sample:
         #: The sampled rows of a batch, by the number of its first row.
         self._batches: dict[int, Batch] = {}
         self._found: tuple[Scorer, Usual] | None = None
-        self._outermost = _Outermost(features, weights) if features else None
+        self._outermost = _Outermost(features, weights)
 
     def of(self, reader: Reader) -> Reader:
         """Return a reader of the same rows, which fills the sample while it reads."""
@@ -328,42 +320,41 @@ class Sample:
             start += source.n_rows or 0
         return reader.watched(lambda part, batches: self._read(batches, starts[part.sources[0]]))
 
-    def _read(self, batches: Iterator[Any], start: int) -> Iterator[Any]:
+    def _read(self, batches: Iterator[Batch], start: int) -> Iterator[Batch]:
         for batch in batches:
             stop = start + len(batch)
             first, last = np.searchsorted(self._rows, [start, stop])
             if last > first and not self._picked[first]:
                 self._picked[first:last] = True
                 self._batches[start] = taken(batch, self._rows[first:last] - start)
-            # Of a sparse matrix, the sample has to do: most of its columns are nearly constant.
-            if self._outermost is not None and not isinstance(batch, StoredRows):
-                self._outermost.add(batch, start)
+            self._outermost.add(batch, start)
             yield batch
             start = stop
 
+    @property
+    def _sampled(self) -> list[Batch]:
+        return [self._batches[start] for start in sorted(self._batches)]
+
     def numbers(self, schema: Schema) -> dict[str, NDArray[np.float64]]:
-        """Return the columns of numbers of the sampled rows by name; none of sparse rows."""
-        sampled = [self._batches[start] for start in sorted(self._batches)]
+        """Return the columns of numbers of the sampled rows by name."""
         columns = [j for j, feature in enumerate(schema.features) if feature.kind == "numeric"]
-        if not columns or not sampled or any(isinstance(one, StoredRows) for one in sampled):
+        if not columns or not self._batches:
             return {}
-        X = np.concatenate([numbers_of_rows(one, columns, schema.names) for one in sampled])
+        X = np.concatenate([numbers_of_rows(b, columns, schema.names) for b in self._sampled])
         return {schema.names[j]: X[:, k] for k, j in enumerate(columns)}
 
     def usual(self, scorer: Scorer) -> Usual:
         """Return what is usual among the rows of the sample, as a scorer scores them."""
         if self._found is not None and self._found[0] is scorer:
             return self._found[1]
-        sampled = [self._batches[start] for start in sorted(self._batches)]
-        batches = _in_one([one.dense() if isinstance(one, StoredRows) else one for one in sampled])
+        batches = _in_one(self._sampled)
         parts = [scorer.scored((0, batch, None))[1] for batch in batches]
         scores = np.sort(np.repeat(np.concatenate(parts), self._times))
-        plan = scorer.plan
-        ends = None if self._outermost is None else self._outermost.ends
-        found = Usual.of(plan.schema, batches, self._times, plan.context, scores, ends)
-        found = replace(found, learned=isinstance(scorer.sketch, LearnedModel))
-        self._found = scorer, found
-        return found
+        plan, ends = scorer.plan, self._outermost.ends
+        usual = Usual.of(plan.schema, batches, self._times, plan.context, scores, ends)
+        usual = replace(usual, learned=isinstance(scorer.sketch, LearnedModel))
+        self._found = scorer, usual
+        return usual
 
 
 def _in_one(batches: list[Any]) -> list[Batch]:
@@ -408,8 +399,8 @@ class PassingSample:
         if n_rows < _LEAST_ROWS:
             return None
         batches = [batch for n, batch in self._batches if n]
-        found = Usual.of(schema, batches, np.ones(n_rows, np.int64), context)
-        return replace(found, among=SCORED)
+        usual = Usual.of(schema, batches, np.ones(n_rows, np.int64), context)
+        return replace(usual, among=SCORED)
 
 
 def _values(
@@ -431,7 +422,7 @@ def _bars(
     times: Ints,
     bar_ends: dict[int, tuple[float, float]],
 ) -> dict[int, Ints]:
-    found = {}
+    bars = {}
     for j in _charted(values):
         feature = features[j]
         numbers = np.concatenate([numbers_of(feature, batch, j) for batch in batches])
@@ -439,8 +430,8 @@ def _bars(
         low, high = bar_ends.get(j, (feature.low, feature.high))
         width = (high - low) / BARS or 1.0
         places = np.clip((numbers[known] - low) / width, 0, BARS - 1).astype(np.int64)
-        found[j] = np.bincount(places, times[known], BARS).astype(np.int64)
-    return found
+        bars[j] = np.bincount(places, times[known], BARS).astype(np.int64)
+    return bars
 
 
 def _bar_ends(
@@ -450,12 +441,12 @@ def _bar_ends(
 
     Such a number would squeeze the bars of all others into one; it counts in an outermost bar.
     """
-    found = {}
+    ends = {}
     for j in _charted(values):
         low, high, far = features[j].low, features[j].high, values[j].far
         if far is not None and (far[0] > low or far[1] < high):
-            found[j] = max(low, far[0]), min(high, far[1])
-    return found
+            ends[j] = max(low, far[0]), min(high, far[1])
+    return ends
 
 
 def _parts_of_context(
@@ -470,13 +461,13 @@ def _parts_of_context(
     )
     ends = np.cumsum([len(batch) for batch in batches])[:-1]
     sizes = {c: int((texts == c).sum()) for c in features[j].categories}
-    found = {}
+    parts = {}
     for c in sorted(sizes, key=lambda c: -sizes[c])[:_CONTEXTS]:
         if sizes[c] >= _ROWS_WITHIN:
             inside = np.split(texts == c, ends)
-            some = [taken(b, np.flatnonzero(i)) for b, i in zip(batches, inside, strict=True)]
-            found[c] = some, times[texts == c]
-    return found
+            rows = [taken(b, np.flatnonzero(i)) for b, i in zip(batches, inside, strict=True)]
+            parts[c] = rows, times[texts == c]
+    return parts
 
 
 class Frequencies:
@@ -513,14 +504,14 @@ class Frequencies:
     @cached_property
     def usual(self) -> list[UsualValues | None]:
         """The usual values of each feature among the merged rows."""
-        found = (
+        usual = (
             UsualValues.of_cells(
                 feature, cells[:-1], partial(_edges, feature, len(cells) - 1), self._few
             )
             for feature, cells in zip(self.features, self.cells, strict=True)
         )
         missing = [float(cells[-1]) for cells in self.cells]
-        return [u and replace(u, missing=share) for u, share in zip(found, missing, strict=True)]
+        return [u and replace(u, missing=share) for u, share in zip(usual, missing, strict=True)]
 
     def check(self, features: Sequence[Feature]) -> None:
         """Raise `PlanError` unless these are the features that were counted."""

@@ -4,7 +4,6 @@ import contextlib
 import csv
 import io
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from hushtable.counts.verdicts import FINE, OUTLIER
 from hushtable.data.options import notes
 from hushtable.data.spreadsheets import harmless, original
 from hushtable.errors import DataError, FileError, explain
+from hushtable.files import lock_now
 from hushtable.lazy import exports, removed
 
 #: An answer that is not a verdict, and all answers.
@@ -165,11 +165,11 @@ def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
     for k, line in enumerate(lines):
         if not line.strip():
             continue
-        found = None if k == last else _fields(line)
-        if found is None:
+        fields = None if k == last else _fields(line)
+        if fields is None:
             cut.append(k + 2)
             continue
-        answer, plan = found
+        answer, plan = fields
         if plan != plan_id:
             raise DataError(
                 f"{path}, line {k + 2}: this verdict was given under another plan than the "
@@ -178,7 +178,7 @@ def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
         if answer.verdict != UNDO:
             answers.append(answer)
             continue
-        on_row = [j for j, one in enumerate(answers) if one.row == answer.row]
+        on_row = [j for j, earlier in enumerate(answers) if earlier.row == answer.row]
         if on_row:
             del answers[on_row[-1]]
     if cut:
@@ -205,16 +205,9 @@ def _fields(line: str) -> tuple[Answer, str] | None:
 
 def _lock(file: BinaryIO, path: Path) -> None:
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            file.seek(1 << 30)  # an unused byte, so that others may read the log
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            file.seek(0)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.seek(1 << 30)  # an unused byte, so that others may read the log
+        lock_now(file.fileno())
+        file.seek(0)
     except OSError:
         raise LogInUseError(
             f"{path}: another hushtable review or desk uses this log: wait until it has ended, or "

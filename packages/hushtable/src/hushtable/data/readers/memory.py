@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from hushtable.data.readers.reader import (
     Batch,
     Reader,
     Source,
-    StoredRows,
     as_name,
     column_names,
     library_of,
@@ -239,62 +237,16 @@ def sparse(data: Any) -> Reader:
             f"the sparse matrix has {data.shape[1]:,} columns: needs {_MAX_FEATURES:,} at most; "
             "choose columns, or reduce them first (for example by sklearn's TruncatedSVD)"
         )
-    # The checks of dense data, on no rows.
-    none = matrix(data.tocsr()[:0].toarray() if data.ndim == 2 else data.toarray())
-    rows, (n, d) = data.tocsr(), data.shape
+    rows = data.tocsr() if data.ndim == 2 else data
+    # The checks of dense data, on no rows; of other dimensions, they refuse all.
+    none = matrix((rows[:0] if data.ndim == 2 else rows).toarray())
+    n, d = rows.shape
 
     def batches() -> Iterator[Batch]:
         for here in slices(n, d):
             yield from matrix(rows[here].toarray()).read()
 
-    source = Source(batches, n)
-    if none.numeric and rows.nnz <= stored_share(d) * n * d:
-        stored = without_twice(rows)
-        values = stored.data
-        if values.dtype.kind == "f":
-            exact = values.dtype.itemsize <= 8 and not np.isinf(values).any()
-        else:
-            wide = values.dtype.itemsize == 8 and values.size
-            exact = not wide or (values.max() <= 2**53 and values.min() >= -(2**53))
-        if exact:  # in float64; the reader of dense rows refuses other values
-            source = replace(source, stored=partial(stored_batches, stored))
-    return replace(none, sources=(source,))
-
-
-#: Largest number of rows in a batch: the bits of all their tables stay in the L2 cache. Measured.
-_ROWS = 2_048
-
-
-def stored_share(n_columns: int) -> float:
-    """Return the share of stored values up to which reading only these is faster. Measured."""
-    return min(0.08, (n_columns - 100) / 20_000)
-
-
-def stored_batches(rows: Any) -> Iterator[StoredRows]:
-    """Yield the rows of a SciPy matrix in CSR, in which no value is stored twice."""
-    n = rows.shape[0]
-    parts = max(1, -(-n // _ROWS))
-    parts += -parts % 4 if n > 2 * _ROWS else 0  # 2 or 4 threads end together
-    size = max(1, -(-n // parts))
-    for at in range(0, n, size):
-        bounds = rows.indptr[at : at + size + 1].astype(np.int64)
-        here = slice(bounds[0], bounds[-1])
-        values = rows.data[here].astype(np.float64) + 0.0
-        columns = rows.indices[here].astype(np.int64)
-        yield StoredRows(values, columns, bounds - bounds[0], rows.shape[1])
-
-
-def without_twice(rows: Any) -> Any:
-    """Return a CSR matrix with the sums of values that are stored twice, added as in `toarray`."""
-    if rows.has_canonical_format:
-        return rows
-    at = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)) * rows.shape[1] + rows.indices
-    places, which = np.unique(at, return_inverse=True)
-    sums = np.zeros(len(places), rows.dtype)
-    np.add.at(sums, which, rows.data)
-    row, column = np.divmod(places, rows.shape[1])
-    bounds = np.searchsorted(row, np.arange(rows.shape[0] + 1))
-    return type(rows)((sums, column, bounds), shape=rows.shape)
+    return replace(none, sources=(Source(batches, n),))
 
 
 #: Types that NumPy also has. (Polars has integers of 128 bits.)

@@ -150,50 +150,6 @@ def found_name(name: str, there: Collection[str]) -> str:
     return name if name in there else fold(name)
 
 
-@dataclass(frozen=True, eq=False)
-class StoredRows:
-    """A batch of n rows of a sparse matrix: d columns and k stored values, row by row.
-
-    Values that are not stored are 0.0, and not touched.
-
-    ``values`` and ``columns`` (k,) are the stored values, float64 without a negative zero, and
-    their columns, none twice in a row. Row i has those from ``bounds[i]`` to ``bounds[i + 1]``.
-    """
-
-    values: NDArray[np.float64]
-    columns: NDArray[np.int64]
-    bounds: NDArray[np.int64]
-    n_columns: int
-
-    def __len__(self) -> int:
-        return len(self.bounds) - 1
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """Return the row (k,) of each stored value."""
-        return np.repeat(np.arange(len(self)), np.diff(self.bounds))
-
-    def take(self, rows: NDArray[np.int64]) -> "StoredRows":
-        """Return some rows, by their numbers."""
-        sizes = np.diff(self.bounds)[rows]
-        bounds = np.append(0, np.cumsum(sizes))
-        at = np.arange(bounds[-1]) + np.repeat(self.bounds[rows] - bounds[:-1], sizes)
-        return StoredRows(self.values[at], self.columns[at], bounds, self.n_columns)
-
-    def dense(self) -> NDArray[np.float64]:
-        """Return the rows as an array (n, d) of float64."""
-        found = np.zeros((len(self), self.n_columns))
-        found[self.rows, self.columns] = self.values
-        return found
-
-    def fold_ranges(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
-        """Fold the rows into running minima and maxima (d,); ignore NaN."""
-        np.fmin.at(low, self.columns, self.values)
-        np.fmax.at(high, self.columns, self.values)
-        some = np.bincount(self.columns, minlength=self.n_columns) < len(self)
-        low[some], high[some] = np.minimum(low[some], 0.0), np.maximum(high[some], 0.0)
-
-
 #: Number of rows, and of values, in a batch in memory: few enough for the cache, and many enough
 #: that the cost of a batch in Python, which threads do not share, is small.
 BATCH_ROWS, BATCH_VALUES = 16_384, 1 << 21
@@ -241,8 +197,6 @@ class Source:
     bytes_read: Callable[[], int] = lambda: 0
     #: Returns where a row, numbered from 0, is: ``line 19`` of a file. For messages; may be slow.
     place: Callable[[int], str] = lambda row: _("row %(n)s", n=row)
-    #: Starts a pass over rows of a sparse matrix as stored: see `StoredRows`.
-    stored: Callable[[], Iterator[StoredRows]] | None = None
     #: Returns the values (n, d) of a frame with few rows, if all are numbers of NumPy's types.
     matrix: Callable[[], np.ndarray] | None = None
 
@@ -301,11 +255,10 @@ class Reader:
         named = None if names is None else tuple(names)
         return cls(named, n_columns, sources, source=sources[0].name)
 
-    def read(self, *, stored: bool = False) -> Iterator[Batch]:
-        """Start a pass; with ``stored``, rows of a sparse matrix come as they are stored."""
+    def read(self) -> Iterator[Batch]:
+        """Start a pass."""
         for part, source in zip(self.parts, self.sources, strict=True):
-            begin = source.stored if stored and source.stored is not None else source.read
-            batches = begin()
+            batches = source.read()
             for step in self.steps:
                 batches = step(part, batches)
             yield from batches
@@ -512,7 +465,7 @@ def taken(batch: Batch, rows: NDArray[np.int64]) -> Batch:
     """Return some rows of a batch, by their numbers."""
     if isinstance(batch, np.ndarray):
         return batch[rows]
-    if not isinstance(batch, pa.RecordBatch):  # rows that are encoded, or will be
+    if not isinstance(batch, pa.RecordBatch):  # rows that are encoded
         return batch.take(rows)
     # Arrow cannot take rows of string views, which is how Polars holds text.
     plain = {"string_view": pa.string(), "binary_view": pa.binary()}

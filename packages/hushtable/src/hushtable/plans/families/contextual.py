@@ -263,18 +263,18 @@ class Contextual(Concatenated):
         group, a cell has the score that it has among all rows, plus what the group adds on average.
         """
         p, q = self.shares(counts, max(WEIGHT, 2.0 * noise_sd))
-        found = rule.values_in_context(p, q)
+        scores = rule.values_in_context(p, q)
         if not (self.pooled and self.own):
-            return found
+            return scores
         shape = self.n_tables, self.contexts, self.cells
-        found, of_all = (one.reshape(shape) for one in (found, rule.values_in_context(q, q)))
+        scores, of_all = (v.reshape(shape) for v in (scores, rule.values_in_context(q, q)))
         known = slice(1, -1)  # the first is missing, the last is unseen
         rows = counts.reshape(shape)[:, known]
-        added = (rows * (found - of_all)[:, known]).sum(axis=(1, 2), keepdims=True)
+        added = (rows * (scores - of_all)[:, known]).sum(axis=(1, 2), keepdims=True)
         added = exact(added / np.maximum(rows.sum(axis=(1, 2), keepdims=True), 1))
         unknown = [0, -1]
-        found[:, unknown] = of_all[:, unknown] + added
-        return found.ravel()
+        scores[:, unknown] = of_all[:, unknown] + added
+        return scores.ravel()
 
     def slopes(self, rule: ScoreRule, counts: Ints, noise_sd: float) -> Floats:
         """Return the derivative of `cell_scores` by the cell's count, with fixed sums of counts."""
@@ -295,7 +295,7 @@ class Contextual(Concatenated):
         return self.behaviour.can_gain
 
     def gains(self, codes: Codes, values: Floats, limits: Floats) -> tuple[Floats, Floats]:
-        totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
+        totals, gains = np.empty(len(codes)), np.empty((len(codes), len(codes.tally)))
         functions = *self._functions(codes), self._place, self.behaviour.reachable
         kernels.gain_random_feature(codes.codes, *functions, values, limits, gains, totals)
         return totals, gains

@@ -82,8 +82,6 @@ class HashFamily(ABC):
     name: ClassVar[str]
     #: Whether it counts with the tables of another family.
     of_model: ClassVar[bool] = False
-    #: Whether `count`, `count_pairs` and `sum` take `StoredCodes`.
-    takes_stored: ClassVar[bool] = False
 
     schema: Schema = field(repr=False)
 
@@ -98,9 +96,9 @@ class HashFamily(ABC):
             if not isinstance(array, np.ndarray) or (array.dtype, array.ndim) != (dtype, ndim):
                 raise PlanError(f"hash functions: {name} must be {dtype} of {ndim} dimension(s)")
             # A copy, and read-only, because the plan's id identifies its content.
-            own = np.array(array, order="C")
-            own.setflags(write=False)
-            object.__setattr__(self, name, own)
+            copied = np.array(array, order="C")
+            copied.setflags(write=False)
+            object.__setattr__(self, name, copied)
         for name, (_, shape, low, below) in declared.items():
             array, needed = getattr(self, name), tuple(getattr(self, size) for size in shape)
             if array.shape != needed:
@@ -299,7 +297,7 @@ class KernelFamily(HashFamily):
         self._run("count_pairs", codes, rows, tables, counts)
 
     def sum(self, codes: Codes, values: Floats) -> Floats:
-        totals = np.empty(codes.n_rows)
+        totals = np.empty(len(codes))
         self._run("sum", codes, values, totals)
         return totals
 

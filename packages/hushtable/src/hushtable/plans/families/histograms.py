@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.arguments import JsonObject, entries
-from hushtable.data.encoding import Codes, NumbersLoop, StoredCodes
+from hushtable.data.encoding import Codes, NumbersLoop
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError
 from hushtable.files import Arrays
-from hushtable.kernels import MISSING_LOW
 from hushtable.plans.families.family import (
     MAX_CELLS,
     Arguments,
@@ -45,7 +44,6 @@ class EquiWidth(KernelFamily):
 
     name: ClassVar[str] = "EquiWidth"
     _loops: ClassVar[str] = "equi_width"
-    takes_stored: ClassVar[bool] = True
 
     bins: int = whole_number(2, 256)
 
@@ -66,23 +64,6 @@ class EquiWidth(KernelFamily):
     def _widths(self) -> NDArray[np.int64]:
         width = kernels.LEVELS // self.bins
         return np.array([width if f.kind == "numeric" else 1 for f in self.schema.features])
-
-    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
-        if not isinstance(codes, StoredCodes):
-            super().count(codes, counts, weights)
-            return
-        of_stored = None if weights is None else weights[codes.rows]
-        n_rows = codes.n_rows if weights is None else int(weights.sum())
-        stored = np.bincount(codes.features, of_stored, self.n_features).astype(np.int64)
-        counts[self._cells(codes.zeros, slice(None))] += n_rows - stored
-        cells = self._cells(codes.stored, codes.features)
-        np.add.at(counts, cells, 1 if of_stored is None else of_stored)
-
-    def _cells(self, codes: NDArray[np.uint16], features: Any) -> Ints:
-        cells = (codes.astype(np.int64) - 1) // self._widths[features]
-        missing = self.offsets[1:][features] - 1
-        found = np.where(codes == MISSING_LOW, missing, self.offsets[:-1][features] + cells)
-        return np.asarray(found, np.int64)
 
     def counting_numbers(self) -> NumbersLoop | None:
         if self.n_features < _FEWEST:
@@ -165,10 +146,6 @@ class ScoreHistogram(HashFamily):
         if self.model.margin:  # rows beyond the ranges score up to one unit lower
             least -= m << 20
         return least, (int(high.sum()) - least) // self.bins + 1
-
-    @property
-    def takes_stored(self) -> bool:  # type: ignore[override] # as the model's tables do
-        return self.model.takes_stored
 
     @cached_property
     def _scoring(self) -> Scoring:

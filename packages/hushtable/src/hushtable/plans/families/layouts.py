@@ -1,15 +1,14 @@
-"""How tables and hash functions are laid out: joined, by ranks, for gains, and for sparse rows."""
+"""How tables and hash functions are laid out: joined, by ranks, and for gains."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable import kernels
-from hushtable.data.encoding import Codes, StoredCodes
+from hushtable.data.encoding import Codes
 from hushtable.data.schema import Feature
-from hushtable.plans.families.family import Arguments, Floats, Ints
+from hushtable.plans.families.family import Arguments, Ints
 
 #: Bits of a joined table: its values, 16 kB, fit in the first-level cache. Measured: see the docs.
 _BITS = 11
@@ -149,25 +148,25 @@ class Ranked:
         sizes = np.diff(first)
         bounds = np.append(0, np.cumsum(-(-sizes // _FOURS) * _FOURS))
         # Padding to groups of four is always 0, in the highest bits.
-        own = np.arange(len(cuts)) + np.repeat(bounds[1:] - first[1:], sizes)
+        places = np.arange(len(cuts)) + np.repeat(bounds[1:] - first[1:], sizes)
         row_of, rank = np.zeros(bounds[-1], np.int64), np.full(bounds[-1], _NEVER, np.int8)
-        row_of[own[on_cut]], rank[own[on_cut]] = row, place[at] % _CUTS + (_LOWEST + 1)
+        row_of[places[on_cut]], rank[places[on_cut]] = row, place[at] % _CUTS + (_LOWEST + 1)
         masks = None
         if len(on_set):
-            row_of[own[on_set]], rank[own[on_set]] = len(columns) + sets.row, sets.least
+            row_of[places[on_set]], rank[places[on_set]] = len(columns) + sets.row, sets.least
             masks = np.zeros(bounds[-1], np.int8)  # so that the padding is 0 on a set's row, too
-            masks[own[on_cut]], masks[own[on_set]] = -1, sets.mask
+            masks[places[on_cut]], masks[places[on_set]] = -1, sets.mask
         compared = bounds, row_of, rank, masks, None, folded, offsets
         return cls(columns >> 32, columns & 0xFFFF_FFFF, np.stack(of_codes), sets, compared)
 
     def arguments(self, codes: Codes) -> Arguments:
         """Return the ranks of these codes, and the functions, for the kernels."""
         n, n_sets = len(self.rows), len(self.sets.rows)
-        ranks = np.empty((n + n_sets, codes.n_rows), np.int8)
-        for lookup, some in ((self, ranks[:n]), (self.sets, ranks[n:])):
-            if len(some):
+        ranks = np.empty((n + n_sets, len(codes)), np.int8)
+        for lookup, lists in ((self, ranks[:n]), (self.sets, ranks[n:])):
+            if len(lists):
                 of = lookup.rows, lookup.tables, lookup.of_codes
-                kernels.rank_codes(codes.codes, *of, some)
+                kernels.rank_codes(codes.codes, *of, lists)
         return ranks, self.functions
 
 
@@ -207,8 +206,8 @@ class RankedSets:
             packed += list(tables)
             read += [j] * len(tables)
         of_codes = np.zeros((len(read), int(size.max(initial=0))), np.uint8)
-        for table, own in zip(of_codes, packed, strict=True):
-            table[: len(own)] = own
+        for table, codes in zip(of_codes, packed, strict=True):
+            table[: len(codes)] = codes
         mask = np.left_shift(1, bit).astype(np.uint8).view(np.int8)
         places = np.arange(len(read))
         return cls(
@@ -232,10 +231,10 @@ class Layout:
         """Return the first arguments of the kernels for these rows; few rows use no ranks."""
         which = codes.some_missing
         functions = self.functions[which]
-        if codes.n_rows >= RANKED_ROWS and which not in self.ranked:
+        if len(codes) >= RANKED_ROWS and which not in self.ranked:
             self.ranked[which] = None  # until it is set, other threads compare codes
             self.ranked[which] = Ranked.of(self.feature, functions)
-        ranked = self.ranked.get(which) if codes.n_rows >= JOINED_ROWS else None
+        ranked = self.ranked.get(which) if len(codes) >= JOINED_ROWS else None
         return ranked.arguments(codes) if ranked else (codes.codes, functions)
 
 
@@ -294,107 +293,5 @@ def _patterns(
         # Code 1 is below every cut; a constant feature has no other code.
         codes = np.array([1]) if feature.constant else np.append(cuts, 1)
         high = codes >= cuts[:, np.newaxis]
-    found: NDArray[np.uint32] = np.unique(place @ high.astype(np.uint32)).astype(np.uint32)
-    return found
-
-
-# --- rows with mostly values of 0.0 ---------------------------------------------------------------
-
-
-def fold(codes: Ints, depth: int | Ints, cells: int) -> Ints:
-    """Return codes of ``depth`` bits, mixed into so many cells (a power of two) if they have more.
-
-    MurmurHash3's fmix32, as the kernels compute it for one code at a time.
-    """
-    deep = np.left_shift(1, depth) > cells
-    if not np.any(deep):
-        return codes
-    h = codes.astype(np.uint32)
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        h = (h ^ (h >> np.uint32(shift))) * np.uint32(factor)
-    mixed = (h ^ (h >> np.uint32(16))) & np.uint32(cells - 1)
-    return np.where(deep, mixed, codes).astype(np.int64)
-
-
-@dataclass(frozen=True)
-class SparseTables:
-    """The functions of a RandomFeature family, whose features are all numbers, by feature.
-
-    The cells of a row differ from those of a row of zeros in few tables: only where a stored value
-    changes an answer. The fields are the family's. The functions on feature j are
-    ``functions[first[j]:first[j + 1]]``; ``table`` and ``bit`` have the table of each function, and
-    the position of its answer there.
-    """
-
-    depth: Ints
-    feature: Ints
-    cut: NDArray[np.uint16]
-    missing: NDArray[np.uint8]
-    offsets: Ints
-    max_cells: int
-
-    @cached_property
-    def _functions(self) -> Ints:
-        return np.argsort(self.feature, kind="stable")
-
-    @cached_property
-    def _table(self) -> Ints:
-        return np.repeat(np.arange(len(self.depth)), self.depth)
-
-    @cached_property
-    def _bit(self) -> Ints:
-        return np.int64(1) << (ends(self.depth)[1:][self._table] - 1 - np.arange(len(self._table)))
-
-    def _bits(self, codes: StoredCodes) -> tuple[Ints, Ints]:
-        """Return the answers (n_tables,) of a row of zeros, and the differing bits (n, n_tables).
-
-        The second array is stored row by row.
-        """
-        m, table = len(self.depth), self._table
-        first = ends(np.bincount(self.feature, minlength=len(codes.zeros)))
-        of_zeros = codes.zeros[self.feature] >= self.cut
-        zero = np.bincount(table, self._bit * of_zeros, m).astype(np.int64)
-        times = np.diff(first)[codes.features]
-        value = np.repeat(np.arange(len(times)), times)
-        at = np.arange(len(value)) - np.repeat(np.cumsum(times) - times, times)
-        h = self._functions[first[codes.features[value]] + at]
-        code = codes.stored[value]
-        side = code >= self.cut[h]
-        if codes.some_missing:
-            side = np.where(code == kernels.MISSING_LOW, self.missing[h] == 1, side)
-        changed = side != of_zeros[h]
-        h, row = h[changed], codes.rows[value[changed]]
-        # Each function differs at most once, so the sum of its bits is their exclusive or.
-        differ = np.bincount(row * m + table[h], self._bit[h], codes.n_rows * m)
-        return zero, differ.astype(np.int64)
-
-    def _cells(self, bits: Ints, tables: Ints) -> Ints:
-        return self.offsets[tables] + fold(bits, self.depth[tables], self.max_cells)
-
-    def _changed(self, codes: StoredCodes) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return the cells of zeros (n_tables,), and the rows, tables and cells that differ."""
-        zero, differ = self._bits(codes)
-        at = np.flatnonzero(differ)
-        row, table = np.divmod(at, len(zero))
-        cells = self._cells(zero[table] ^ differ[at], table)
-        return self._cells(zero, np.arange(len(zero))), row, table, cells
-
-    def count(self, codes: StoredCodes, counts: Ints, weights: Ints | None) -> None:
-        """Count like `HashFamily.count`."""
-        zero, row, table, cells = self._changed(codes)
-        times = None if weights is None else weights[row]
-        n_rows = codes.n_rows if weights is None else int(weights.sum())
-        counts[zero] += n_rows - np.bincount(table, times, len(zero)).astype(np.int64)
-        counts += np.bincount(cells, times, len(counts)).astype(np.int64)
-
-    def count_pairs(self, codes: StoredCodes, rows: Ints, tables: Ints, counts: Ints) -> None:
-        """Count like `HashFamily.count_pairs`."""
-        zero, differ = self._bits(codes)
-        bits = zero[tables] ^ differ[rows * len(zero) + tables]
-        counts += np.bincount(self._cells(bits, tables), minlength=len(counts))
-
-    def sum(self, codes: StoredCodes, values: Floats) -> Floats:
-        """Sum like `HashFamily.sum`, bit-identically, because sums of values are exact."""
-        zero, row, table, cells = self._changed(codes)
-        more = values[cells] - values[zero][table]
-        return np.asarray(values[zero].sum() + np.bincount(row, more, codes.n_rows), np.float64)
+    patterns: NDArray[np.uint32] = np.unique(place @ high.astype(np.uint32)).astype(np.uint32)
+    return patterns

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.arguments import whole
-from hushtable.data.encoding import Codes, StoredCodes
+from hushtable.data.encoding import Codes
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError
 from hushtable.plans.families.family import (
@@ -34,7 +34,6 @@ from hushtable.plans.families.layouts import (
     JOINED_ROWS,
     JoinedTables,
     Layout,
-    SparseTables,
     reachable,
 )
 from hushtable.plans.profile import Profile, own_side, usual_codes
@@ -75,7 +74,6 @@ class RandomFeature(Concatenated):
 
     name: ClassVar[str] = "RandomFeature"
     _loops: ClassVar[str] = "random_feature"
-    takes_stored: ClassVar[bool] = True
 
     depth: NDArray[np.uint8] = drawn(np.uint8, "n_tables", low=1, below=MAX_DEPTH + 1)
     feature: NDArray[np.uint16] = drawn(np.uint16, "n_functions", below="n_features")
@@ -111,13 +109,13 @@ class RandomFeature(Concatenated):
 
     def part(self, tables: int) -> "RandomFeature":
         n = int(self.depth[:tables].sum(dtype=np.int64))
-        some = copy(self)  # checks of all tables hold for the first ones
+        part = copy(self)  # checks of all tables hold for the first ones
         for name in ("feature", "cut", "missing"):
-            object.__setattr__(some, name, getattr(self, name)[:n])
-        object.__setattr__(some, "depth", self.depth[:tables])
+            object.__setattr__(part, name, getattr(self, name)[:n])
+        object.__setattr__(part, "depth", self.depth[:tables])
         n_sides = int(self.subset_sizes[:n].sum())
-        object.__setattr__(some, "subsets", self.subsets[:n_sides])
-        return some
+        object.__setattr__(part, "subsets", self.subsets[:n_sides])
+        return part
 
     @property
     def n_sides(self) -> int:
@@ -178,41 +176,25 @@ class RandomFeature(Concatenated):
         return subset_sizes(self.schema, self.feature)
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
-        if isinstance(codes, StoredCodes):
-            self._sparse.count(codes, counts, weights)
-            return
-        if weights is None and codes.n_rows >= JOINED_ROWS:
+        if weights is None and len(codes) >= JOINED_ROWS:
             arguments, parts = self._joined.arguments(codes), self._joined.tables.parts
         else:
             arguments, parts = (codes.codes, *self._arguments(codes)), self._apart.tables.parts
         weights = EVERY_ROW_ONCE if weights is None else weights
         kernels.count_random_feature(*arguments, parts, weights, counts)
 
-    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
-        if isinstance(codes, StoredCodes):
-            self._sparse.count_pairs(codes, rows, tables, counts)
-        else:
-            super().count_pairs(codes, rows, tables, counts)
-
     def sum(self, codes: Codes, values: Floats) -> Floats:
-        if isinstance(codes, StoredCodes):
-            return self._sparse.sum(codes, values)
-        if codes.n_rows > FEW_ROWS:
+        if len(codes) > FEW_ROWS:
             return super().sum(codes, values)
-        totals = np.empty(codes.n_rows)
+        totals = np.empty(len(codes))
         kernels.sum_few_random_feature(codes.codes, self.functions(codes), values, totals)
         return totals
 
     def summing(self, values: Floats) -> Summing:
         return _JoinedSum(self, values)
 
-    @cached_property
-    def _sparse(self) -> SparseTables:
-        depth, feature = self.depth.astype(np.int64), self.feature.astype(np.int64)
-        return SparseTables(depth, feature, self.cut, self.missing, self.offsets, self.max_cells)
-
     def gains(self, codes: Codes, values: Floats, limits: Floats) -> tuple[Floats, Floats]:
-        totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
+        totals, gains = np.empty(len(codes)), np.empty((len(codes), len(codes.tally)))
         functions = self.functions(codes), None, None, self.reachable
         kernels.gain_random_feature(codes.codes, *functions, values, limits, gains, totals)
         return totals, gains
@@ -224,8 +206,8 @@ class RandomFeature(Concatenated):
     @cached_property
     def can_gain(self) -> NDArray[np.bool_]:
         """Features (d,) by which a row can gain: those that vary and have hash functions."""
-        found = np.array([not feature.constant for feature in self.schema.features])
-        return found & np.isin(np.arange(len(found)), self.feature)
+        varying = np.array([not feature.constant for feature in self.schema.features])
+        return varying & np.isin(np.arange(len(varying)), self.feature)
 
     def _arguments(self, codes: Codes) -> Arguments:
         return (self.functions(codes),)
@@ -246,9 +228,9 @@ class _JoinedSum:
         return self.family._joined.tables.values(self.values)
 
     def __call__(self, codes: Codes) -> Floats:
-        if isinstance(codes, StoredCodes) or codes.n_rows < JOINED_ROWS:
+        if len(codes) < JOINED_ROWS:
             return self.family.sum(codes, self.values)
-        totals = np.empty(codes.n_rows)
+        totals = np.empty(len(codes))
         arguments = self.family._joined.arguments(codes)
         kernels.sum_random_feature(*arguments, self._joined_values, totals)
         return totals
@@ -273,7 +255,7 @@ def draw_lsh_itables(
     functions = int(depth.sum())
     feature = np.minimum((rng.random(functions) * len(schema)).astype(np.int64), len(schema) - 1)
     position = rng.random(functions)
-    return draw_functions(schema, rng, depth, feature, position, max_cells=MAX_CELLS)
+    return draw_functions(schema, rng, depth, (feature, position), max_cells=MAX_CELLS)
 
 
 def papers_depths(
@@ -296,14 +278,13 @@ def draw_functions(
     schema: Schema,
     rng: "np.random.Generator",
     depth: NDArray[np.uint8],
-    feature: Ints,
-    position: Floats,
+    cuts: tuple[Ints, Floats],
     *,
     max_cells: int,
     profile: Profile | None = None,
     own_sides: int = 10,
 ) -> RandomFeature:
-    """Return tables whose functions cut these features at these positions of their ranges.
+    """Return tables whose functions cut features at positions of their ranges: ``cuts`` are both.
 
     It turns cuts into codes, and draws the sides of missing values and the sets of categories.
 
@@ -312,16 +293,17 @@ def draw_functions(
     frequent category, or the middle of the range. It is on that of the usual value in all tables if
     the schema gives one, and in none if a fifth of the rows lack the feature. If the profile has
     places of a feature's categories, half of the hash functions on it cut them as if they were
-    numbers, at ``position``; an unseen category is above all of them.
+    numbers, at its position; an unseen category is above all of them.
     """
+    feature, position = cuts
     # A cut lies between two levels: P(h(x) = h(q)) is 1 - |x - q| / range (equation 1), exactly
     # in levels.
     cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
     missing = (rng.random(len(feature)) < 0.5).astype(np.uint8)
     table = np.repeat(np.arange(len(depth)), depth)
-    own = own_side(schema, profile, table, feature, own_sides)
+    is_own = own_side(schema, profile, table, feature, own_sides)
     code = usual_codes(schema, profile)[feature]
-    as_usual = (code > 0) & ~own
+    as_usual = (code > 0) & ~is_own
     missing[as_usual] = (cut <= code)[as_usual]
     subsets = []
     categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
@@ -334,7 +316,7 @@ def draw_functions(
         else:
             drawn = _arc if one.cyclic and len(one.categories) > 1 else _subset
             sides = drawn(len(one.categories), int(missing[h]), rng)
-        if not own[h]:
+        if not is_own[h]:
             usual = _usual_category(one, int(feature[h]), int(table[h]), profile)
             missing[h] = sides[0] = sides[1 + usual]
         subsets.append(sides)
@@ -368,8 +350,8 @@ def _subset(n_categories: int, missing: int, rng: "np.random.Generator") -> NDAr
     known = sides[1:-1]
     if n_categories > 1 and known.min() == known.max():
         # All are on one side: move one of them, drawn at random, to the other.
-        one = min(int(rng.random() * n_categories), n_categories - 1)
-        known[one] = 1 - known[one]
+        chosen = min(int(rng.random() * n_categories), n_categories - 1)
+        known[chosen] = 1 - known[chosen]
     return sides
 
 
