@@ -7,6 +7,7 @@ import pytest
 
 from hushtable import HushTable
 from hushtable.cli import main
+from hushtable.data import read, table_quality, understand
 from hushtable.data.quality import followers, followers_words
 
 
@@ -70,10 +71,14 @@ def test_the_words_name_the_strongest_columns_and_the_option(rng):
     assert followers_words([]) == ""
 
 
-def test_fit_names_them(tmp_path, capsys):
+def test_check_and_fit_name_them(tmp_path, capsys):
     frame = pd.DataFrame(_named(_bound(0, 3000)))
     path = tmp_path / "rows.csv"
     frame.to_csv(path, index=False)
+    assert main(["check", str(path)]) == 0  # a hint is no doubt
+    out = " ".join(capsys.readouterr().out.split())
+    assert "follows from the other columns" in out
+    assert "relations=True (--relations) compares them" in out
     for more, hint in (([], True), (["--relations"], False)):
         assert main(["fit", str(path), "-o", str(tmp_path / "m.hush"), *more]) == 0
         seen = capsys.readouterr()
@@ -87,3 +92,10 @@ def test_in_python_a_detector_names_them_without_a_warning(make):
     found = HushTable(n_tables=5, random_state=0).fit(rows).followers()
     assert len(found) >= 8
     assert found[0].r2 >= found[-1].r2 >= 0.9
+    if not isinstance(rows, np.ndarray):
+        table = read(rows)
+        [finding] = [
+            one for one in table_quality(table, [*understand(table)]).findings
+            if one.kind == "relations"
+        ]  # fmt: skip
+        assert {one.name for one in found} == {*finding.columns}

@@ -21,7 +21,7 @@ from hushtable.words.options import typed_options
 #: Exit code of a table in doubt.
 IN_DOUBT = 3
 #: Findings that need no decision: they do not make a model worse.
-_PLAIN = ("constant",)
+_PLAIN = ("constant", "relations")
 #: Number of columns and findings to print.
 _MOST = 60
 

@@ -91,6 +91,7 @@ def top_facts(found: Outliers, output: Path) -> dict[str, object]:
         "scores": str(output),
         "rows": found.n_rows,
         **({"known": found.n_known} if found.n_known else {}),
+        **({"lone": [one.words for one in found.lone]} if found.lone else {}),
         "severity_among": found.among,
         "top": rows,
     }
@@ -114,6 +115,8 @@ def lowest_blocks(found: Outliers, *, words: bool = True) -> Iterator[Block]:
     rows = found.rows[:_SHOWN]
     if found.n_known:
         yield Paragraph([known_words(found.n_known)])
+    if found.lone:
+        yield Paragraph(one.words for one in found.lone)
     yield f"The {len(found.rows):,} most unusual of {found.n_rows:,} rows:\n"
     headers, left = ["rank", *found.keep, "row", "severity", "score"], 1 + len(found.keep)
     several = bool(rows[0].file)

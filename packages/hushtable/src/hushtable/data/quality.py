@@ -35,7 +35,9 @@ _FREQUENT, _BARS = 3, 16
 #: Number of rows below which equal columns, and columns with the same groups, are coincidence.
 _FEW_ROWS, _FEW_IN_GROUPS = 10, 30
 Floats = NDArray[np.float64]
-FindingKind: TypeAlias = Literal["constant", "duplicates", "copies", "total", "shape", "label"]
+FindingKind: TypeAlias = Literal[
+    "constant", "lone", "duplicates", "copies", "relations", "total", "shape", "label"
+]
 #: Fewest and most labels of a column in which one may be a total, and how many totals of totals;
 #: least sum that is no coincidence if it is exact.
 _LABELS, _LEVELS, _EXACT = (3, 200), (1.0, 2.0, 3.0), 1e4
@@ -48,7 +50,8 @@ class QualityFinding:
     Attributes
     ----------
     kind : str
-        "constant", "duplicates", "copies", "total", "shape" (too few rows, or nothing that varies)
+        "constant", "lone" (the only negative number or zero), "duplicates", "copies", "relations"
+        (columns that follow from others), "total", "shape" (too few rows, or nothing that varies)
         or "label" (a column that says which rows are outliers).
     columns : tuple of str
         Names of the columns it concerns; empty for whole rows.
@@ -187,9 +190,12 @@ def _quality(
             rows.add(batch, reading)
     if rows.n == 0:
         raise no_rows(reader)
+    copies = [*_copies(rows)]
+    copied = {name for finding in copies for name in finding.columns[1:]}
     findings = [
         *(finding for column in rows.columns for finding in _of_column(column, rows)),
-        *_copies(rows),
+        *copies,
+        *_relations(rows, copied),
         *_duplicates(rows, reading.entity),
         *_totals(rows),
     ]
@@ -267,6 +273,8 @@ def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
     word = re.sub(r"[_ ]", "", column.name.casefold().removeprefix("is"))
     if word in lists()["label_names"] and len(column.labels or ()) == 2:
         yield _finding("label", name, "label", rows.n, drop=("drop", column.name))
+    for number in column.lone.found():
+        yield QualityFinding("lone", name, number.words, 1, (number.row,))
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -291,6 +299,17 @@ def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
     for names in alike.values():
         if len(names) > 1:
             yield _finding("copies", names, "copies", rows.n)
+
+
+def _relations(rows: RowsSeen, copied: set[str]) -> Iterator[QualityFinding]:
+    samples = {
+        column.name: np.concatenate(column.sample)
+        for column in rows.columns
+        if column.sample and not (column.is_date or column.is_id) and column.name not in copied
+    }
+    if follow := followers(samples):
+        names = tuple(follower.name for follower in follow)
+        yield QualityFinding("relations", names, followers_words(follow), rows.n)
 
 
 # --- rows -----------------------------------------------------------------------------------------

@@ -3,11 +3,13 @@
 `TableScan` collects the facts by which `hushtable.data.understanding` decides. `RowsSeen` then
 processes the values as they are read: each becomes 64 bits, and sums of these over a row identify
 equal rows; labels are counted while there are few of them, and the values of a sample of rows are
-kept.
+kept. The only negative number, or the only zero, of a column is often an error that no score finds.
 `hushtable.data.quality` decides what a person should see.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +29,7 @@ from hushtable.data.columns import (
 )
 from hushtable.data.persons import among
 from hushtable.data.readers import Batch
+from hushtable.data.schema import number_words
 from hushtable.data.texts.column_facts import ColumnFacts
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.missing import named_numbers
@@ -37,6 +40,7 @@ from hushtable.data.texts.reading import (
     plain_texts,
     without_blanks,
 )
+from hushtable.language import _, numerals
 
 # --- before it is decided -------------------------------------------------------------------------
 
@@ -141,6 +145,89 @@ def _as_declared(column: pa.Array) -> tuple[pa.Array, bool]:
     return (as_texts(column, ""), True) if whole else (column, False)
 
 
+# --- lone numbers ---------------------------------------------------------------------------------
+
+#: Writes a number, with so many digits.
+Write: TypeAlias = Callable[[float, int | None], str]
+#: Least number of values of a column.
+_LEAST_VALUES = 30
+#: First values of a batch that show whether all are whole numbers.
+_GLANCE = 64
+#: Among whole numbers, a zero is as ordinary as the ones if these are fewer than this.
+_MANY_ONES = 20
+
+
+@dataclass(frozen=True)
+class LoneNumber:
+    """The only negative number, or the only zero, of a column."""
+
+    column: str
+    value: float
+    #: Number of its row, from 0, and the file if there are several.
+    row: int
+    file: str = ""
+    #: Writes the number as its column is written: see `Feature.written`.
+    write: Write = field(default=number_words, repr=False, compare=False)
+
+    @property
+    def words(self) -> str:
+        """Where it is, as a sentence."""
+        row = numerals(f"{self.row:,}")
+        facts = {"name": self.column, "value": self.write(self.value, None), "row": row}
+        if self.value:
+            words = _("%(name)s has one negative value, %(value)s, in row %(row)s", **facts)
+        else:
+            words = _("%(name)s has one zero, in row %(row)s", **facts)
+        return f"{words} ({self.file})." if self.file else f"{words}."
+
+    @property
+    def remark(self) -> str:
+        """The number as a remark on its row."""
+        if self.value:
+            return _(
+                "%(name)s %(value)s: the only negative value",
+                name=self.column,
+                value=self.write(self.value, None),
+            )
+        return _("%(name)s 0: the only zero", name=self.column)
+
+
+class LoneNumbers:
+    """Looks for them in the batches of a column."""
+
+    def __init__(self, column: str, write: Write | None = None) -> None:
+        self.column, self._write = column, write or number_words
+        self._n_values = self._n_negative = self._n_zeros = self._n_ones = 0
+        self._whole = True
+        self._seen: list[LoneNumber] = []
+
+    def add(self, values: NDArray[np.float64], start: int, file: str = "") -> None:
+        """Process a batch (n,), whose first row has the number ``start`` in its file."""
+        self._n_values += len(values) - int(np.isnan(values).sum())
+        self._n_ones += int((values == 1.0).sum())
+        glance = values[:_GLANCE]
+        self._whole &= bool((np.isnan(glance) | (glance == np.round(glance))).all())
+        if self._n_negative > 1 or not (at := np.flatnonzero(values <= 0.0)).size:
+            return
+        low = values[at]
+        self._n_negative += int((low < 0.0).sum())
+        self._n_zeros += int((low == 0.0).sum())
+        for chosen in (low < 0.0, low == 0.0):
+            for i in at[chosen][:1].tolist():
+                self._seen.append(
+                    LoneNumber(self.column, float(values[i]), start + i, file, self._write)
+                )
+
+    def found(self) -> list[LoneNumber]:
+        """Return the only negative number, and the only zero unless several are negative."""
+        if self._n_values < _LEAST_VALUES or self._n_negative > 1:
+            return []
+        counts_from_zero = self._whole and 0 < self._n_ones < _MANY_ONES
+        zero = self._n_zeros == 1 and not counts_from_zero
+        lone = [number for number in self._seen if number.value or zero]
+        return sorted(lone, key=lambda number: (number.file, number.row))
+
+
 # --- after that: rows and columns -----------------------------------------------------------------
 
 Floats = NDArray[np.float64]
@@ -216,6 +303,8 @@ class ColumnSeen:
         self.sample: list[Floats] = []
         self.words: list[Words] = []
         self.low, self.high = np.inf, -np.inf
+        how = understood.reading
+        self.lone = LoneNumbers(self.name, None if how is None else how.written)
 
     def add(
         self, values: pa.Array, reading: Reading, start: int, sampled: NDArray[np.int64]
@@ -240,6 +329,8 @@ class ColumnSeen:
             known = numbers if np.isfinite(numbers).all() else numbers[np.isfinite(numbers)]
             self.low = min(self.low, float(known.min(initial=np.inf)))
             self.high = max(self.high, float(known.max(initial=-np.inf)))
+            if not self.is_date:
+                self.lone.add(numbers, start)
         words = _mixed(words)
         words[missing] = MISSING_BITS
         self.words.append(words[sampled])

@@ -66,6 +66,8 @@ class Finding:
     evidence : tuple or None
         The row's values, and the share of each feature in the score (d,), from which the reasons
         are found.
+    remarks : tuple of str
+        Values that no score finds: the only negative number, or the only zero, of a column.
     severity : float
         100 times one minus the share of rows that are as rare or rarer; the list or the review
         states among which rows.
@@ -88,6 +90,7 @@ class Finding:
     evidence: tuple[Batch, NDArray[np.float64]] | None = field(
         default=None, repr=False, compare=False
     )
+    remarks: tuple[str, ...] = ()
     severity: float = 0.0
     values: Mapping[str, ValuePhrase] = field(default_factory=dict, repr=False, compare=False)
 
@@ -109,7 +112,7 @@ class Finding:
     @property
     def words(self) -> str:
         """Why the row scores low, in a sentence without a full stop."""
-        parts = [self.rule, *(reason.words for reason in self.reasons)]
+        parts = [self.rule, *(reason.words for reason in self.reasons), *self.remarks]
         parts += [self.likeness, self.context]
         return "; ".join(filter(None, parts)) or _("no column stands out")
 

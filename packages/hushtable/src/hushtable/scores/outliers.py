@@ -4,16 +4,17 @@ import contextlib
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
 
 from hushtable.data.columns import as_column, texts_column
-from hushtable.data.readers import Reader, no_rows
-from hushtable.data.schema import Feature
+from hushtable.data.readers import Batch, Reader, no_rows
+from hushtable.data.schema import DATE, SINCE, Feature
+from hushtable.data.table_scan import LoneNumber, LoneNumbers
 from hushtable.errors import UsageError
 from hushtable.language import N_, _, ngettext, numeral, numerals
 from hushtable.scores.finding import Finding, RowDetails, Scored, explained, with_severities
@@ -24,6 +25,7 @@ from hushtable.scores.typical import (
     MEANT,
     USUAL_MEANS,
     and_words,
+    numbers_of,
 )
 from hushtable.scores.usual import COUNTED, SCORED, PassingSample, Usual
 
@@ -126,6 +128,8 @@ class Outliers:
     usual: Usual | None = None
     #: The columns to which reasons refer.
     features: Sequence[Feature] = ()
+    #: The only negative number or zero of a column among the scored rows.
+    lone: Sequence[LoneNumber] = ()
 
     def repair(self, row: Finding) -> str:
         """Return in words which columns to repair so that a row is not listed, and the effect.
@@ -170,7 +174,7 @@ class Outliers:
             n=n,
         )
         rows += f" {known_words(self.n_known)}" if self.n_known else ""
-        rows += " " + _("Rows are numbered from 0.")
+        rows += " " + " ".join([*(one.words for one in self.lone), _("Rows are numbered from 0.")])
         when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
         notes = {
             _("Made"): _(
@@ -340,6 +344,12 @@ class Search:
         )
         self._usual, self._ranks, self._keep, self._n = usual, ranks, tuple(keep), n
         self._lowest = Lowest(n + 1)
+        # Points in time and times since have no sign of their own.
+        self._signs = {
+            j: LoneNumbers(feature.name, feature.written)
+            for j, feature in enumerate([] if every else scorer.plan.schema.of_rows.features)
+            if feature.kind == "numeric" and feature.unit not in (DATE, SINCE)
+        }
         #: If the model knows nothing about such rows: what is usual among these rows themselves.
         unknown = self.reasons is not None and usual is None
         self._sample = PassingSample(len(scorer.plan.schema)) if unknown else None
@@ -353,6 +363,8 @@ class Search:
         """
         lowest, start = copy(self._lowest), 0
         lowest.file = file
+        if self._signs:
+            reader = reader.in_sequence().watched(partial(self._note_signs, file))
         if self._sample is not None:
             reader = self._sample.of(reader)
         for batch in self._details.batches(reader, n_jobs=n_jobs):
@@ -381,6 +393,15 @@ class Search:
             pass
         return self.found()
 
+    def _note_signs(self, file: str, _part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Look for the only negative number, and the only zero, of each column."""
+        start, features = 0, self._details.scorer.plan.schema.features
+        for batch in batches:
+            for j, signs in self._signs.items():
+                signs.add(numbers_of(features[j], batch, j), start, file)
+            yield batch
+            start += len(batch)
+
     def found(self) -> Outliers:
         """Return the lowest of the rows; there must have been some rows."""
         lowest = self._lowest
@@ -400,7 +421,15 @@ class Search:
         else:
             as_rare = [lowest.as_rare(row.score) for row in rows]
             among, shares = SCORED, np.array(as_rare) / lowest.n_rows
-        rows = with_severities(rows, shares)
+        lone = [number for signs in self._signs.values() for number in signs.found()]
+        remarks: dict[tuple[str, int], tuple[str, ...]] = {}
+        for number in lone:
+            place = number.file, number.row
+            remarks[place] = (*remarks.get(place, ()), number.remark)
+        rows = [
+            replace(row, remarks=remarks.get((row.file, row.row), ()))
+            for row in with_severities(rows, shares)
+        ]
         return Outliers(
             rows=rows,
             among=among,
@@ -411,6 +440,7 @@ class Search:
             n_known=lowest.n_known,
             usual=usual,
             features=scorer.plan.schema.of_rows.features,
+            lone=lone,
         )
 
     @property
