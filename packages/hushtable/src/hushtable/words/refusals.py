@@ -101,8 +101,8 @@ _SENTENCES = {
         "%(n_fields)s: which %(word)s holds the names? Add --read skip_lines=%(skipped)s if it is "
         "this one, or --read skip_lines=%(other_skipped)s if it is %(word)s %(other)s"),
     "like_row": N_("%(source)s: %(word)s %(number)s looks like a row, not like column names: "
-        "confirm that it is a row (--read no_header=true), or that it holds names (--read "
-        "skip_lines=%(skipped)s)%(otherwise)s"),
+        "confirm that it is a row (--read no_header=true%(below)s), or that it holds names "
+        "(--read skip_lines=%(skipped)s)%(otherwise)s"),
     "or_delimiter": N_(", or give a different delimiter (--read delimiter=SIGN) if %(delimiter)r "
         "does not separate fields"),
     "no_name": N_("%(source)s: %(word)s %(number)s has no name for column %(column)s: write one "

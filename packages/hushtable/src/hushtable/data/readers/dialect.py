@@ -382,7 +382,8 @@ class HeaderSearch:
         ways = f"\nAdd:{'' if sure else ' --read no_header=true'}{skipped}"
         split = at > 0 and bool(self.delimiter)
         other = refusal("or_delimiter", delimiter=self.delimiter) if split else ""
-        words = str(self._refused("like_row", self.rows[at], otherwise=other))
+        below = f" --read skip_lines={first}" if first else ""
+        words = str(self._refused("like_row", self.rows[at], below=below, otherwise=other))
         raise DataError(words + (ways if sure or not misses or again > misses else sample))
 
     def _are_names(self, names: Sequence[str], at: int) -> bool:

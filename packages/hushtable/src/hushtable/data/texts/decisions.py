@@ -48,6 +48,8 @@ _FEW_ROWS = 5
 _DASHES = ("-", "\u2013", "\u2014")
 #: Mean number of letters of a text above which it is more than the name of a category.
 _LONG = 30
+#: Rows for each text, on average, from which long texts are names of categories.
+_REPEATS = 20
 #: A text like a patient or order number, a hash, or a date written out.
 _IDENTIFIER = re.compile(r"(?=(?:\D*\d){3})\S{8,}")
 #: A few digits and punctuation marks, and at most two letters: "24.08.", "79-84", "2026-04",
@@ -575,7 +577,7 @@ def looks(texts: Sequence[str], n_values: int) -> str:
         return evidence_words("long_codes", n=n)
     words = sum(len(text.split()) for text in texts) / n
     letters = sum(map(len, texts)) / n
-    if words >= 2.0 or letters > _LONG:
+    if _REPEATS * n > n_values and (words >= 2.0 or letters > _LONG):
         few, many = numerals(f"{words:.2g}"), numerals(f"{letters:.0f}")
         return evidence_words("long_texts", n=n, words=few, letters=many)
     return ""
