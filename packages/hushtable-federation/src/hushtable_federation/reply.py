@@ -444,8 +444,8 @@ class Reply:
             return f"No further cost: the answer to period {first} paid for all periods."
         answers = self.book.without_result(self.data_set)
         repeated = (
-            f" This includes {', '.join(answers)}, of which this site has not fetched a result: a "
-            "round costs its budget, whether or not it ended with a sum."
+            f" This includes {', '.join(answers)}, whose result this site has not fetched: a round "
+            "costs its budget, whether or not it ended with a sum."
         )
         return (
             f"With this round, all rounds about {self.data_set!r} will have cost epsilon "
