@@ -375,7 +375,7 @@ def test_commands_refuse_what_these_tables_cannot_do(site, refused, tmp_path):
     do("fit", site / "rows.csv", "--detector", "ace", "-o", ace)
     do("plan", "draw", site / "schema.toml", "--detector", "ace", "-o", plan)
     assert load(plan).detector == "ace"
-    asked = "need HushTable or LSHiTables"
+    asked = "such as those of HushTable and LSHiTables"
     refused("score", site / "rows.csv", "--model", ace, "--explain", "-o", out, code=2, says=asked)
     learn = ("learn", ace, site / "verdicts.csv", "--rows", site / "rows.csv", "-o", out)
     refused(*learn, code=2, says="use HushTable or LSHiTables")

@@ -721,8 +721,8 @@ def test_a_repeat_is_charged_and_names_the_round_that_had_no_result(consortium):
     site.submit(first)
     second = those.open(title="second try")
     words = Reply(second, site.keys, site.book, at=T0).cost_words
-    assert f"includes 'first try' ({first.round_id[:12]}), although this site has no" in words
-    assert "costs its budget, too" in words
+    assert f"includes 'first try' ({first.round_id[:12]}), whose result this site has not" in words
+    assert "costs its budget, whether or not it ended with a sum" in words
     before = site.book.total("all rows")
     site.book.note_verified("ab" * 32, first.round_id)
     assert "first try" not in Reply(second, site.keys, site.book, at=T0).cost_words

@@ -101,7 +101,8 @@ _SENTENCES = {
     "either_decimal": N_("%(text)s in %(where)s may be above one thousand, or slightly above "
         "one (%(likely)s or %(other)s)"),
     "units": N_("the numbers have different units, %(units)s: convert them to one unit; leave "
-        "the column out, or %(number)s reads the numbers as they are"),
+        "the column out, or %(number)s reads the numbers as they are, and any other text as "
+        "missing"),
     "either_order": N_("%(text)s in %(where)s may begin with the day or the month (%(dmy)s or "
         "%(mdy)s)"),
     "two_orders": N_("some begin with the day, others with the month, such as %(text)s in "
