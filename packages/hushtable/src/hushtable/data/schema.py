@@ -393,13 +393,11 @@ class Schema:
 
     def read_as(self, columns: Mapping[str, Any]) -> "Schema":
         """Return the schema with how columns are read, by name, which writes their numbers."""
-        return replace(
-            self,
-            features=tuple(
-                replace(one, written=getattr(columns.get(one.name), "written", None))
-                for one in self.features
-            ),
+        features = tuple(
+            replace(one, written=columns[one.name].written) if one.name in columns else one
+            for one in self.features
         )
+        return replace(self, features=features)
 
     def widened(self, share: float) -> "Schema":
         """Return the schema with all ranges widened on both sides, by a share of their width."""

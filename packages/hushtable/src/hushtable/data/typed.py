@@ -139,8 +139,8 @@ def few_numbers(reader: Reader, schema: Schema) -> Reader | None:
     block = np.array(values, np.float32 if values.dtype == np.float32 else np.float64, order="C")
     if (np.abs(block) >= 2**53).any():  # an infinity, or a whole number that may be rounded
         return None
-    rows = Reader.of(wanted if by_name else names, len(schema), Source(lambda: iter((block,)), n))
-    return replace(rows, numeric=True)
+    source = Source(lambda: iter((block,)), n)
+    return Reader.of(wanted if by_name else names, len(schema), source, numeric=True)
 
 
 def with_derived(

@@ -101,7 +101,7 @@ def understood(
     texts = {one.name: one for one in total.columns.values() if one.n}
     table = TableFacts(reading, texts, reader.where, reader.delimiter)
     whose = ColumnUnderstanding(reading.entity, "id", evidence_words("entity"))
-    columns = tuple(
+    columns = _of_matrix(total) or tuple(
         whose if name == whose.name else _decided(total, j, table, named=reader.names is not None)
         for j, name in enumerate(names)
     )
@@ -110,15 +110,23 @@ def understood(
     return columns, replace(reading, columns={**reading.columns, **read}), total
 
 
+def _of_matrix(scan: TableScan) -> tuple[ColumnUnderstanding, ...]:
+    """Return the columns of a matrix, which holds only numbers; none for another table."""
+    if scan.columns:
+        return ()
+    evidence = evidence_words("number")
+    return tuple(
+        without_values(name)
+        if low > high
+        else ColumnUnderstanding(name, "number" if low < high else "constant", evidence)
+        for name, low, high in zip(scan.names, scan.low, scan.high, strict=True)
+    )
+
+
 def _decided(scan: TableScan, j: int, table: TableFacts, *, named: bool) -> ColumnUnderstanding:
     """Return a column as it is read; ``named`` if columns have names, unlike those of a matrix."""
     name, ends = scan.names[j], (float(scan.low[j]), float(scan.high[j]))
-    asks, facts, empty = name not in table.reading.kinds, scan.columns.get(j), ends[0] > ends[1]
-    if facts is None and empty:
-        return without_values(name)
-    if facts is None:  # of a matrix
-        kind: Kind = "number" if ends[0] < ends[1] else "constant"
-        return ColumnUnderstanding(name, kind, evidence_words("number"))
+    asks, facts, empty = name not in table.reading.kinds, scan.columns[j], ends[0] > ends[1]
     if facts.n or (empty and facts.has_texts):
         one = noting_total(decide(facts, table), facts, table)
         texts = [text for (rule, _), (text, _row) in facts.first.items() if rule == "form"]
@@ -140,7 +148,7 @@ def _decided(scan: TableScan, j: int, table: TableFacts, *, named: bool) -> Colu
         return judged(one, facts, ends, asks=asks and named, more=more)
     form = facts.form
     reading = None if form == "number" else ColumnReading(form)
-    kind = "date" if form == "date" else "number"
+    kind: Kind = "date" if form == "date" else "number"
     one = ColumnUnderstanding(name, kind, evidence_words(form), reading=reading)
     if any(rule == "infinity" for rule, _text in facts.first):
         return with_infinities(one, facts, table)

@@ -164,7 +164,8 @@ def as_reader(
         rows = _of_url(name, text_columns, layout, kept)
     else:
         rows = read_files(name, text_columns, layout, kept)
-    return replace(rows.folded(), unasked=layout.unasked or rows.unasked)
+    rows = rows.folded()
+    return rows if layout.unasked is None else replace(rows, unasked=layout.unasked)
 
 
 def _of_url(

@@ -175,7 +175,7 @@ def matrix(data: Any) -> Reader:
     if X.dtype.kind in "fiub":
         plain = X.dtype in (np.float64, np.float32)
         source = Source(lambda: blocks(X) if plain else map(_floats, blocks(X)), n)
-        return replace(Reader.of(None, d, source), numeric=True)
+        return Reader.of(None, d, source, numeric=True)
     return Reader.of(None, d, Source(lambda: map(_objects, blocks(X)), n))
 
 
@@ -330,7 +330,8 @@ def pandas_frame(data: Any) -> Reader:
             part = data.iloc[here]
             if dense:
                 part = part.astype(dense)
-            yield from _as_table(part).combine_chunks().to_batches()
+            columns = [_as_array(column) for _name, column in part.items()]
+            yield pa.RecordBatch.from_arrays(columns, [*map(str, names)])
 
     source, different = Source(batches, n), {id(kind): kind for kind in kinds}
     plain = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in different.values())
@@ -339,21 +340,12 @@ def pandas_frame(data: Any) -> Reader:
     return Reader.of(names if all(texts) else None, d, source)
 
 
-def _as_table(part: Any) -> pa.Table:
-    """Return rows as a table, because text of concatenated frames comes in chunks."""
+def _as_array(column: Any) -> pa.Array:
+    """Return a column of a pandas frame; texts of concatenated frames come in chunks."""
     try:
-        return pa.Table.from_pandas(part, preserve_index=False, nthreads=1)
+        values = pa.array(column, from_pandas=True)
     except UnicodeEncodeError as error:
-        raise half_a_character("of the frame", error) from None
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        for j in range(part.shape[1]):
-            _check_one_type(part.iloc[:, j])
-        raise
-
-
-def _check_one_type(column: Any) -> None:
-    try:
-        pa.Array.from_pandas(column)
+        raise half_a_character(repr(column.name), error) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
         kinds = sorted({type(value).__name__ for value in column.tolist() if value is not None})
         raise DataTypeError(
@@ -361,6 +353,7 @@ def _check_one_type(column: Any) -> None:
             f"{column.dtype}): needs numbers of at most 64 bits, texts, dates, or true and false: "
             "convert it"
         ) from None
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
 #: Pandas types that hold Python objects.

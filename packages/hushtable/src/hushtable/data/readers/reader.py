@@ -250,10 +250,16 @@ class Reader:
     opened: "Schema | None" = None
 
     @classmethod
-    def of(cls, names: Sequence[str] | None, n_columns: int, *sources: Source) -> "Reader":
+    def of(
+        cls,
+        names: Sequence[str] | None,
+        n_columns: int,
+        *sources: Source,
+        numeric: bool = False,
+    ) -> "Reader":
         """Return a reader of sources with the same columns; the first names it."""
         named = None if names is None else tuple(names)
-        return cls(named, n_columns, sources, source=sources[0].name)
+        return cls(named, n_columns, sources, source=sources[0].name, numeric=numeric)
 
     def read(self) -> Iterator[Batch]:
         """Start a pass."""
@@ -273,6 +279,8 @@ class Reader:
     @property
     def n_rows(self) -> int | None:
         """Number of rows, if it is known without reading them."""
+        if len(self.sources) == 1:
+            return self.sources[0].n_rows
         counts = [one.n_rows for one in self.sources if one.n_rows is not None]
         return sum(counts) if len(counts) == len(self.sources) else None
 
