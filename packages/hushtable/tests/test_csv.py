@@ -210,7 +210,6 @@ def test_lines_to_skip_are_taken_at_their_word(read):
         "red,small\nblue,large\nred,large\n",
         "x,ERR,y\n" + "x,2,y\n" * 9,
         "u,NA\n" + "v,2\n" * 9,
-        "land,2019,2020\n" + "x,5,6\n" * 9,
     ],
 )
 def test_a_first_line_like_a_row_is_asked_about(read, content):
@@ -225,6 +224,27 @@ def test_a_first_line_like_a_row_is_asked_about(read, content):
     for layout in ({"skip_lines": 0}, {"header": True}):
         assert read(content, **layout).names == tuple(rows[0])
         assert len(values(read(content, **layout))) == len(rows) - 1
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("land,2019,2020\n" + "x,5,6\n" * 9, 1),
+        ("Source: Bank\n\nland,1990,1991\n" + "x,5.5,6\ny,4.5,7\n" * 9, 3),
+    ],
+)
+def test_no_option_makes_a_row_of_years_that_may_be_names(read, content, line):
+    says = refused(read, content)
+    assert f"line {line} looks like a row" in says
+    assert "Add:" not in says
+    assert "land | 19" in says or "land | 20" in says
+
+
+def test_a_table_above_another_is_asked_about(read):
+    above, below = "id,a\n" + "1,6.5\n2,3.5\n" * 4, "name,b,c\n" + "x,1,2.5\ny,2,4.5\n" * 9
+    assert "line 1 has 2 fields, but most have 3" in refused(read, f"{above}\n{below}")
+    assert len(values(read(f"{above}\n{below}", skip_lines=9))) == 18
+    assert read(f"Station,7\nHeight,52.5\nYear,2026\nDepth,3\n{below}").names == ("name", "b", "c")
 
 
 def test_a_name_above_numbers_is_not_made_a_value_by_one_that_rows_repeat(read):

@@ -146,6 +146,13 @@ def test_a_cell_that_says_total(word):
     assert one.question == f"{word!r} in row 299: does this row sum up others?"
 
 
+def test_totals_among_names_are_noted():
+    names = [f"Sum {i}" if i % 12 == 11 else f"r{i}" for i in range(48)]
+    [one, _] = understand(pd.DataFrame({"region": names, "units": range(1, 49)}))
+    assert one.question.endswith("; 'Sum 11' in row 11: does this row sum up others?")
+    assert one.options == (("drop", "region"),)
+
+
 def test_a_last_row_that_adds_up_the_others():
     rows = ordinary(300)[["ward", "cost", "paid", "age"]]
     rows.loc[300] = [None, rows["cost"].sum(), rows["paid"].sum().round(1), 60]

@@ -232,6 +232,11 @@ def test_words_for_a_missing_value_are_asked_about_where_nothing_says_that_they_
     assert not column(texts, missing=["NA", "n/a"]).question
 
 
+def test_no_option_makes_a_number_with_a_mark_missing():
+    one = column([*NUMBERS, "5.3*", "6.1*"])
+    assert (one.option, one.refused) == ("--as x=number", True)
+
+
 def test_no_option_makes_rows_of_the_words_for_totals():
     texts = [*NUMBERS, "Subtotal", "ERR", "Subtotal"]
     one = column(texts)

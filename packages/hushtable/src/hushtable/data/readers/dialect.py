@@ -27,6 +27,7 @@ _DELIMITERS, _RARE = ",;\t|", ":^~"
 _DELIMITER_WORDS = {"\\t": "\t", "tab": "\t"}
 #: Lines of these characters are not rows; the last marked the end of files in the past.
 _RULE = frozenset(" \t-=_+|\x1a")
+_YEAR = re.compile(r"(1[5-9]|20)\d\d")
 _OTHER_FORMAT = re.compile(r"\s*(<(!doctype|html|table|\?xml|!--)|\[?\s*\{\s*\")", re.IGNORECASE)
 #: Units below names, and those that are nothing else.
 _UNIT = re.compile(
@@ -317,7 +318,10 @@ class HeaderSearch:
             at -= hits > 0 or misses == 0
         other = next((row for row in self.rows[:at] if 2 * row.filled > width), None)
         hits, misses = self._numbers(self.rows[at].fields, at)
-        if self.layout.header is None and other is not None and not 0 < misses >= 3 * hits:
+        # A line with several numbers is a row, and no title.
+        table = sum(sum(map(is_number, row.fields)) > 1 for row in self.rows[:at]) > 2
+        sure = 0 < misses >= 3 * hits and not table
+        if self.layout.header is None and other is not None and not sure:
             first = self.rows[at].first
             raise self._refused(
                 "two_headers", other, n=len(other.fields), n_fields=width, other=first + 1,
@@ -378,13 +382,15 @@ class HeaderSearch:
         sure = index or (misses > 0 and not again and self._are_names(names, at))
         skipped = f" --read skip_lines={first}" if first or sure else ""
         # Names must not become a row, nor a row names: in doubt, a person decides.
+        years = sum(_YEAR.fullmatch(name) is not None for name in names) > 1
         sample = "".join(f"\n  {' | '.join(row.fields)[:70]}" for row in self.rows[at : at + 3])
         ways = f"\nAdd:{'' if sure else ' --read no_header=true'}{skipped}"
         split = at > 0 and bool(self.delimiter)
         other = refusal("or_delimiter", delimiter=self.delimiter) if split else ""
         below = f" --read skip_lines={first}" if first else ""
         words = str(self._refused("like_row", self.rows[at], below=below, otherwise=other))
-        raise DataError(words + (ways if sure or not misses or again > misses else sample))
+        likely = sure or again > misses or not (misses or years)
+        raise DataError(words + (ways if likely else sample))
 
     def _are_names(self, names: Sequence[str], at: int) -> bool:
         """Return whether a column of texts that repeat does not hold its name."""

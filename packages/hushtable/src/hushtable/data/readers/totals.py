@@ -55,7 +55,7 @@ def is_total_word(text: str) -> bool:
     return text.casefold().strip(" :*") in TOTAL_WORDS
 
 
-def _begins_with_total(text: str) -> bool:
+def begins_with_total(text: str) -> bool:
     """Return whether a text is a word for a total, or begins with one, as in ``Total (n=40)``."""
     words = re.findall(r"[^\W\d_]+|[\d_]", text.casefold())
     return any(" ".join(words[:n]) in _TOTALS for n in range(1, _MOST_WORDS + 1))
@@ -74,7 +74,7 @@ class FirstRows:
     def of(cls, rows: Sequence[Sequence[str]], width: int) -> "FirstRows":
         """Measure rows of as many fields as there are columns, but not the last, nor totals."""
         rows = rows[: max(len(rows) // 2, len(rows) - MOST_BELOW)]
-        whole = [row for row in rows if all(row) or not _begins_with_total(label_of(row))]
+        whole = [row for row in rows if all(row) or not begins_with_total(label_of(row))]
         rows = [row for row in whole if any(row)][:_FEW_FIRST]
         numeric = set()
         for j in range(width):
@@ -97,7 +97,7 @@ class FirstRows:
 
     def is_total(self, label: str) -> bool:
         """Return whether the first text of a row is a word for a total, and no category."""
-        return _begins_with_total(label) and not any(label in row for row in self.rows)
+        return begins_with_total(label) and not any(label in row for row in self.rows)
 
     def is_bare(self, fields: Sequence[str]) -> bool:
         """Return whether a row leaves most of those fields empty that all the first rows fill."""

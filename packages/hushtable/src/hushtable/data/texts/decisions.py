@@ -11,13 +11,13 @@ import numpy as np
 from hushtable.data import labels
 from hushtable.data.columns import texts_column
 from hushtable.data.readers.reader import MISSING_WORDS
-from hushtable.data.readers.totals import is_total_word
+from hushtable.data.readers.totals import begins_with_total, is_total_word
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions, Key
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, pivot_of
 from hushtable.data.texts.doubt import ColumnUnderstanding, Doubt, Kind
 from hushtable.data.texts.missing import lone_code
-from hushtable.data.texts.numbers import Decimal, match
+from hushtable.data.texts.numbers import Decimal, is_lenient, match
 from hushtable.data.texts.reading import SERIAL, ColumnReading, Reading
 from hushtable.data.texts.shapes import FOREIGN_SHAPES, foreign_form
 from hushtable.data.texts.words import are_answers, lists
@@ -393,6 +393,9 @@ def _with_exceptions(
     facts["total"] = any(map(is_total_word, odd.rows))  # no option leaves out rows in the table
     named = len(odd.rows) <= LISTED and odd.n == sum(odd.rows.values())
     named = named and set(column.exceptions) - fits <= {"other"}
+    # As a number, 5.3* keeps its value.
+    marked = [text for text in odd.rows if not text[-1].isalnum() and is_lenient(text)]
+    named = named and not (reading.kind == "number" and marked)
     options: tuple[Option, ...] = (as_kind(column, "date" if kind == "date" else "number"),)
     if named:
         options = tuple(("missing", text) for text in odd.rows if not is_total_word(text))
@@ -590,11 +593,19 @@ def noting_total(
     one: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
 ) -> ColumnUnderstanding:
     """Return a column that notes rows with a word for a total."""
-    others = column.others
-    if one.doubt or column.n < _FEW_ROWS:
+    others, n_most = column.others, max(1, column.n // 10)  # if more, it is a category
+    if column.n < _FEW_ROWS:
+        return one
+    if one.doubt is not None and one.doubt.kind == "texts":  # without it, no total is recognised
+        totals = [text for text in others.rows if begins_with_total(text)]
+        if totals and sum(others.rows[text] for text in totals) <= n_most:
+            first = Example(totals[0], table.place(others.first[totals[0]]))
+            facts = {**one.doubt.facts, "summing": first}
+            return replace(one, doubt=replace(one.doubt, facts=facts))
+    if one.doubt is not None:
         return one
     for text, rows in others.rows.items():
-        if rows <= max(1, column.n // 10) and is_total_word(text):  # if more, it is a category
+        if rows <= n_most and is_total_word(text):
             doubt = Doubt(column.name, "total", text, table.place(others.first[text]))
             return replace(one, doubt=doubt)
     return one
