@@ -506,7 +506,7 @@ def failures(results: Results, runs: ComparisonRuns) -> Iterator[str]:
 def flagged_table(results: Results, runs: ComparisonRuns) -> ResultTable:
     """Lay out the shares of rows that the detectors flag by themselves, over sets and seeds."""
     rows, kept = [], results.select(runs.name)
-    for system in (one.name for one in runs.field):
+    for system in (run.name for run in runs.field):
         shares = 100 * np.array([row["setting"] for row in kept if row["system"] == system])
         if (shares := shares[np.isfinite(shares)]).size:
             figures = (shares.mean(), np.median(shares), shares.min(), shares.max())

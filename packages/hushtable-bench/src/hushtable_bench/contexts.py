@@ -522,16 +522,16 @@ def with_other_behaviour(table: ContextTable, seed: int) -> tuple[ContextTable, 
 
 def judge_sizes(method: ContextMethod, seeds: int) -> dict[str, float]:
     """Return ROC-AUC within wards of each size, and of all: means over seeds that have some."""
-    found: dict[str, list[float]] = {name: [] for name in (*map(str, WARDS), "all")}
+    ranks: dict[str, list[float]] = {name: [] for name in (*map(str, WARDS), "all")}
     for seed in range(seeds):
         table, sizes = wards(seed)
         rows, planted = with_other_behaviour(table, seed)
         scores = method(rows, seed)
         for size in WARDS:
             if planted[sizes == size].any():
-                found[str(size)].append(auc(planted[sizes == size], scores[sizes == size]))
-        found["all"].append(auc(planted, scores))
-    return {size: statistics.fmean(figures) for size, figures in found.items() if figures}
+                ranks[str(size)].append(auc(planted[sizes == size], scores[sizes == size]))
+        ranks["all"].append(auc(planted, scores))
+    return {size: statistics.fmean(figures) for size, figures in ranks.items() if figures}
 
 
 def measure_groups(run: CaseRun, seeds: int, quick: bool) -> None:

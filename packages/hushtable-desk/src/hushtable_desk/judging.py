@@ -283,8 +283,8 @@ class JudgedRows:
         """Record a verdict, which is in the log when this returns."""
         with self.lock:
             self._check_unchanged()
-            shown = self._shown is not None and self._shown.row == number
-            row = self._shown if shown and self._shown else self.review.of_row(number)
+            is_current = self._shown is not None and self._shown.row == number
+            row = self._shown if is_current and self._shown else self.review.of_row(number)
             self.review.answer(row, verdict, note, who)
             self._together.append(1)
 

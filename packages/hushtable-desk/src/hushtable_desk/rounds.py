@@ -139,7 +139,7 @@ def round_folders(folder: Folder) -> list[str]:
             if claims.step == "round":
                 mine = here.name == claims.sender and deep > 1
                 folders.add(here.parent if mine else here)
-    return sorted(found.relative_to(folder.path).as_posix() for found in folders)
+    return sorted(folder_path.relative_to(folder.path).as_posix() for folder_path in folders)
 
 
 def check_inside(folder: Folder, settings: SiteSettings) -> None:

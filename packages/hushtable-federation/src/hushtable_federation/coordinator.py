@@ -259,20 +259,20 @@ def visit_rounds(
 
     Errors about the folder as a whole are raised. Raise `UsageError` if there is no such round.
     """
-    found = [
-        one
-        for one in rounds(store)
-        if card in (one.coordinator, *one.sites) and one.round_id.startswith(which.lower())
+    chosen = [
+        round_
+        for round_ in rounds(store)
+        if card in (round_.coordinator, *round_.sites) and round_.round_id.startswith(which.lower())
     ]
-    if not found:
+    if not chosen:
         raise no_round(store, card, which)
     visited = []
-    for one in found:
-        round_folder = RoundFolder(one, store)
+    for round_ in chosen:
+        round_folder = RoundFolder(round_, store)
         try:
             visited.append((round_folder, visit(round_folder)))
         except HushTableError as error:
-            if len(found) == 1:
+            if len(chosen) == 1:
                 raise
             visited.append((round_folder, Visit().end("failed", str(error))))
     return visited

@@ -147,7 +147,7 @@ class People:
         if plan.plan_id not in self._known:
             footprints = [self._footprint(plan, i) for i in range(self.n)]
             cells = [np.flatnonzero(footprint) for footprint in footprints]
-            person = np.repeat(np.arange(self.n), [len(one) for one in cells])
+            person = np.repeat(np.arange(self.n), [len(person_cells) for person_cells in cells])
             cell = np.concatenate(cells)
             added = np.concatenate([f[at] for f, at in zip(footprints, cells, strict=True)])
             alone = np.bincount(cell, minlength=plan.family.n_cells)[cell] == 1

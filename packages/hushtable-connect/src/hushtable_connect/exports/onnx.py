@@ -329,8 +329,8 @@ def _compared(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> tuple[st
         row[functions] = n_rows + which.ravel()
         n_rows += len(different)
         category = codes.categories[codes.place[j]]
-        found = graph.add("Gather", different.astype(np.bool_), category, axis=1)
-        parts.append(graph.cast(found, "float32"))
+        level = graph.add("Gather", different.astype(np.bool_), category, axis=1)
+        parts.append(graph.cast(level, "float32"))
     return graph.add("Concat", *parts, axis=0), row, cut
 
 

@@ -119,12 +119,12 @@ class RowDigests:
             raise PlanError("holds no digests of rows") from None
 
 
-def of_persons(seen: PersonsCounted) -> RowDigests:
+def of_persons(persons: PersonsCounted) -> RowDigests:
     """Return the persons of a table as rows that consist only of a person's id."""
-    values = seen.sample.astype(">u8").view(np.uint8).reshape(-1, DIGEST_BYTES)
-    digest = hashlib.sha256(b"%d persons:" % seen.n_persons + values.tobytes())
+    values = persons.sample.astype(">u8").view(np.uint8).reshape(-1, DIGEST_BYTES)
+    digest = hashlib.sha256(b"%d persons:" % persons.n_persons + values.tobytes())
     whole = digest.hexdigest()[: 2 * DIGEST_BYTES]
-    return RowDigests((), seen.n_persons, whole, seen.sample[:, 0].copy(), values)
+    return RowDigests((), persons.n_persons, whole, persons.sample[:, 0].copy(), values)
 
 
 class RowDigester:
@@ -313,12 +313,14 @@ class Recognised(NamedTuple):
 
     def kept(self) -> dict[str, str | None]:
         """Return the form that is kept between the steps of a round."""
-        found = {
+        recognised = {
             "digests": None if self.rows is None else self.rows.to_bytes(),
             "sample": None if self.persons is None else self.persons.to_bytes(),
             "register": None if self.register is None else to_bytes(self.register),
         }
-        return {k: None if v is None else base64.b64encode(v).decode() for k, v in found.items()}
+        return {
+            k: None if v is None else base64.b64encode(v).decode() for k, v in recognised.items()
+        }
 
     @classmethod
     def of_kept(cls, kept: Mapping[str, Any]) -> "Recognised":

@@ -180,14 +180,14 @@ def _blocks(facts: dict[str, Any]) -> list[Block]:
     if not facts["rounds"]:
         return [head, "This site has not answered a round yet."]
     rounds: dict[str, list[str]] = {}
-    for one in facts["rounds"]:  # list a stream once, because it is paid for once
-        round_id, what = one.get("stream", one["round_id"]), one["what"]
-        if "period" in one:
-            periods = [one["period"] for one in facts["rounds"] if one.get("stream") == round_id]
+    for paid in facts["rounds"]:  # list a stream once, because it is paid for once
+        round_id, what = paid.get("stream", paid["round_id"]), paid["what"]
+        if "period" in paid:
+            periods = [paid["period"] for paid in facts["rounds"] if paid.get("stream") == round_id]
             first, last = min(periods), max(periods)
             what += f", period {first}" if first == last else f", periods {first} to {last}"
-        names = [round_id[:12], shown(one["title"]), shown(one["data_set"])]
-        rounds[round_id] = [*names, what, one["made"], f"{rounded_up(one['rho'], 4):g}"]
+        names = [round_id[:12], shown(paid["title"]), shown(paid["data_set"])]
+        rounds[round_id] = [*names, what, paid["made"], f"{rounded_up(paid['rho'], 4):g}"]
     headers = ["round", "title", "rows", "what", "answered", "rho"]
     spent = [
         [shown(name), f"{rounded_up(spent):g}", f"{most:g}"]

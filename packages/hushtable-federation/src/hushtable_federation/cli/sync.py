@@ -418,13 +418,13 @@ def status(
 
         check_page(html)
     me = None if settings is None else Keys.load(settings.key).card
-    found = [
-        RoundState.of(RoundFolder(one, store))
-        for one in reversed(rounds(store))
-        if (me is None or me == one.coordinator or me in one.sites)
-        and one.round_id.startswith(which.lower())
+    states = [
+        RoundState.of(RoundFolder(round_, store))
+        for round_ in reversed(rounds(store))
+        if (me is None or me == round_.coordinator or me in round_.sites)
+        and round_.round_id.startswith(which.lower())
     ]
-    if not found:
+    if not states:
         raise no_round(store, me, which)
     typed = quote(store.where), "KEY" if settings is None else quote(str(settings.key))
     facts = {
@@ -444,22 +444,22 @@ def status(
                 "terms": state.round.terms.to_dict(),
                 "site_scale": state.round.site_scale,
                 **state.facts(),
-                "todo": [describe.task_facts(state, one, *typed) for one in _tasks(state, me)],
+                "todo": [describe.task_facts(state, task, *typed) for task in _tasks(state, me)],
             }
-            for state in found
+            for state in states
         ],
     }
     blocks: list[Block] = []
-    for state in found:
+    for state in states:
         blocks += _state_blocks(state, me, *typed)
     if store.damaged:
         blocks.append(damaged_words(len(store.damaged)))
     if html is not None:
         target = Target(html)
         with target.writing(), speaking(language):
-            files.write_bytes(html, page(found, store.where).encode(), private=True)
+            files.write_bytes(html, page(states, store.where).encode(), private=True)
         blocks.append(f"Wrote {target}.")
-    needed = any(one.needs_person(one.lead if me is None else me.name) for one in found)
+    needed = any(state.needs_person(state.lead if me is None else me.name) for state in states)
     return CommandResult(facts, blocks, NEEDS_PERSON if needed else 0)
 
 

@@ -42,7 +42,7 @@ HEAD = "head"
 
 def rounds(store: Store) -> list[Round]:
     """Return the rounds in a folder, the oldest first; ignore other files."""
-    found = {}
+    by_id = {}
     for name in store.names():
         claims = parsed_name(name)
         if claims is None or claims.step != "round":
@@ -51,10 +51,10 @@ def rounds(store: Store) -> list[Round]:
             content = store.read(name)
             if content is not None:
                 made = Round.from_bytes(content, name)
-                found[made.round_id] = made
+                by_id[made.round_id] = made
         except HushTableError:  # a stranger's, or of another version
             continue
-    return sorted(found.values(), key=lambda round_: (round_.opened, round_.round_id))
+    return sorted(by_id.values(), key=lambda round_: (round_.opened, round_.round_id))
 
 
 def post_round(store: Store, round_: Round) -> None:

@@ -200,11 +200,11 @@ class Nodes:
             self._take(sent, answer)
 
     def _take(self, sent: str, answer: bytes) -> None:
-        for node, one in list(self._hellos.items()):
-            if one.answered(sent, answer):
-                self._meet(node, one, answer)
-        for site, one in list(self._asked.items()):
-            if one.answered(sent, answer):
+        for node, hello in list(self._hellos.items()):
+            if hello.answered(sent, answer):
+                self._meet(node, hello, answer)
+        for site, hello in list(self._asked.items()):
+            if hello.answered(sent, answer):
                 del self._asked[site], self._wanted[site]
                 self._answers.append((site, answer))
 

@@ -114,7 +114,7 @@ def is_signed(content: bytes, sender: Card) -> bool:
         record = [manifest[name] for name in ("kind", "digest", "signature")]
     except (KeyError, TypeError, ValueError, RecursionError):
         return False
-    return all(isinstance(one, str) for one in record) and sender.signs(*record)
+    return all(isinstance(field, str) for field in record) and sender.signs(*record)
 
 
 def ask(

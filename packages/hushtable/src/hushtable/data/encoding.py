@@ -51,12 +51,13 @@ class Outside:
     beyond: NDArray[np.float64]
 
     @classmethod
-    def of(cls, found: list["Outside"]) -> "Outside":
+    def of(cls, parts: list["Outside"]) -> "Outside":
         """Put those of several features together."""
-        if not found:
+        if not parts:
             return NOTHING_OUTSIDE
-        parts = ((one.rows, one.features, one.beyond) for one in found)
-        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+        rows = np.concatenate([part.rows for part in parts])
+        features = np.concatenate([part.features for part in parts])
+        return cls(rows, features, np.concatenate([part.beyond for part in parts]))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -67,9 +68,9 @@ class Outside:
             return self
         places = np.full(n_rows, -1)
         places[rows] = np.arange(len(rows))
-        found = places[self.rows]
-        kept = found >= 0
-        return Outside(found[kept], self.features[kept], self.beyond[kept])
+        new_rows = places[self.rows]
+        kept = new_rows >= 0
+        return Outside(new_rows[kept], self.features[kept], self.beyond[kept])
 
     def totals(self, n_rows: int) -> NDArray[np.float64]:
         """Return, for each of ``n_rows`` rows, the sum of ``beyond`` over its features."""

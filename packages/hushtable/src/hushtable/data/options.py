@@ -174,15 +174,15 @@ class RowOptions:
     def reading(self) -> Reading:
         """How texts are read, according to options."""
         kinds: dict[str, str] = {}
-        for text in [pair for said in self.as_ or [] for pair in names_in(said)]:
+        for text in [pair for typed in self.as_ or [] for pair in names_in(typed)]:
             name, equals, kind = text.rpartition("=")
             if not equals:
                 raise UsageError(f"--as {text}: needs a column and a kind, such as --as tsh=number")
             kinds[name] = kind
         missing, drop = names_in(self.missing or ""), names_in(self.drop or "")
-        said = Reading(tuple(missing), self.decimal, self.dates, kinds, tuple(drop))  # type: ignore[arg-type] # it checks
+        typed = Reading(tuple(missing), self.decimal, self.dates, kinds, tuple(drop))  # type: ignore[arg-type] # it checks
         time, zone, entity = (name or "" for name in (self.time, self.zone, self.entity))
-        return replace(said, layout=self.layout.kept, time=time, zone=zone, entity=entity)
+        return replace(typed, layout=self.layout.kept, time=time, zone=zone, entity=entity)
 
     @property
     def layout(self) -> FileLayout:

@@ -136,7 +136,9 @@ class KeptBatches:
 
     def rows(self, reader: Reader, n_rows: int) -> Reader | None:
         """Return a reader of the kept batches; None unless they are all ``n_rows`` of a reader."""
-        batches = [] if self._batches is None else [one for _, one in sorted(self._batches.items())]
+        batches = (
+            [] if self._batches is None else [batch for _, batch in sorted(self._batches.items())]
+        )
         if sum(map(len, batches)) != n_rows:
             return None
         return reader.of_batches(lambda: iter(batches), n_rows)

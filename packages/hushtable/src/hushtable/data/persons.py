@@ -258,13 +258,13 @@ class PersonRows:
         if self._pending:
             self._write(self._together())
         for part in range(_PARTS):
-            found = []
+            parts = []
             for begin, before in self._runs:
                 first, last = before[part : part + 2].tolist()
                 self._file.seek(begin + first * self._layout.itemsize)
                 content = self._file.read((last - first) * self._layout.itemsize)
-                found.append(np.frombuffer(content, self._layout))
-            yield np.concatenate(found)
+                parts.append(np.frombuffer(content, self._layout))
+            yield np.concatenate(parts)
 
     # --- what is taken ----------------------------------------------------------------------
 
@@ -289,9 +289,9 @@ class PersonRows:
             taken += len(rows)
             for at in range(0, len(rows), BATCH_ROWS):
                 yield _codes(rows[at : at + BATCH_ROWS])
-        found = np.concatenate([*sample, np.empty((0, 2), np.uint64)])
+        sampled = np.concatenate([*sample, np.empty((0, 2), np.uint64)])
         left_out = self._n_rows - taken
-        about = self._n_rows, left_out, n_persons, cut, found
+        about = self._n_rows, left_out, n_persons, cut, sampled
         self.counted = PersonsCounted(*about, self.most)
         if self._known is not None:
             self.counted = self._known.noted(self.counted, register)
@@ -415,6 +415,6 @@ def some_of_each(reader: Reader, person: str, most: int) -> tuple[Reader, Person
     taken = np.sort(np.ascontiguousarray(together, "<u2").view("<u8")[:, 0].astype(np.int64))
     reading = reader.reading or Reading()
     others = [name for name in reader.names or () if name != person]
-    some = reader.select(others).take(taken)
+    chosen = reader.select(others).take(taken)
     drop = tuple(dict.fromkeys((*reading.drop, person)))
-    return replace(some, reading=replace(reading, drop=drop)), counted
+    return replace(chosen, reading=replace(reading, drop=drop)), counted

@@ -364,7 +364,7 @@ class Schema:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the pickled state, without values that follow from the rest."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
 
     @cached_property
     def of_rows(self) -> "Schema":
@@ -394,8 +394,10 @@ class Schema:
     def read_as(self, columns: Mapping[str, Any]) -> "Schema":
         """Return the schema with how columns are read, by name, which writes their numbers."""
         features = tuple(
-            replace(one, written=columns[one.name].written) if one.name in columns else one
-            for one in self.features
+            replace(feature, written=columns[feature.name].written)
+            if feature.name in columns
+            else feature
+            for feature in self.features
         )
         return replace(self, features=features)
 

@@ -75,8 +75,8 @@ def limits(
         high = max(times * spread(middle, True), high)
     else:
         low = high = max(low, high)
-    found = median - low, median + high
-    return found if low > 0.0 and all(map(math.isfinite, found)) else None
+    distances = median - low, median + high
+    return distances if low > 0.0 and all(map(math.isfinite, distances)) else None
 
 
 #: The quantiles stored for a numeric feature. Model files have had these since protocol 1,
