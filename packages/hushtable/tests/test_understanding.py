@@ -232,9 +232,17 @@ def test_words_for_a_missing_value_are_asked_about_where_nothing_says_that_they_
     assert not column(texts, missing=["NA", "n/a"]).question
 
 
-def test_no_option_makes_a_number_with_a_mark_missing():
-    one = column([*NUMBERS, "5.3*", "6.1*"])
-    assert (one.option, one.refused) == ("--as x=number", True)
+@pytest.mark.parametrize(
+    ("odd", "option"),
+    [
+        (["5.3*", "6.1*"], "--as x=number"),  # their values are kept
+        (["#DIV/0!"] * 9, "--missing '#DIV/0!'"),
+        ([f"~{n}.5" for n in range(9)], "--drop x"),
+    ],
+)
+def test_no_option_makes_numbers_missing_or_categories(odd, option):
+    one = column([*(f"{n}.25" for n in range(40)), *odd])
+    assert (one.option, one.refused) == (option, True)
 
 
 def test_no_option_makes_rows_of_the_words_for_totals():

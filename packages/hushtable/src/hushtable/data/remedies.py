@@ -32,6 +32,8 @@ _LOST, _LOST_DATES = 0.1, 0.5
 _TIMES = 20
 #: Factor between two readings of a text from which they are on two scales.
 _SCALE = 100.0
+#: Share of the rows with other texts below which a column holds numbers.
+_FEW_ODD = 0.2
 #: Rows that may hold names below a title; lines of a file to show.
 _MOST_NAMES, _LINES = 5, 3
 
@@ -88,7 +90,9 @@ def _ways(doubt: Doubt, facts: ColumnFacts) -> Iterator[tuple[Option, ...]]:
         named = doubt.options[0][0] == "missing"
         if named:
             yield (as_kind(facts, "number"),)
-        if named or len(facts.texts) <= FEW:
+        # Most are numbers, and nearly each is in one row: these are no categories.
+        numbers = 2 * len(facts.texts) > facts.n > doubt.facts["n"] / _FEW_ODD
+        if (named and not numbers) or len(facts.texts) <= FEW:
             yield (as_kind(facts, "category"),)
         yield (("drop", facts.name),)
 
@@ -133,7 +137,8 @@ def _effect(
     if options[0][0] == "as":
         lost.n = max(lost.n, n_lost(facts, kind, read.dates))
     most = (_LOST_DATES if kind == "date" else _LOST) * facts.n
-    are_values = options[0][0] == "as" or all(re.search(r"\d", text) for text in lost.rows)
+    # A program's error, such as #DIV/0!, is no value.
+    are_values = options[0][0] == "as" or all(re.match(r"[^#]*\d", text) for text in lost.rows)
     are_codes = one.doubt is not None and one.doubt.kind == "codes"  # which are no values
     with np.errstate(all="ignore"):
         scale = np.abs(np.log(np.abs(after / before)))
