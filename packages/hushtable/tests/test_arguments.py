@@ -114,6 +114,8 @@ def test_ranges_are_found_privately():
 def test_what_does_not_drift(X):
     with pytest.raises(UsageError, match="two sketches or releases, not list and list"):
         drift([], [])
+    with pytest.raises(UsageError, match="not Sketch and list"):
+        drift(HushTable(n_tables=3, passes=1).fit(X).sketch_, [])
 
 
 def test_no_rows_add_up_beyond_what_is_exact(X):

@@ -105,6 +105,8 @@ def test_zeros_far_from_all_others_are_asked_about():
     values[::20] = [0.0] * 15
     [one] = understand(pa.table({"pressure": values})).columns
     assert (one.doubt.kind, one.options, one.asked) == ("codes", (("missing", "0"),), True)
+    values[:180] = [0.0] * 180  # in most rows, they are what is usual
+    assert understand(pa.table({"pressure": values})).columns[0].doubt is None
     assert (
         understand(pa.table({"count": [float(k % 40) for k in range(300)]})).columns[0].doubt
         is None

@@ -65,7 +65,7 @@ def test_rows_are_compared_within_hundreds_of_small_groups(gaps):
         rows, planted = panel(seed=seed)
         X = rows[list("ab")].mask(np.random.default_rng(seed).uniform(size=(len(rows), 2)) < gaps)
         rows = rows.assign(**X)
-        numbered = rows.assign(person=rows["person"].str[1:].astype(int))
+        numbered = rows.assign(person=2 * rows["person"].str[1:].astype(int) + 1)
         model = HushTable(context="person", random_state=seed).fit(rows)
         figures += auc_and_ap(planted, model.score_samples(rows))
         figures += auc_and_ap(planted, by_pairs(model, rows).score_samples(rows))
@@ -130,6 +130,11 @@ def test_a_number_is_compared_with_the_median_of_its_group():
     # A group of one row, and a missing or unseen one, are unknown.
     unknown = of({"g": ["alone", None, "unseen", "unseen"], "x": [8.5, -9.0, 8.5, None]})[0]
     np.testing.assert_array_equal(unknown, [0.0, 0.0, 0.0, np.nan])
+    assert learned(table[:-1])[0].weights[0, 0] == 7.0  # of all rows, an odd number
+    # A row of weight w is like w rows.
+    weights = np.arange(2, 2 + len(table))
+    one, other = learned(table, weights)[0], learned(table.loc[table.index.repeat(weights)])[0]
+    np.testing.assert_allclose(one.weights, other.weights)
 
 
 def test_a_category_is_compared_with_the_usual_one_of_its_group():

@@ -51,7 +51,10 @@ def test_one_group_of_three_digits_is_a_thousand_where_the_column_says_so():
     assert kept(["999"], ["999.000", "999,000"], ",") == ["999.000"]
 
 
-@pytest.mark.parametrize("texts", [["999.000", "5.000"], ["999.000", "5.25"], ["999.00", "5.5"]])
+@pytest.mark.parametrize(
+    "texts",
+    [["999.000", "5.000"], ["999.000", "5.25"], ["999.00", "5.5"], ["999.000", "999.000"]],
+)
 def test_a_plain_number_that_could_be_thousands_is_read_by_its_column(texts):
     rows = read(pa.table({"x": [*texts, "7.5"]}), missing=["999"])
     [feature] = HushTable(n_tables=5, random_state=0).fit(rows).plan_.schema.features

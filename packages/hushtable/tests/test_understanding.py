@@ -201,14 +201,16 @@ def test_codes_with_letters_are_not_offered_as_numbers():
     )
 
 
-def test_a_column_of_days_as_excel_counts_them():
+def test_a_column_of_days_as_excel_counts_them(tmp_path):
     days = [str(40909 + i % 28) for i in range(60)]
     one = column(days, kinds={"x": "date"})
     assert (one.kind, one.evidence, one.refused) == ("date", "60 days as Excel counts them", False)
-    rows = read(pa.table({"x": days}), kinds={"x": "date"})
-    [feature] = HushTable(n_tables=5, random_state=0).fit(rows).plan_.schema.features
-    ends = np.array([feature.low, feature.high]).astype("datetime64[s]").astype("datetime64[D]")
-    assert ends.astype(str).tolist() == ["2012-01-01", "2012-01-28"]
+    (tmp_path / "a.csv").write_text("\n".join(["x", *days]))
+    for source in (pa.table({"x": days}), tmp_path / "a.csv"):  # its rows are kept, once read
+        rows = read(source, kinds={"x": "date"})
+        [feature] = HushTable(n_tables=5, random_state=0).fit(rows).plan_.schema.features
+        ends = np.array([feature.low, feature.high]).astype("datetime64[s]")
+        assert ends.astype("datetime64[D]").astype(str).tolist() == ["2012-01-01", "2012-01-28"]
     one = column([*days, "n.b."], kinds={"x": "date"})
     assert one.question == "as requested, 1 value becomes missing: 'n.b.' in row 60"
 
@@ -337,6 +339,8 @@ def test_identifiers_warn_once_and_not_where_somebody_decided():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         HushTable().fit(read(table, kinds={"id": "category"}))
+        numbered = table.set_column(0, "id", pa.array(range(1000, 1060)))
+        HushTable().fit(read(numbered, kinds={"id": "number"}))
         detector = HushTable().fit(read(table, drop=["id"]))
         detector.score_samples(table)  # what was dropped in fit may be there
 

@@ -171,6 +171,7 @@ def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
         (["fit", "ROWS", "-o", "OLD", "--nothing"], "--nothing"),
         (["fit", "ROWS", "-o", "OLD", "--tables", "0"], "--tables"),
         (["fit", "ROWS", "-o", "OLD", "--tables", "many"], "--tables"),
+        (["fit", "ROWS", "-o", "OLD", "--tables", "1.5"], "--tables"),
         (["fit", "ROWS", "-o", "OLD", "--passes", "3"], "needs auto, 1 or 2"),
         (["fit", "ROWS", "-o", "OLD", "--passes", "2", "--detector", "lsh-itables"], "--detector"),
         (

@@ -53,6 +53,7 @@ def test_rows_with_rows_need_a_plan(run, refused, site, moved):
     assert "Compared 300 new rows with 400 old ones." in result.out
     assert "beyond what chance explains" in result.out
     assert "Columns that drifted by more than chance: ward" in result.out.replace("\n", " ")
+    assert "─\nward " in result.out  # the column that drifted most comes first
     assert result.out.endswith("This output describes your rows: keep it where the rows are.\n")
 
 

@@ -49,7 +49,6 @@ def test_a_file_takes_lists_and_tables_and_paths_beside_it(tmp_path):
 def test_a_zero_is_an_entry():
     options = RowOptions(skip_lines=0, skip_footer=0, no_header=False)
     assert options.layout_lines() == ["skip_lines = 0", "skip_footer = 0"]
-    assert options.words() == ["--read", "skip_lines=0", "--read", "skip_footer=0"]
 
 
 def test_any_text_is_read_back_from_toml():

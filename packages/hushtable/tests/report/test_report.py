@@ -148,6 +148,7 @@ def test_drift_beside_chance(sketch, X):
     assert "drifted more; if nothing had changed, it would be about 1 or fewer" in text
     assert f"{scores.drift.overall:.4f} (by chance up to {scores.drift.level:.4f})" in text
     assert scores.drift.beyond_chance[0] == "x1"
+    assert f"Largest drift of one feature x1 {scores.drift.features['x1']:.4f} (by" in text
     assert columns(report)["by chance up to"][1] == f"{scores.drift.feature_levels['x1']:.4f}"
 
 

@@ -171,7 +171,7 @@ class Encoder:
         coded, tally = np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)
         columns = self._coded(self._related(batch, start), coded, tally, start)
         some = tally[:, 1].nonzero()[0]
-        if isinstance(columns, np.ndarray) and not self._categories:
+        if isinstance(columns, np.ndarray):
             outside = self._outside_of_numbers(columns.T, coded, some, tally[some, 1])
         else:
             outside = Outside.of([self._outside(j, columns[j], coded[j]) for j in some.tolist()])

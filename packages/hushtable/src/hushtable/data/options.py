@@ -15,7 +15,7 @@ from hushtable import plugins
 from hushtable.data.calendar import sources
 from hushtable.data.history import History
 from hushtable.data.labels import fold
-from hushtable.data.layout_file import OPTIONS, entry, read_entries
+from hushtable.data.layout_file import entry, read_entries
 from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader, found_name, near_names
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
@@ -94,19 +94,6 @@ class RowOptions:
         if "concepts" in entries:
             entries["concepts"] = Path(entries["concepts"])
         return cls(**entries | {name: v for name, v in given.items() if v not in (None, [], ())})
-
-    def words(self) -> list[str]:
-        """Return these options as words of a command line."""
-        words: list[str] = []
-        for option in fields(self):
-            name, value = option.name.rstrip("_"), getattr(self, option.name)
-            if value is None or value is False:
-                continue
-            if name in OPTIONS:
-                words += [f"--{name}", ",".join(value) if name == "as" else value]
-            else:
-                words += ["--read", f"{name}={str(value).lower() if value is True else value}"]
-        return words
 
     def layout_lines(self) -> list[str]:
         """Return the lines of a layout file with these options."""
