@@ -115,15 +115,15 @@ def fold_names(names: Sequence[str], source: str = "the data") -> tuple[str, ...
     """
     folded = tuple(map(fold, names))
     if len(set(folded)) < len(folded):
-        seen: dict[str, str] = {}
-        for name, one in zip(names, folded, strict=True):
-            if seen.get(one) == name:
+        known: dict[str, str] = {}
+        for name, new in zip(names, folded, strict=True):
+            if known.get(new) == name:
                 raise refused("listed_twice", source=source, name=name)
-            if one in seen:
+            if new in known:
                 raise refused(
-                    "same_names", source=source, one=ascii(seen[one]), other=ascii(name), name=one
+                    "same_names", source=source, one=ascii(known[new]), other=ascii(name), name=new
                 )
-            seen[one] = name
+            known[new] = name
     return folded
 
 
@@ -181,8 +181,8 @@ def near(labels: Mapping[str, int]) -> list[list[str]]:
     def rank(text: str) -> tuple[bool, int, str]:
         return not unicodedata.is_normalized("NFKC", text), -labels[text], text
 
-    found = [sorted(group, key=rank) for group in groups.values() if len(group) > 1]
-    return sorted(found, key=lambda g: (-sum(labels[t] for t in g), g))
+    alike = [sorted(group, key=rank) for group in groups.values() if len(group) > 1]
+    return sorted(alike, key=lambda g: (-sum(labels[t] for t in g), g))
 
 
 def is_asked(group: Iterable[str]) -> bool:

@@ -248,7 +248,7 @@ class RowsSeen:
     """The columns of a table, and a fingerprint of each row."""
 
     def __init__(self, columns: Sequence[ColumnUnderstanding], n_rows: int) -> None:
-        self.columns = [ColumnSeen(one, j) for j, one in enumerate(columns)]
+        self.columns = [ColumnSeen(understood, j) for j, understood in enumerate(columns)]
         self.n = 0
         #: One of this many rows is in the sample: if the last bits of a hash of its number are
         #: zero, which follows no pattern of the rows. And the numbers of these rows.
@@ -350,10 +350,10 @@ class ColumnSeen:
         counts = pc.value_counts(values.drop_null())
         different = counts.field("values")
         few = len(different) <= MAX_DIFFERENT
-        some = different if few else different.slice(0, _VALUES + 1)
-        if form_of(some.type) != "number":
-            some = as_column(as_numbers(some, self.name))
-        texts = as_texts(some, self.name).to_pylist()
+        counted = different if few else different.slice(0, _VALUES + 1)
+        if form_of(counted.type) != "number":
+            counted = as_column(as_numbers(counted, self.name))
+        texts = as_texts(counted, self.name).to_pylist()
         fresh = [text for text in texts if text is not None and text not in self.labels]
         self.examples += fresh[: _VALUES - len(self.examples)]
         self._letters += sum(map(len, fresh))

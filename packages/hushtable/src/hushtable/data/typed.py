@@ -127,8 +127,8 @@ def few_numbers(reader: Reader, schema: Schema) -> Reader | None:
     n, matrix = reader.n_rows or 0, reader.sources[0].matrix
     names, wanted = reader.names, schema.names
     by_name = names is not None and schema.named and [*names] != wanted
-    there = {name: j for j, name in enumerate(names or ())}
-    places = [there.get(found_name(name, there), -1) for name in wanted] if by_name else []
+    columns = {name: j for j, name in enumerate(names or ())}
+    places = [columns.get(found_name(name, columns), -1) for name in wanted] if by_name else []
     right = -1 not in places if by_name else reader.n_columns == len(wanted)
     small = 0 < n * reader.n_columns <= BATCH_VALUES
     if matrix is None or reader.steps or schema.categorical_names or not (right and small):
@@ -171,8 +171,8 @@ def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
                 "features: give the plan's columns in the plan's order"
             )
         needed = (*features, *keep)
-    there = {*(names or needed[: len(wanted)])}
-    if lacking := [name for name in needed if found_name(name, there) not in there]:
+    known = {*(names or needed[: len(wanted)])}
+    if lacking := [name for name in needed if found_name(name, known) not in known]:
         left = [name for name in names or () if name not in needed]
         raise MissingColumnError(
             f"{reader.source} has no column {lacking}; its other columns are {left[:10]}: columns "
@@ -224,13 +224,13 @@ def _of_categories(
     if schema is None or schema.labels:
         return reading.category(feature.name)
     odd = any(text != text.strip() or not text for text in feature.categories)
-    one = None if odd or reader.unasked is not None else reading.columns.get(feature.name)
-    return None if one is not None and one.is_category and reader.n_bytes is None else one
+    how = None if odd or reader.unasked is not None else reading.columns.get(feature.name)
+    return None if how is not None and how.is_category and reader.n_bytes is None else how
 
 
-def _unsettled(one: ColumnReading, name: str, reading: Reading) -> bool:
+def _unsettled(column: ColumnReading, name: str, reading: Reading) -> bool:
     """Return whether it is open if the texts of a column are numbers: they may be dates."""
-    return one.kind == "number" and not (one.lenient or name in reading.columns)
+    return column.kind == "number" and not (column.lenient or name in reading.columns)
 
 
 class _Values:
@@ -254,8 +254,8 @@ class _Values:
         self._unasked = None if schema is None else unasked
         self._unsettled = {
             j
-            for j, one in enumerate(readings)
-            if one is not None and _unsettled(one, names[j], reading)
+            for j, column in enumerate(readings)
+            if column is not None and _unsettled(column, names[j], reading)
         }
 
     def read(self, batch: Batch, place: Callable[[int], str]) -> Batch:
@@ -265,19 +265,19 @@ class _Values:
             if self._unasked is None:
                 return batch
             finite = list(batch.T)
-            for j, one in enumerate(self._readings):
-                if one is not None and not one.is_category:
+            for j, how in enumerate(self._readings):
+                if how is not None and not how.is_category:
                     finite[j] = self._finite(finite[j], j, place)
             return np.stack(finite, axis=1)
         columns = list(batch.columns)
-        for j, one in enumerate(self._readings):
-            sign = one.decimal if one is not None and one.kind == "number" else None
+        for j, how in enumerate(self._readings):
+            sign = how.decimal if how is not None and how.kind == "number" else None
             column = self._reading.without_missing(columns[j], self._names[j], sign)
-            if one is not None and one.is_category:
-                column = self._category(column, one, j)
-            elif one is not None and is_text(column.type):
+            if how is not None and how.is_category:
+                column = self._category(column, how, j)
+            elif how is not None and is_text(column.type):
                 column = nan_as_null(self._numbers(plain_texts(column), j, place))
-            elif self._unasked is not None and one is not None:
+            elif self._unasked is not None and how is not None:
                 if pa.types.is_integer(column.type):
                     # Beyond 2^53, it is rounded: no range depends on distinguishing such numbers.
                     column = column.cast(pa.float64(), safe=False)
@@ -285,11 +285,11 @@ class _Values:
             columns[j] = column
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
-    def _category(self, column: pa.Array, one: ColumnReading, j: int) -> pa.Array:
+    def _category(self, column: pa.Array, how: ColumnReading, j: int) -> pa.Array:
         if self._schema is None:
-            return one.texts(column, ())
+            return how.texts(column, ())
         if self._schema.labels:
-            return one.texts(column, self._schema.features[j].categories)
+            return how.texts(column, self._schema.features[j].categories)
         if not is_text(column.type):
             return column
         texts = pc.utf8_trim_whitespace(plain_texts(column))
@@ -298,9 +298,9 @@ class _Values:
     def _numbers(
         self, texts: pa.Array, j: int, place: Callable[[int], str]
     ) -> NDArray[np.floating]:
-        one, name = self._readings[j], self._names[j]
-        assert one is not None
-        values = one.values(texts)
+        how, name = self._readings[j], self._names[j]
+        assert how is not None
+        values = how.values(texts)
         if self._unasked is not None:
             for kind in _CLEAR if j in self._unsettled else ():
                 if np.isnan(values).any():
@@ -311,15 +311,15 @@ class _Values:
             if np.isnan(values).all():
                 n = texts.null_count
                 fits = (kind for kind in _CLEAR if np.isnan(kind.values(texts)).sum() == n)
-                one = self._readings[j] = next(fits, one)
-                values = one.values(texts)
-        odd = [] if one.lenient else list(_without_value(texts, values))
+                how = self._readings[j] = next(fits, how)
+                values = how.values(texts)
+        odd = [] if how.lenient else list(_without_value(texts, values))
         if self._unasked is not None:
             self._note(np.array(odd, np.int64), j, place)
             return values
         if odd:
-            raise _no_value(name, texts[odd[0]].as_py(), one, place(odd[0]))
-        for row in np.flatnonzero(np.abs(values) >= 2**53).tolist() if one.kind == "number" else ():
+            raise _no_value(name, texts[odd[0]].as_py(), how, place(odd[0]))
+        for row in np.flatnonzero(np.abs(values) >= 2**53).tolist() if how.kind == "number" else ():
             if (text := texts[row].as_py().strip()).lstrip("+-").isdigit():
                 raise integer_too_large(f"column {name!r}", text)
         return values
@@ -366,7 +366,7 @@ def with_calendar(
         If the column does not exist, or another has the name of a part; while rows are read, if a
         value is not a point in time, or its zone is in doubt.
     """
-    names, parts = reader.names or (), [one for one in PARTS if reading.time and one in wanted]
+    names, parts = reader.names or (), [p for p in PARTS if reading.time and p in wanted]
     if not reading.time or (set(parts) <= set(names) and (parts or reading.time not in names)):
         return reader
     check_named(reader, {"time": reading.time})
@@ -384,9 +384,9 @@ def with_calendar(
             columns = dict(zip(names, arrow_columns(batch), strict=True))
             _, clock = _times(columns[reading.time], reading, reader.unasked, place)
             derived = columns | parts_of(clock)
-            found = [derived[name] for name in (*others, *parts)]
-            found += [columns[name] for name in kept]
-            yield pa.RecordBatch.from_arrays(found, [*others, *parts, *kept])
+            arrays = [derived[name] for name in (*others, *parts)]
+            arrays += [columns[name] for name in kept]
+            yield pa.RecordBatch.from_arrays(arrays, [*others, *parts, *kept])
 
     return replace(reader.mapped(add_parts, [*others, *parts, *kept]), numeric=False)
 
@@ -400,23 +400,23 @@ def _times(
     values, doubt = np.full(len(column), np.nan), ""
     zoned = np.zeros(len(column), np.bool_)
     if is_text(kind := column.type):
-        texts, one = plain_texts(column), reading.column(name, DATE)
-        values, zoned = one.values(texts), dates.say_zones(texts)
-        if unasked is None and not one.lenient:
+        texts, how = plain_texts(column), reading.column(name, DATE)
+        values, zoned = how.values(texts), dates.say_zones(texts)
+        if unasked is None and not how.lenient:
             for row in _without_value(texts, values):
-                raise _no_value(name, texts[row].as_py(), one, place(row))
+                raise _no_value(name, texts[row].as_py(), how, place(row))
     elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         values = np.asarray(as_numbers(column, name), np.float64)
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             zoned, zone = ~missing, zone or kind.tz
     else:
         doubt = f"time={name!r}: the column holds {kind}, but needs points in time"
-    there = np.isfinite(values)
-    in_doubt = there & (~zoned if zone else zoned)
+    exists = np.isfinite(values)
+    in_doubt = exists & (~zoned if zone else zoned)
     if in_doubt.any():
-        doubt = zone_doubt(zoned & there, there, reading)
+        doubt = zone_doubt(zoned & exists, exists, reading)
     if unasked is not None:
-        odd = np.flatnonzero(in_doubt | (~there & ~missing))
+        odd = np.flatnonzero(in_doubt | (~exists & ~missing))
         if len(odd):
             what = f"values of column {name!r} that are not clear points in time, read as missing"
             unasked.note(what, len(odd), partial(place, int(odd[0])))
@@ -434,13 +434,13 @@ def _with_differences(reader: Reader, schema: Schema) -> Reader:
     def append(_part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
         start = 0
         for batch in batches:
-            found = differences.of(batch, features, start)
+            residuals = differences.of(batch, features, start)
             start += len(batch)
             if isinstance(batch, np.ndarray):
-                yield np.concatenate([batch, found.T], axis=1)
+                yield np.concatenate([batch, residuals.T], axis=1)
             else:
                 columns, names = list(batch.columns), batch.schema.names
-                columns[n:n] = map(as_column, found)
+                columns[n:n] = map(as_column, residuals)
                 yield pa.RecordBatch.from_arrays(columns, [*names[:n], *added, *names[n:]])
 
     names = reader.names
@@ -487,16 +487,16 @@ def with_history(
     once: list[Batch] = []
 
     def compare() -> Iterator[Batch]:
-        own = before.copy()
+        after = before.copy()
         batches = iter(as_table(rows).to_batches()) if small else rows.read()
         for place, batch in _placed(reader, batches):
-            there = dict(zip(names, arrow_columns(batch), strict=True))
-            new = _history(own, there, reading, values, place)
-            there = {n: there[n] for n in others} | new | {n: there[n] for n in kept}
-            whole = pa.RecordBatch.from_arrays(list(there.values()), list(there))
-            for some in slices(len(batch), len(there)):
-                yield whole.slice(some.start, some.stop - some.start)
-        before.after = own
+            arrays = dict(zip(names, arrow_columns(batch), strict=True))
+            new = _history(after, arrays, reading, values, place)
+            arrays = {n: arrays[n] for n in others} | new | {n: arrays[n] for n in kept}
+            whole = pa.RecordBatch.from_arrays(list(arrays.values()), list(arrays))
+            for part in slices(len(batch), len(arrays)):
+                yield whole.slice(part.start, part.stop - part.start)
+        before.after = after
 
     def read() -> Iterator[Batch]:
         if small and not once:
@@ -512,16 +512,16 @@ def with_history(
 
 
 def _history(
-    own: History,
-    there: dict[str, Any],
+    after: History,
+    arrays: dict[str, Any],
     reading: Reading,
     values: Sequence[str],
     place: Callable[[int], str],
 ) -> dict[str, pa.Array]:
-    seconds, clock = _times(there[reading.time], reading, None, place)
-    numbers = [finite(there[value], value, place) for value in values]
-    found = own.advance(there[reading.entity], seconds, hours_of(clock), numbers, place)
-    columns = (as_column(x) for x in found.T)
+    seconds, clock = _times(arrays[reading.time], reading, None, place)
+    numbers = [finite(arrays[value], value, place) for value in values]
+    compared = after.advance(arrays[reading.entity], seconds, hours_of(clock), numbers, place)
+    columns = (as_column(x) for x in compared.T)
     return dict(zip(history_names(values), columns, strict=True))
 
 
@@ -562,10 +562,10 @@ def _without_value(texts: pa.Array, values: NDArray[np.floating]) -> Iterator[in
 _CLEAR = (ColumnReading("date", dates="ymd"), ColumnReading("boolean"), ColumnReading("time"))
 
 
-def _no_value(name: str, text: str, one: ColumnReading, place: str) -> DataError:
-    where = f"column {name!r}: {text[:80]!r} in {place} is not {_NOUNS[one.kind]}"
+def _no_value(name: str, text: str, how: ColumnReading, place: str) -> DataError:
+    where = f"column {name!r}: {text[:80]!r} in {place} is not {_NOUNS[how.kind]}"
     return DataError(
-        f"{where}: correct the value, or specify how to read it{way([_way(name, text, one)])}"
+        f"{where}: correct the value, or specify how to read it{way([_way(name, text, how)])}"
     )
 
 
@@ -574,17 +574,17 @@ _NOUNS = {
 }  # fmt: skip
 
 
-def _way(name: str, text: str, one: ColumnReading) -> Option:
+def _way(name: str, text: str, how: ColumnReading) -> Option:
     single = pa.RecordBatch.from_pylist([{"text": text}]).column(0)
-    if one.kind == "number":
-        other: numbers.Decimal = "," if one.decimal == "." else "."
-        if not np.isnan(numbers.values(single, one.decimal)[0]):  # with a unit
+    if how.kind == "number":
+        other: numbers.Decimal = "," if how.decimal == "." else "."
+        if not np.isnan(numbers.values(single, how.decimal)[0]):  # with a unit
             return "as", f"{name}=number"
         if not np.isnan(numbers.values(single, other)[0]):
             return "decimal", other
         if any(not np.isnan(dates.seconds(single, order)[0]) for order in dates.ORDERS):
             return "as", f"{name}=date"
-    if one.kind == "date":
+    if how.kind == "date":
         others = [o for o in dates.ORDERS if not np.isnan(dates.seconds(single, o)[0])]
         if others:
             return "dates", others[0]

@@ -43,17 +43,17 @@ _BREAK = re.compile(r"\r\n?|\n")
 def csv_file(path: Path, layout: FileLayout) -> Reader:
     """Read a CSV file, some rows at a time."""
     dialect = find_dialect(path, layout)
-    names, found, asked = dialect.header.names, [*dialect.header.found], layout.unasked is None
+    names, notes, asked = dialect.header.names, [*dialect.header.found], layout.unasked is None
     file = _File(path, layout, dialect, names, asked, dialect.first)
     if asked:
         lines = file.lines
         if layout.footer:
-            found.append(left_out_words(layout.footer, lines.footer))
+            notes.append(left_out_words(layout.footer, lines.footer))
         if lines.repeated:
-            found.append(repeated_words(lines.repeated))
+            notes.append(repeated_words(lines.repeated))
     kept = tuple(name for name in names if name not in dialect.header.left_out)
     rows = of_file(path, kept, lambda columns: file.batches(columns or [*kept]), place=file.place)
-    return replace(rows, found=tuple(found), delimiter=dialect.delimiter)
+    return replace(rows, found=tuple(notes), delimiter=dialect.delimiter)
 
 
 @dataclass
@@ -272,8 +272,8 @@ class _File:
                 rows = pc.indices_nonzero(pc.is_null(column))
                 labels = pc.coalesce(*(other.take(rows) for other in columns.values())).to_pylist()
                 words = {label for label in {*labels} if label and self.first.is_total(label)}
-                some = zip(rows.to_pylist(), labels, strict=True) if words else ()
-                self.totals |= {start + row: label for row, label in some if label in words}
+                numbered = zip(rows.to_pylist(), labels, strict=True) if words else ()
+                self.totals |= {start + row: label for row, label in numbered if label in words}
         tail = batch.slice(max(0, len(batch) - MOST_BELOW)).to_pylist()
         last = [[row.get(name) or "" for name in self.names] for row in tail]
         self.last = [*self.last, *last][-MOST_BELOW:]

@@ -143,9 +143,9 @@ class _Objects:
                 continue
             other = columns.setdefault(_name(keys), keys)
             if other is not keys:
-                one, other = (k if isinstance(k, str) else " > ".join(k) for k in (keys, other))
+                path, other = (k if isinstance(k, str) else " > ".join(k) for k in (keys, other))
                 raise refused(
-                    "keys_twice", source=self.path, name=_name(keys), one=one, other=other
+                    "keys_twice", source=self.path, name=_name(keys), one=path, other=other
                 )
         return columns, outer & kinds.keys()
 
@@ -301,14 +301,10 @@ def _once(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
 
 
 #: Parses the value at a place of a text; takes half the time of `json.JSONDecoder.decode`.
-_SCAN = make_scanner(
-    json.JSONDecoder(
-        parse_int=str.encode,
-        parse_float=str.encode,
-        parse_constant=str.encode,
-        object_pairs_hook=_once,
-    )
+_DECODER_OF_ROWS: Any = json.JSONDecoder(
+    parse_int=str.encode, parse_float=str.encode, parse_constant=str.encode, object_pairs_hook=_once
 )
+_SCAN = make_scanner(_DECODER_OF_ROWS)
 
 
 def _object(text: str) -> _Row:
@@ -350,7 +346,7 @@ def _add_flat(row: dict[str, Value], flat: _Row, outer: tuple[str, ...] = ()) ->
         elif (
             isinstance(value, list)
             and 0 < len(value) <= _POINT
-            and all(isinstance(one, bytes) for one in value)
+            and all(isinstance(item, bytes) for item in value)
         ):
             flat.update(((*keys, str(k)), number) for k, number in enumerate(value))
         else:
@@ -426,7 +422,7 @@ def _check_lines(path: Path, start: str, file: TextIO) -> None:
         raise refused("one_object", source=path)
     lists = list(_lists(only, ()))
     if lists:
-        longest, _rows = max(lists, key=lambda one: len(one[1]))
+        longest, _rows = max(lists, key=lambda keyed: len(keyed[1]))
         at = "".join(f"[{key!r}]" for key in longest)
         named = [".".join(keys) for keys, _rows in lists][:10]
         written, whole = str(path.with_suffix("").with_suffix(".rows.json")), str(path)
@@ -443,7 +439,7 @@ def _lists(value: dict[str, Value], outer: _Keys) -> Iterator[tuple[_Keys, list[
     for key, inner in value.items():
         if isinstance(inner, dict):
             yield from _lists(inner, (*outer, key))
-        elif isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
+        elif isinstance(inner, list) and inner and all(isinstance(v, dict) for v in inner):
             yield (*outer, key), inner
 
 
@@ -455,5 +451,5 @@ def _is_frame(row: dict[str, Value]) -> bool:
     if not inner or len(inner) < len(row):
         return False
     labels, alike = inner[0].keys(), all(value.keys() == inner[0].keys() for value in inner)
-    numbered = any(all(label.isdigit() for label in one) for one in (row, labels))
+    numbered = any(all(label.isdigit() for label in keys) for keys in (row, labels))
     return alike and (numbered or max(len(row), len(labels)) >= _FEW)

@@ -124,8 +124,8 @@ def of_one_type(values: list[object], column: str) -> pa.Array:
             for value in values:
                 if isinstance(value, int) and abs(value) > 2**53:
                     bits = value.bit_length()
-                    shown = value if bits <= 128 else f"of {bits:,} bits"
-                    raise integer_too_large(f"column {column}", shown) from None
+                    number = value if bits <= 128 else f"of {bits:,} bits"
+                    raise integer_too_large(f"column {column}", number) from None
         raise DataTypeError(
             f"column {column} mixes types: argument must be a string or a real number in the "
             f"whole column ({error})"
@@ -288,9 +288,9 @@ def polars_frame(data: Any) -> Reader:
         return split(table.to_batches())
 
     source = Source(batches, len(data))
-    one: Any = kinds.pop() if len(kinds) == 1 else None
+    only: Any = kinds.pop() if len(kinds) == 1 else None
     # NumPy has no missing integers.
-    if str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0))):
+    if str(only) in _OF_NUMPY and (only.is_float() or not any(data.null_count().row(0))):
         source = replace(source, matrix=data.to_numpy if len(data) <= FEW_ROWS else None)
     return Reader.of(names, len(names), source)
 

@@ -213,7 +213,7 @@ def built_in(
     It ``uses`` some entries of the layout, and ``streams`` if it reads compressed files.
     """
     made = FileFormat(name, lambda path, _, layout: open_file(path, layout), uses, streams)
-    others = {ending for ending, one in FORMATS.items() if one.by_name}
+    others = {ending for ending, form in FORMATS.items() if form.by_name}
     FORMATS.update({ending: made for ending in endings if ending not in others})
 
 
@@ -289,7 +289,7 @@ def is_taken(data: Any) -> bool:
 
 def _suffix(path: PurePath) -> str:
     """Return the ending of a name, in small letters, without the ending of a compression."""
-    suffixes = [one.lower() for one in path.suffixes]
+    suffixes = [suffix.lower() for suffix in path.suffixes]
     if len(suffixes) > 1 and suffixes[-1] in PACKED:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
@@ -331,20 +331,20 @@ def paths(pattern: str) -> list[Path]:
         if path.is_dir():
             inside = {p: _rank(p.relative_to(path)) for p in path.rglob("*") if p.is_file()}
             best = max(inside.values(), default=0)
-            found = sorted(p for p, rank in inside.items() if rank == best > 0)
+            matches = sorted(p for p, rank in inside.items() if rank == best > 0)
         elif path.exists():
             return [path]
         else:
             named = (Path(p) for p in glob.glob(pattern, recursive=True))
-            found = sorted(p for p in named if p.is_file() and not p.name.startswith("~$"))
+            matches = sorted(p for p in named if p.is_file() and not p.name.startswith("~$"))
     except OSError as error:  # for example, a name that is too long
         raise DataError(f"{pattern[:100]}: {error.strerror}: check the path") from None
-    if not found:
-        names = " or ".join(dict.fromkeys(one.name for one in FORMATS.values()))
+    if not matches:
+        names = " or ".join(dict.fromkeys(form.name for form in FORMATS.values()))
         raise DataError(
             f"{pattern}: no such file, and no folder with {names} files: check the path"
         )
-    return found
+    return matches
 
 
 def files(
@@ -372,8 +372,8 @@ def files(
     for k, part in enumerate(parts):
         if part.names == first.names:
             continue
-        names, there = set(first.names or ()), set(part.names or ())
-        extra, missing = sorted(there - names), sorted(names - there)
+        names, others = set(first.names or ()), set(part.names or ())
+        extra, missing = sorted(others - names), sorted(names - others)
         if extra or missing:
             raise DataError(
                 f"{part.source} has different columns than {first.source}: extra {extra}, "
@@ -404,10 +404,10 @@ class _Opening:
             return self._of_archive(path)
         if ending == ".zip":
             raise refused("archive_within", source=path)
-        found, words = self._found(path, name, named, ending)
-        if codec is not None and (unpacked or not found.streams):
-            raise refused("compressed", source=path, format=found.name, codec=codec)
-        rows = self._table(path, found)
+        form, words = self._found(path, name, named, ending)
+        if codec is not None and (unpacked or not form.streams):
+            raise refused("compressed", source=path, format=form.name, codec=codec)
+        rows = self._table(path, form)
         if codec is not None and name.suffix.lower() not in PACKED:
             words = (_("decompressed (%(codec)s), by its content", codec=codec), *words)
         return replace(rows.folded(), found=(*words, *rows.found))
@@ -428,38 +428,38 @@ class _Opening:
                 f"{path}: its name does not state its format, and rows must not decide it when no "
                 f"person can be asked: rename it to end in {', '.join(FORMATS)}"
             )
-        shown = None if ending is None else _format(ending)
+        detected = None if ending is None else _format(ending)
         elsewhere = ELSEWHERE.get(_suffix(name) if ending is None else ending)
-        if shown is None and elsewhere is not None and (named is None or ending is not None):
+        if detected is None and elsewhere is not None and (named is None or ending is not None):
             raise MissingExtraError(f"{path}: {elsewhere}", "hushtable-connect", "files")
-        if named is not None and (shown is None or shown.name == named.name or plain):
+        if named is not None and (detected is None or detected.name == named.name or plain):
             return named, ()
-        if shown is None:
+        if detected is None:
             raise refused("unknown", source=path, endings=", ".join(FORMATS), why=why_none())
-        return shown, (_("read as %(name)s, by its content", name=shown.name),)
+        return detected, (_("read as %(name)s, by its content", name=detected.name),)
 
     def _of_archive(self, path: Path) -> Reader:
-        there, wanted = members(path), self.layout.member
-        names = {name for one in there for name in (one.filename, PurePosixPath(one.filename).name)}
+        inside, wanted = members(path), self.layout.member
+        names = {name for f in inside for name in (f.filename, PurePosixPath(f.filename).name)}
         if wanted is None and self.kept.get("member") in names:
             wanted = str(self.kept["member"])
         if wanted is not None:
             self.used.add("member")
         kept = {name: value for name, value in self.kept.items() if name != "member"}
         below = replace(self, layout=replace(self.layout, member=None), kept=kept)
-        member, words = chosen(path, there, wanted, _rank_in_archive)
+        member, words = chosen(path, inside, wanted, _rank_in_archive)
         copy, name = extracted(path, member), PurePath(member.filename)
         rows = copy.reader(lambda plain: below.file(plain, name))
         return replace(rows, found=(*words, *rows.found))
 
-    def _table(self, path: Path, found: FileFormat) -> Reader:
-        self.used.update(found.uses)
+    def _table(self, path: Path, form: FileFormat) -> Reader:
+        self.used.update(form.uses)
         given = self.layout
-        more = {n: v for n, v in self.kept.items() if n in found.uses and getattr(given, n) is None}
+        more = {n: v for n, v in self.kept.items() if n in form.uses and getattr(given, n) is None}
         if "encoding" in more and says_its_encoding(path):
             del more["encoding"]
         layout = replace(given, **more)  # type: ignore[arg-type] # their reader checked them
-        open_file = partial(found.open, path, self.text_columns, layout)
+        open_file = partial(form.open, path, self.text_columns, layout)
         try:
             rows = opened(open_file())
         except HushTableError:
@@ -467,7 +467,7 @@ class _Opening:
         except (OSError, ValueError, pa.ArrowNotImplementedError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            message = f"{path}: not a readable {found.name} file: {error}"
+            message = f"{path}: not a readable {form.name} file: {error}"
             raise DataError(message) from None
         if rows.source == str(path):
             return rows

@@ -91,13 +91,13 @@ def _cells_of(
 
 
 def _of_columns(wanted: str | None, names: Sequence[str]) -> tuple[str | None, slice | None]:
-    found = _COLUMNS.fullmatch(wanted or "")
-    if wanted in names or found is None:
+    match = _COLUMNS.fullmatch(wanted or "")
+    if wanted in names or match is None:
         return wanted, None
-    first, last = _column_number(found["first"]), _column_number(found["last"])
+    first, last = _column_number(match["first"]), _column_number(match["last"])
     if first > last:
         raise UsageError(f"--read sheet={wanted}: the first column comes after the last")
-    return found["sheet"], slice(first, last + 1)
+    return match["sheet"], slice(first, last + 1)
 
 
 def _where(path: Path, sheet: str) -> str:
@@ -138,7 +138,7 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
     if len(filled) != 1:
         if not filled:
             raise refused("empty_sheets", source=path, sheets=names)
-        largest = max(filled, key=lambda one: one.height * one.width)
+        largest = max(filled, key=lambda candidate: candidate.height * candidate.width)
         raise refused(
             "several_sheets", f"--read {shlex.quote(f'sheet={largest.name}')}", source=path,
             sheets=[sheet.name for sheet in filled],
@@ -228,13 +228,13 @@ class _Sheet:
         labels = [*map(_letters, columns)]
         header = HeaderSearch(first, layout, start, where, "row", labels=labels).header()
         below = [i for i in filled if i >= header.body]
-        places, found = below[: max(0, len(below) - layout.footer)], list(header.found)
+        places, notes = below[: max(0, len(below) - layout.footer)], list(header.found)
         if below and not places and layout.unasked is None:
             raise refused("all_skipped", source=where, n=len(below), footer=layout.footer)
-        sheet = cls(path, layout, name, cells, merged, columns, places, header, where, found)
+        sheet = cls(path, layout, name, cells, merged, columns, places, header, where, notes)
         if below[len(places) :]:
             n, begins = len(below) - len(places), sheet.words(below[len(places)])
-            found.append(left_out_words(n, begins))
+            notes.append(left_out_words(n, begins))
         if layout.unasked is None:
             sheet.check()
         check_once(header, where, "row")
@@ -265,8 +265,8 @@ class _Sheet:
         if self.layout.skip_footer == 0 or not self.places:
             return
         last = [self.texts(i) for i in self.places[-MOST_BELOW:]]
-        some = [self.texts(i) for i in self.places[:_FIRST]]
-        first = FirstRows.of(some, len(self.columns))
+        upper = [self.texts(i) for i in self.places[:_FIRST]]
+        first = FirstRows.of(upper, len(self.columns))
         for k in range(1, len(self.places)):
             if self.places[k] - self.places[k - 1] > 1:
                 row = self.texts(self.places[k])

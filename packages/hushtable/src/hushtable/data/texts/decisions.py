@@ -109,8 +109,8 @@ def _refused(
 ) -> ColumnUnderstanding:
     text, place, _rows = example or Example("")
     asked = Doubt(column.name, doubt, text, place, tuple(options), refused=True, facts=facts)
-    shown = evidence_words("in_doubt", n=column.n)
-    return ColumnUnderstanding(column.name, kind, shown, asked)
+    evidence = evidence_words("in_doubt", n=column.n)
+    return ColumnUnderstanding(column.name, kind, evidence, asked)
 
 
 def _drop(column: ColumnFacts) -> tuple[Option, ...]:
@@ -151,8 +151,8 @@ def decide(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
         evidence = evidence_words("answers", n=len(column.texts))
         return _column(column, "category", evidence, ColumnReading("answer"))
     for form in (_time, _foreign, _scale):
-        if (one := form(column, table)) is not None:
-            return one
+        if (understood := form(column, table)) is not None:
+            return understood
     n_numbers = _n_numbers(column)
     dashes = sum(column.texts[dash] for dash in _DASHES) if n_numbers else 0
     if n_numbers + shapes["flag"] + dashes >= _MOSTLY * n:
@@ -169,7 +169,7 @@ def n_lost(column: ColumnFacts, kind: str, order: Order | None = None) -> int:
     """Return how many rows have no value as a number, or as a date: in any order, if None."""
     if kind == "date":
         orders = ORDERS if order is None else (order,)
-        return min(column.tally["unread", one] for one in orders)
+        return min(column.tally["unread", key] for key in orders)
     return column.tally["unread", "number"]
 
 
@@ -379,16 +379,16 @@ def _with_exceptions(
         odd.merge(column.exceptions.get("date", Exceptions()))
         odd.n = lost
     counted = with_more(evidence, column.n - odd.n, 0)
-    one = _column(column, kind, counted, reading)
+    understood = _column(column, kind, counted, reading)
     if not odd.n:
         usual = evidence in (numbers_words("", ""), *map(evidence_words, ("ymd", "day_counts")))
         doubt = Doubt(column.name, "reading", facts={"evidence": evidence})
-        return one if usual else replace(one, doubt=doubt)
+        return understood if usual else replace(understood, doubt=doubt)
     if reading.lenient:
         counted = with_more(evidence, column.n - odd.n, max(0, odd.n - lost))
         facts = {"n": lost, "examples": table.examples(_without_value(odd, reading, lost))}
         doubt = Doubt(column.name, "lost", facts=facts)
-        return replace(one, evidence=counted, doubt=doubt if lost else None)
+        return replace(understood, evidence=counted, doubt=doubt if lost else None)
     facts = {"evidence": counted, "n": odd.n, "examples": table.examples(odd)}
     facts["total"] = any(map(is_total_word, odd.rows))  # no option leaves out rows in the table
     named = len(odd.rows) <= LISTED and odd.n == sum(odd.rows.values())
@@ -411,7 +411,7 @@ def _with_exceptions(
     doubt = Doubt(
         column.name, "exceptions", first.text, first.place, options, refused=True, facts=facts
     )
-    return replace(one, doubt=doubt)
+    return replace(understood, doubt=doubt)
 
 
 def _without_value(odd: Exceptions, reading: ColumnReading, n: int) -> Exceptions:
@@ -518,14 +518,14 @@ def _category(
     else:
         evidence = evidence_words("texts", n=n)
         suspicion = looks(sorted(column.texts), column.n)
-    one = _column(column, "category", evidence, reading)
+    read = _column(column, "category", evidence, reading)
     odd = None if kept or why else _like_numbers(column, table)
     if odd:
         # Nearly one per row would identify single rows; next to numbers, they are quantities.
         out = suspicion or _n_numbers(column)
         way = _drop(column) if out else (as_kind(column, "category"),)
         doubt = Doubt(column.name, "like_numbers", odd.text, odd.place, way, refused=n > FEW)
-        return replace(one, doubt=doubt)
+        return replace(read, doubt=doubt)
     if (suspicion and not kept) or column.crowded:
         spaced = sum(" " in text for text in column.texts)
         doubt = Doubt(
@@ -533,17 +533,17 @@ def _category(
             facts={"evidence": suspicion},
         )  # fmt: skip
         kind: Kind = "text" if 2 * spaced > n else "id"
-        return replace(one, kind=kind, evidence=suspicion, doubt=doubt)
+        return replace(read, kind=kind, evidence=suspicion, doubt=doubt)
     if why:
         facts = {"n": _n_numbers(column), "all": column.n}
-        one = replace(one, doubt=Doubt(column.name, why, facts=facts))
+        read = replace(read, doubt=Doubt(column.name, why, facts=facts))
     if n == 1:
-        return replace(one, kind="constant", evidence=evidence_words("constant"))
+        return replace(read, kind="constant", evidence=evidence_words("constant"))
     if n < len(column.texts):
-        one = replace(one, evidence=evidence_words("labels", n=n, all=len(column.texts)))
+        read = replace(read, evidence=evidence_words("labels", n=n, all=len(column.texts)))
     if kept:
-        return one
-    return replace(one, doubt=_doubt_of_labels(column) or one.doubt)
+        return read
+    return replace(read, doubt=_doubt_of_labels(column) or read.doubt)
 
 
 def _doubt_of_labels(column: ColumnFacts) -> Doubt | None:
@@ -587,31 +587,31 @@ def looks(texts: Sequence[str], n_values: int) -> str:
 
 
 def noting_total(
-    one: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
+    understood: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
 ) -> ColumnUnderstanding:
     """Return a column that notes rows with a word for a total."""
     others = column.others
-    if one.doubt or column.n < _FEW_ROWS:
-        return one
+    if understood.doubt or column.n < _FEW_ROWS:
+        return understood
     for text, rows in others.rows.items():
         if rows <= max(1, column.n // 10) and is_total_word(text):  # if more, it is a category
             doubt = Doubt(column.name, "total", text, table.place(others.first[text]))
-            return replace(one, doubt=doubt)
-    return one
+            return replace(understood, doubt=doubt)
+    return understood
 
 
 def with_infinities(
-    one: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
+    read: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
 ) -> ColumnUnderstanding:
     """Return a column of numbers that holds infinities."""
     texts = [text for text in ("inf", "-inf") if ("infinity", text) in column.first]
     places = [table.example(column, "infinity", text) for text in texts]
     doubt = Doubt(
-        one.name, "infinite", texts[0], places[0].place,
+        read.name, "infinite", texts[0], places[0].place,
         tuple(("missing", text) for text in texts), refused=True,
-        facts={"evidence": one.evidence, "examples": tuple(places)},
+        facts={"evidence": read.evidence, "examples": tuple(places)},
     )  # fmt: skip
-    return replace(one, doubt=doubt)
+    return replace(read, doubt=doubt)
 
 
 def names_identifier(name: str) -> bool:
@@ -625,7 +625,7 @@ def _has_word(name: str, words: str) -> bool:
 
 
 def judged(
-    one: ColumnUnderstanding,
+    read: ColumnUnderstanding,
     column: ColumnFacts,
     ends: tuple[float, float],
     *,
@@ -637,17 +637,17 @@ def judged(
     ``more``: there are more numbers than the first, which were compared.
     """
     if ends[0] == ends[1]:
-        return replace(one, kind="constant")
-    if one.kind != "number" or not asks:
-        return one
+        return replace(read, kind="constant")
+    if read.kind != "number" or not asks:
+        return read
     if why := _numeric_identifier(column, ends, first=more):
         doubt = Doubt(
-            one.name, "identifiers", options=(("drop", one.name),), facts={"evidence": why}
+            read.name, "identifiers", options=(("drop", read.name),), facts={"evidence": why}
         )
-        return replace(one, kind="id", doubt=doubt)
+        return replace(read, kind="id", doubt=doubt)
     if (odd := lone_code(*ends, column.inner)) is not None:
-        return with_codes(one, {f"{odd:.10g}": 0})  # all digits, because the option names it
-    return one
+        return with_codes(read, {f"{odd:.10g}": 0})  # all digits, because the option names it
+    return read
 
 
 def _numeric_identifier(column: ColumnFacts, ends: tuple[float, float], *, first: bool) -> str:
@@ -659,15 +659,15 @@ def _numeric_identifier(column: ColumnFacts, ends: tuple[float, float], *, first
     n = column.n_different
     if not n:
         return ""
-    found = evidence_words("first_different" if first else "different", n=n)
+    whole = evidence_words("first_different" if first else "different", n=n)
     if n**2 > 2 * _MOST_PAIRS * (ends[1] - ends[0] + 1):
-        return evidence_words("row_numbers", found=found)
-    return evidence_words("id_name", found=found) if names_identifier(column.name) else ""
+        return evidence_words("row_numbers", found=whole)
+    return evidence_words("id_name", found=whole) if names_identifier(column.name) else ""
 
 
-def with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
+def with_codes(understood: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
     """Return a column with the question whether some values are codes for missing ones."""
     options = tuple(("missing", text) for text in codes)
-    facts = {"rows": [*codes.items()], "kept": as_kind(one, one.kind)}
-    doubt = Doubt(one.name, "codes", next(iter(codes)), options=options, facts=facts)
-    return replace(one, doubt=doubt)
+    facts = {"rows": [*codes.items()], "kept": as_kind(understood, understood.kind)}
+    doubt = Doubt(understood.name, "codes", next(iter(codes)), options=options, facts=facts)
+    return replace(understood, doubt=doubt)

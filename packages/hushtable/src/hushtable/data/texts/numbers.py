@@ -73,10 +73,10 @@ _LIMIT = rf"{_COMPARED}.+$"
 def plain(texts: pa.Array) -> NDArray[np.float64] | None:
     """Return numbers as computers write them, NaN where null; None if any text is not a number."""
     try:
-        found = _array(pc.cast(texts, pa.float64()))
+        values = _array(pc.cast(texts, pa.float64()))
     except pa.ArrowInvalid:
         return None
-    return None if np.isinf(found).any() else found
+    return None if np.isinf(values).any() else values
 
 
 def _array(numbers: pa.Array) -> NDArray[np.float64]:
@@ -124,9 +124,9 @@ def unit(parts: re.Match[str]) -> str:
     return ((parts["before"] or "") + (parts["after"] or "")).strip()
 
 
-def mask(found: pa.BooleanArray) -> NDArray[np.bool_]:
+def mask(truths: pa.BooleanArray) -> NDArray[np.bool_]:
     """Return Arrow booleans as NumPy booleans; null is false."""
-    bits = np.from_dlpack(pc.coalesce(found, scalar(False)).cast(pa.uint8()))
+    bits = np.from_dlpack(pc.coalesce(truths, scalar(False)).cast(pa.uint8()))
     return np.asarray(bits == 1, np.bool_)
 
 
@@ -145,9 +145,9 @@ def values(
     """
     texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     if decimal == "," and not pc.any(pc.match_substring(texts, ".")).as_py():
-        found = plain(pc.replace_substring(texts, ",", "."))
-        if found is not None:
-            return found
+        result = plain(pc.replace_substring(texts, ",", "."))
+        if result is not None:
+            return result
     if lenient:
         texts = pc.replace_substring_regex(texts, _COMPARED, "")
         flag = rf"^([-+]?{_body(decimal)}){_FLAG}$"
@@ -160,13 +160,13 @@ def values(
         codes = pc.extract_regex(texts.filter(as_column(coded)), _CODED).field("code")
         coded[coded] = ~mask(pc.is_in(codes, value_set=texts_column(words().currencies)))
         texts = pc.if_else(as_column(coded), null(texts.type), texts)
-    found = _said(texts, decimal, unit)
+    result = _said(texts, decimal, unit)
     if lenient:  # anyone who types a comma among points means the same
         other: Decimal = "." if decimal == "," else ","
         # A sign has one meaning in a column: the comma of 1,066,000 is none of 155,6.
         alone = pc.if_else(pc.match_substring(texts, decimal), null(texts.type), texts)
-        found = np.where(np.isnan(found), _said(alone, other, unit), found)
-    return found
+        result = np.where(np.isnan(result), _said(alone, other, unit), result)
+    return result
 
 
 def _said(texts: pa.Array, decimal: Decimal, unit: str | None) -> NDArray[np.float64]:

@@ -33,10 +33,10 @@ class Words:
     @cached_property
     def any_month(self) -> dict[str, int]:
         """The month that a word names in the first language that has it."""
-        found: dict[str, int] = {}
+        months: dict[str, int] = {}
         for names in self.months.values():
-            found = {**names, **found}
-        return found
+            months = {**names, **months}
+        return months
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Words":
@@ -54,17 +54,17 @@ class Words:
 
     def month(self, word: str, language: str = "") -> int:
         """Return the month that a word names, in a language or else in the first; 0 if none."""
-        own = self.months.get(language, {}).get(word, 0)
-        return own or self.any_month.get(word, 0)
+        known = self.months.get(language, {}).get(word, 0)
+        return known or self.any_month.get(word, 0)
 
     def languages(self, months: Iterable[str]) -> dict[tuple[int, ...], str]:
         """Return a language for each reading of the words as numbers of months."""
         months = list(months)
-        found: dict[tuple[int, ...], str] = {}
+        readings: dict[tuple[int, ...], str] = {}
         for language, names in self.months.items():
             if all(word in names for word in months):
-                found.setdefault(tuple(names[word] for word in months), language)
-        return found
+                readings.setdefault(tuple(names[word] for word in months), language)
+        return readings
 
 
 @cache
@@ -136,9 +136,9 @@ def are_answers(texts: Mapping[str, int], n_digits: int = 0) -> bool:
         return False
     if {side(text) for text in words} != {True, False}:
         return False
-    said = {fold(text).casefold() for text in texts} - _DIGITS.keys()
+    folded = {fold(text).casefold() for text in texts} - _DIGITS.keys()
     pairs = [{*pair} for pair in lists()["letter_pairs"]]
-    if said <= _letters().keys() and said not in pairs:
+    if folded <= _letters().keys() and folded not in pairs:
         return False
     digits = n_digits + sum(rows for text, rows in texts.items() if text in _DIGITS)
     return 2 * digits < n_digits + sum(texts.values())
