@@ -24,7 +24,6 @@ from hushtable.data.readers.totals import (
     FirstRows,
     below_error,
     below_words,
-    label_of,
     left_out_words,
     repeated_words,
     totals_error,
@@ -47,8 +46,8 @@ def csv_file(path: Path, layout: FileLayout) -> Reader:
     file = _File(path, layout, dialect, names, asked, dialect.first)
     if asked:
         lines = file.lines
-        if layout.footer:
-            notes.append(left_out_words(layout.footer, lines.footer))
+        if layout.skip_footer:
+            notes.append(left_out_words(layout.skip_footer, lines.footer))
         if lines.repeated:
             notes.append(repeated_words(lines.repeated))
     kept = tuple(name for name in names if name not in dialect.header.left_out)
@@ -126,7 +125,7 @@ class _File:
                 encoding or dialect.encoding,
                 str(self.path),
                 asked=self.asked,
-                footer=self.layout.footer,
+                footer=self.layout.skip_footer or 0,
                 delimiter=dialect.delimiter,
                 again=line.encode(codec),
             )
@@ -161,7 +160,15 @@ class _File:
             if self.lines.quoted and not self.by_line:
                 self._check_quotes()
         if checked and done and self.layout.skip_footer != 0:
-            self._check_totals(done)
+            n, among = first.n_below(self.last, done), sorted(self.totals)
+            if among and among[0] < done - n:
+                lines = [self._numbers(row)[0] for row in among[:MOST_LISTED]]
+                begins = self.totals[among[0]]
+                raise totals_error(str(self.path), "line", lines, len(among), begins)
+            if n:
+                begin, end = self._numbers(done - n)[0], self._numbers(done - 1)[1]
+                begins = self.dialect.delimiter.join(self.last[-n])
+                raise self._below(begin, below_words(str(self.path), "line", begin, end, begins))
             if self.lines.gaps:
                 self._check_gaps()
         self.passed = True
@@ -240,7 +247,7 @@ class _File:
             if len(record.fields) == width and first.is_names(record.fields):
                 break
             if len(record.fields) == width and not (
-                first.is_total(label_of(record.fields)) or first.gaps(record.fields)
+                first.is_total(record.fields) or first.gaps(record.fields)
             ):
                 cut = True
         # A line break within quotation marks can leave the same line odd, whatever is left out.
@@ -271,23 +278,12 @@ class _File:
             if 0 < column.null_count <= len(batch) // 3:
                 rows = pc.indices_nonzero(pc.is_null(column))
                 labels = pc.coalesce(*(other.take(rows) for other in columns.values())).to_pylist()
-                words = {label for label in {*labels} if label and self.first.is_total(label)}
+                words = {label for label in {*labels} if label and self.first.is_total([label])}
                 numbered = zip(rows.to_pylist(), labels, strict=True) if words else ()
                 self.totals |= {start + row: label for row, label in numbered if label in words}
         tail = batch.slice(max(0, len(batch) - MOST_BELOW)).to_pylist()
         last = [[row.get(name) or "" for name in self.names] for row in tail]
         self.last = [*self.last, *last][-MOST_BELOW:]
-
-    def _check_totals(self, n_rows: int) -> None:
-        n = self.first.n_below(self.last, n_rows)
-        among = sorted(self.totals)
-        if among and among[0] < n_rows - n:
-            lines = [self._numbers(row)[0] for row in among[:MOST_LISTED]]
-            raise totals_error(str(self.path), "line", lines, len(among), self.totals[among[0]])
-        if n:
-            first, last = self._numbers(n_rows - n)[0], self._numbers(n_rows - 1)[1]
-            begins = self.dialect.delimiter.join(self.last[-n])
-            raise self._below(first, below_words(str(self.path), "line", first, last, begins))
 
     def _check_gaps(self) -> None:
         first, end = self.dialect.first, self.dialect.lines

@@ -153,9 +153,7 @@ class Dialect:
 
 def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     """Find the layout of a file in its first lines; raises an error in case of doubt."""
-    source, start, footer = str(path), layout.skip_lines or 0, layout.footer
-    if start < 0:
-        raise UsageError(f"{start} lines to skip: needs 0 or more")
+    source, start, footer = str(path), layout.skip_lines or 0, layout.skip_footer or 0
     given = layout.delimiter and _DELIMITER_WORDS.get(layout.delimiter, layout.delimiter)
     if given is not None and (len(given) != 1 or ord(given) > 126 or given in '"\r\n\0'):
         raise UsageError(f"delimiter {given!r}: needs one character, such as ';' or tab")

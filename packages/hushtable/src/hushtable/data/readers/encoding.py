@@ -15,11 +15,9 @@ import pyarrow as pa
 from hushtable.errors import UsageError
 from hushtable.words.refusals import refused
 
-#: First bytes of compressed files, and their codecs, as Arrow names them.
-_COMPRESSIONS = (
-    (re.compile(rb"\x1f\x8b\x08"), "gzip"),
-    (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), "bz2"),
-    (re.compile(rb"\x28\xb5\x2f\xfd"), "zstd"),
+#: First bytes of compressed files, by codec, as Arrow names them.
+COMPRESSED = re.compile(
+    rb"(?P<gzip>\x1f\x8b\x08)|(?P<bz2>BZh[1-9](?:1AY&SY|\x17rE8P\x90))|(?P<zstd>\x28\xb5\x2f\xfd)"
 )
 #: UTF-32 begins like UTF-16, and is therefore tested first.
 _MARKS = {
@@ -84,11 +82,6 @@ def codec(name: str) -> str:
     return codec.name
 
 
-def compression(start: bytes) -> str | None:
-    """Return the codec that compressed a file, by its first bytes; None if it is not compressed."""
-    return next((name for begins, name in _COMPRESSIONS if begins.match(start)), None)
-
-
 @contextmanager
 def opened_bytes(path: Path) -> Iterator[tuple[pa.OSFile, pa.NativeFile]]:
     """Open a file; return its raw stream, which tracks progress, and its content.
@@ -96,9 +89,9 @@ def opened_bytes(path: Path) -> Iterator[tuple[pa.OSFile, pa.NativeFile]]:
     The content is decompressed if gzip, bzip2 or zstd compressed it.
     """
     with pa.OSFile(str(path)) as raw:
-        codec = compression(raw.read(16))
+        packed = COMPRESSED.match(raw.read(16))
         raw.seek(0)
-        with pa.input_stream(raw, compression=codec) as plain:
+        with pa.input_stream(raw, compression=packed and packed.lastgroup) as plain:
             yield raw, plain
 
 

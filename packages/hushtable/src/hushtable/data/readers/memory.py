@@ -18,7 +18,6 @@ from hushtable.data.readers.reader import (
     as_name,
     column_names,
     library_of,
-    named_errors,
     slices,
     split,
 )
@@ -65,7 +64,12 @@ def stream(
     names = column_names(schema)
 
     def batches() -> Iterator[Batch]:
-        yield from split(named_errors(iter(read()), "the data"))
+        try:
+            yield from split(read())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise DataError(f"the data: {error}") from None
 
     return replace(Reader.of(names, len(names), Source(batches)), one_shot=one_shot)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -92,6 +92,11 @@ class FileLayout:
     #: If no person can be asked: the columns of a public schema.
     unasked: Unasked | None = None
 
+    def __post_init__(self) -> None:
+        for where, n in (("", self.skip_lines), (" at the end", self.skip_footer)):
+            if n is not None and n < 0:
+                raise UsageError(f"{n} lines to skip{where}: needs 0 or more")
+
     def check_used(self, used: Collection[str], source: str) -> None:
         """Raise `UsageError` if an entry is given that a source cannot use."""
         entries = vars(self) | {"unasked": None}  # of use to all
@@ -99,14 +104,6 @@ class FileLayout:
         given = ["no_header" if name == "header" else name for name in given if name not in used]
         if unused := [f"--read {name}=..." for name in given]:
             raise UsageError(f"{source} cannot use {', '.join(unused)}: leave it out")
-
-    @property
-    def footer(self) -> int:
-        """Lines or rows to leave out at the end; raises `UsageError` if negative."""
-        n = self.skip_footer or 0
-        if n < 0:
-            raise UsageError(f"{n} lines to skip at the end: needs 0 or more")
-        return n
 
     @property
     def kept(self) -> dict[str, str | int | bool]:
@@ -158,7 +155,6 @@ FILE_ROWS, FILE_VALUES = 65_536, 1 << 21
 #: Texts that mean a missing value in CSV files, as Arrow reads them.
 MISSING_WORDS = frozenset(("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"))
 
-_T = TypeVar("_T")
 Batch: TypeAlias = "np.ndarray | pa.RecordBatch"
 Read: TypeAlias = Callable[[], Iterator[Batch]]
 #: Takes a part of the rows and its batches at the beginning of a pass; yields what is read instead.
@@ -433,7 +429,7 @@ def of_file(
 
     def project(columns: list[str] | None) -> Iterator[Batch]:
         with unchanged(path, then):
-            for position[0], batch in named_errors(batches(columns), str(path)):
+            for position[0], batch in batches(columns):
                 yield batch
 
     size = then.st_size
@@ -443,17 +439,24 @@ def of_file(
 
 @contextlib.contextmanager
 def unchanged(path: Path, then: os.stat_result | None = None) -> Iterator[None]:
-    """Refuse a file that changes while it is read in the body, or since ``then``."""
+    """Refuse a file that changes while it is read in the body, or since ``then``.
+
+    Arrow's messages about rows that it cannot read get the file's name.
+    """
     then, error = then or path.stat(), None
     try:
         yield
-    except DataError as one:
-        error = one
+    except DataError as data_error:
+        error = data_error
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as arrow_error:
+        if isinstance(arrow_error, OSError) and arrow_error.errno is not None:
+            raise
+        error = DataError(f"{path}: {arrow_error}")  # for example, a damaged archive
     now = path.stat()
     if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
         raise refused("changed", source=path) from None
     if error is not None:
-        raise error
+        raise error from None
 
 
 def library_of(data: object) -> str:
@@ -560,18 +563,6 @@ def split(batches: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
     for batch in batches:
         for rows in slices(batch.num_rows, batch.num_columns):
             yield batch.slice(rows.start, rows.stop - rows.start)
-
-
-def named_errors(batches: Iterator[_T], source: str) -> Iterator[_T]:
-    """Add the source to Arrow's messages about rows that it cannot read."""
-    try:
-        yield from batches
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"{source}: {error}") from None
-    except OSError as error:
-        if error.errno is not None:
-            raise
-        raise DataError(f"{source}: {error}") from None  # for example, a damaged archive
 
 
 def as_name(value: object) -> str:

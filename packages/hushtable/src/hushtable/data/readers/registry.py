@@ -9,7 +9,7 @@ import glob
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
@@ -20,18 +20,19 @@ import pyarrow as pa
 from hushtable import far, plugins
 from hushtable.data.readers.copies import chosen, copies_of, extracted, members, standard_input
 from hushtable.data.readers.encoding import (
-    compression,
+    COMPRESSED,
     find_encoding,
     opened_bytes,
     says_its_encoding,
 )
 from hushtable.data.readers.reader import (
+    Batch,
     FileLayout,
     Reader,
     Source,
-    named_errors,
     near_names,
     one_after_other,
+    unchanged,
 )
 from hushtable.errors import DataError, HushTableError, MissingExtraError, UsageError
 from hushtable.language import _
@@ -94,14 +95,15 @@ def content_of(path: Path) -> tuple[str | None, str | None]:
     """
     with path.open("rb") as file:
         start = file.read(_BEGINNING)
-    codec = compression(start)
+    packed = COMPRESSED.match(start)
+    codec = packed and packed.lastgroup
     if codec is not None:
         try:
             with opened_bytes(path) as (_, plain):
                 start = bytes(plain.read(_BEGINNING))
         except (OSError, EOFError, zlib.error):
             start = b""  # reading it to the end raises the error
-    if codec is not None and compression(start) is not None:
+    if codec is not None and COMPRESSED.match(start):
         return codec, ".gz"
     ending = next((ending for begins, ending in _MATCHES if begins.match(start)), None)
     if ending == ".zip" and codec is None:
@@ -473,10 +475,13 @@ class _Opening:
             return rows
         # For a registered format; a stream is opened again for each pass.
         again = open_file if rows.one_shot else lambda: rows
-        source = Source(
-            lambda: named_errors(opened(again()).read(), str(path)), rows.n_rows, name=str(path),
-            n_bytes=path.stat().st_size, place=rows.place,
-        )  # fmt: skip
+
+        def read() -> Iterator[Batch]:
+            with unchanged(path):
+                yield from opened(again()).read()
+
+        size = path.stat().st_size
+        source = Source(read, rows.n_rows, name=str(path), n_bytes=size, place=rows.place)
         return replace(rows, sources=(source,), steps=(), source=source.name, one_shot=False)
 
 

@@ -22,7 +22,6 @@ from hushtable.data.readers.totals import (
     FirstRows,
     below_error,
     below_words,
-    label_of,
     left_out_words,
     repeated_words,
     totals_error,
@@ -228,9 +227,10 @@ class _Sheet:
         labels = [*map(_letters, columns)]
         header = HeaderSearch(first, layout, start, where, "row", labels=labels).header()
         below = [i for i in filled if i >= header.body]
-        places, notes = below[: max(0, len(below) - layout.footer)], list(header.found)
+        footer, notes = layout.skip_footer or 0, list(header.found)
+        places = below[: max(0, len(below) - footer)]
         if below and not places and layout.unasked is None:
-            raise refused("all_skipped", source=where, n=len(below), footer=layout.footer)
+            raise refused("all_skipped", source=where, n=len(below), footer=footer)
         sheet = cls(path, layout, name, cells, merged, columns, places, header, where, notes)
         if below[len(places) :]:
             n, begins = len(below) - len(places), sheet.words(below[len(places)])
@@ -278,7 +278,7 @@ class _Sheet:
             i for i in self.places
             if "" in self.cells[i] and any(self.cells[i][j] == "" for j in always)
         )  # fmt: skip
-        among = [i for i in gaps if first.is_total(label_of(self.texts(i)))]
+        among = [i for i in gaps if first.is_total(self.texts(i))]
         if among and among[0] not in self.places[len(self.places) - n :]:
             numbers = [i + 1 for i in among]
             raise totals_error(self.where, "row", numbers, len(among), self.words(among[0]))
@@ -293,7 +293,7 @@ class _Sheet:
         def read_without(n: int) -> None:
             _Sheet.of(self.path, replace(self.layout, skip_footer=n))
 
-        n = len(self.places) - k + self.layout.footer
+        n = len(self.places) - k + (self.layout.skip_footer or 0)
         raise below_error(words, n, read_without)
 
     def _check_side_by_side(self) -> None:

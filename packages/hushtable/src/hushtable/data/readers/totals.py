@@ -55,10 +55,11 @@ def is_total_word(text: str) -> bool:
     return text.casefold().strip(" :*") in TOTAL_WORDS
 
 
-def _begins_with_total(text: str) -> bool:
-    """Return whether a text is a word for a total, or begins with one, as in ``Total (n=40)``."""
+def _total(fields: Sequence[str]) -> str:
+    """Return the first text of a row if it is, or begins with, a word for a total: Total (n=40)."""
+    text = next((field for field in fields if field.strip()), "")
     words = re.findall(r"[^\W\d_]+|[\d_]", text.casefold())
-    return any(" ".join(words[:n]) in _TOTALS for n in range(1, _MOST_WORDS + 1))
+    return text if any(" ".join(words[:n]) in _TOTALS for n in range(1, _MOST_WORDS + 1)) else ""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class FirstRows:
     def of(cls, rows: Sequence[Sequence[str]], width: int) -> "FirstRows":
         """Measure rows of as many fields as there are columns, but not the last, nor totals."""
         rows = rows[: max(len(rows) // 2, len(rows) - MOST_BELOW)]
-        whole = [row for row in rows if all(row) or not _begins_with_total(label_of(row))]
+        whole = [row for row in rows if all(row) or not _total(row)]
         rows = [row for row in whole if any(row)][:_FEW_FIRST]
         numeric = set()
         for j in range(width):
@@ -95,9 +96,10 @@ class FirstRows:
         words = not any(is_number(fields[j]) for j in filled)
         return len(filled) > 1 and words and any(j in self.numeric for j in filled)
 
-    def is_total(self, label: str) -> bool:
+    def is_total(self, fields: Sequence[str]) -> bool:
         """Return whether the first text of a row is a word for a total, and no category."""
-        return _begins_with_total(label) and not any(label in row for row in self.rows)
+        label = _total(fields)
+        return bool(label) and not any(label in row for row in self.rows)
 
     def is_bare(self, fields: Sequence[str]) -> bool:
         """Return whether a row leaves most of those fields empty that all the first rows fill."""
@@ -114,16 +116,11 @@ class FirstRows:
         """Return how many of the ``last`` of all rows are totals or notes below the table."""
         n = 0
         for k, fields in enumerate(reversed(last), 1):
-            if any(fields) and (self.is_total(label_of(fields)) or self.is_bare(fields)):
+            if any(fields) and (self.is_total(fields) or self.is_bare(fields)):
                 n = k
             elif not self.gaps(fields):
                 break
         return max(0, min(n, n_rows - _LEAST_ROWS))
-
-
-def label_of(fields: Sequence[str]) -> str:
-    """Return the first text of a row."""
-    return next((field for field in fields if field.strip()), "")
 
 
 class BelowError(DataError):
