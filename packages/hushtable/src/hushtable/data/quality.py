@@ -24,7 +24,7 @@ from hushtable.data.table_scan import EXAMPLE_ROWS, MISSING_BITS, ColumnSeen, Ro
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import Reading
 from hushtable.data.texts.words import lists
-from hushtable.data.understanding import KeptRows
+from hushtable.data.understanding import understood
 from hushtable.language import _, numerals
 from hushtable.words.doubts import finding_words, shape_words
 
@@ -212,8 +212,8 @@ def understood_with_quality(
 
     Rows that fit into memory are read from their file once.
     """
-    kept = KeptRows.of(reader, None, n_jobs, MOST_BYTES)
-    return kept.columns, kept.reading, _quality(kept.rows, kept.columns, kept.scan.n_rows)
+    columns, reading, scan, rows, _bytes = understood(reader, None, n_jobs, MOST_BYTES)
+    return columns, reading, _quality(rows, columns, scan.n_rows)
 
 
 def range_words(column: ColumnUnderstanding, quality: ColumnQuality) -> str:

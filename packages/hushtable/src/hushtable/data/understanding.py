@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -58,16 +58,24 @@ class Inferred:
     n_bytes: int = 0
 
 
-def understood(
-    reader: Reader,
-    weights: Weights | None = None,
-    n_jobs: int | None = None,
-    kept: KeptBatches | None = None,
-) -> tuple[tuple[ColumnUnderstanding, ...], Reading, TableScan]:
-    """Read all rows once, and decide on the kind of each column.
+class Understood(NamedTuple):
+    """The columns of a table, how they are read, and the facts of the pass over its rows."""
 
-    ``kept`` gets the rows, with numbers parsed. Raises `DataError` on an infinity, a mixture of
-    types, or if there are no rows, but not for a doubt.
+    columns: tuple[ColumnUnderstanding, ...]
+    reading: Reading
+    scan: TableScan
+    #: The rows, which are read from memory if all of them are kept; and their bytes there.
+    rows: Reader
+    n_bytes: int
+
+
+def understood(
+    reader: Reader, weights: Weights | None = None, n_jobs: int | None = None, n_bytes: int = 0
+) -> Understood:
+    """Read all rows once, and decide on the kind of each column; keep at most ``n_bytes`` of them.
+
+    Raises `DataError` on an infinity, a mixture of types, or if there are no rows, but not for a
+    doubt.
     """
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
     if len(names) > MAX_FEATURES:  # before each is processed
@@ -76,6 +84,11 @@ def understood(
     known = {*names, *reading.dropped}
     if unknown := [name for name in reading.kinds if name not in known]:
         raise DataError(f"{reader.source} has no column {unknown} (--as): its columns are {names}")
+    small = in_memory(reader)
+    kept = KeptBatches(n_bytes, _SMALL * reader.n_columns if small else np.inf)
+    keeps = not small or ((reader.n_rows or 0) > FEW_ROWS and not reader.numeric)
+    if not keeps or n_bytes == 0 or weights is not None:
+        kept.clear()
     threads = n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
     idle: SimpleQueue[TableScan] = SimpleQueue()
     for _thread in range(threads):
@@ -85,9 +98,7 @@ def understood(
         start, batch, _ = item
         scan = idle.get()
         try:
-            parsed = scan.add(batch, start)
-            if kept is not None:
-                kept.add(start, parsed)
+            kept.add(start, scan.add(batch, start))
         finally:
             idle.put(scan)
 
@@ -107,7 +118,14 @@ def understood(
     )
     columns = tried(columns, total, table, reader)
     read = {column.name: column.reading for column in columns if column.reading is not None}
-    return columns, replace(reading, columns={**reading.columns, **read}), total
+    reading = replace(reading, columns={**reading.columns, **read})
+    # Kept numbers are useless for a column whose texts turn out to be other than plain numbers,
+    # such as the date 20260515.
+    parsed = (reading.columns.get(c.name) for c in total.columns.values() if c.parsed)
+    if not all(column is not None and column.takes_plain_numbers for column in parsed):
+        kept.clear()
+    rows = kept.rows(reader, total.n_rows) or reader
+    return Understood(columns, reading, total, rows, kept.n_bytes)
 
 
 def _decided(scan: TableScan, j: int, table: TableFacts, *, named: bool) -> ColumnUnderstanding:
@@ -166,10 +184,9 @@ def schema_from_data(
     on an infinity, a column without any value, ambiguous texts, too many categories, or if there
     are no rows.
     """
-    kept = KeptRows.of(reader, weights, n_jobs, n_bytes)
-    columns, reading, scan = kept.columns, kept.reading, kept.scan
-    refuse(columns, reading, reader.source)
-    reader = kept.rows
+    source = reader.source
+    columns, reading, scan, reader, n_bytes = understood(reader, weights, n_jobs, n_bytes)
+    refuse(columns, reading, source)
     if reading.entity:
         inferred = _inferred_of_history(reader, reading, columns, weights, n_jobs)
         return replace(inferred, reading=reading, columns=columns, rows=reader)
@@ -184,38 +201,7 @@ def schema_from_data(
             features[j] = found_again
     left = [feature for j in others if (feature := features[j]) is not None]
     schema = Schema((*left, *parts), public=False, named=reader.names is not None)
-    return Inferred(schema, scan.n_rows, reading, columns, reader, kept.n_bytes)
-
-
-@dataclass(frozen=True)
-class KeptRows:
-    """The result of `understood`, with the rows, which are read from memory if all were kept."""
-
-    columns: tuple[ColumnUnderstanding, ...]
-    reading: Reading
-    scan: TableScan
-    rows: Reader
-    #: Memory of the kept rows; 0 if they are read again.
-    n_bytes: int
-
-    @classmethod
-    def of(
-        cls, reader: Reader, weights: Weights | None, n_jobs: int | None, n_bytes: int
-    ) -> "KeptRows":
-        """Read all rows once; keep at most ``n_bytes`` of them."""
-        small = in_memory(reader)
-        keeps = not small or ((reader.n_rows or 0) > FEW_ROWS and not reader.numeric)
-        kept = KeptBatches(n_bytes, _SMALL * reader.n_columns if small else np.inf)
-        if not keeps or n_bytes == 0 or weights is not None:
-            kept.clear()
-        columns, reading, scan = understood(reader, weights, n_jobs, kept)
-        # Kept numbers are useless for a column whose texts turn out to be other than plain numbers,
-        # such as the date 20260515.
-        parsed = (reading.columns.get(c.name) for c in scan.columns.values() if c.parsed)
-        if not all(c is not None and c.takes_plain_numbers for c in parsed):
-            kept.clear()
-        rows = kept.rows(reader, scan.n_rows) or reader
-        return cls(columns, reading, scan, rows, kept.n_bytes)
+    return Inferred(schema, scan.n_rows, reading, columns, reader, n_bytes)
 
 
 def _inferred_of_history(

@@ -244,13 +244,8 @@ def register_url(
 ) -> None:
     """Register a kind of URL that rows are read from, such as that of a database.
 
-    Parameters
-    ----------
-    takes : callable
-        Returns whether a URL, with a layout, is of this kind. It must not fail, and should import
-        nothing.
-    open_ : callable
-        Takes URL and layout; returns a reader.
+    Both functions take a URL and the layout: ``takes`` returns whether a URL is of this kind, must
+    not fail, and should import nothing; ``open_`` returns a reader.
     """
     URLS.append((takes, open_))
 

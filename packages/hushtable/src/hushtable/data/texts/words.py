@@ -100,19 +100,7 @@ def _letters() -> dict[str, bool]:
 
 
 def side(text: str) -> bool | None:
-    """Return whether a text means yes; None if it means neither yes nor no.
-
-    Parameters
-    ----------
-    text : str
-        Of a cell: a word, its first letter, a check mark, 1 or 0.
-
-    Examples
-    --------
-    >>> from hushtable.data.texts.words import side
-    >>> side("Oui"), side("N"), side("perhaps")
-    (True, False, None)
-    """
+    """Return whether a text means yes; None if it means neither yes nor no."""
     text = fold(text)
     return (_letters() | _DIGITS).get(text.casefold(), _words().get(key(text)))
 
@@ -120,16 +108,8 @@ def side(text: str) -> bool | None:
 def are_answers(texts: Mapping[str, int], n_digits: int = 0) -> bool:
     """Return whether all texts of a column mean yes or no, in more than two spellings.
 
-    Parameters
-    ----------
-    texts : mapping of str to int
-        Number of rows with each text.
-    n_digits : int, default=0
-        Further rows with 1 or 0. Digits count as answers if most rows hold words.
-
-    Returns
-    -------
-    bool
+    Given the number of rows with each text, and with 1 or 0 besides. Digits count as answers if
+    most rows hold words.
     """
     words = [text for text in texts if text not in _DIGITS]
     if len(texts) + (n_digits > 0) < 3 or any(side(text) is None for text in words):
@@ -145,17 +125,6 @@ def are_answers(texts: Mapping[str, int], n_digits: int = 0) -> bool:
 
 
 def answers(texts: Mapping[str, int]) -> list[str]:
-    """Return the most frequent spelling of each side, words before digits, sorted.
-
-    Parameters
-    ----------
-    texts : mapping of str to int
-        Number of rows with each text; each text means yes or no.
-
-    Returns
-    -------
-    list of str
-        One or two.
-    """
+    """Return the most frequent spelling of each side, words before digits, sorted."""
     often = sorted(texts, key=lambda text: (text in _DIGITS, -texts[text], text))
     return sorted({side(text): text for text in reversed(often)}.values())
