@@ -20,7 +20,7 @@ from hushtable.data.passes import MOST_BYTES
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.residuals import RIDGE
 from hushtable.data.schema import number_words
-from hushtable.data.table_scan import EXAMPLE_ROWS, MISSING_BITS, ColumnSeen, RowsSeen, repeated
+from hushtable.data.table_scan import EXAMPLE_ROWS, MISSING_BITS, ColumnScan, RowScan, repeated
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import Reading
 from hushtable.data.texts.words import lists
@@ -184,7 +184,7 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
 def _quality(
     reader: Reader, understood: Sequence[ColumnUnderstanding], n_rows: int
 ) -> TableQuality:
-    rows, reading = RowsSeen(understood, n_rows), reader.reading or Reading()
+    rows, reading = RowScan(understood, n_rows), reader.reading or Reading()
     for batch in reader.read():
         if len(batch):
             rows.add(batch, reading)
@@ -225,7 +225,7 @@ def range_words(column: ColumnUnderstanding, quality: ColumnQuality) -> str:
     return _(" to ").join(dict.fromkeys(ends))
 
 
-def _glance(column: ColumnSeen) -> ColumnQuality:
+def _glance(column: ColumnScan) -> ColumnQuality:
     different = None if column.labels is None else len(column.labels)
     texts = map(column.text, column.examples)
     examples = tuple(t if len(t) <= _LETTERS else f"{t[: _LETTERS - 1]}…" for t in texts)
@@ -237,7 +237,7 @@ def _glance(column: ColumnSeen) -> ColumnQuality:
     )
 
 
-def _bars(column: ColumnSeen) -> tuple[int, ...]:
+def _bars(column: ColumnScan) -> tuple[int, ...]:
     values = np.concatenate(column.sample) if column.sample else np.empty(0)
     # Beyond this limit, three times a difference would overflow.
     values = np.clip(values[np.isfinite(values)], -1e300, 1e300)
@@ -264,7 +264,7 @@ def _finding(
     return QualityFinding(kind, tuple(columns), sentence, rows, tuple(examples[:EXAMPLE_ROWS]))
 
 
-def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
+def _of_column(column: ColumnScan, rows: RowScan) -> Iterator[QualityFinding]:
     name, n_values = (column.name,), rows.n - column.n_missing
     if rows.n > 1 and n_values and not column.varies:
         words = "constant" if n_values == rows.n else "constant_values"
@@ -280,7 +280,7 @@ def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
 # --- columns --------------------------------------------------------------------------------------
 
 
-def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
+def _copies(rows: RowScan) -> Iterator[QualityFinding]:
     if rows.n < _FEW_ROWS:
         return
     alike: dict[bytes, list[str]] = {}
@@ -301,7 +301,7 @@ def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
             yield _finding("copies", names, "copies", rows.n)
 
 
-def _relations(rows: RowsSeen, copied: set[str]) -> Iterator[QualityFinding]:
+def _relations(rows: RowScan, copied: set[str]) -> Iterator[QualityFinding]:
     samples = {
         column.name: np.concatenate(column.sample)
         for column in rows.columns
@@ -315,7 +315,7 @@ def _relations(rows: RowsSeen, copied: set[str]) -> Iterator[QualityFinding]:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
+def _duplicates(rows: RowScan, entity: str) -> Iterator[QualityFinding]:
     equal = repeated(np.concatenate(rows.whole))
     if len(equal):
         yield _finding("duplicates", (), "equal_rows", len(equal), equal.tolist())
@@ -335,7 +335,7 @@ def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
             yield _finding("duplicates", (column.name,), "equal_ids", len(again), again.tolist())
 
 
-def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:
+def _totals(rows: RowScan) -> Iterator[QualityFinding]:
     if rows.stride > 1 or rows.n < 2 * _LABELS[0]:
         return
     different = {np.concatenate(c.words).tobytes(): c for c in reversed(rows.columns)}
@@ -372,7 +372,7 @@ def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:
                 return
 
 
-def _are_measured(column: ColumnSeen) -> bool:
+def _are_measured(column: ColumnScan) -> bool:
     words = np.concatenate(column.words)
     n = len(np.unique(words))
     return n > _FEW_ROWS or n == len(words)

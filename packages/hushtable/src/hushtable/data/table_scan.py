@@ -1,6 +1,6 @@
 """Two passes over a table: before it is decided how its columns are read, and after that.
 
-`TableScan` collects the facts by which `hushtable.data.understanding` decides. `RowsSeen` then
+`TableScan` collects the facts by which `hushtable.data.understanding` decides. `RowScan` then
 processes the values as they are read: each becomes 64 bits, and sums of these over a row identify
 equal rows; labels are counted while there are few of them, and the values of a sample of rows are
 kept. The only negative number, or the only zero, of a column is often an error that no score finds.
@@ -199,7 +199,7 @@ class LoneNumbers:
         self.column, self._write = column, write or number_words
         self._n_values = self._n_negative = self._n_zeros = self._n_ones = 0
         self._whole = True
-        self._seen: list[LoneNumber] = []
+        self._candidates: list[LoneNumber] = []
 
     def add(self, values: NDArray[np.float64], start: int, file: str = "") -> None:
         """Process a batch (n,), whose first row has the number ``start`` in its file."""
@@ -214,7 +214,7 @@ class LoneNumbers:
         self._n_zeros += int((low == 0.0).sum())
         for chosen in (low < 0.0, low == 0.0):
             for i in at[chosen][:1].tolist():
-                self._seen.append(
+                self._candidates.append(
                     LoneNumber(self.column, float(values[i]), start + i, file, self._write)
                 )
 
@@ -224,7 +224,7 @@ class LoneNumbers:
             return []
         counts_from_zero = self._whole and 0 < self._n_ones < _MANY_ONES
         zero = self._n_zeros == 1 and not counts_from_zero
-        lone = [number for number in self._seen if number.value or zero]
+        lone = [number for number in self._candidates if number.value or zero]
         return sorted(lone, key=lambda number: (number.file, number.row))
 
 
@@ -244,11 +244,11 @@ _FIRST, _SECOND = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_1
 MISSING_BITS = np.uint64(0x2545_F491_4F6C_DD1D)
 
 
-class RowsSeen:
+class RowScan:
     """The columns of a table, and a fingerprint of each row."""
 
     def __init__(self, columns: Sequence[ColumnUnderstanding], n_rows: int) -> None:
-        self.columns = [ColumnSeen(understood, j) for j, understood in enumerate(columns)]
+        self.columns = [ColumnScan(understood, j) for j, understood in enumerate(columns)]
         self.n = 0
         #: One of this many rows is in the sample: if the last bits of a hash of its number are
         #: zero, which follows no pattern of the rows. And the numbers of these rows.
@@ -283,7 +283,7 @@ class RowsSeen:
         self.n += n
 
 
-class ColumnSeen:
+class ColumnScan:
     """A column, processed batch by batch."""
 
     def __init__(self, understood: ColumnUnderstanding, j: int) -> None:

@@ -42,7 +42,7 @@ _BREAK = re.compile(r"\r\n?|\n")
 def csv_file(path: Path, layout: FileLayout) -> Reader:
     """Read a CSV file, some rows at a time."""
     dialect = find_dialect(path, layout)
-    names, notes, asked = dialect.header.names, [*dialect.header.found], layout.unasked is None
+    names, notes, asked = dialect.header.names, [*dialect.header.notes], layout.unasked is None
     file = _File(path, layout, dialect, names, asked, dialect.first)
     if asked:
         lines = file.lines

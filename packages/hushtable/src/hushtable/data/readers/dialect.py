@@ -183,9 +183,9 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     check_once(header, source, "line")
     body, width = [row for row in rows if row.first >= header.body], len(header.names)
     if encoding != "utf-8" and not layout.encoding:
-        header.found.append(_("encoding %(name)s", name=encoding))
+        header.notes.append(_("encoding %(name)s", name=encoding))
     if delimiter not in ",;\t" and not layout.delimiter:
-        header.found.append(_("delimiter %(sign)s", sign=repr(delimiter)))
+        header.notes.append(_("delimiter %(sign)s", sign=repr(delimiter)))
     return Dialect(
         encoding,
         delimiter,
@@ -209,7 +209,7 @@ class Header:
     #: The names as they are written; None if there are none.
     at: Record | None
     #: Words on what is unusual.
-    found: list[str]
+    notes: list[str]
 
 
 @dataclass(frozen=True)

@@ -126,8 +126,8 @@ def near_names(names: Iterable[str], others: Sequence[str], do: str = "rename th
     """
     words: list[str] = []
     for how, sort in (
-        ("blanks or invisible marks", _seen),
-        ("case, accents or look-alike letters", lambda name: key(_seen(name))),
+        ("blanks or invisible marks", _visible),
+        ("case, accents or look-alike letters", lambda name: key(_visible(name))),
     ):
         known = {sort(text): text for text in reversed(others)}
         for name in names:
@@ -137,7 +137,7 @@ def near_names(names: Iterable[str], others: Sequence[str], do: str = "rename th
     return "".join(f"; {text}" for text in words)
 
 
-def _seen(name: str) -> str:
+def _visible(name: str) -> str:
     kept = (c for c in name if not c.isspace() and unicodedata.category(c) != "Cf")
     return fold("".join(kept))
 

@@ -401,7 +401,7 @@ class _Opening:
             return self._of_archive(path)
         if ending == ".zip":
             raise refused("archive_within", source=path)
-        form, words = self._found(path, name, named, ending)
+        form, words = self._detected(path, name, named, ending)
         if codec is not None and (unpacked or not form.streams):
             raise refused("compressed", source=path, format=form.name, codec=codec)
         rows = self._table(path, form)
@@ -409,7 +409,7 @@ class _Opening:
             words = (_("decompressed (%(codec)s), by its content", codec=codec), *words)
         return replace(rows.folded(), found=(*words, *rows.found))
 
-    def _found(
+    def _detected(
         self, path: Path, name: PurePath, named: FileFormat | None, ending: str | None
     ) -> tuple[FileFormat, tuple[str, ...]]:
         by_no_row = self.layout.unasked is not None and ending not in BINARY

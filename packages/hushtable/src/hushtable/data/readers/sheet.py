@@ -195,7 +195,7 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
     source = replace(
         table.sources[0], name=str(path), n_bytes=size, bytes_read=lambda: size, place=place
     )
-    return replace(table, sources=(source,), source=source.name, found=tuple(sheet.found))
+    return replace(table, sources=(source,), source=source.name, found=tuple(sheet.notes))
 
 
 @dataclass
@@ -212,7 +212,7 @@ class _Sheet:
     places: list[int]
     header: Header
     where: str
-    found: list[str]
+    notes: list[str]
 
     @classmethod
     def of(cls, path: Path, layout: FileLayout) -> "_Sheet":
@@ -227,7 +227,7 @@ class _Sheet:
         labels = [*map(_letters, columns)]
         header = HeaderSearch(first, layout, start, where, "row", labels=labels).header()
         below = [i for i in filled if i >= header.body]
-        footer, notes = layout.skip_footer or 0, list(header.found)
+        footer, notes = layout.skip_footer or 0, list(header.notes)
         places = below[: max(0, len(below) - footer)]
         if below and not places and layout.unasked is None:
             raise refused("all_skipped", source=where, n=len(below), footer=footer)
@@ -261,7 +261,7 @@ class _Sheet:
         again = [i for i in self.places if self.cells[i] == head and len(self.columns) > 1]
         if again:
             self.places = [i for i in self.places if i not in again]
-            self.found.append(repeated_words([i + 1 for i in again]))
+            self.notes.append(repeated_words([i + 1 for i in again]))
         if self.layout.skip_footer == 0 or not self.places:
             return
         last = [self.texts(i) for i in self.places[-MOST_BELOW:]]

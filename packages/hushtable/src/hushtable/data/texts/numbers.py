@@ -160,16 +160,16 @@ def values(
         codes = pc.extract_regex(texts.filter(as_column(coded)), _CODED).field("code")
         coded[coded] = ~mask(pc.is_in(codes, value_set=texts_column(words().currencies)))
         texts = pc.if_else(as_column(coded), null(texts.type), texts)
-    result = _said(texts, decimal, unit)
+    result = _parsed(texts, decimal, unit)
     if lenient:  # anyone who types a comma among points means the same
         other: Decimal = "." if decimal == "," else ","
         # A sign has one meaning in a column: the comma of 1,066,000 is none of 155,6.
         alone = pc.if_else(pc.match_substring(texts, decimal), null(texts.type), texts)
-        result = np.where(np.isnan(result), _said(alone, other, unit), result)
+        result = np.where(np.isnan(result), _parsed(alone, other, unit), result)
     return result
 
 
-def _said(texts: pa.Array, decimal: Decimal, unit: str | None) -> NDArray[np.float64]:
+def _parsed(texts: pa.Array, decimal: Decimal, unit: str | None) -> NDArray[np.float64]:
     parts = pc.extract_regex(texts, _pattern(decimal))
     group = "," if decimal == "." else r"\."
     body = pc.replace_substring_regex(parts.field("body"), rf"[{group}{SPACES}]", "")
