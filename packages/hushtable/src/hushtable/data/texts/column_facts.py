@@ -98,11 +98,11 @@ class _ShapeFacts(NamedTuple):
 @lru_cache(maxsize=1 << 14)
 def _of_shape(shape: str) -> _ShapeFacts:
     if "9" not in shape and "0" not in shape:
-        return _ShapeFacts("limit" if numbers.is_limit(shape) else "other")
+        return _ShapeFacts("limit" if re.match(numbers.LIMIT, shape) else "other")
     point, comma = (numbers.match(shape, decimal) for decimal in numbers.DECIMALS)
     if matched := point or comma:
         kind = "whole"
-        if point and comma and numbers.is_either(shape):
+        if point and comma and re.match(numbers.EITHER, shape):
             kind = "1,234" if "," in shape else "1.234"
         elif not (point and comma):
             kind = "point" if point else "comma"
@@ -112,7 +112,8 @@ def _of_shape(shape: str) -> _ShapeFacts:
         elif unit in FLAGS:
             kind = "flag"
         return _ShapeFacts(kind, True, _BESIDE.search(shape) is not None, unit, lost=False)
-    kind = "code" if _CODE.fullmatch(shape) else "limit" if numbers.is_limit(shape) else "other"
+    limit = "limit" if re.match(numbers.LIMIT, shape) else "other"
+    kind = "code" if _CODE.fullmatch(shape) else limit
     parts = next((n for n, clock in dates.CLOCKS.items() if clock.fullmatch(shape)), 0)
     return _ShapeFacts(kind, lost=not numbers.is_lenient(shape), parts=parts)
 
@@ -459,14 +460,22 @@ class ColumnFacts:
             counted = listed[: MAX_CATEGORIES + 1]
             self.texts.update(dict(zip(counted, rows.tolist(), strict=False)))
         facts = TextFacts.of(texts)
-        shapes = self._shapes(facts, rows)
+        shapes, compact = facts.kind.copy(), facts.compact
+        if rows[compact].sum() > _MOSTLY * rows.sum():
+            shapes[compact] = "date"
+        self.tally["unread", "number"] += int(rows[facts.lost].sum())
+        no_day = facts.number & ~compact & ~facts.serial
+        for order, fits in zip(dates.ORDERS, facts.orders.T, strict=True):
+            self.tally["unread", order] += int(rows[no_day | (~facts.number & ~fits)].sum())
         if all(map(_WELL.match, listed)):
             shapes[:] = "code"
         self._note_dates(texts, facts, rows)
         if start == 0 and (facts.number.any() or "date" in shapes):
             self._note_codes(texts, rows, shapes)
-
-        self._note_numbers(facts, shapes, listed, rows, start + first_row)
+        for i in np.flatnonzero(facts.number | (facts.parts > 0)).tolist():
+            self._note_number(
+                facts, shapes[i], i, listed[i], int(rows[i]), start + int(first_row[i])
+            )
         for shape in np.unique(shapes).tolist():
             mine = np.flatnonzero(shapes == shape)
             self.shapes[shape] += int(rows[mine].sum())
@@ -475,32 +484,23 @@ class ColumnFacts:
                 noted.add(listed[i], int(rows[i]), start + int(first_row[i]))
             noted.n += int(rows[mine[_MOST_OTHERS:]].sum())
 
-    def _note_numbers(
-        self,
-        facts: TextFacts,
-        shapes: NDArray[np.object_],
-        listed: list[str],
-        rows: NDArray[np.int64],
-        first: NDArray[np.int64],
+    def _note_number(
+        self, facts: TextFacts, shape: str, i: int, text: str, rows: int, row: int
     ) -> None:
-        """Note units, decimal signs and brackets of numbers, and parts of times, with examples."""
-
-        def note(rule: str, key: Key, i: int) -> None:
-            self._note_example((rule, key), listed[i], int(first[i]))
-
-        for i, text in enumerate(listed):
-            if facts.number[i]:
-                if text.startswith("("):
-                    self.brackets.add(text, int(rows[i]), int(first[i]))
-                unit = facts.unit[i]
-                if unit:
-                    self.tally["flag" if unit in FLAGS else "unit", unit] += int(rows[i])
-                if unit or not facts.beside[i]:
-                    note("unit", unit, i)
-                if (sign := _SIGNS.get(shapes[i])) is not None:
-                    note("sign", sign, i)
-            elif facts.parts[i] and shapes[i] == "time":
-                note("clock", int(facts.parts[i]), i)
+        """Note the unit, decimal sign and brackets of a number, or the parts of a time."""
+        unit, sign = facts.unit[i], _SIGNS.get(shape)
+        if not facts.number[i]:
+            if shape == "time":
+                self._note_example(("clock", int(facts.parts[i])), text, row)
+            return
+        if text.startswith("("):
+            self.brackets.add(text, rows, row)
+        if unit:
+            self.tally["flag" if unit in FLAGS else "unit", unit] += rows
+        if unit or not facts.beside[i]:
+            self._note_example(("unit", unit), text, row)
+        if sign is not None:
+            self._note_example(("sign", sign), text, row)
 
     def _are_further(self, distinct: DistinctTexts) -> bool:
         """Return whether these are further identifiers or notes, and count them.
@@ -515,17 +515,6 @@ class ColumnFacts:
         self.exceptions["other"].n += n
         self.tally.update({("unread", kind): n for kind in ("number", *dates.ORDERS)})
         return True
-
-    def _shapes(self, facts: TextFacts, rows: NDArray[np.int64]) -> NDArray[np.object_]:
-        """Return the shape (k,) of each text; count texts without a value."""
-        shapes, compact, a_number = facts.kind.copy(), facts.compact, facts.number
-        if rows[compact].sum() > _MOSTLY * rows.sum():
-            shapes[compact] = "date"
-        self.tally["unread", "number"] += int(rows[facts.lost].sum())
-        no_day = a_number & ~compact & ~facts.serial
-        for order, fits in zip(dates.ORDERS, facts.orders.T, strict=True):
-            self.tally["unread", order] += int(rows[no_day | (~a_number & ~fits)].sum())
-        return shapes
 
     def _note_dates(self, texts: pa.Array, facts: TextFacts, rows: NDArray[np.int64]) -> None:
         a_date = facts.orders.any(axis=1)

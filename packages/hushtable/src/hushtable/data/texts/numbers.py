@@ -67,7 +67,8 @@ def _pattern(decimal: Decimal) -> str:
 #: one.
 EITHER = r"^\D*[1-9]\d{0,2}[.,]\d{3}\D*$"
 _COMPARED = r"^[<>≤≥]=?\s*"
-_LIMIT = rf"{_COMPARED}.+$"
+#: A limit, such as <0.5.
+LIMIT = rf"{_COMPARED}.+$"
 
 
 def plain(texts: pa.Array) -> NDArray[np.float64] | None:
@@ -85,38 +86,23 @@ def _array(numbers: pa.Array) -> NDArray[np.float64]:
     return np.asarray(np.from_dlpack(numbers), np.float64)
 
 
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.ASCII)
-
-
 def match(text: str, decimal: Decimal) -> re.Match[str] | None:
     """Return the parts of a text that is a number with this decimal separator, or None."""
-    return None if _compiled(_NO_NUMBER).match(text) else _match(text, decimal)
+    return None if re.match(_NO_NUMBER, text, re.ASCII) else _match(text, decimal)
 
 
 def _match(text: str, decimal: Decimal) -> re.Match[str] | None:
-    coded = _compiled(_CODED).match(text)
+    coded = re.match(_CODED, text, re.ASCII)
     if coded and coded["code"] not in words().currencies:
         return None
-    return _compiled(_pattern(decimal)).match(text)
+    return re.match(_pattern(decimal), text, re.ASCII)
 
 
 def is_lenient(text: str) -> bool:
     """Return whether a text has a value if a person requests numbers: see `values`."""
-    text = _compiled(_COMPARED).sub("", text)
-    text = _compiled(rf"^([-+]?{_body('.')}){_FLAG}$").sub(r"\1", text)
+    text = re.sub(_COMPARED, "", text, flags=re.ASCII)
+    text = re.sub(rf"^([-+]?{_body('.')}){_FLAG}$", r"\1", text, flags=re.ASCII)
     return bool(_match(text, ".") or ("." not in text and _match(text, ",")))
-
-
-def is_either(text: str) -> bool:
-    """Return whether a text is a different number with the other decimal separator (1,234)."""
-    return _compiled(EITHER).match(text) is not None
-
-
-def is_limit(text: str) -> bool:
-    """Return whether a text is a limit, such as <0.5."""
-    return _compiled(_LIMIT).match(text) is not None
 
 
 def unit(parts: re.Match[str]) -> str:
