@@ -228,11 +228,6 @@ def _of_categories(
     return None if how is not None and how.is_category and reader.n_bytes is None else how
 
 
-def _unsettled(column: ColumnReading, name: str, reading: Reading) -> bool:
-    """Return whether it is open if the texts of a column are numbers: they may be dates."""
-    return column.kind == "number" and not (column.lenient or name in reading.columns)
-
-
 class _Values:
     """Reads the values of columns in a pass over a part of the rows.
 
@@ -252,10 +247,13 @@ class _Values:
         self._names, self._readings, self._reading = names, list(readings), reading
         self._schema = schema
         self._unasked = None if schema is None else unasked
+        # Whose texts may be dates rather than numbers.
         self._unsettled = {
             j
             for j, column in enumerate(readings)
-            if column is not None and _unsettled(column, names[j], reading)
+            if column is not None
+            and column.kind == "number"
+            and not (column.lenient or names[j] in reading.columns)
         }
 
     def read(self, batch: Batch, place: Callable[[int], str]) -> Batch:

@@ -12,7 +12,7 @@ import tempfile
 import weakref
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -162,17 +162,17 @@ def members(path: Path) -> list[zipfile.ZipInfo]:
 
 
 def chosen(
-    path: Path, files: Sequence[zipfile.ZipInfo], wanted: str | None, rank: Callable[[str], int]
+    path: Path, files: Sequence[zipfile.ZipInfo], wanted: str | None, ranks: Mapping[str, int]
 ) -> tuple[zipfile.ZipInfo, tuple[str, ...]]:
     """Return the one table of an archive, and words on the files that are left out.
 
-    ``wanted`` is its name, or the last part of it. ``rank`` returns 2 for the name of a table, 1
-    for that of a file that may accompany one, and 0 for others.
+    ``wanted`` is its name, or the last part of it. ``ranks`` are 2 for the name of a table, 1 for
+    that of a file that may accompany one, and 0 for others.
     """
     if not files:
         raise refused("no_files", source=path)
-    best = max(rank(member.filename) for member in files)
-    tables = [member for member in files if rank(member.filename) == best]
+    best = max(ranks.values())
+    tables = [member for member in files if ranks[member.filename] == best]
     if wanted is not None:
         same = [member for member in files if wanted == member.filename]
         same = same or [member for member in files if wanted == PurePosixPath(member.filename).name]

@@ -229,11 +229,6 @@ def _objects(block: np.ndarray) -> Batch:
 _MAX_FEATURES = 65_535
 
 
-def is_sparse(data: object) -> bool:
-    """Whether this is a sparse matrix or array."""
-    return hasattr(data, "tocsr") and hasattr(data, "toarray")
-
-
 def sparse(data: Any) -> Reader:
     """Read a sparse matrix or array; values that it does not store are 0.0."""
     if data.ndim == 2 and data.shape[1] > _MAX_FEATURES:

@@ -279,11 +279,6 @@ def why_none() -> str:
     return "".join(f" (and {words})" for words in FAILED)
 
 
-def is_taken(data: Any) -> bool:
-    """Return whether a source accepts an object."""
-    return any(takes(data) for takes, _ in SOURCES)
-
-
 def _suffix(path: PurePath) -> str:
     """Return the ending of a name, in small letters, without the ending of a compression."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -444,7 +439,10 @@ class _Opening:
             self.used.add("member")
         kept = {name: value for name, value in self.kept.items() if name != "member"}
         below = replace(self, layout=replace(self.layout, member=None), kept=kept)
-        member, words = chosen(path, inside, wanted, _rank_in_archive)
+        # A text may accompany a table.
+        ranks = {f.filename: _rank(PurePath(f.filename)) for f in inside}
+        ranks |= {name: min(n, 1) for name, n in ranks.items() if _suffix(PurePath(name)) == ".txt"}
+        member, words = chosen(path, inside, wanted, ranks)
         copy, name = extracted(path, member), PurePath(member.filename)
         rows = copy.reader(lambda plain: below.file(plain, name))
         return replace(rows, found=(*words, *rows.found))
@@ -478,9 +476,3 @@ class _Opening:
         size = path.stat().st_size
         source = Source(read, rows.n_rows, name=str(path), n_bytes=size, place=rows.place)
         return replace(rows, sources=(source,), steps=(), source=source.name, one_shot=False)
-
-
-def _rank_in_archive(name: str) -> int:
-    """Return how likely a file in an archive is the table: a text may accompany one."""
-    path = PurePath(name)
-    return min(_rank(path), 1) if _suffix(path) == ".txt" else _rank(path)

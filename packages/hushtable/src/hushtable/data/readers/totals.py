@@ -13,15 +13,14 @@ from hushtable.language import _, ngettext
 from hushtable.words.refusals import refusal, refused
 
 #: Words for the sum of the rows above, in small letters, as a whole cell.
-TOTAL_WORDS = (
-    *("total", "totals", "grand total", "subtotal", "subtotals", "sub-total", "sum", "sums"),
+_TOTALS = frozenset((
+    *("total", "totals", "grand total", "subtotal", "subtotals", "sub total", "sum", "sums"),
     *("summe", "summen", "gesamt", "gesamtsumme", "gesamtergebnis", "insgesamt", "zwischensumme"),
-    *("total general", "total général", "sous-total", "totaux", "somme", "totale", "totali"),
+    *("total general", "total général", "sous total", "totaux", "somme", "totale", "totali"),
     *("subtotale", "suma", "suma total", "soma", "total geral", "razem", "ogółem", "totaal"),
     *("toplam", "genel toplam", "ara toplam", "итого", "всего", "общий итог", "сумма"),
     *("合計", "小計", "総計", "總計", "合计", "总计", "小计", "합계", "총계", "소계"),
-)
-_TOTALS = frozenset(word.replace("-", " ") for word in TOTAL_WORDS)
+))  # fmt: skip
 _MOST_WORDS = 2
 #: Numbers, dates and times of any country, roughly: names of columns do not match.
 _NUMBER = re.compile(
@@ -52,7 +51,7 @@ def shape(field: str) -> str:
 
 def is_total_word(text: str) -> bool:
     """Return whether a cell is a word for a total."""
-    return text.casefold().strip(" :*") in TOTAL_WORDS
+    return text.casefold().strip(" :*").replace("-", " ") in _TOTALS
 
 
 def _total(fields: Sequence[str]) -> str:

@@ -278,18 +278,15 @@ def of_day(texts: pa.Array) -> NDArray[np.float64]:
     return result
 
 
-def _ends(plain: str, at: int) -> bool:
-    return not plain[at:].strip(" .,()") or _clock(plain, at) is not None
-
-
 @lru_cache(maxsize=1 << 14)
 def _date(shape: str, order: Order, language: str) -> _Date | None:
     for plain, named in _neutral(shape, language):
         for pattern in _DATES[order]:
             match = pattern.match(plain)
-            if match is None or not _ends(plain, match.end()):
+            more = match is not None and bool(plain[match.end() :].strip(" .,()"))
+            time = _clock(plain, match.end()) if match is not None and more else None
+            if match is None or (more and time is None):
                 continue
-            time = _clock(plain, match.end()) if plain[match.end() :].strip(" .,()") else None
             texts = match.groupdict().items()
             parts = {name: match.span(name) for name, text in texts if text and name != "s"}
             word, month = named[parts["n"][0]] if "n" in parts else ("", 1)

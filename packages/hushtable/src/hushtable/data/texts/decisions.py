@@ -446,7 +446,7 @@ def _date(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
         if column.tally["only", "dmy"] and column.tally["only", "mdy"]:
             return _refused(column, "two_orders", example, _drop(column), "date")
         if not column.tally["either", ""]:
-            order = _first_order(column)
+            order = min(ORDERS, key=lambda o: (n_lost(column, "date", o), o != "ymd"))
         elif example.text.count(".") >= 2:
             order = "dmy"  # only the day can be first then
         else:
@@ -476,11 +476,6 @@ def _days_of_excel(column: ColumnFacts, table: TableFacts) -> ColumnUnderstandin
     reading = ColumnReading("date", dates="ymd", lenient=True)
     evidence = evidence_words("day_counts")
     return _with_exceptions(column, table, "date", reading, {"date", *_NUMBERS}, evidence)
-
-
-def _first_order(column: ColumnFacts) -> Order:
-    orders: tuple[Order, ...] = ("ymd", "dmy", "mdy")
-    return min(orders, key=lambda order: n_lost(column, "date", order))
 
 
 def _clear_order(column: ColumnFacts) -> Order | None:
