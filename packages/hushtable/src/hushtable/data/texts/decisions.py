@@ -446,7 +446,8 @@ def _date(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
         if column.tally["only", "dmy"] and column.tally["only", "mdy"]:
             return _refused(column, "two_orders", example, _drop(column), "date")
         if not column.tally["either", ""]:
-            order = min(ORDERS, key=lambda o: (n_lost(column, "date", o), o != "ymd"))
+            ranks = {o: (n_lost(column, "date", o), o != "ymd") for o in ORDERS}
+            order = sorted(ORDERS, key=ranks.__getitem__)[0]
         elif example.text.count(".") >= 2:
             order = "dmy"  # only the day can be first then
         else:
