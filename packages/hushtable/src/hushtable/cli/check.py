@@ -7,11 +7,7 @@ from typing import Annotated
 from hushtable.cli.options import READS, Data, Reads, option, understanding_facts
 from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTable, count, shown
 from hushtable.data.options import notes
-from hushtable.data.quality import (
-    TableQuality,
-    range_words,
-    understood_with_quality,
-)
+from hushtable.data.quality import TableQuality, range_words, understood_with_quality
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import UsageError
 from hushtable.files import replacing

@@ -34,12 +34,7 @@ from hushtable.data.texts.column_facts import ColumnFacts
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.missing import named_numbers
 from hushtable.data.texts.numbers import mask
-from hushtable.data.texts.reading import (
-    Reading,
-    form_of,
-    plain_texts,
-    without_blanks,
-)
+from hushtable.data.texts.reading import Reading, form_of, plain_texts, without_blanks
 from hushtable.language import _, numerals
 
 # --- before it is decided -------------------------------------------------------------------------

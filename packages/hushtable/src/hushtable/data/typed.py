@@ -42,11 +42,7 @@ from hushtable.data.readers import (
 from hushtable.data.readers.reader import BATCH_VALUES, Source, arrow_columns, as_table, slices
 from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.reading import (
-    ColumnReading,
-    Reading,
-    plain_texts,
-)
+from hushtable.data.texts.reading import ColumnReading, Reading, plain_texts
 from hushtable.errors import DataError, MissingColumnError, UsageError
 from hushtable.words.options import Option, way
 
@@ -347,10 +343,7 @@ def _placed(part: Reader, batches: Iterator[Batch]) -> Iterator[tuple[Callable[[
 
 
 def with_calendar(
-    reader: Reader,
-    reading: Reading,
-    keep: Sequence[str] = (),
-    wanted: Sequence[str] = tuple(PARTS),
+    reader: Reader, reading: Reading, keep: Sequence[str] = (), wanted: Sequence[str] = tuple(PARTS)
 ) -> Reader:
     """Return rows with the parts of the column ``reading.time`` instead of it, after the others.
 

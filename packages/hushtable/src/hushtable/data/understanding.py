@@ -170,10 +170,7 @@ def _decided(scan: TableScan, j: int, table: TableFacts, *, named: bool) -> Colu
 
 
 def schema_from_data(
-    reader: Reader,
-    weights: Weights | None = None,
-    n_jobs: int | None = None,
-    n_bytes: int = 0,
+    reader: Reader, weights: Weights | None = None, n_jobs: int | None = None, n_bytes: int = 0
 ) -> Inferred:
     """Derive a schema from the data, without the rows of weight 0.
 

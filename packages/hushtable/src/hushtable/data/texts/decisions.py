@@ -23,13 +23,7 @@ from hushtable.data.texts.shapes import FOREIGN_SHAPES, foreign_form
 from hushtable.data.texts.words import are_answers, lists
 from hushtable.data.texts.words import words as cldr
 from hushtable.language import numerals
-from hushtable.words.doubts import (
-    Example,
-    dates_words,
-    evidence_words,
-    numbers_words,
-    with_more,
-)
+from hushtable.words.doubts import Example, dates_words, evidence_words, numbers_words, with_more
 from hushtable.words.options import Option
 
 #: Share of the texts that must be numbers, or dates, for the others to count as exceptions.

@@ -117,11 +117,7 @@ def mask(truths: pa.BooleanArray) -> NDArray[np.bool_]:
 
 
 def values(
-    texts: pa.Array,
-    decimal: Decimal,
-    unit: str | None = None,
-    *,
-    lenient: bool = False,
+    texts: pa.Array, decimal: Decimal, unit: str | None = None, *, lenient: bool = False
 ) -> NDArray[np.float64]:
     """Return the numbers (n,) in texts; NaN for null and for texts without a number.
 

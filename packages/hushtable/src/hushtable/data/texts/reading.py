@@ -14,14 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.arguments import JsonObject, entries
-from hushtable.data.columns import (
-    as_texts,
-    decoded,
-    is_text,
-    null,
-    scalar,
-    texts_column,
-)
+from hushtable.data.columns import as_texts, decoded, is_text, null, scalar, texts_column
 from hushtable.data.labels import fold, fold_texts, key, merged
 from hushtable.data.readers import KEPT
 from hushtable.data.schema import number_digits, point_in_time

@@ -46,10 +46,7 @@ class Words:
             for language, all_names in content["months"].items()
         }
         return cls(
-            months,
-            frozenset(content["weekdays"]),
-            content["halves"],
-            tuple(content["currencies"]),
+            months, frozenset(content["weekdays"]), content["halves"], tuple(content["currencies"])
         )
 
     def month(self, word: str, language: str = "") -> int:
