@@ -43,7 +43,7 @@ def csv_file(path: Path, layout: FileLayout) -> Reader:
     """Read a CSV file, some rows at a time."""
     dialect = find_dialect(path, layout)
     names, notes, asked = dialect.header.names, [*dialect.header.notes], layout.unasked is None
-    file = _File(path, layout, dialect, names, asked, dialect.first)
+    file = _File(path, layout, dialect, names, dialect.first)
     if asked:
         lines = file.lines
         if layout.skip_footer:
@@ -75,8 +75,6 @@ class _File:
     layout: FileLayout
     dialect: Dialect
     names: tuple[str, ...]
-    #: Whether a person can be asked.
-    asked: bool
     #: The first rows, and of the columns that are never empty in them those that are read.
     first: FirstRows
     #: The line at which Arrow gave up.
@@ -118,13 +116,14 @@ class _File:
     ) -> Iterator[tuple[pa.OSFile, Text]]:
         """Open the text of the file at its first row."""
         dialect, codec = self.dialect, self.dialect.encoding if encoding == RAW else "utf-8"
-        line = dialect.line if again and self.asked and len(self.names) > 1 else ""
+        asked = self.layout.unasked is None
+        line = dialect.line if again and asked and len(self.names) > 1 else ""
         with opened_bytes(self.path) as (raw, plain):
             text = Text(
                 plain,
                 encoding or dialect.encoding,
                 str(self.path),
-                asked=self.asked,
+                asked=asked,
                 footer=self.layout.skip_footer or 0,
                 delimiter=dialect.delimiter,
                 again=line.encode(codec),
@@ -136,7 +135,7 @@ class _File:
 
     def batches(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
         """Yield bytes read and rows; at the end of the first pass, check that all are rows."""
-        checked = self.asked and not self.passed
+        checked = self.layout.unasked is None and not self.passed
         names, first, left_out = self.names, self.dialect.first, self.dialect.header.left_out
         wanted = [*columns, *left_out]
         if checked:  # columns that show totals
@@ -286,7 +285,7 @@ class _File:
         self.last = [*self.last, *last][-MOST_BELOW:]
 
     def _check_gaps(self) -> None:
-        first, end = self.dialect.first, self.dialect.lines
+        first, end = self.dialect.first, self.dialect.header.body
         with self._opened(again=False) as (_, text):
             for record in records(text.lines(), self.dialect.delimiter, end):
                 line = record.first + 1
@@ -319,7 +318,10 @@ class _File:
             except csv.Error as error:
                 if "limit" not in str(error):  # a long text is not an error
                     raise refused(
-                        "not_csv", source=self.path, line=self.dialect.lines + line + 1, error=error
+                        "not_csv",
+                        source=self.path,
+                        line=self.dialect.header.body + line + 1,
+                        error=error,
                     ) from None
 
     def place(self, row: int) -> str:
@@ -331,11 +333,11 @@ class _File:
 
     def _numbers(self, row: int, *, every: bool = False) -> tuple[int, int]:
         """Return the first and last line, from 1, of a row; ``every``: lines of dashes count."""
-        dialect, end = self.dialect, self.dialect.lines
+        dialect, end = self.dialect, self.dialect.header.body
         if self.by_line:
             return end + row + 1, end + row + 1
         with opened_lines(self.path, dialect.encoding) as lines:
-            below = itertools.islice(lines, dialect.lines, None)
+            below = itertools.islice(lines, dialect.header.body, None)
             for record in records(below, dialect.delimiter, end):
                 odd = len(record.fields) != len(self.names)
                 skipped = odd and is_rule(dialect.delimiter.join(record.fields))

@@ -143,8 +143,7 @@ class Dialect:
     encoding: str
     delimiter: str
     header: "Header"
-    #: Number of lines above the first row, and their text.
-    lines: int
+    #: The text above the first row.
     above: str
     #: The line of names without its end; empty if there is none.
     line: str
@@ -190,7 +189,6 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         encoding,
         delimiter,
         header,
-        header.body,
         "".join(lines[: header.body]),
         "" if header.at is None else lines[header.at.first].rstrip("\r\n"),
         FirstRows.of([row.fields for row in body if len(row.fields) == width], width),
