@@ -313,7 +313,7 @@ class ColumnScan:
         if is_text(values.type):
             self.is_text = True
             values = without_blanks(values)
-            words, missing = _text_words(values), _is_null(values)
+            words, missing = _text_words(values), mask(pc.is_null(values))
         else:
             if pa.types.is_integer(values.type):  # identifiers of any length pass
                 numbers = filled(pc.cast(values, pa.float64(), safe=False), np.nan)
@@ -331,12 +331,12 @@ class ColumnScan:
         self.words.append(words[sampled])
         self.n_missing += int(missing.sum())
         if self.labels is not None:
-            self._count(values, words)
+            self._count(values)
         if self.is_id:
             self.ids.append(words)
         return words
 
-    def _count(self, values: pa.Array, words: Words) -> None:
+    def _count(self, values: pa.Array) -> None:
         assert self.labels is not None
         if pa.types.is_null(values.type):
             return
@@ -403,10 +403,6 @@ def _text_words(texts: pa.Array) -> Words:
     hashes = np.fromiter(map(hash, [*encoded.dictionary.to_pylist(), None]), np.int64)
     words: Words = hashes.view(np.uint64)[filled(encoded.indices, -1)]
     return words
-
-
-def _is_null(values: pa.Array) -> NDArray[np.bool_]:
-    return mask(pc.is_null(values)) if values.null_count else np.zeros(len(values), bool)
 
 
 def repeated(hashes: Words) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, filled, nan_as_null, texts_column
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.missing import CODES, DAYS, code_text, codes_in, without_codes
+from hushtable.data.texts.missing import CODES, DAYS, code_text, codes_in
 from hushtable.data.texts.reading import SERIAL, SERIALS, Form, plain_texts, without_blanks
 from hushtable.data.texts.shapes import ascii_signs, shapes_of
 
@@ -400,7 +400,9 @@ class ColumnFacts:
     def _note_first(
         self, values: NDArray[np.floating], usual: NDArray[np.float64], form: Form
     ) -> None:
-        self.inner, self.n_different = without_codes(values), n_different(values)
+        inner = values[np.isfinite(values) & ~np.isin(values, CODES)]
+        self.inner = float(inner.min(initial=np.inf)), float(inner.max(initial=-np.inf))
+        self.n_different = n_different(values)
         if form in ("number", "date"):
             self.codes = {
                 code_text(code, form): rows for code, rows in codes_in(values, usual).items()

@@ -182,12 +182,6 @@ def _is_far(code: float, others: NDArray[np.float64], n: int, n_all: int, *, day
     return gap > (0.1 if code else 2.0) * (high - low) or (code < 0.0 <= least and not days)
 
 
-def without_codes(values: NDArray[np.floating]) -> tuple[float, float]:
-    """Return the range of numbers without those that may be codes for missing values."""
-    inner = values[np.isfinite(values) & ~np.isin(values, CODES)]
-    return float(inner.min(initial=np.inf)), float(inner.max(initial=-np.inf))
-
-
 def lone_code(low: float, high: float, inner: tuple[float, float]) -> float | None:
     """Return the end of a range that may be a code for a missing value, far from the others."""
     low, high = float(low), float(high)  # whose differences overflow without a warning

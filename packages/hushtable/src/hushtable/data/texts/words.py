@@ -11,7 +11,7 @@ number or nothing may follow, of times of day, and of labels that state which ro
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -30,14 +30,6 @@ class Words:
     #: Codes of currencies that are in use.
     currencies: tuple[str, ...]
 
-    @cached_property
-    def any_month(self) -> dict[str, int]:
-        """The month that a word names in the first language that has it."""
-        months: dict[str, int] = {}
-        for names in self.months.values():
-            months = {**names, **months}
-        return months
-
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Words":
         """Return the words of the file."""
@@ -51,8 +43,8 @@ class Words:
 
     def month(self, word: str, language: str = "") -> int:
         """Return the month that a word names, in a language or else in the first; 0 if none."""
-        known = self.months.get(language, {}).get(word, 0)
-        return known or self.any_month.get(word, 0)
+        known = (self.months.get(language, {}), *self.months.values())
+        return next((names[word] for names in known if word in names), 0)
 
     def languages(self, months: Iterable[str]) -> dict[tuple[int, ...], str]:
         """Return a language for each reading of the words as numbers of months."""
