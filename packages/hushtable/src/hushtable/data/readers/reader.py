@@ -434,7 +434,8 @@ def of_file(
 
     size = then.st_size
     source = Source(lambda: project(None), n_rows, project, str(path), size, lambda: position[0])
-    return Reader.of(names, len(names), source if place is None else replace(source, place=place))
+    source = source if place is None else replace(source, place=place)
+    return Reader(names, len(names), (source,), source=source.name)
 
 
 @contextlib.contextmanager

@@ -372,7 +372,7 @@ def files(
                 f"missing {missing}{near_names(missing, extra)}"
             )
         parts[k] = part.select(list(first.names or ()))
-    return one_after_other(parts, pattern)
+    return one_after_other(parts, pattern) if len(parts) > 1 else replace(first, source=pattern)
 
 
 @dataclass(frozen=True)
