@@ -136,22 +136,11 @@ def _delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
     return min(places, key=places.__getitem__, default=",")
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """Layout of a CSV file."""
+def find_dialect(path: Path, layout: FileLayout) -> tuple[str, str, "Header", list[str], FirstRows]:
+    """Return the encoding and the delimiter of a file, its names, the lines above, and first rows.
 
-    encoding: str
-    delimiter: str
-    header: "Header"
-    #: The text above the first row.
-    above: str
-    #: The line of names without its end; empty if there is none.
-    line: str
-    first: FirstRows
-
-
-def find_dialect(path: Path, layout: FileLayout) -> Dialect:
-    """Find the layout of a file in its first lines; raises an error in case of doubt."""
+    They follow from its first lines; raises an error in case of doubt.
+    """
     source, start, footer = str(path), layout.skip_lines or 0, layout.skip_footer or 0
     given = layout.delimiter and _DELIMITER_WORDS.get(layout.delimiter, layout.delimiter)
     if given is not None and (len(given) != 1 or ord(given) > 126 or given in '"\r\n\0'):
@@ -185,14 +174,8 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         header.notes.append(_("encoding %(name)s", name=encoding))
     if delimiter not in ",;\t" and not layout.delimiter:
         header.notes.append(_("delimiter %(sign)s", sign=repr(delimiter)))
-    return Dialect(
-        encoding,
-        delimiter,
-        header,
-        "".join(lines[: header.body]),
-        "" if header.at is None else lines[header.at.first].rstrip("\r\n"),
-        FirstRows.of([row.fields for row in body if len(row.fields) == width], width),
-    )
+    first = FirstRows.of([row.fields for row in body if len(row.fields) == width], width)
+    return encoding, delimiter, header, lines[: header.body], first
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from hushtable.data.labels import fold, key
 
@@ -29,17 +28,6 @@ class Words:
     halves: Mapping[str, str]
     #: Codes of currencies that are in use.
     currencies: tuple[str, ...]
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> "Words":
-        """Return the words of the file."""
-        months = {
-            language: {word: k for k, names in enumerate(all_names, 1) for word in names}
-            for language, all_names in content["months"].items()
-        }
-        return cls(
-            months, frozenset(content["weekdays"]), content["halves"], tuple(content["currencies"])
-        )
 
     def month(self, word: str, language: str = "") -> int:
         """Return the month that a word names, in a language or else in the first; 0 if none."""
@@ -60,7 +48,13 @@ class Words:
 def words() -> Words:
     """Return the words, read once."""
     file = files("hushtable.data.texts") / "cldr_words.json"
-    return Words.from_dict(json.loads(file.read_text(encoding="utf-8")))
+    content = json.loads(file.read_text(encoding="utf-8"))
+    months = {
+        language: {word: k for k, names in enumerate(all_names, 1) for word in names}
+        for language, all_names in content["months"].items()
+    }
+    weekdays, currencies = frozenset(content["weekdays"]), tuple(content["currencies"])
+    return Words(months, weekdays, content["halves"], currencies)
 
 
 @cache
