@@ -314,8 +314,9 @@ def _object(text: str) -> _Row:
         row, end = _SCAN(text, 0)
         if end < len(text):
             raise json.JSONDecodeError("Extra data", text, end)
-    except StopIteration as error:
-        raise _OddError("no_json", {"error": f"Expecting value: char {error.value}"}) from None
+    except StopIteration as stop:
+        error = json.JSONDecodeError("Expecting value", text, stop.value)
+        raise _OddError("no_json", {"error": error}) from None
     except RecursionError:
         raise _OddError("deep", {}) from None
     except json.JSONDecodeError as error:
