@@ -37,15 +37,15 @@ _MOST_NAMES, _LINES = 5, 3
 
 
 def tried(
-    columns: Sequence[ColumnUnderstanding], scan: TableScan, table: TableFacts, reader: Reader
+    columns: Sequence[ColumnUnderstanding], scan: TableScan, table: TableFacts
 ) -> tuple[ColumnUnderstanding, ...]:
     """Return columns in doubt with the options that do no harm.
 
     Where none is left, the doubt shows some lines of the file.
     """
-    columns = _with_names_below(columns, scan, reader)
+    columns = _with_names_below(columns, scan, table.reader)
     return tuple(
-        replace(column, doubt=_guarded(column, column.doubt, scan.facts(j), scan, table, reader))
+        replace(column, doubt=_guarded(column, column.doubt, scan.facts(j), scan, table))
         if column.doubt
         else column
         for j, column in enumerate(columns)
@@ -58,7 +58,6 @@ def _guarded(
     facts: ColumnFacts,
     scan: TableScan,
     table: TableFacts,
-    reader: Reader,
 ) -> Doubt:
     more = dict(doubt.facts)
     for options in _ways(doubt, facts):
@@ -76,7 +75,7 @@ def _guarded(
             )
             return replace(doubt, options=limited, facts=more)
     if doubt.refused and doubt.place:
-        more["lines"] = tuple(_lines(facts, doubt.example, reader))
+        more["lines"] = tuple(_lines(facts, doubt.example, table.reader))
     return replace(doubt, options=(), facts=more)
 
 

@@ -110,13 +110,13 @@ def understood(
     if total.n_rows == 0:
         raise no_rows(reader)
     texts = {column.name: column for column in total.columns.values() if column.n}
-    table = TableFacts(reading, texts, reader.where, reader.delimiter)
+    table = TableFacts(reading, texts, reader)
     whose = ColumnUnderstanding(reading.entity, "id", evidence_words("entity"))
     columns = tuple(
         whose if name == whose.name else _decided(total, j, table, named=reader.names is not None)
         for j, name in enumerate(names)
     )
-    columns = tried(columns, total, table, reader)
+    columns = tried(columns, total, table)
     read = {column.name: column.reading for column in columns if column.reading is not None}
     reading = replace(reading, columns={**reading.columns, **read})
     # Kept numbers are useless for a column whose texts turn out to be other than plain numbers,

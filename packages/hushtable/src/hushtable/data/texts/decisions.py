@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from hushtable.data import labels
 from hushtable.data.columns import texts_column
-from hushtable.data.readers.reader import MISSING_WORDS
+from hushtable.data.readers.reader import MISSING_WORDS, Reader
 from hushtable.data.readers.totals import is_total_word
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions, Key
@@ -62,10 +62,8 @@ class TableFacts:
     reading: Reading
     #: Columns with texts.
     columns: Mapping[str, ColumnFacts]
-    #: Describes where a row is, by its number.
-    place: Callable[[int], str]
-    #: The delimiter of a CSV file; empty for other sources.
-    delimiter: str = ""
+    #: The rows.
+    reader: Reader
 
     def asked(self, column: ColumnFacts) -> str:
         """Return the kind that a person requested; empty if none."""
@@ -74,17 +72,19 @@ class TableFacts:
     def first(self, noted: Exceptions) -> Example:
         """Return the first of some texts."""
         text = min(noted.first, key=noted.first.__getitem__)
-        return Example(text, self.place(noted.first[text]))
+        return Example(text, self.reader.where(noted.first[text]))
 
     def example(self, column: ColumnFacts, rule: str, key: Key) -> Example:
         """Return the example of a rule."""
         text, row = column.first[rule, key]
-        return Example(text, self.place(row))
+        return Example(text, self.reader.where(row))
 
     def examples(self, odd: Exceptions) -> tuple[Example, ...]:
         """Return the most frequent texts, with the place of the first of each."""
         often = Counter(odd.rows).most_common(_PRINTED)
-        return tuple(Example(text, self.place(odd.first[text]), rows) for text, rows in often)
+        return tuple(
+            Example(text, self.reader.where(odd.first[text]), rows) for text, rows in often
+        )
 
 
 def _column(
@@ -210,7 +210,7 @@ def _foreign(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | No
     kept = as_kind(column, "category")
     few = len(column.texts) <= FEW  # as categories, nothing is lost
     return _refused(
-        column, "foreign", Example("", table.place(every.first[first[0]])),
+        column, "foreign", Example("", table.reader.where(every.first[first[0]])),
         [kept] if few else _drop(column), "category",
         what=form.name, way=form.way, kept=kept, examples=tuple(map(Example, first)),
     )  # fmt: skip
@@ -241,7 +241,7 @@ def _number(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     lenient = table.asked(column) == "number"
     if decimal is None:
         shape = "1.234" if column.shapes["1.234"] else "1,234"
-        signs = (",", ".") if table.delimiter == ";" else (".", ",")
+        signs = (",", ".") if table.reader.delimiter == ";" else (".", ",")
         likely, other = ways = [("decimal", sign) for sign in signs]
         example = table.first(column.exceptions[shape])
         return _refused(column, "either_decimal", example, ways, likely=likely, other=other)
@@ -296,7 +296,7 @@ def _is_odd_sign(decimal: Decimal, column: ColumnFacts, table: TableFacts) -> bo
     other: Decimal = "." if decimal == "," else ","
     if not column.shapes["comma" if decimal == "," else "point"] or table.reading.decimal:
         return False
-    signs, usual = _signs(table), "," if table.delimiter == ";" else "."
+    signs, usual = _signs(table), "," if table.reader.delimiter == ";" else "."
     more = (signs[other], other == usual) > (signs[decimal], decimal == usual)
     return more and signs[other] > 0
 
@@ -317,7 +317,7 @@ def _decimal(column: ColumnFacts, table: TableFacts) -> Decimal | None:
     if len(elsewhere) == 1:
         [sign] = elsewhere
         return sign
-    usual = not elsewhere and shapes["1.234"] and table.delimiter in ("", ",")
+    usual = not elsewhere and shapes["1.234"] and table.reader.delimiter in ("", ",")
     return "." if usual else None
 
 
@@ -495,7 +495,7 @@ def _like_numbers(column: ColumnFacts, table: TableFacts) -> Example | None:
     enough = 5 * (noted.n + _n_numbers(column)) >= 4 * column.n
     if not like or 5 * len(like) < 4 * len(noted.rows) or not enough:
         return None
-    return Example(like[0], table.place(noted.first[like[0]]))
+    return Example(like[0], table.reader.where(noted.first[like[0]]))
 
 
 def _category(
@@ -585,7 +585,7 @@ def noting_total(
         return understood
     for text, rows in others.rows.items():
         if rows <= max(1, column.n // 10) and is_total_word(text):  # if more, it is a category
-            doubt = Doubt(column.name, "total", text, table.place(others.first[text]))
+            doubt = Doubt(column.name, "total", text, table.reader.where(others.first[text]))
             return replace(understood, doubt=doubt)
     return understood
 
