@@ -56,34 +56,14 @@ def open_rows(
     attended: bool = True,
     history: History | None = None,
 ) -> Reader:
-    """Open rows under a schema.
+    """Open rows under a schema, as a reader of its features, in order, and of columns to keep.
 
-    Parameters
-    ----------
-    X : array, data frame, Arrow object, path or Reader
-        Rows, as `hushtable.data.readers.as_reader` takes them.
-    schema : Schema
-        Features that the rows must have as columns: by name, in any order, or by position if either
-        of the two has no names. Further columns are left out.
-    reading : Reading, optional
-        How texts become values, unless the rows have their own reading.
-    keep : sequence of str
-        Further columns to be kept as they are, after the features.
-    attended : bool
-        Whether to ask a person about a value that cannot be read, by raising an error. Otherwise,
-        it is missing, whatever the other rows are, and `Reader.unasked` notes it.
-    history : History, optional
-        Readings before these rows, if the reading names an entity: see `with_history`.
-
-    Returns
-    -------
-    Reader
-        Its columns are the features, in order, and the kept columns.
-
-    Raises
-    ------
-    DataError
-        If a column is missing; the message names it.
+    Columns are matched by name, in any order, or by position if either of the two has no names;
+    further columns are left out. ``reading`` determines how texts become values, unless the rows
+    have their own. If the rows are not ``attended``, a value that cannot be read does not raise an
+    error, but is missing, whatever the other rows are, and `Reader.unasked` notes it. ``history``
+    holds the readings before these rows: see `with_history`. Raises `DataError` if a column is
+    missing; the message names it.
     """
     before = X.opened if isinstance(X, Reader) else None
     same = before is schema and X.keep == tuple(keep) and (attended or X.unasked is not None)
@@ -254,6 +234,7 @@ class _Values:
 
     def read(self, batch: Batch, place: Callable[[int], str]) -> Batch:
         """Return a batch with values; ``place`` returns where a row is."""
+        self._place = place
         if isinstance(batch, np.ndarray):
             batch = self._reading.without_numbers(batch, self._names)
             if self._unasked is None:
@@ -261,7 +242,7 @@ class _Values:
             finite = list(batch.T)
             for j, how in enumerate(self._readings):
                 if how is not None and not how.is_category:
-                    finite[j] = self._finite(finite[j], j, place)
+                    finite[j] = self._finite(finite[j], j)
             return np.stack(finite, axis=1)
         columns = list(batch.columns)
         for j, how in enumerate(self._readings):
@@ -270,12 +251,12 @@ class _Values:
             if how is not None and how.is_category:
                 column = self._category(column, how, j)
             elif how is not None and is_text(column.type):
-                column = nan_as_null(self._numbers(plain_texts(column), j, place))
+                column = nan_as_null(self._numbers(plain_texts(column), j))
             elif self._unasked is not None and how is not None:
                 if pa.types.is_integer(column.type):
                     # Beyond 2^53, it is rounded: no range depends on distinguishing such numbers.
                     column = column.cast(pa.float64(), safe=False)
-                column = nan_as_null(self._finite(as_numbers(column, self._names[j]), j, place))
+                column = nan_as_null(self._finite(as_numbers(column, self._names[j]), j))
             columns[j] = column
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
@@ -289,9 +270,7 @@ class _Values:
         texts = pc.utf8_trim_whitespace(plain_texts(column))
         return pc.if_else(pc.equal(texts, scalar("")), null(texts.type), texts)
 
-    def _numbers(
-        self, texts: pa.Array, j: int, place: Callable[[int], str]
-    ) -> NDArray[np.floating]:
+    def _numbers(self, texts: pa.Array, j: int) -> NDArray[np.floating]:
         how, name = self._readings[j], self._names[j]
         assert how is not None
         values = how.values(texts)
@@ -309,26 +288,24 @@ class _Values:
                 values = how.values(texts)
         odd = [] if how.lenient else list(_without_value(texts, values))
         if self._unasked is not None:
-            self._note(np.array(odd, np.int64), j, place)
+            self._note(np.array(odd, np.int64), j)
             return values
         if odd:
-            raise _no_value(name, texts[odd[0]].as_py(), how, place(odd[0]))
+            raise _no_value(name, texts[odd[0]].as_py(), how, self._place(odd[0]))
         for row in np.flatnonzero(np.abs(values) >= 2**53).tolist() if how.kind == "number" else ():
             if (text := texts[row].as_py().strip()).lstrip("+-").isdigit():
                 raise integer_too_large(f"column {name!r}", text)
         return values
 
-    def _finite(
-        self, values: NDArray[np.floating], j: int, place: Callable[[int], str]
-    ) -> NDArray[np.floating]:
+    def _finite(self, values: NDArray[np.floating], j: int) -> NDArray[np.floating]:
         odd = np.flatnonzero(np.isinf(values))
-        self._note(odd, j, place)
+        self._note(odd, j)
         return np.where(np.isinf(values), np.nan, values) if len(odd) else values
 
-    def _note(self, odd: NDArray[np.int64], j: int, place: Callable[[int], str]) -> None:
+    def _note(self, odd: NDArray[np.int64], j: int) -> None:
         if len(odd) and self._unasked is not None:
             what = f"values of column {self._names[j]!r} that are not numbers, read as missing"
-            self._unasked.note(what, len(odd), partial(place, int(odd[0])))
+            self._unasked.note(what, len(odd), partial(self._place, int(odd[0])))
 
 
 def _placed(part: Reader, batches: Iterator[Batch]) -> Iterator[tuple[Callable[[int], str], Batch]]:
@@ -349,13 +326,8 @@ def with_calendar(
 
     Only the ``wanted`` parts are added. The column itself stays if it is one to keep. Rows that
     have the parts already stay as they are. If no person can be asked, a doubtful time is missing,
-    whatever the other rows are.
-
-    Raises
-    ------
-    DataError
-        If the column does not exist, or another has the name of a part; while rows are read, if a
-        value is not a point in time, or its zone is in doubt.
+    whatever the other rows are. Raises `DataError` if the column does not exist, or another has the
+    name of a part; while rows are read, if a value is not a point in time, or its zone is in doubt.
     """
     names, parts = reader.names or (), [p for p in PARTS if reading.time and p in wanted]
     if not reading.time or (set(parts) <= set(names) and (parts or reading.time not in names)):
@@ -456,13 +428,9 @@ def with_history(
 
     The values and the entity stay if they are to be kept. Rows that have the columns already stay
     as they are. Each pass over the rows begins with ``history``, and leaves the history that
-    includes these rows as its ``after``.
-
-    Raises
-    ------
-    DataError
-        If a column does not exist, or has the name of one to be added; while rows are read, if a
-        value is not a number, or a reading is older than an earlier one.
+    includes these rows as its ``after``. Raises `DataError` if a column does not exist, or has the
+    name of one to be added; while rows are read, if a value is not a number, or a reading is older
+    than an earlier one.
     """
     names, derived = reader.names or (), history_names(values)
     if not reading.entity or not values or set(derived) <= set(names):

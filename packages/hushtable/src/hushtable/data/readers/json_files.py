@@ -11,7 +11,7 @@ import math
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -125,7 +125,7 @@ class _Objects:
             keys = [columns[name] for name in chosen]
             if nested := [key for key in keys if key in mixed or kinds[key] == "list"]:
                 self._refuse_nested(nested, mixed, len(nested) < len(chosen))
-            return self._batches(chosen, keys, kinds)
+            return self._batches(chosen, columns, kinds)
 
         def place(row: int) -> str:
             return f"{refusal(self._word)} {row + 1}"
@@ -172,21 +172,19 @@ class _Objects:
         names = unasked.names
         if not names:
             raise UsageError(f"{self.path}: JSON has column names, but the schema has none")
-
-        def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
-            chosen = list(columns or names)
-            return self._batches(chosen, chosen, {}, unasked)
-
-        return of_file(self.path, names, batches)
+        return of_file(
+            self.path, names, lambda chosen: self._batches(chosen or [*names], {}, {}, unasked)
+        )
 
     def _batches(
         self,
         names: list[str],
-        keys: Sequence[_Keys],
+        columns: Mapping[str, _Keys],
         kinds: dict[_Keys, _Kind],
         unasked: Unasked | None = None,
     ) -> Iterator[tuple[int, Batch]]:
-        """Yield the bytes read so far, and the values that some keys lead to."""
+        """Yield the bytes read so far, and the named columns, each in its kind or else as texts."""
+        keys = [columns.get(name, name) for name in names]
         with _opened(self.path) as (raw, file):
             for _block, rows in groupby(self._rows(file, unasked), itemgetter(0)):
                 values: dict[_Keys, list[Value]] = {key: [] for key in keys}
@@ -194,8 +192,8 @@ class _Objects:
                 for _, _, row in rows:
                     for key, add in adding:
                         add(row.get(key))
-                columns = [_array(values[key], kinds.get(key)) for key in keys]
-                for batch in split([pa.RecordBatch.from_arrays(columns, names)]):
+                arrays = [_array(values[key], kinds.get(key)) for key in keys]
+                for batch in split([pa.RecordBatch.from_arrays(arrays, names)]):
                     yield raw.tell(), batch
 
     @property

@@ -33,13 +33,8 @@ class Unasked:
 
     Others see whether a site answers, so no value may decide that: a value that a person would be
     asked about counts as missing, or its row is left out, whatever the other rows are. This class
-    notes it for the site's own log and screen.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the columns. They alone, and no row, determine the header line of a file and its
-        delimiter. Empty if the first line holds the names, whatever they are.
+    notes it for the site's own log and screen. The names of the columns alone, and no row,
+    determine the header line of a file and its delimiter; without names, the first line holds them.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
