@@ -20,13 +20,7 @@ PACKAGES = sorted(path.parent.name for path in ROOT.glob("packages/*/pyproject.t
 #: For what is not the Python of a package, where it is, and its kinds of files.
 OTHERS = {
     "templates": (["packages/*/src"], "html css js toml svg"),
-    "examples": (
-        [
-            "docs",
-            "packages/*/examples",
-        ],
-        "py js mjs toml",
-    ),
+    "examples": (["docs", "packages/*/examples"], "py js mjs toml"),
     "tests": (["tests", "packages/*/tests"], "py mjs js toml"),
     "tools": ([".ci", "packages/*/tools"], "py sh toml"),
 }

@@ -616,3 +616,9 @@ def test_what_stands_below_the_names_decides_nothing_where_nobody_is_asked(tmp_p
 def test_a_dict_may_lack_a_key():
     fit = HushTable(n_tables=5, random_state=0).fit([{"a": i % 7, "b": i % 3} for i in range(60)])
     assert fit.score_samples([{"a": 1}]) == fit.score_samples([{"a": 1, "b": None}])
+
+
+def test_rows_of_some_columns_are_no_notes_below_the_table(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("name,a,b,c\n" + "".join(f"p{i},{i},{i},{i}\n" for i in range(40)))
+    assert sum(map(len, as_reader(path).select(["b"]).read())) == 40

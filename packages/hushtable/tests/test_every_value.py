@@ -194,7 +194,7 @@ def check(columns, options, delimiter, folder):
     path.write_text(written(columns, delimiter), encoding="utf-8", newline="")
     try:
         reader = read(str(path), **options)
-        seen, reading, _ = understood(reader)
+        seen, reading, *_ = understood(reader)
     except DataError as error:  # of the layout, by line
         refused = str(error)
     else:

@@ -7,11 +7,7 @@ from typing import Annotated
 from hushtable.cli.options import READS, Data, Reads, option, understanding_facts
 from hushtable.cli.result import Block, CommandResult, Paragraph, Target, TextTable, count, shown
 from hushtable.data.options import notes
-from hushtable.data.quality import (
-    TableQuality,
-    range_words,
-    understood_with_quality,
-)
+from hushtable.data.quality import TableQuality, range_words, understood_with_quality
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.errors import UsageError
 from hushtable.files import replacing
@@ -56,28 +52,28 @@ def check(data: Data, output: _Output = None, reads: Reads = READS) -> CommandRe
     reader = reads.open(data).repeatable()
     notes.clear()  # of the file: these are part of the result
     columns, reading, quality = understood_with_quality(reader, -1)
-    doubted = [one for one in columns if one.doubt is not None and one.doubt.kind != "reading"]
-    options = typed_options([option for one in doubted for option in one.options], reading.options)
-    said = [*map(ended, questions(doubted)), *(one.words for one in quality.findings)]
+    doubted = [c for c in columns if c.doubt is not None and c.doubt.kind != "reading"]
+    options = typed_options([option for c in doubted for option in c.options], reading.options)
+    sentences = [*map(ended, questions(doubted)), *(c.words for c in quality.findings)]
     of_file = f"The file: {'; '.join(reader.found)}." if reader.found else ""
-    doubts = len(doubted) + sum(one.kind not in _PLAIN for one in quality.findings)
+    doubts = len(doubted) + sum(c.kind not in _PLAIN for c in quality.findings)
     if target is not None:
         if target.path.suffix == ".toml":
             text = "".join(f"{line}\n" for line in reads.layout_lines())
         else:
             from hushtable.report.page import check_page  # with all that a report needs
 
-            text = check_page(reader.source, columns, quality, said, options, of_file)
+            text = check_page(reader.source, columns, quality, sentences, options, of_file)
         with target.writing(), replacing(target.path, private=True) as file:
             file.write(text.encode())
     facts = {
         "command": "check", "table": reader.source, "rows": quality.n_rows, "doubts": doubts,
         "options": options, "columns": _facts(columns, quality),
         "found": list(reader.found),
-        "findings": [vars(one) for one in quality.findings],
+        "findings": [vars(c) for c in quality.findings],
         **({} if target is None else {"page": str(output)}),
     }  # fmt: skip
-    blocks = _blocks(columns, quality, said, options, of_file, target)
+    blocks = _blocks(columns, quality, sentences, options, of_file, target)
     return CommandResult(facts, blocks, IN_DOUBT if doubts else 0)
 
 
@@ -87,28 +83,28 @@ def _facts(
     return [
         facts
         | {
-            "missing": one.n_missing,
-            "different": one.n_different,
-            "range": one.range,
-            "examples": list(one.examples),
+            "missing": column.n_missing,
+            "different": column.n_different,
+            "range": column.range,
+            "examples": list(column.examples),
         }
-        for facts, one in zip(understanding_facts(columns), quality.columns, strict=True)
+        for facts, column in zip(understanding_facts(columns), quality.columns, strict=True)
     ]
 
 
 def _blocks(
     columns: Sequence[ColumnUnderstanding],
     quality: TableQuality,
-    said: Sequence[str],
+    sentences: Sequence[str],
     options: str,
     of_file: str,
     target: Target | None,
 ) -> Iterator[Block]:
     yield f"{count(quality.n_rows, 'row')}, {count(len(columns), 'column')}.\n"
     lines = [
-        [shown(one.name), one.kind, shown(one.evidence), shown(range_words(one, seen)),
-         f"{seen.n_missing:,}" if seen.n_missing else ""]
-        for one, seen in zip(columns, quality.columns, strict=True)
+        [shown(column.name), column.kind, shown(column.evidence), shown(range_words(column, part)),
+         f"{part.n_missing:,}" if part.n_missing else ""]
+        for column, part in zip(columns, quality.columns, strict=True)
     ]  # fmt: skip
     yield TextTable(
         ["column", "kind", "evidence", "range or examples", "missing"], lines[:_MOST], left=4
@@ -118,13 +114,13 @@ def _blocks(
     if of_file:
         yield ""
         yield Paragraph([shown(of_file)])
-    if said:
+    if sentences:
         yield "\nCheck these:\n"
-        yield Paragraph(map(shown, said[:_MOST]))
+        yield Paragraph(map(shown, sentences[:_MOST]))
     if options:
         yield ""
         yield Paragraph([shown(f"To resolve the doubts, add: {options}")])
-    elif not said:
+    elif not sentences:
         yield "\nNothing is in doubt."
     if target is not None:
         values = "It contains values of your rows: keep it where the rows are."

@@ -157,7 +157,7 @@ def _drafted(
         features = reads.schema.features
         text = "\n".join([reads.recipe.draft_head, *map(_public, features, reads.sources)])
         return (), [_Column(column.name, column.kind) for column in features], text
-    columns, _, _ = understood(reader, None, -1)
+    columns, *_ = understood(reader, None, -1)
     note_doubts(columns)
     drafts = [_column(column) for column in columns]
     return columns, drafts, "\n".join([_HEAD, *map(_table, drafts)])
@@ -304,7 +304,7 @@ def check(
     """
     wanted, reading = _schema(schema)
     raw = reads.open(data).repeatable()
-    columns, _, _ = understood(raw, None, -1)
+    columns, *_ = understood(raw, None, -1)
     note_doubts([one for one in columns if one.name in wanted.names])
     reader = under(raw, wanted, reading)
     with watched(reader) as watch:

@@ -51,22 +51,7 @@ def fold(text: str) -> str:
     """Return a text in Unicode form NFC, without invisible characters around it.
 
     These are white space and zero-width marks at both ends, and variation selectors anywhere.
-
-    Parameters
-    ----------
-    text : str
-        Of a cell, or the name of a column.
-
-    Returns
-    -------
-    str
-        Folding it again changes nothing.
-
-    Examples
-    --------
-    >>> from hushtable.data.labels import fold
-    >>> fold(" Zu\u0308rich\u00a0") == "Z\u00fcrich"
-    True
+    Folding it again changes nothing.
     """
     if text.isascii():
         return text.strip()
@@ -74,18 +59,7 @@ def fold(text: str) -> str:
 
 
 def fold_texts(column: pa.Array) -> pa.Array:
-    """Return a column of texts, each as `fold` returns it.
-
-    Parameters
-    ----------
-    column : pyarrow.Array of strings
-        Null stays null.
-
-    Returns
-    -------
-    pyarrow.Array of strings
-        The same object if there is nothing to fold.
-    """
+    """Return a column of texts, each as `fold` returns it; the same object if none changes."""
     if pc.all(pc.string_is_ascii(column)).as_py() is not False:
         trimmed = pc.ascii_trim(column, characters=_ASCII_BLANKS)
         return column if trimmed.equals(column) else trimmed
@@ -99,31 +73,18 @@ def fold_texts(column: pa.Array) -> pa.Array:
 
 
 def fold_names(names: Sequence[str], source: str = "the data") -> tuple[str, ...]:
-    """Return names of columns, folded.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of all columns.
-    source : str, optional
-        Of the columns, for the message.
-
-    Raises
-    ------
-    DataError
-        If two names become equal.
-    """
+    """Return names of columns, folded; raises `DataError` if two become equal."""
     folded = tuple(map(fold, names))
     if len(set(folded)) < len(folded):
-        seen: dict[str, str] = {}
-        for name, one in zip(names, folded, strict=True):
-            if seen.get(one) == name:
+        known: dict[str, str] = {}
+        for name, new in zip(names, folded, strict=True):
+            if known.get(new) == name:
                 raise refused("listed_twice", source=source, name=name)
-            if one in seen:
+            if new in known:
                 raise refused(
-                    "same_names", source=source, one=ascii(seen[one]), other=ascii(name), name=one
+                    "same_names", source=source, one=ascii(known[new]), other=ascii(name), name=new
                 )
-            seen[one] = name
+            known[new] = name
     return folded
 
 
@@ -131,24 +92,7 @@ def fold_names(names: Sequence[str], source: str = "the data") -> tuple[str, ...
 
 
 def key(text: str) -> str:
-    """Return a label without case, accents, look-alike letters and double blanks.
-
-    Parameters
-    ----------
-    text : str
-        A label.
-
-    Returns
-    -------
-    str
-        Equal for labels that may be the same.
-
-    Examples
-    --------
-    >>> from hushtable.data.labels import key
-    >>> key("K\u00f6ln") == key("KOLN ")
-    True
-    """
+    """Return a label without case, accents, look-alike letters and double blanks."""
     folded = unicodedata.normalize("NFKC", fold(text)).casefold()
     parts = unicodedata.normalize("NFD", folded)
     # The accents of Latin, Greek and Cyrillic; in other scripts, marks make other words.
@@ -161,18 +105,10 @@ def _is_accent(letter: str) -> bool:
 
 
 def near(labels: Mapping[str, int]) -> list[list[str]]:
-    """Return groups of different labels that have the same key.
+    """Return groups of different labels, given their rows, that have the same key.
 
-    Parameters
-    ----------
-    labels : mapping of str to int
-        Rows with each label.
-
-    Returns
-    -------
-    list of list of str
-        The largest group first, and in each group the most frequent label first; full-width labels
-        and similar ones come last.
+    The largest group first, and in each group the most frequent label first; full-width labels and
+    similar ones come last.
     """
     groups: dict[str, list[str]] = {}
     for text in labels:
@@ -181,8 +117,8 @@ def near(labels: Mapping[str, int]) -> list[list[str]]:
     def rank(text: str) -> tuple[bool, int, str]:
         return not unicodedata.is_normalized("NFKC", text), -labels[text], text
 
-    found = [sorted(group, key=rank) for group in groups.values() if len(group) > 1]
-    return sorted(found, key=lambda g: (-sum(labels[t] for t in g), g))
+    alike = [sorted(group, key=rank) for group in groups.values() if len(group) > 1]
+    return sorted(alike, key=lambda g: (-sum(labels[t] for t in g), g))
 
 
 def is_asked(group: Iterable[str]) -> bool:

@@ -417,5 +417,5 @@ def understand(data: Any, *, n_jobs: int | None = None, **options: Any) -> "Unde
 
     reader = read(data, **options) if options or not isinstance(data, Reader) else data
     reader = reader.repeatable()
-    columns, reading, _ = understood(reader, None, n_jobs)
+    columns, reading, *_ = understood(reader, None, n_jobs)
     return Understanding(columns, reader.found, reading)

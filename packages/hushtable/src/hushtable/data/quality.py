@@ -20,11 +20,11 @@ from hushtable.data.passes import MOST_BYTES
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.residuals import RIDGE
 from hushtable.data.schema import number_words
-from hushtable.data.table_scan import EXAMPLE_ROWS, MISSING_BITS, ColumnSeen, RowsSeen, repeated
+from hushtable.data.table_scan import EXAMPLE_ROWS, MISSING_BITS, ColumnScan, RowScan, repeated
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.reading import Reading
 from hushtable.data.texts.words import lists
-from hushtable.data.understanding import KeptRows
+from hushtable.data.understanding import understood
 from hushtable.language import _, numerals
 from hushtable.words.doubts import finding_words, shape_words
 
@@ -184,7 +184,7 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
 def _quality(
     reader: Reader, understood: Sequence[ColumnUnderstanding], n_rows: int
 ) -> TableQuality:
-    rows, reading = RowsSeen(understood, n_rows), reader.reading or Reading()
+    rows, reading = RowScan(understood, n_rows), reader.reading or Reading()
     for batch in reader.read():
         if len(batch):
             rows.add(batch, reading)
@@ -212,20 +212,20 @@ def understood_with_quality(
 
     Rows that fit into memory are read from their file once.
     """
-    kept = KeptRows.of(reader, None, n_jobs, MOST_BYTES)
-    return kept.columns, kept.reading, _quality(kept.rows, kept.columns, kept.scan.n_rows)
+    columns, reading, scan, rows, _bytes = understood(reader, None, n_jobs, MOST_BYTES)
+    return columns, reading, _quality(rows, columns, scan.n_rows)
 
 
-def range_words(one: ColumnUnderstanding, seen: ColumnQuality) -> str:
+def range_words(column: ColumnUnderstanding, quality: ColumnQuality) -> str:
     """Return the range of numbers, days or times, or examples of anything else."""
-    if seen.range is None or one.kind == "id":
-        text = " · ".join(seen.examples)
+    if quality.range is None or column.kind == "id":
+        text = " · ".join(quality.examples)
         return text if len(text) <= _IN_A_TABLE else f"{text[: _IN_A_TABLE - 1]}…"
-    ends = map(one.reading.written if one.reading else number_words, seen.range)
+    ends = map(column.reading.written if column.reading else number_words, quality.range)
     return _(" to ").join(dict.fromkeys(ends))
 
 
-def _glance(column: ColumnSeen) -> ColumnQuality:
+def _glance(column: ColumnScan) -> ColumnQuality:
     different = None if column.labels is None else len(column.labels)
     texts = map(column.text, column.examples)
     examples = tuple(t if len(t) <= _LETTERS else f"{t[: _LETTERS - 1]}…" for t in texts)
@@ -237,7 +237,7 @@ def _glance(column: ColumnSeen) -> ColumnQuality:
     )
 
 
-def _bars(column: ColumnSeen) -> tuple[int, ...]:
+def _bars(column: ColumnScan) -> tuple[int, ...]:
     values = np.concatenate(column.sample) if column.sample else np.empty(0)
     # Beyond this limit, three times a difference would overflow.
     values = np.clip(values[np.isfinite(values)], -1e300, 1e300)
@@ -264,7 +264,7 @@ def _finding(
     return QualityFinding(kind, tuple(columns), sentence, rows, tuple(examples[:EXAMPLE_ROWS]))
 
 
-def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
+def _of_column(column: ColumnScan, rows: RowScan) -> Iterator[QualityFinding]:
     name, n_values = (column.name,), rows.n - column.n_missing
     if rows.n > 1 and n_values and not column.varies:
         words = "constant" if n_values == rows.n else "constant_values"
@@ -280,7 +280,7 @@ def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
 # --- columns --------------------------------------------------------------------------------------
 
 
-def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
+def _copies(rows: RowScan) -> Iterator[QualityFinding]:
     if rows.n < _FEW_ROWS:
         return
     alike: dict[bytes, list[str]] = {}
@@ -301,7 +301,7 @@ def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
             yield _finding("copies", names, "copies", rows.n)
 
 
-def _relations(rows: RowsSeen, copied: set[str]) -> Iterator[QualityFinding]:
+def _relations(rows: RowScan, copied: set[str]) -> Iterator[QualityFinding]:
     samples = {
         column.name: np.concatenate(column.sample)
         for column in rows.columns
@@ -315,7 +315,7 @@ def _relations(rows: RowsSeen, copied: set[str]) -> Iterator[QualityFinding]:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
+def _duplicates(rows: RowScan, entity: str) -> Iterator[QualityFinding]:
     equal = repeated(np.concatenate(rows.whole))
     if len(equal):
         yield _finding("duplicates", (), "equal_rows", len(equal), equal.tolist())
@@ -328,21 +328,21 @@ def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
             yield _finding("duplicates", names, "equal_but", len(alike), alike.tolist())
     for column in ids:
         words = np.concatenate(column.ids)
-        there = np.flatnonzero(words != MISSING_BITS)
-        again = there[repeated(words[there])]
+        filled = np.flatnonzero(words != MISSING_BITS)
+        again = filled[repeated(words[filled])]
         # If there are more, they belong to persons with several rows, or are names.
         if column.name != entity and 0 < len(again) <= max(1, rows.n // 20):
             yield _finding("duplicates", (column.name,), "equal_ids", len(again), again.tolist())
 
 
-def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:
+def _totals(rows: RowScan) -> Iterator[QualityFinding]:
     if rows.stride > 1 or rows.n < 2 * _LABELS[0]:
         return
-    different = {np.concatenate(one.words).tobytes(): one for one in reversed(rows.columns)}
+    different = {np.concatenate(c.words).tobytes(): c for c in reversed(rows.columns)}
     numbers = [
-        one
-        for one in reversed(different.values())
-        if one.sample and not (one.is_id or one.is_date) and one.low >= 0.0 and _are_measured(one)
+        c
+        for c in reversed(different.values())
+        if c.sample and not (c.is_id or c.is_date) and c.low >= 0.0 and _are_measured(c)
     ]
     for column in rows.columns:
         if not column.is_text or column.labels is None:
@@ -354,15 +354,15 @@ def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:
             np.bincount(codes, np.nan_to_num(np.concatenate(n.sample))).astype(np.float64)
             for n in numbers
         ]
-        likely = Counter(int(np.argmax(some)) for some in sums if _has_total(some, 1e-5))
+        likely = Counter(int(np.argmax(added)) for added in sums if _has_total(added, 1e-5))
         for k, _n in likely.most_common(1):
             adding = {
-                one.name: some
-                for one, some in zip(numbers, sums, strict=True)
-                if int(np.argmax(some)) == k and _has_total(some, 1e-5)
+                c.name: added
+                for c, added in zip(numbers, sums, strict=True)
+                if int(np.argmax(added)) == k and _has_total(added, 1e-5)
             }
             least = _EXACT if len(numbers) > 1 else 0.0
-            exact = any(_has_total(some, 1e-9) and some[k] >= least for some in adding.values())
+            exact = any(_has_total(added, 1e-9) and added[k] >= least for added in adding.values())
             if len(adding) > 1 or exact:
                 at = np.flatnonzero(codes == k)
                 yield _finding(
@@ -372,7 +372,7 @@ def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:
                 return
 
 
-def _are_measured(column: ColumnSeen) -> bool:
+def _are_measured(column: ColumnScan) -> bool:
     words = np.concatenate(column.words)
     n = len(np.unique(words))
     return n > _FEW_ROWS or n == len(words)
@@ -420,9 +420,9 @@ def followers(columns: Mapping[str, Floats]) -> list[Follower]:
     chosen: dict[str, Floats] = {}
     for name, values in columns.items():
         step = -(-len(values) // _MOST_ROWS)
-        some = values[:: max(1, step)]
-        if len(np.unique(some[np.isfinite(some)])) > _DIFFERENT:
-            chosen[name] = some
+        sample = values[:: max(1, step)]
+        if len(np.unique(sample[np.isfinite(sample)])) > _DIFFERENT:
+            chosen[name] = sample
         if len(chosen) == _MOST_COLUMNS:
             break
     k = len(chosen)
@@ -451,13 +451,13 @@ def followers(columns: Mapping[str, Floats]) -> list[Follower]:
     free = rows - k
     left = (rows - 1) / np.maximum(free, 1) / (np.diag(inverse) * variance)
     left[free < _LEAST_FREE] = 1.0
-    found = []
+    result = []
     for j in np.argsort(left, kind="stable").tolist():
         if 1.0 - left[j] < FOLLOWS:
             break
         strongest = np.argsort(-partial[:, j])[: min(2, k - 1)].tolist()
-        found.append(Follower(names[j], tuple(names[i] for i in strongest), float(1.0 - left[j])))
-    return found
+        result.append(Follower(names[j], tuple(names[i] for i in strongest), float(1.0 - left[j])))
+    return result
 
 
 def _inverse(Z: Floats) -> tuple[Floats, Floats]:
@@ -467,17 +467,17 @@ def _inverse(Z: Floats) -> tuple[Floats, Floats]:
     return variance, np.asarray(np.linalg.inv(covariance + RIDGE * np.diag(variance)), np.float64)
 
 
-def followers_words(found: Sequence[Follower]) -> str:
+def followers_words(follow: Sequence[Follower]) -> str:
     """Describe in words which columns follow from others, and the option; empty if none does."""
-    if not found:
+    if not follow:
         return ""
-    first = found[0]
+    first = follow[0]
     words = _(
         "%(name)s follows from the other columns, most of all from %(others)s (R² %(r2)s)",
         name=first.name,
         others=_(" and ").join(first.others),
         r2=numerals(f"{first.r2:.2f}"),
     )
-    if len(found) > 1:
-        words += _("; so do %(names)s", names=first_names([one.name for one in found[1:]], 5))
+    if len(follow) > 1:
+        words += _("; so do %(names)s", names=first_names([f.name for f in follow[1:]], 5))
     return words + _(": relations=True (--relations) compares them.")

@@ -39,46 +39,45 @@ _MOST_NAMES, _LINES = 5, 3
 
 
 def tried(
-    columns: Sequence[ColumnUnderstanding], scan: TableScan, table: TableFacts, reader: Reader
+    columns: Sequence[ColumnUnderstanding], scan: TableScan, table: TableFacts
 ) -> tuple[ColumnUnderstanding, ...]:
     """Return columns in doubt with the options that do no harm.
 
     Where none is left, the doubt shows some lines of the file.
     """
-    columns = _with_names_below(columns, scan, reader)
+    columns = _with_names_below(columns, scan, table.reader)
     return tuple(
-        replace(one, doubt=_guarded(one, one.doubt, scan.facts(j), scan, table, reader))
-        if one.doubt
-        else one
-        for j, one in enumerate(columns)
+        replace(column, doubt=_guarded(column, column.doubt, scan.facts(j), scan, table))
+        if column.doubt
+        else column
+        for j, column in enumerate(columns)
     )
 
 
 def _guarded(
-    one: ColumnUnderstanding,
+    column: ColumnUnderstanding,
     doubt: Doubt,
     facts: ColumnFacts,
     scan: TableScan,
     table: TableFacts,
-    reader: Reader,
 ) -> Doubt:
     more = dict(doubt.facts)
     for options in _ways(doubt, facts):
         if not options:
             continue
-        lost, harms = _effect(options, one, facts, table)
+        lost, harms = _effect(options, column, facts, table)
         if options == doubt.options and options[0][0] == "as" and lost.n:
             more["loss"] = Loss(options[0], lost.n, facts.n, table.examples(lost))
         if not harms:
             limited = tuple(  # a code is limited to its column if others hold it as a value
-                (field, f"{one.name}:{text}")
-                if field == "missing" and _is_elsewhere(one.name, text, scan)
+                (field, f"{column.name}:{text}")
+                if field == "missing" and _is_elsewhere(column.name, text, scan)
                 else (field, text)
                 for field, text in options
             )
             return replace(doubt, options=limited, facts=more)
     if doubt.refused and doubt.place:
-        more["lines"] = tuple(_lines(facts, doubt.example, reader))
+        more["lines"] = tuple(_lines(facts, doubt.example, table.reader))
     return replace(doubt, options=(), facts=more)
 
 
@@ -98,7 +97,7 @@ def _ways(doubt: Doubt, facts: ColumnFacts) -> Iterator[tuple[Option, ...]]:
 
 
 def _effect(
-    options: Sequence[Option], one: ColumnUnderstanding, facts: ColumnFacts, table: TableFacts
+    options: Sequence[Option], was: ColumnUnderstanding, facts: ColumnFacts, table: TableFacts
 ) -> tuple[Exceptions, bool]:
     """Read a sample of a column's texts again with options, and compare.
 
@@ -128,7 +127,7 @@ def _effect(
     if read is None or read.is_category:
         return Exceptions(), False
     after = read.values(reading.without_missing(column, facts.name, read.decimal))
-    before = after if one.reading is None else one.reading.values(column)
+    before = after if was.reading is None else was.reading.values(column)
     lost = Exceptions()
     for text, value in zip(texts, after, strict=True):
         if value != value and text in odd.rows:
@@ -139,7 +138,7 @@ def _effect(
     most = (_LOST_DATES if kind == "date" else _LOST) * facts.n
     # A program's error, such as #DIV/0!, is no value.
     are_values = options[0][0] == "as" or all(re.match(r"[^#]*\d", text) for text in lost.rows)
-    are_codes = one.doubt is not None and one.doubt.kind == "codes"  # which are no values
+    are_codes = was.doubt is not None and was.doubt.kind == "codes"  # which are no values
     with np.errstate(all="ignore"):
         scale = np.abs(np.log(np.abs(after / before)))
     moved = bool((scale[np.isfinite(scale)] >= np.log(_SCALE)).any()) and kind == "number"
@@ -189,14 +188,14 @@ def _with_names_below(
     """
     if not scan.columns:
         return columns
-    values = [j for j, one in enumerate(columns) if one.kind in ("number", "date")]
+    values = [j for j, column in enumerate(columns) if column.kind in ("number", "date")]
     odd = [scan.facts(j).others for j in values if scan.facts(j).n]
-    rows = {tuple(sorted(one.first.values())) for one in odd}
-    again = any(times > 1 for one in odd for times in one.rows.values())
+    rows = {tuple(sorted(column.first.values())) for column in odd}
+    again = any(times > 1 for column in odd for times in column.rows.values())
     if len(values) < 2 or len(odd) < len(values) or len(rows) != 1 or again:
         return columns
     [first] = rows
-    names = {max(one.first, key=one.first.__getitem__) for one in odd if one.first}
+    names = {max(column.first, key=column.first.__getitem__) for column in odd if column.first}
     whole = not any(facts.n_missing for facts in scan.columns.values())
     if not 0 < len(first) <= _MOST_NAMES or first != tuple(range(len(first))):
         return columns
@@ -211,11 +210,11 @@ def _with_names_below(
     else:
         return columns
     return [
-        one
-        if j not in values or one.doubt is None
+        column
+        if j not in values or column.doubt is None
         else replace(
-            one,
-            doubt=replace(one.doubt, options=options, facts={**one.doubt.facts, what: where}),
+            column,
+            doubt=replace(column.doubt, options=options, facts={**column.doubt.facts, what: where}),
         )
-        for j, one in enumerate(columns)
+        for j, column in enumerate(columns)
     ]

@@ -1,6 +1,6 @@
 """Two passes over a table: before it is decided how its columns are read, and after that.
 
-`TableScan` collects the facts by which `hushtable.data.understanding` decides. `RowsSeen` then
+`TableScan` collects the facts by which `hushtable.data.understanding` decides. `RowScan` then
 processes the values as they are read: each becomes 64 bits, and sums of these over a row identify
 equal rows; labels are counted while there are few of them, and the values of a sample of rows are
 kept. The only negative number, or the only zero, of a column is often an error that no score finds.
@@ -34,12 +34,7 @@ from hushtable.data.texts.column_facts import ColumnFacts
 from hushtable.data.texts.doubt import ColumnUnderstanding
 from hushtable.data.texts.missing import named_numbers
 from hushtable.data.texts.numbers import mask
-from hushtable.data.texts.reading import (
-    Reading,
-    form_of,
-    plain_texts,
-    without_blanks,
-)
+from hushtable.data.texts.reading import Reading, form_of, plain_texts, without_blanks
 from hushtable.language import _, numerals
 
 # --- before it is decided -------------------------------------------------------------------------
@@ -199,7 +194,7 @@ class LoneNumbers:
         self.column, self._write = column, write or number_words
         self._n_values = self._n_negative = self._n_zeros = self._n_ones = 0
         self._whole = True
-        self._seen: list[LoneNumber] = []
+        self._candidates: list[LoneNumber] = []
 
     def add(self, values: NDArray[np.float64], start: int, file: str = "") -> None:
         """Process a batch (n,), whose first row has the number ``start`` in its file."""
@@ -214,7 +209,7 @@ class LoneNumbers:
         self._n_zeros += int((low == 0.0).sum())
         for chosen in (low < 0.0, low == 0.0):
             for i in at[chosen][:1].tolist():
-                self._seen.append(
+                self._candidates.append(
                     LoneNumber(self.column, float(values[i]), start + i, file, self._write)
                 )
 
@@ -224,7 +219,7 @@ class LoneNumbers:
             return []
         counts_from_zero = self._whole and 0 < self._n_ones < _MANY_ONES
         zero = self._n_zeros == 1 and not counts_from_zero
-        lone = [number for number in self._seen if number.value or zero]
+        lone = [number for number in self._candidates if number.value or zero]
         return sorted(lone, key=lambda number: (number.file, number.row))
 
 
@@ -244,11 +239,11 @@ _FIRST, _SECOND = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_1
 MISSING_BITS = np.uint64(0x2545_F491_4F6C_DD1D)
 
 
-class RowsSeen:
+class RowScan:
     """The columns of a table, and a fingerprint of each row."""
 
     def __init__(self, columns: Sequence[ColumnUnderstanding], n_rows: int) -> None:
-        self.columns = [ColumnSeen(one, j) for j, one in enumerate(columns)]
+        self.columns = [ColumnScan(understood, j) for j, understood in enumerate(columns)]
         self.n = 0
         #: One of this many rows is in the sample: if the last bits of a hash of its number are
         #: zero, which follows no pattern of the rows. And the numbers of these rows.
@@ -283,7 +278,7 @@ class RowsSeen:
         self.n += n
 
 
-class ColumnSeen:
+class ColumnScan:
     """A column, processed batch by batch."""
 
     def __init__(self, understood: ColumnUnderstanding, j: int) -> None:
@@ -318,7 +313,7 @@ class ColumnSeen:
         if is_text(values.type):
             self.is_text = True
             values = without_blanks(values)
-            words, missing = _text_words(values), _is_null(values)
+            words, missing = _text_words(values), mask(pc.is_null(values))
         else:
             if pa.types.is_integer(values.type):  # identifiers of any length pass
                 numbers = filled(pc.cast(values, pa.float64(), safe=False), np.nan)
@@ -336,12 +331,12 @@ class ColumnSeen:
         self.words.append(words[sampled])
         self.n_missing += int(missing.sum())
         if self.labels is not None:
-            self._count(values, words)
+            self._count(values)
         if self.is_id:
             self.ids.append(words)
         return words
 
-    def _count(self, values: pa.Array, words: Words) -> None:
+    def _count(self, values: pa.Array) -> None:
         assert self.labels is not None
         if pa.types.is_null(values.type):
             return
@@ -350,10 +345,10 @@ class ColumnSeen:
         counts = pc.value_counts(values.drop_null())
         different = counts.field("values")
         few = len(different) <= MAX_DIFFERENT
-        some = different if few else different.slice(0, _VALUES + 1)
-        if form_of(some.type) != "number":
-            some = as_column(as_numbers(some, self.name))
-        texts = as_texts(some, self.name).to_pylist()
+        counted = different if few else different.slice(0, _VALUES + 1)
+        if form_of(counted.type) != "number":
+            counted = as_column(as_numbers(counted, self.name))
+        texts = as_texts(counted, self.name).to_pylist()
         fresh = [text for text in texts if text is not None and text not in self.labels]
         self.examples += fresh[: _VALUES - len(self.examples)]
         self._letters += sum(map(len, fresh))
@@ -408,10 +403,6 @@ def _text_words(texts: pa.Array) -> Words:
     hashes = np.fromiter(map(hash, [*encoded.dictionary.to_pylist(), None]), np.int64)
     words: Words = hashes.view(np.uint64)[filled(encoded.indices, -1)]
     return words
-
-
-def _is_null(values: pa.Array) -> NDArray[np.bool_]:
-    return mask(pc.is_null(values)) if values.null_count else np.zeros(len(values), bool)
 
 
 def repeated(hashes: Words) -> NDArray[np.int64]:

@@ -42,11 +42,7 @@ from hushtable.data.readers import (
 from hushtable.data.readers.reader import BATCH_VALUES, Source, arrow_columns, as_table, slices
 from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.reading import (
-    ColumnReading,
-    Reading,
-    plain_texts,
-)
+from hushtable.data.texts.reading import ColumnReading, Reading, plain_texts
 from hushtable.errors import DataError, MissingColumnError, UsageError
 from hushtable.words.options import Option, way
 
@@ -60,34 +56,14 @@ def open_rows(
     attended: bool = True,
     history: History | None = None,
 ) -> Reader:
-    """Open rows under a schema.
+    """Open rows under a schema, as a reader of its features, in order, and of columns to keep.
 
-    Parameters
-    ----------
-    X : array, data frame, Arrow object, path or Reader
-        Rows, as `hushtable.data.readers.as_reader` takes them.
-    schema : Schema
-        Features that the rows must have as columns: by name, in any order, or by position if either
-        of the two has no names. Further columns are left out.
-    reading : Reading, optional
-        How texts become values, unless the rows have their own reading.
-    keep : sequence of str
-        Further columns to be kept as they are, after the features.
-    attended : bool
-        Whether to ask a person about a value that cannot be read, by raising an error. Otherwise,
-        it is missing, whatever the other rows are, and `Reader.unasked` notes it.
-    history : History, optional
-        Readings before these rows, if the reading names an entity: see `with_history`.
-
-    Returns
-    -------
-    Reader
-        Its columns are the features, in order, and the kept columns.
-
-    Raises
-    ------
-    DataError
-        If a column is missing; the message names it.
+    Columns are matched by name, in any order, or by position if either of the two has no names;
+    further columns are left out. ``reading`` determines how texts become values, unless the rows
+    have their own. If the rows are not ``attended``, a value that cannot be read does not raise an
+    error, but is missing, whatever the other rows are, and `Reader.unasked` notes it. ``history``
+    holds the readings before these rows: see `with_history`. Raises `DataError` if a column is
+    missing; the message names it.
     """
     before = X.opened if isinstance(X, Reader) else None
     same = before is schema and X.keep == tuple(keep) and (attended or X.unasked is not None)
@@ -127,8 +103,8 @@ def few_numbers(reader: Reader, schema: Schema) -> Reader | None:
     n, matrix = reader.n_rows or 0, reader.sources[0].matrix
     names, wanted = reader.names, schema.names
     by_name = names is not None and schema.named and [*names] != wanted
-    there = {name: j for j, name in enumerate(names or ())}
-    places = [there.get(found_name(name, there), -1) for name in wanted] if by_name else []
+    columns = {name: j for j, name in enumerate(names or ())}
+    places = [columns.get(found_name(name, columns), -1) for name in wanted] if by_name else []
     right = -1 not in places if by_name else reader.n_columns == len(wanted)
     small = 0 < n * reader.n_columns <= BATCH_VALUES
     if matrix is None or reader.steps or schema.categorical_names or not (right and small):
@@ -171,8 +147,8 @@ def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
                 "features: give the plan's columns in the plan's order"
             )
         needed = (*features, *keep)
-    there = {*(names or needed[: len(wanted)])}
-    if lacking := [name for name in needed if found_name(name, there) not in there]:
+    known = {*(names or needed[: len(wanted)])}
+    if lacking := [name for name in needed if found_name(name, known) not in known]:
         left = [name for name in names or () if name not in needed]
         raise MissingColumnError(
             f"{reader.source} has no column {lacking}; its other columns are {left[:10]}: columns "
@@ -224,13 +200,8 @@ def _of_categories(
     if schema is None or schema.labels:
         return reading.category(feature.name)
     odd = any(text != text.strip() or not text for text in feature.categories)
-    one = None if odd or reader.unasked is not None else reading.columns.get(feature.name)
-    return None if one is not None and one.is_category and reader.n_bytes is None else one
-
-
-def _unsettled(one: ColumnReading, name: str, reading: Reading) -> bool:
-    """Return whether it is open if the texts of a column are numbers: they may be dates."""
-    return one.kind == "number" and not (one.lenient or name in reading.columns)
+    how = None if odd or reader.unasked is not None else reading.columns.get(feature.name)
+    return None if how is not None and how.is_category and reader.n_bytes is None else how
 
 
 class _Values:
@@ -252,55 +223,57 @@ class _Values:
         self._names, self._readings, self._reading = names, list(readings), reading
         self._schema = schema
         self._unasked = None if schema is None else unasked
+        # Whose texts may be dates rather than numbers.
         self._unsettled = {
             j
-            for j, one in enumerate(readings)
-            if one is not None and _unsettled(one, names[j], reading)
+            for j, column in enumerate(readings)
+            if column is not None
+            and column.kind == "number"
+            and not (column.lenient or names[j] in reading.columns)
         }
 
     def read(self, batch: Batch, place: Callable[[int], str]) -> Batch:
         """Return a batch with values; ``place`` returns where a row is."""
+        self._place = place
         if isinstance(batch, np.ndarray):
             batch = self._reading.without_numbers(batch, self._names)
             if self._unasked is None:
                 return batch
             finite = list(batch.T)
-            for j, one in enumerate(self._readings):
-                if one is not None and not one.is_category:
-                    finite[j] = self._finite(finite[j], j, place)
+            for j, how in enumerate(self._readings):
+                if how is not None and not how.is_category:
+                    finite[j] = self._finite(finite[j], j)
             return np.stack(finite, axis=1)
         columns = list(batch.columns)
-        for j, one in enumerate(self._readings):
-            sign = one.decimal if one is not None and one.kind == "number" else None
+        for j, how in enumerate(self._readings):
+            sign = how.decimal if how is not None and how.kind == "number" else None
             column = self._reading.without_missing(columns[j], self._names[j], sign)
-            if one is not None and one.is_category:
-                column = self._category(column, one, j)
-            elif one is not None and is_text(column.type):
-                column = nan_as_null(self._numbers(plain_texts(column), j, place))
-            elif self._unasked is not None and one is not None:
+            if how is not None and how.is_category:
+                column = self._category(column, how, j)
+            elif how is not None and is_text(column.type):
+                column = nan_as_null(self._numbers(plain_texts(column), j))
+            elif self._unasked is not None and how is not None:
                 if pa.types.is_integer(column.type):
                     # Beyond 2^53, it is rounded: no range depends on distinguishing such numbers.
                     column = column.cast(pa.float64(), safe=False)
-                column = nan_as_null(self._finite(as_numbers(column, self._names[j]), j, place))
+                column = nan_as_null(self._finite(as_numbers(column, self._names[j]), j))
             columns[j] = column
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
-    def _category(self, column: pa.Array, one: ColumnReading, j: int) -> pa.Array:
+    def _category(self, column: pa.Array, how: ColumnReading, j: int) -> pa.Array:
         if self._schema is None:
-            return one.texts(column, ())
+            return how.texts(column, ())
         if self._schema.labels:
-            return one.texts(column, self._schema.features[j].categories)
+            return how.texts(column, self._schema.features[j].categories)
         if not is_text(column.type):
             return column
         texts = pc.utf8_trim_whitespace(plain_texts(column))
         return pc.if_else(pc.equal(texts, scalar("")), null(texts.type), texts)
 
-    def _numbers(
-        self, texts: pa.Array, j: int, place: Callable[[int], str]
-    ) -> NDArray[np.floating]:
-        one, name = self._readings[j], self._names[j]
-        assert one is not None
-        values = one.values(texts)
+    def _numbers(self, texts: pa.Array, j: int) -> NDArray[np.floating]:
+        how, name = self._readings[j], self._names[j]
+        assert how is not None
+        values = how.values(texts)
         if self._unasked is not None:
             for kind in _CLEAR if j in self._unsettled else ():
                 if np.isnan(values).any():
@@ -311,30 +284,28 @@ class _Values:
             if np.isnan(values).all():
                 n = texts.null_count
                 fits = (kind for kind in _CLEAR if np.isnan(kind.values(texts)).sum() == n)
-                one = self._readings[j] = next(fits, one)
-                values = one.values(texts)
-        odd = [] if one.lenient else list(_without_value(texts, values))
+                how = self._readings[j] = next(fits, how)
+                values = how.values(texts)
+        odd = [] if how.lenient else list(_without_value(texts, values))
         if self._unasked is not None:
-            self._note(np.array(odd, np.int64), j, place)
+            self._note(np.array(odd, np.int64), j)
             return values
         if odd:
-            raise _no_value(name, texts[odd[0]].as_py(), one, place(odd[0]))
-        for row in np.flatnonzero(np.abs(values) >= 2**53).tolist() if one.kind == "number" else ():
+            raise _no_value(name, texts[odd[0]].as_py(), how, self._place(odd[0]))
+        for row in np.flatnonzero(np.abs(values) >= 2**53).tolist() if how.kind == "number" else ():
             if (text := texts[row].as_py().strip()).lstrip("+-").isdigit():
                 raise integer_too_large(f"column {name!r}", text)
         return values
 
-    def _finite(
-        self, values: NDArray[np.floating], j: int, place: Callable[[int], str]
-    ) -> NDArray[np.floating]:
+    def _finite(self, values: NDArray[np.floating], j: int) -> NDArray[np.floating]:
         odd = np.flatnonzero(np.isinf(values))
-        self._note(odd, j, place)
+        self._note(odd, j)
         return np.where(np.isinf(values), np.nan, values) if len(odd) else values
 
-    def _note(self, odd: NDArray[np.int64], j: int, place: Callable[[int], str]) -> None:
+    def _note(self, odd: NDArray[np.int64], j: int) -> None:
         if len(odd) and self._unasked is not None:
             what = f"values of column {self._names[j]!r} that are not numbers, read as missing"
-            self._unasked.note(what, len(odd), partial(place, int(odd[0])))
+            self._unasked.note(what, len(odd), partial(self._place, int(odd[0])))
 
 
 def _placed(part: Reader, batches: Iterator[Batch]) -> Iterator[tuple[Callable[[int], str], Batch]]:
@@ -349,24 +320,16 @@ def _placed(part: Reader, batches: Iterator[Batch]) -> Iterator[tuple[Callable[[
 
 
 def with_calendar(
-    reader: Reader,
-    reading: Reading,
-    keep: Sequence[str] = (),
-    wanted: Sequence[str] = tuple(PARTS),
+    reader: Reader, reading: Reading, keep: Sequence[str] = (), wanted: Sequence[str] = tuple(PARTS)
 ) -> Reader:
     """Return rows with the parts of the column ``reading.time`` instead of it, after the others.
 
     Only the ``wanted`` parts are added. The column itself stays if it is one to keep. Rows that
     have the parts already stay as they are. If no person can be asked, a doubtful time is missing,
-    whatever the other rows are.
-
-    Raises
-    ------
-    DataError
-        If the column does not exist, or another has the name of a part; while rows are read, if a
-        value is not a point in time, or its zone is in doubt.
+    whatever the other rows are. Raises `DataError` if the column does not exist, or another has the
+    name of a part; while rows are read, if a value is not a point in time, or its zone is in doubt.
     """
-    names, parts = reader.names or (), [one for one in PARTS if reading.time and one in wanted]
+    names, parts = reader.names or (), [p for p in PARTS if reading.time and p in wanted]
     if not reading.time or (set(parts) <= set(names) and (parts or reading.time not in names)):
         return reader
     check_named(reader, {"time": reading.time})
@@ -384,9 +347,9 @@ def with_calendar(
             columns = dict(zip(names, arrow_columns(batch), strict=True))
             _, clock = _times(columns[reading.time], reading, reader.unasked, place)
             derived = columns | parts_of(clock)
-            found = [derived[name] for name in (*others, *parts)]
-            found += [columns[name] for name in kept]
-            yield pa.RecordBatch.from_arrays(found, [*others, *parts, *kept])
+            arrays = [derived[name] for name in (*others, *parts)]
+            arrays += [columns[name] for name in kept]
+            yield pa.RecordBatch.from_arrays(arrays, [*others, *parts, *kept])
 
     return replace(reader.mapped(add_parts, [*others, *parts, *kept]), numeric=False)
 
@@ -400,23 +363,23 @@ def _times(
     values, doubt = np.full(len(column), np.nan), ""
     zoned = np.zeros(len(column), np.bool_)
     if is_text(kind := column.type):
-        texts, one = plain_texts(column), reading.column(name, DATE)
-        values, zoned = one.values(texts), dates.say_zones(texts)
-        if unasked is None and not one.lenient:
+        texts, how = plain_texts(column), reading.column(name, DATE)
+        values, zoned = how.values(texts), dates.say_zones(texts)
+        if unasked is None and not how.lenient:
             for row in _without_value(texts, values):
-                raise _no_value(name, texts[row].as_py(), one, place(row))
+                raise _no_value(name, texts[row].as_py(), how, place(row))
     elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         values = np.asarray(as_numbers(column, name), np.float64)
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             zoned, zone = ~missing, zone or kind.tz
     else:
         doubt = f"time={name!r}: the column holds {kind}, but needs points in time"
-    there = np.isfinite(values)
-    in_doubt = there & (~zoned if zone else zoned)
+    exists = np.isfinite(values)
+    in_doubt = exists & (~zoned if zone else zoned)
     if in_doubt.any():
-        doubt = zone_doubt(zoned & there, there, reading)
+        doubt = zone_doubt(zoned & exists, exists, reading)
     if unasked is not None:
-        odd = np.flatnonzero(in_doubt | (~there & ~missing))
+        odd = np.flatnonzero(in_doubt | (~exists & ~missing))
         if len(odd):
             what = f"values of column {name!r} that are not clear points in time, read as missing"
             unasked.note(what, len(odd), partial(place, int(odd[0])))
@@ -434,13 +397,13 @@ def _with_differences(reader: Reader, schema: Schema) -> Reader:
     def append(_part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
         start = 0
         for batch in batches:
-            found = differences.of(batch, features, start)
+            residuals = differences.of(batch, features, start)
             start += len(batch)
             if isinstance(batch, np.ndarray):
-                yield np.concatenate([batch, found.T], axis=1)
+                yield np.concatenate([batch, residuals.T], axis=1)
             else:
                 columns, names = list(batch.columns), batch.schema.names
-                columns[n:n] = map(as_column, found)
+                columns[n:n] = map(as_column, residuals)
                 yield pa.RecordBatch.from_arrays(columns, [*names[:n], *added, *names[n:]])
 
     names = reader.names
@@ -465,13 +428,9 @@ def with_history(
 
     The values and the entity stay if they are to be kept. Rows that have the columns already stay
     as they are. Each pass over the rows begins with ``history``, and leaves the history that
-    includes these rows as its ``after``.
-
-    Raises
-    ------
-    DataError
-        If a column does not exist, or has the name of one to be added; while rows are read, if a
-        value is not a number, or a reading is older than an earlier one.
+    includes these rows as its ``after``. Raises `DataError` if a column does not exist, or has the
+    name of one to be added; while rows are read, if a value is not a number, or a reading is older
+    than an earlier one.
     """
     names, derived = reader.names or (), history_names(values)
     if not reading.entity or not values or set(derived) <= set(names):
@@ -487,16 +446,16 @@ def with_history(
     once: list[Batch] = []
 
     def compare() -> Iterator[Batch]:
-        own = before.copy()
+        after = before.copy()
         batches = iter(as_table(rows).to_batches()) if small else rows.read()
         for place, batch in _placed(reader, batches):
-            there = dict(zip(names, arrow_columns(batch), strict=True))
-            new = _history(own, there, reading, values, place)
-            there = {n: there[n] for n in others} | new | {n: there[n] for n in kept}
-            whole = pa.RecordBatch.from_arrays(list(there.values()), list(there))
-            for some in slices(len(batch), len(there)):
-                yield whole.slice(some.start, some.stop - some.start)
-        before.after = own
+            arrays = dict(zip(names, arrow_columns(batch), strict=True))
+            new = _history(after, arrays, reading, values, place)
+            arrays = {n: arrays[n] for n in others} | new | {n: arrays[n] for n in kept}
+            whole = pa.RecordBatch.from_arrays(list(arrays.values()), list(arrays))
+            for part in slices(len(batch), len(arrays)):
+                yield whole.slice(part.start, part.stop - part.start)
+        before.after = after
 
     def read() -> Iterator[Batch]:
         if small and not once:
@@ -512,16 +471,16 @@ def with_history(
 
 
 def _history(
-    own: History,
-    there: dict[str, Any],
+    after: History,
+    arrays: dict[str, Any],
     reading: Reading,
     values: Sequence[str],
     place: Callable[[int], str],
 ) -> dict[str, pa.Array]:
-    seconds, clock = _times(there[reading.time], reading, None, place)
-    numbers = [finite(there[value], value, place) for value in values]
-    found = own.advance(there[reading.entity], seconds, hours_of(clock), numbers, place)
-    columns = (as_column(x) for x in found.T)
+    seconds, clock = _times(arrays[reading.time], reading, None, place)
+    numbers = [finite(arrays[value], value, place) for value in values]
+    compared = after.advance(arrays[reading.entity], seconds, hours_of(clock), numbers, place)
+    columns = (as_column(x) for x in compared.T)
     return dict(zip(history_names(values), columns, strict=True))
 
 
@@ -562,10 +521,10 @@ def _without_value(texts: pa.Array, values: NDArray[np.floating]) -> Iterator[in
 _CLEAR = (ColumnReading("date", dates="ymd"), ColumnReading("boolean"), ColumnReading("time"))
 
 
-def _no_value(name: str, text: str, one: ColumnReading, place: str) -> DataError:
-    where = f"column {name!r}: {text[:80]!r} in {place} is not {_NOUNS[one.kind]}"
+def _no_value(name: str, text: str, how: ColumnReading, place: str) -> DataError:
+    where = f"column {name!r}: {text[:80]!r} in {place} is not {_NOUNS[how.kind]}"
     return DataError(
-        f"{where}: correct the value, or specify how to read it{way([_way(name, text, one)])}"
+        f"{where}: correct the value, or specify how to read it{way([_way(name, text, how)])}"
     )
 
 
@@ -574,17 +533,17 @@ _NOUNS = {
 }  # fmt: skip
 
 
-def _way(name: str, text: str, one: ColumnReading) -> Option:
+def _way(name: str, text: str, how: ColumnReading) -> Option:
     single = pa.RecordBatch.from_pylist([{"text": text}]).column(0)
-    if one.kind == "number":
-        other: numbers.Decimal = "," if one.decimal == "." else "."
-        if not np.isnan(numbers.values(single, one.decimal)[0]):  # with a unit
+    if how.kind == "number":
+        other: numbers.Decimal = "," if how.decimal == "." else "."
+        if not np.isnan(numbers.values(single, how.decimal)[0]):  # with a unit
             return "as", f"{name}=number"
         if not np.isnan(numbers.values(single, other)[0]):
             return "decimal", other
         if any(not np.isnan(dates.seconds(single, order)[0]) for order in dates.ORDERS):
             return "as", f"{name}=date"
-    if one.kind == "date":
+    if how.kind == "date":
         others = [o for o in dates.ORDERS if not np.isnan(dates.seconds(single, o)[0])]
         if others:
             return "dates", others[0]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -58,16 +58,24 @@ class Inferred:
     n_bytes: int = 0
 
 
-def understood(
-    reader: Reader,
-    weights: Weights | None = None,
-    n_jobs: int | None = None,
-    kept: KeptBatches | None = None,
-) -> tuple[tuple[ColumnUnderstanding, ...], Reading, TableScan]:
-    """Read all rows once, and decide on the kind of each column.
+class Understood(NamedTuple):
+    """The columns of a table, how they are read, and the facts of the pass over its rows."""
 
-    ``kept`` gets the rows, with numbers parsed. Raises `DataError` on an infinity, a mixture of
-    types, or if there are no rows, but not for a doubt.
+    columns: tuple[ColumnUnderstanding, ...]
+    reading: Reading
+    scan: TableScan
+    #: The rows, which are read from memory if all of them are kept; and their bytes there.
+    rows: Reader
+    n_bytes: int
+
+
+def understood(
+    reader: Reader, weights: Weights | None = None, n_jobs: int | None = None, n_bytes: int = 0
+) -> Understood:
+    """Read all rows once, and decide on the kind of each column; keep at most ``n_bytes`` of them.
+
+    Raises `DataError` on an infinity, a mixture of types, or if there are no rows, but not for a
+    doubt.
     """
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
     if len(names) > MAX_FEATURES:  # before each is processed
@@ -76,6 +84,11 @@ def understood(
     known = {*names, *reading.dropped}
     if unknown := [name for name in reading.kinds if name not in known]:
         raise DataError(f"{reader.source} has no column {unknown} (--as): its columns are {names}")
+    small = in_memory(reader)
+    kept = KeptBatches(n_bytes, _SMALL * reader.n_columns if small else np.inf)
+    keeps = not small or ((reader.n_rows or 0) > FEW_ROWS and not reader.numeric)
+    if not keeps or n_bytes == 0 or weights is not None:
+        kept.clear()
     threads = n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
     idle: SimpleQueue[TableScan] = SimpleQueue()
     for _thread in range(threads):
@@ -85,9 +98,7 @@ def understood(
         start, batch, _ = item
         scan = idle.get()
         try:
-            parsed = scan.add(batch, start)
-            if kept is not None:
-                kept.add(start, parsed)
+            kept.add(start, scan.add(batch, start))
         finally:
             idle.put(scan)
 
@@ -98,16 +109,23 @@ def understood(
         total.merge(idle.get())
     if total.n_rows == 0:
         raise no_rows(reader)
-    texts = {one.name: one for one in total.columns.values() if one.n}
-    table = TableFacts(reading, texts, reader.where, reader.delimiter)
+    texts = {column.name: column for column in total.columns.values() if column.n}
+    table = TableFacts(reading, texts, reader)
     whose = ColumnUnderstanding(reading.entity, "id", evidence_words("entity"))
     columns = _of_matrix(total) or tuple(
         whose if name == whose.name else _decided(total, j, table, named=reader.names is not None)
         for j, name in enumerate(names)
     )
-    columns = tried(columns, total, table, reader)
-    read = {one.name: one.reading for one in columns if one.reading is not None}
-    return columns, replace(reading, columns={**reading.columns, **read}), total
+    columns = tried(columns, total, table)
+    read = {column.name: column.reading for column in columns if column.reading is not None}
+    reading = replace(reading, columns={**reading.columns, **read})
+    # Kept numbers are useless for a column whose texts turn out to be other than plain numbers,
+    # such as the date 20260515.
+    parsed = (reading.columns.get(c.name) for c in total.columns.values() if c.parsed)
+    if not all(column is not None and column.takes_plain_numbers for column in parsed):
+        kept.clear()
+    rows = kept.rows(reader, total.n_rows) or reader
+    return Understood(columns, reading, total, rows, kept.n_bytes)
 
 
 def _of_matrix(scan: TableScan) -> tuple[ColumnUnderstanding, ...]:
@@ -128,42 +146,39 @@ def _decided(scan: TableScan, j: int, table: TableFacts, *, named: bool) -> Colu
     name, ends = scan.names[j], (float(scan.low[j]), float(scan.high[j]))
     asks, facts, empty = name not in table.reading.kinds, scan.columns[j], ends[0] > ends[1]
     if facts.n or (empty and facts.has_texts):
-        one = noting_total(decide(facts, table), facts, table)
+        read = noting_total(decide(facts, table), facts, table)
         texts = [text for (rule, _), (text, _row) in facts.first.items() if rule == "form"]
-        one = replace(
-            one, reading=one.reading and one.reading.like([*texts, *all_exceptions(facts).rows])
+        read = replace(
+            read, reading=read.reading and read.reading.like([*texts, *all_exceptions(facts).rows])
         )
-        if not empty and (one.reading is None or one.reading.is_category):
+        if not empty and (read.reading is None or read.reading.is_category):
             raise DataError(
                 f"column {name!r} holds numbers in some rows and text in others: make it one or "
                 "the other"
             )
-        if one.kind not in ("number", "date") or one.refused or not empty:
-            return one
+        if read.kind not in ("number", "date") or read.refused or not empty:
+            return read
         if facts.codes and asks:
-            return with_codes(one, facts.codes)
-        if one.kind == "date" or one.doubt:
-            return one
+            return with_codes(read, facts.codes)
+        if read.kind == "date" or read.doubt:
+            return read
         ends, more = (facts.low, facts.high), facts.n > facts.n_different
-        return judged(one, facts, ends, asks=asks and named, more=more)
+        return judged(read, facts, ends, asks=asks and named, more=more)
     form = facts.form
     reading = None if form == "number" else ColumnReading(form)
     kind: Kind = "date" if form == "date" else "number"
-    one = ColumnUnderstanding(name, kind, evidence_words(form), reading=reading)
+    read = ColumnUnderstanding(name, kind, evidence_words(form), reading=reading)
     if any(rule == "infinity" for rule, _text in facts.first):
-        return with_infinities(one, facts, table)
+        return with_infinities(read, facts, table)
     if empty:
         return without_values(name)
     if facts.codes and asks and ends[0] < ends[1]:
-        return with_codes(one, facts.codes)
-    return judged(one, facts, ends, asks=asks and named, more=scan.n_rows > scan.n_first)
+        return with_codes(read, facts.codes)
+    return judged(read, facts, ends, asks=asks and named, more=scan.n_rows > scan.n_first)
 
 
 def schema_from_data(
-    reader: Reader,
-    weights: Weights | None = None,
-    n_jobs: int | None = None,
-    n_bytes: int = 0,
+    reader: Reader, weights: Weights | None = None, n_jobs: int | None = None, n_bytes: int = 0
 ) -> Inferred:
     """Derive a schema from the data, without the rows of weight 0.
 
@@ -174,56 +189,24 @@ def schema_from_data(
     on an infinity, a column without any value, ambiguous texts, too many categories, or if there
     are no rows.
     """
-    kept = KeptRows.of(reader, weights, n_jobs, n_bytes)
-    columns, reading, found = kept.columns, kept.reading, kept.scan
-    refuse(columns, reading, reader.source)
-    reader = kept.rows
+    source = reader.source
+    columns, reading, scan, reader, n_bytes = understood(reader, weights, n_jobs, n_bytes)
+    refuse(columns, reading, source)
     if reading.entity:
         inferred = _inferred_of_history(reader, reading, columns, weights, n_jobs)
         return replace(inferred, reading=reading, columns=columns, rows=reader)
     parts, columns = _calendar(reader, reading, columns)
-    features: list[Feature | None] = [_feature(one, j, found) for j, one in enumerate(columns)]
-    others = [j for j, one in enumerate(columns) if one.name != reading.time]
+    features: list[Feature | None] = [_feature(column, j, scan) for j, column in enumerate(columns)]
+    others = [j for j, column in enumerate(columns) if column.name != reading.time]
     again = [j for j in others if features[j] is None]
     if again:
         doubtful = [columns[j] for j in again]
-        some = _second_look(reader, reading, again, weights, doubtful)
-        for j, found_again in zip(again, some, strict=True):
+        features_read = _second_look(reader, reading, again, weights, doubtful)
+        for j, found_again in zip(again, features_read, strict=True):
             features[j] = found_again
     left = [feature for j in others if (feature := features[j]) is not None]
     schema = Schema((*left, *parts), public=False, named=reader.names is not None)
-    return Inferred(schema, found.n_rows, reading, columns, reader, kept.n_bytes)
-
-
-@dataclass(frozen=True)
-class KeptRows:
-    """The result of `understood`, with the rows, which are read from memory if all were kept."""
-
-    columns: tuple[ColumnUnderstanding, ...]
-    reading: Reading
-    scan: TableScan
-    rows: Reader
-    #: Memory of the kept rows; 0 if they are read again.
-    n_bytes: int
-
-    @classmethod
-    def of(
-        cls, reader: Reader, weights: Weights | None, n_jobs: int | None, n_bytes: int
-    ) -> "KeptRows":
-        """Read all rows once; keep at most ``n_bytes`` of them."""
-        small = in_memory(reader)
-        keeps = not small or ((reader.n_rows or 0) > FEW_ROWS and not reader.numeric)
-        kept = KeptBatches(n_bytes, _SMALL * reader.n_columns if small else np.inf)
-        if not keeps or n_bytes == 0 or weights is not None:
-            kept.clear()
-        columns, reading, scan = understood(reader, weights, n_jobs, kept)
-        # Kept numbers are useless for a column whose texts turn out to be other than plain numbers,
-        # such as the date 20260515.
-        parsed = (reading.columns.get(one.name) for one in scan.columns.values() if one.parsed)
-        if not all(one is not None and one.takes_plain_numbers for one in parsed):
-            kept.clear()
-        rows = kept.rows(reader, scan.n_rows) or reader
-        return cls(columns, reading, scan, rows, kept.n_bytes)
+    return Inferred(schema, scan.n_rows, reading, columns, reader, n_bytes)
 
 
 def _inferred_of_history(
@@ -234,7 +217,7 @@ def _inferred_of_history(
     n_jobs: int | None,
 ) -> Inferred:
     check_named(reader, {"entity": reading.entity, "time": reading.time})
-    names = {one.name: one.kind for one in columns}
+    names = {column.name: column.kind for column in columns}
     values = [name for name, kind in names.items() if kind == "number" and name != reading.time]
     if not values:
         raise DataError(
@@ -243,8 +226,8 @@ def _inferred_of_history(
         )
     rows = with_history(reader, reading, values)
     kinds = {name: kind for name, kind in reading.kinds.items() if name in (rows.names or ())}
-    own = replace(reading, entity="", kinds=kinds)
-    inferred = schema_from_data(replace(rows, reading=own), weights, n_jobs)
+    plain = replace(reading, entity="", kinds=kinds)
+    inferred = schema_from_data(replace(rows, reading=plain), weights, n_jobs)
     derived = history_names(values)
     features = (
         replace(f, unit=history_unit(f.name), neutral=True) if f.name in derived else f
@@ -263,32 +246,32 @@ def _calendar(
     rows = with_calendar(reader, reading)
     if not reading.time:
         return [], tuple(columns)
-    [one] = (one for one in columns if one.name == reading.time)
-    if one.kind != "date":
+    [t] = (t for t in columns if t.name == reading.time)
+    if t.kind != "date":
         raise DataError(
-            f"time={one.name!r}: {one.evidence}, but needs points in time, such as 2026-02-28 14:30"
+            f"time={t.name!r}: {t.evidence}, but needs points in time, such as 2026-02-28 14:30"
         )
-    seen = (set(pc.unique(pa.table(batch)["hour"]).to_pylist()) for batch in rows.read())
-    if any(hours - {"0", None} for hours in seen):
+    hours_read = (set(pc.unique(pa.table(batch)["hour"]).to_pylist()) for batch in rows.read())
+    if any(hours - {"0", None} for hours in hours_read):
         return calendar_features(), tuple(columns)
-    doubt = Doubt(one.name, "no_hours")
-    warnings.warn(f"{one.name}: {doubt}", UserWarning, stacklevel=7)
-    noted = tuple(replace(c, doubt=doubt) if c is one else c for c in columns)
+    doubt = Doubt(t.name, "no_hours")
+    warnings.warn(f"{t.name}: {doubt}", UserWarning, stacklevel=7)
+    noted = tuple(replace(c, doubt=doubt) if c is t else c for c in columns)
     return [feature for feature in calendar_features() if feature.name != "hour"], noted
 
 
-def _feature(one: ColumnUnderstanding, j: int, found: TableScan) -> Feature | None:
+def _feature(column: ColumnUnderstanding, j: int, scan: TableScan) -> Feature | None:
     """Return the feature of a column; None if its texts have to be read again."""
-    texts = found.columns.get(j)
+    texts = scan.columns.get(j)
     if texts is None or not texts.n:
         unit = DATE if texts is not None and texts.form == "date" else ""
-        return _numeric(one.name, found.low[j], found.high[j], unit)
-    if one.reading is None or texts.n_plain not in (0, texts.n) or found.mixed(j):
+        return _numeric(column.name, scan.low[j], scan.high[j], unit)
+    if column.reading is None or texts.n_plain not in (0, texts.n) or scan.mixed(j):
         return None
-    if one.reading.is_category and not texts.n_plain:
-        return Feature.categorical(one.name, one.reading.categories(texts.texts))
-    if one.reading.kind == "number" and texts.n_plain and one.reading.decimal == ".":
-        return _numeric(one.name, texts.low, texts.high, one.reading.unit)
+    if column.reading.is_category and not texts.n_plain:
+        return Feature.categorical(column.name, column.reading.categories(texts.texts))
+    if column.reading.kind == "number" and texts.n_plain and column.reading.decimal == ".":
+        return _numeric(column.name, texts.low, texts.high, column.reading.unit)
     return None
 
 
@@ -317,18 +300,18 @@ def _second_look(
                 column: Any = batch.column(j) if isinstance(batch, pa.RecordBatch) else batch[:, j]
                 if is_text(column.type):
                     rows = pc.value_counts(as_texts(column, str(j)).drop_null()).flatten()
-                    found = dict(zip(*(one.to_pylist() for one in rows), strict=True))
-                    texts.setdefault(j, Counter()).update(found)
+                    counts = dict(zip(*(col.to_pylist() for col in rows), strict=True))
+                    texts.setdefault(j, Counter()).update(counts)
                 else:
                     X = as_numbers(column, str(j), start)[:, np.newaxis]
                     kernels.column_ranges(X, low[j : j + 1], high[j : j + 1])
-    for j, one in zip(places, columns, strict=True):
-        assert one.reading is not None
+    for j, col in zip(places, columns, strict=True):
+        assert col.reading is not None
         if j in texts:
-            yield Feature.categorical(one.name, one.reading.categories(texts[j]))
+            yield Feature.categorical(col.name, col.reading.categories(texts[j]))
         else:
-            unit = DATE if one.reading.kind == "date" else one.reading.unit
-            yield _numeric(one.name, low[j], high[j], unit)
+            unit = DATE if col.reading.kind == "date" else col.reading.unit
+            yield _numeric(col.name, low[j], high[j], unit)
 
 
 def refuse(
@@ -338,10 +321,10 @@ def refuse(
 
     With ``personal``, columns that are ``asked`` about are enough to raise.
     """
-    doubtful = [one for one in columns if one.refused or one.asked]
-    if not any(one.refused or personal for one in doubtful):
+    doubtful = [column for column in columns if column.refused or column.asked]
+    if not any(column.refused or personal for column in doubtful):
         return
-    options = [option for one in doubtful for option in one.options]
+    options = [option for column in doubtful for option in column.options]
     what = "a column is" if len(doubtful) == 1 else f"{len(doubtful):,} columns are"
     raise DataError(
         f"{source}: {what} in doubt; correct the values, or specify how to read them.\n"
@@ -388,25 +371,25 @@ class Understanding:
     @property
     def doubts(self) -> tuple[ColumnUnderstanding, ...]:
         """Columns that a person should check."""
-        return tuple(one for one in self.columns if one.doubt)
+        return tuple(column for column in self.columns if column.doubt)
 
     @property
     def refused(self) -> tuple[ColumnUnderstanding, ...]:
         """Columns that `fit` refuses until their doubts are resolved."""
-        return tuple(one for one in self.columns if one.refused)
+        return tuple(column for column in self.columns if column.refused)
 
     @property
     def options(self) -> str:
         """Options that resolve the refused columns, as typed in a shell or in Python."""
-        options = (option for one in self.refused for option in one.options)
+        options = (option for column in self.refused for option in column.options)
         return typed_options(options, self.reading.options)
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
         """A table row for each column."""
         return [
-            (one.name, one.kind, one.evidence, "" if one.question == one.evidence else one.question)
-            for one in self.columns
+            (c.name, c.kind, c.evidence, "" if c.question == c.evidence else c.question)
+            for c in self.columns
         ]
 
     def __repr__(self) -> str:

@@ -54,10 +54,11 @@ def at(example: Example) -> str:
 def listed(examples: Sequence[Example], n: int) -> str:
     """Return texts, where the first of each is, and how many of ``n`` rows hold others."""
     words = ", ".join(
-        at(one) + (_(" and %(n)s more", n=numeral(one.rows - 1)) if one.rows > 1 else "")
-        for one in examples
+        at(example)
+        + (_(" and %(n)s more", n=numeral(example.rows - 1)) if example.rows > 1 else "")
+        for example in examples
     )
-    rest = n - sum(one.rows for one in examples)
+    rest = n - sum(example.rows for example in examples)
     return words + (_(", and %(n)s rows with other texts", n=numeral(rest)) if rest else "")
 
 
@@ -254,8 +255,8 @@ _COMPOSED: Mapping[str, Callable[[Facts], str]] = {
 def questions(columns: Iterable[Any]) -> list[str]:
     """Return a line for each doubt; columns with the same doubt share a line."""
     lines: dict[str, list[str]] = {}
-    for one in columns:
-        lines.setdefault(one.question, []).append(one.name)
+    for column in columns:
+        lines.setdefault(column.question, []).append(column.name)
     return [f"{joined(names)}: {words}" for words, names in lines.items()]
 
 
@@ -416,6 +417,6 @@ def shape_words(n_rows: int, columns: Sequence[Any]) -> list[str]:
                 columns=numeral(len(columns)),
             )
         )
-    if columns and n_rows > 1 and all(one.kind in ("constant", "empty") for one in columns):
+    if columns and n_rows > 1 and all(column.kind in ("constant", "empty") for column in columns):
         words.append(_("no column varies, so no row can be unusual"))
     return words

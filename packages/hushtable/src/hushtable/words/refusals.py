@@ -226,13 +226,8 @@ REFUSED = {
 def refusal(kind: str, /, **facts: Any) -> str:
     """Return why a file is refused, and what to do, in the language of now.
 
-    Parameters
-    ----------
-    kind : str
-        A key of the sentences.
-    **facts
-        Values of its sentence. Numbers named ``n`` or ``n_...`` are counts, and written as such;
-        others are numbers of lines. ``word`` is what the file has: "line" or "row".
+    Facts named ``n`` or ``n_...`` are counts, and written as such; other numbers are those of
+    lines. ``word`` is what the file has: "line" or "row".
     """
     values = {
         name: numeral(value) if name == "n" or name.startswith("n_") else value

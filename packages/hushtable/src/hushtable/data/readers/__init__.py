@@ -36,9 +36,9 @@ from hushtable.data.readers.reader import (
     taken,
 )
 from hushtable.data.readers.registry import (
+    SOURCES,
     URLS,
     built_in,
-    is_taken,
     load_plugins,
     opened,
     paths,
@@ -91,7 +91,7 @@ register_source(
     lambda data: not isinstance(data, np.ndarray | list | tuple | str) and load_plugins(),
     lambda data: data,
 )
-register_source(memory.is_sparse, memory.sparse)
+register_source(lambda data: hasattr(data, "tocsr") and hasattr(data, "toarray"), memory.sparse)
 register_source(memory.is_records, memory.records)
 register_source(lambda data: hasattr(data, "__arrow_c_stream__"), memory.c_stream)
 register_source(memory.is_polars, memory.polars_frame)
@@ -175,7 +175,7 @@ def _of_url(
     kept: Mapping[str, str | int | bool],
 ) -> Reader:
     load_plugins()
-    if is_taken(name):
+    if any(takes(name) for takes, _ in SOURCES):
         layout.check_used((), far.without_user(name))
         return opened(name)
     for takes, open_ in URLS:

@@ -12,7 +12,7 @@ import tempfile
 import weakref
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -63,7 +63,7 @@ class Copy:
 
         with self._named():
             rows = open_(self.path)
-        sources = [replace(one.through(read), name=self.source) for one in rows.sources]
+        sources = [replace(part.through(read), name=self.source) for part in rows.sources]
         return replace(rows, sources=tuple(sources), source=self.source)
 
     @contextlib.contextmanager
@@ -84,23 +84,23 @@ def copies_of(url: str, rank: Callable[[PurePosixPath], int]) -> list[Copy]:
 
     ``rank`` returns how likely a file with a name holds rows; 0 if it does not.
     """
-    shown = far.public(url)
+    public = far.public(url)
     made = []
     with far.reaching(url, DataError):
         system, root = far.connect(url)
         if set("*[") & set(root):
-            found = sorted(name for name in system.glob(root) if rank(_name(name)))
+            names = sorted(name for name in system.glob(root) if rank(_name(name)))
         elif rank(_name(root)):
-            found = [root]
+            names = [root]
         else:
             inside = {name: rank(_name(name)) for name in system.find(root)}
-            found = sorted(name for name in inside if inside[name] == max(inside.values()) > 0)
-        for name in found:
-            source = shown if name == root else far.public(system.unstrip_protocol(name))
+            names = sorted(name for name in inside if inside[name] == max(inside.values()) > 0)
+        for name in names:
+            source = public if name == root else far.public(system.unstrip_protocol(name))
             made.append(Copy.of(source, "".join(_name(name).suffixes[-2:])))
             system.get_file(name, str(made[-1].path))
     if not made:
-        raise DataError(f"{shown}: no such file, and no folder with files of rows: check the URL")
+        raise DataError(f"{public}: no such file, and no folder with files of rows: check the URL")
     return made
 
 
@@ -153,41 +153,41 @@ def members(path: Path) -> list[zipfile.ZipInfo]:
     """Return the files of an archive, without hidden files, and paths outside of it."""
     files = []
     with _explained(path), zipfile.ZipFile(path) as archive:
-        for one in archive.infolist():
-            name = PurePosixPath(one.filename)
+        for member in archive.infolist():
+            name = PurePosixPath(member.filename)
             hidden = any(part.startswith((".", "~$")) or part == "__MACOSX" for part in name.parts)
-            if not (one.is_dir() or hidden or name.is_absolute()):  # ".." begins with a dot
-                files.append(one)
+            if not (member.is_dir() or hidden or name.is_absolute()):  # ".." begins with a dot
+                files.append(member)
     return files
 
 
 def chosen(
-    path: Path, files: Sequence[zipfile.ZipInfo], wanted: str | None, rank: Callable[[str], int]
+    path: Path, files: Sequence[zipfile.ZipInfo], wanted: str | None, ranks: Mapping[str, int]
 ) -> tuple[zipfile.ZipInfo, tuple[str, ...]]:
     """Return the one table of an archive, and words on the files that are left out.
 
-    ``wanted`` is its name, or the last part of it. ``rank`` returns 2 for the name of a table, 1
-    for that of a file that may accompany one, and 0 for others.
+    ``wanted`` is its name, or the last part of it. ``ranks`` are 2 for the name of a table, 1 for
+    that of a file that may accompany one, and 0 for others.
     """
     if not files:
         raise refused("no_files", source=path)
-    best = max(rank(one.filename) for one in files)
-    tables = [one for one in files if rank(one.filename) == best]
+    best = max(ranks.values())
+    tables = [member for member in files if ranks[member.filename] == best]
     if wanted is not None:
-        same = [one for one in files if wanted == one.filename]
-        same = same or [one for one in files if wanted == PurePosixPath(one.filename).name]
+        same = [member for member in files if wanted == member.filename]
+        same = same or [member for member in files if wanted == PurePosixPath(member.filename).name]
         if len(same) == 1:
             return same[0], ()
     elif len(tables) == 1:
-        left = [one.filename for one in files if one is not tables[0]]
+        left = [member.filename for member in files if member is not tables[0]]
         more = f" and {len(left) - 3:,} more" if len(left) > 3 else ""
         words = f"left out of the archive: {', '.join(left[:3])}{more}"
         return tables[0], (words,) if left else ()
-    names = [one.filename for one in tables]
+    names = [member.filename for member in tables]
     held = f"{names[:10]}{refusal('more', n=len(names) - 10) if len(names) > 10 else ''}"
     if wanted is not None:
         raise refused("no_member", source=path, wanted=wanted, files=held)
-    largest = max(tables, key=lambda one: one.file_size).filename
+    largest = max(tables, key=lambda member: member.file_size).filename
     raise refused(
         "several_files", f"--read {shlex.quote(f'member={largest}')}", source=path, files=held
     )
@@ -199,7 +199,7 @@ def extracted(path: Path, member: zipfile.ZipInfo) -> Copy:
         raise refused("encrypted", source=path, member=member.filename)
     # Names that a system may refuse get no ending.
     endings = PurePosixPath(member.filename).suffixes[-2:]
-    plain = [one for one in endings if one[1:].isalnum() and one.isascii() and len(one) < 12]
+    plain = [end for end in endings if end[1:].isalnum() and end.isascii() and len(end) < 12]
     copy = Copy.of(f"{path}: {member.filename}", "".join(plain))
     with _explained(path), zipfile.ZipFile(path) as archive, archive.open(member) as source:
         _pour(source, copy, max(LARGE, TIMES * path.stat().st_size))

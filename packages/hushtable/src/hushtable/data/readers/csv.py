@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from hushtable.data.readers.dialect import Dialect, find_dialect, is_rule, records
+from hushtable.data.readers.dialect import Header, find_dialect, is_rule, records
 from hushtable.data.readers.encoding import RAW, Text, opened_bytes, opened_lines
 from hushtable.data.readers.reader import Batch, FileLayout, Reader, of_file, split
 from hushtable.data.readers.totals import (
@@ -24,7 +24,6 @@ from hushtable.data.readers.totals import (
     FirstRows,
     below_error,
     below_words,
-    label_of,
     left_out_words,
     repeated_words,
     totals_error,
@@ -42,18 +41,18 @@ _BREAK = re.compile(r"\r\n?|\n")
 
 def csv_file(path: Path, layout: FileLayout) -> Reader:
     """Read a CSV file, some rows at a time."""
-    dialect = find_dialect(path, layout)
-    names, found, asked = dialect.header.names, [*dialect.header.found], layout.unasked is None
-    file = _File(path, layout, dialect, names, asked, dialect.first)
-    if asked:
+    encoding, delimiter, header, above, first = find_dialect(path, layout)
+    file = _File(path, layout, encoding, delimiter, header, above, first, first)
+    notes = [*header.notes]
+    if layout.unasked is None:
         lines = file.lines
-        if layout.footer:
-            found.append(left_out_words(layout.footer, lines.footer))
+        if layout.skip_footer:
+            notes.append(left_out_words(layout.skip_footer, lines.footer))
         if lines.repeated:
-            found.append(repeated_words(lines.repeated))
-    kept = tuple(name for name in names if name not in dialect.header.left_out)
+            notes.append(repeated_words(lines.repeated))
+    kept = tuple(name for name in header.names if name not in header.left_out)
     rows = of_file(path, kept, lambda columns: file.batches(columns or [*kept]), place=file.place)
-    return replace(rows, found=tuple(found), delimiter=dialect.delimiter)
+    return replace(rows, found=tuple(notes), delimiter=delimiter)
 
 
 @dataclass
@@ -74,12 +73,14 @@ class _Survey:
 class _File:
     path: Path
     layout: FileLayout
-    dialect: Dialect
-    names: tuple[str, ...]
-    #: Whether a person can be asked.
-    asked: bool
-    #: The first rows, and of the columns that are never empty in them those that are read.
+    encoding: str
+    delimiter: str
+    header: Header
+    #: The lines above the first row.
+    above: list[str]
+    #: The first rows, also with only those of the columns that are never empty that are read.
     first: FirstRows
+    read: FirstRows
     #: The line at which Arrow gave up.
     odd: arrow_csv.InvalidRow | None = None
     #: Whether a whole pass has been made, and showed that each row is one line.
@@ -92,9 +93,11 @@ class _File:
     @cached_property
     def lines(self) -> _Survey:
         """The facts on all lines of the file, whose bytes are read once, but not parsed."""
-        shortest = len(self.names)  # any value makes a line longer than its delimiters and end
+        shortest = len(
+            self.header.names
+        )  # any value makes a line longer than its delimiters and end
         quoted, gaps, n, end = False, False, 0, -1
-        encoding = self.dialect.encoding
+        encoding = self.encoding
         plain = encoding if "\n,".encode(encoding) != b"\n," else RAW  # not to decode twice
         with self._opened(plain) as (_, text):
             while block := text.read():
@@ -103,7 +106,7 @@ class _File:
                 ends = np.append(end, np.flatnonzero(signs == ord("\n")))  # faster than counting
                 gaps = gaps or bool((np.diff(ends) <= shortest + (b"\r" in block)).any())
                 n, end = n + len(ends) - 1, int(ends[-1]) - len(block)
-        blanks = f"{self.dialect.delimiter} \t\x1a".encode()
+        blanks = f"{self.delimiter} \t\x1a".encode()
         filled = [line for line in text.held.splitlines() if line.strip(blanks)]
         return _Survey(
             repeated=text.repeated,
@@ -118,34 +121,36 @@ class _File:
         self, encoding: str = "", *, again: bool = True
     ) -> Iterator[tuple[pa.OSFile, Text]]:
         """Open the text of the file at its first row."""
-        dialect, codec = self.dialect, self.dialect.encoding if encoding == RAW else "utf-8"
-        line = dialect.line if again and self.asked and len(self.names) > 1 else ""
+        codec, at = self.encoding if encoding == RAW else "utf-8", self.header.at
+        asked, line = self.layout.unasked is None, ""
+        if again and asked and len(self.header.names) > 1 and at is not None:
+            line = self.above[at.first].rstrip("\r\n")
         with opened_bytes(self.path) as (raw, plain):
             text = Text(
                 plain,
-                encoding or dialect.encoding,
+                encoding or self.encoding,
                 str(self.path),
-                asked=self.asked,
-                footer=self.layout.footer,
-                delimiter=dialect.delimiter,
+                asked=asked,
+                footer=self.layout.skip_footer or 0,
+                delimiter=self.delimiter,
                 again=line.encode(codec),
             )
-            above = len(dialect.above.encode(codec))
+            above = len("".join(self.above).encode(codec))
             while above and (block := text.read(min(above, 1 << 16))):
                 above -= len(block)
             yield raw, text
 
     def batches(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
         """Yield bytes read and rows; at the end of the first pass, check that all are rows."""
-        checked = self.asked and not self.passed
-        names, first, left_out = self.names, self.dialect.first, self.dialect.header.left_out
+        checked = self.layout.unasked is None and not self.passed
+        names, first, left_out = self.header.names, self.first, self.header.left_out
         wanted = [*columns, *left_out]
         if checked:  # columns that show totals
             words = [j for j in range(len(names)) if j not in first.numeric][:2]
             label = sorted({*words, *first.always[:1]})
             wanted = [*dict.fromkeys([*wanted, *(names[j] for j in label)])]
             read = set(wanted)
-            self.first = replace(first, always=[j for j in first.always if names[j] in read])
+            self.read = replace(first, always=[j for j in first.always if names[j] in read])
         done = 0
         with self._opened() as (raw, text):
             for batch in self._parsed(text, wanted):
@@ -161,16 +166,24 @@ class _File:
             if self.lines.quoted and not self.by_line:
                 self._check_quotes()
         if checked and done and self.layout.skip_footer != 0:
-            self._check_totals(done)
+            n, among = self.read.n_below(self.last, done), sorted(self.totals)
+            if among and among[0] < done - n:
+                lines = [self._numbers(row)[0] for row in among[:MOST_LISTED]]
+                begins = self.totals[among[0]]
+                raise totals_error(str(self.path), "line", lines, len(among), begins)
+            if n:
+                begin, end = self._numbers(done - n)[0], self._numbers(done - 1)[1]
+                begins = self.delimiter.join(self.last[-n])
+                raise self._below(begin, below_words(str(self.path), "line", begin, end, begins))
             if self.lines.gaps:
                 self._check_gaps()
         self.passed = True
 
     def _parsed(self, text: Text, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        names = self.names
+        names = self.header.names
         reading = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False, column_names=names)
         parsing = arrow_csv.ParseOptions(
-            delimiter=self.dialect.delimiter,
+            delimiter=self.delimiter,
             newlines_in_values=True,
             invalid_row_handler=self._on_odd_row,
         )
@@ -207,7 +220,7 @@ class _File:
         return "error"
 
     def _odd_line(self, row: arrow_csv.InvalidRow) -> DataError:
-        want, got, delimiter = row.expected_columns, row.actual_columns, self.dialect.delimiter
+        want, got, delimiter = row.expected_columns, row.actual_columns, self.delimiter
         line = self._numbers(row.number - 1, every=True)[0]
         above = refusal("begins_below", line=line) if row.number < 3 else ""
         swallowed = _BREAK.search(row.text) is not None
@@ -229,18 +242,18 @@ class _File:
 
         It does not if rows of the table follow, or if the line may be a row that was cut off.
         """
-        width, first = len(self.names), self.dialect.first
-        with opened_lines(self.path, self.dialect.encoding) as file:
+        width, first = len(self.header.names), self.first
+        with opened_lines(self.path, self.encoding) as file:
             lines = list(itertools.islice(file, line - 1, line - 1 + _MOST_BELOW))
-        signs = f"{self.dialect.delimiter} \t\r\n\x1a"
+        signs = f"{self.delimiter} \t\r\n\x1a"
         n = sum(bool(text.strip(signs)) for text in lines)
-        below = list(records(lines, self.dialect.delimiter))
+        below = list(records(lines, self.delimiter))
         cut = n == 1 and len(below[0].fields) != width and first.begins_like(below[0].fields)
         for record in below:
             if len(record.fields) == width and first.is_names(record.fields):
                 break
             if len(record.fields) == width and not (
-                first.is_total(label_of(record.fields)) or first.gaps(record.fields)
+                first.is_total(record.fields) or first.gaps(record.fields)
             ):
                 cut = True
         # A line break within quotation marks can leave the same line odd, whatever is left out.
@@ -254,51 +267,40 @@ class _File:
         return below_error(words, n, read_without)
 
     def _check_left_out(self, batch: pa.RecordBatch, done: int) -> None:
-        for name in self.dialect.header.left_out:
+        for name in self.header.left_out:
             if batch.column(name).null_count < len(batch):
                 row = pc.index(pc.is_valid(batch.column(name)), True).as_py()
                 raise refused(
                     "nameless_value", source=self.path, place=self.place(done + row),
-                    text=batch.column(name)[row].as_py(), column=self.names.index(name) + 1,
+                    text=batch.column(name)[row].as_py(), column=self.header.names.index(name) + 1,
                 )  # fmt: skip
 
     def _note_totals(self, batch: pa.RecordBatch, start: int) -> None:
         """Remember rows with a word for a total and a gap, and the last rows."""
         read = set(batch.schema.names)
-        columns = {name: batch.column(name) for name in self.names if name in read}
-        for j in self.first.always:
-            column = columns[self.names[j]]
+        columns = {name: batch.column(name) for name in self.header.names if name in read}
+        for j in self.read.always:
+            column = columns[self.header.names[j]]
             if 0 < column.null_count <= len(batch) // 3:
                 rows = pc.indices_nonzero(pc.is_null(column))
                 labels = pc.coalesce(*(other.take(rows) for other in columns.values())).to_pylist()
-                words = {label for label in {*labels} if label and self.first.is_total(label)}
-                some = zip(rows.to_pylist(), labels, strict=True) if words else ()
-                self.totals |= {start + row: label for row, label in some if label in words}
+                words = {label for label in {*labels} if label and self.read.is_total([label])}
+                numbered = zip(rows.to_pylist(), labels, strict=True) if words else ()
+                self.totals |= {start + row: label for row, label in numbered if label in words}
         tail = batch.slice(max(0, len(batch) - MOST_BELOW)).to_pylist()
-        last = [[row.get(name) or "" for name in self.names] for row in tail]
+        last = [[row.get(name) or "" for name in self.header.names] for row in tail]
         self.last = [*self.last, *last][-MOST_BELOW:]
 
-    def _check_totals(self, n_rows: int) -> None:
-        n = self.first.n_below(self.last, n_rows)
-        among = sorted(self.totals)
-        if among and among[0] < n_rows - n:
-            lines = [self._numbers(row)[0] for row in among[:MOST_LISTED]]
-            raise totals_error(str(self.path), "line", lines, len(among), self.totals[among[0]])
-        if n:
-            first, last = self._numbers(n_rows - n)[0], self._numbers(n_rows - 1)[1]
-            begins = self.dialect.delimiter.join(self.last[-n])
-            raise self._below(first, below_words(str(self.path), "line", first, last, begins))
-
     def _check_gaps(self) -> None:
-        first, end = self.dialect.first, self.dialect.lines
+        first, end = self.first, self.header.body
         with self._opened(again=False) as (_, text):
-            for record in records(text.lines(), self.dialect.delimiter, end):
+            for record in records(text.lines(), self.delimiter, end):
                 line = record.first + 1
                 other = first.is_names(record.fields) or first.is_bare(record.fields)
                 if (
                     record.first > end
                     and record.filled
-                    and len(record.fields) == len(self.names)
+                    and len(record.fields) == len(self.header.names)
                     and line not in self.lines.repeated
                     and other
                 ):
@@ -316,14 +318,17 @@ class _File:
         Only the form is checked: a quoted text may hold anything, including line breaks.
         """
         with self._opened() as (_, text):
-            rows, line = csv.reader(text.lines(), delimiter=self.dialect.delimiter, strict=True), 0
+            rows, line = csv.reader(text.lines(), delimiter=self.delimiter, strict=True), 0
             try:
                 for _row in rows:
                     line = rows.line_num
             except csv.Error as error:
                 if "limit" not in str(error):  # a long text is not an error
                     raise refused(
-                        "not_csv", source=self.path, line=self.dialect.lines + line + 1, error=error
+                        "not_csv",
+                        source=self.path,
+                        line=self.header.body + line + 1,
+                        error=error,
                     ) from None
 
     def place(self, row: int) -> str:
@@ -335,14 +340,14 @@ class _File:
 
     def _numbers(self, row: int, *, every: bool = False) -> tuple[int, int]:
         """Return the first and last line, from 1, of a row; ``every``: lines of dashes count."""
-        dialect, end = self.dialect, self.dialect.lines
+        end = self.header.body
         if self.by_line:
             return end + row + 1, end + row + 1
-        with opened_lines(self.path, dialect.encoding) as lines:
-            below = itertools.islice(lines, dialect.lines, None)
-            for record in records(below, dialect.delimiter, end):
-                odd = len(record.fields) != len(self.names)
-                skipped = odd and is_rule(dialect.delimiter.join(record.fields))
+        with opened_lines(self.path, self.encoding) as lines:
+            below = itertools.islice(lines, end, None)
+            for record in records(below, self.delimiter, end):
+                odd = len(record.fields) != len(self.header.names)
+                skipped = odd and is_rule(self.delimiter.join(record.fields))
                 end = record.end
                 if record.first + 1 not in self.lines.repeated and (every or not skipped):
                     row -= 1

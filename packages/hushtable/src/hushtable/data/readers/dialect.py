@@ -137,26 +137,12 @@ def _delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
     return min(places, key=places.__getitem__, default=",")
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """Layout of a CSV file."""
+def find_dialect(path: Path, layout: FileLayout) -> tuple[str, str, "Header", list[str], FirstRows]:
+    """Return the encoding and the delimiter of a file, its names, the lines above, and first rows.
 
-    encoding: str
-    delimiter: str
-    header: "Header"
-    #: Number of lines above the first row, and their text.
-    lines: int
-    above: str
-    #: The line of names without its end; empty if there is none.
-    line: str
-    first: FirstRows
-
-
-def find_dialect(path: Path, layout: FileLayout) -> Dialect:
-    """Find the layout of a file in its first lines; raises an error in case of doubt."""
-    source, start, footer = str(path), layout.skip_lines or 0, layout.footer
-    if start < 0:
-        raise UsageError(f"{start} lines to skip: needs 0 or more")
+    They follow from its first lines; raises an error in case of doubt.
+    """
+    source, start, footer = str(path), layout.skip_lines or 0, layout.skip_footer or 0
     given = layout.delimiter and _DELIMITER_WORDS.get(layout.delimiter, layout.delimiter)
     if given is not None and (len(given) != 1 or ord(given) > 126 or given in '"\r\n\0'):
         raise UsageError(f"delimiter {given!r}: needs one character, such as ';' or tab")
@@ -186,18 +172,11 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     check_once(header, source, "line")
     body, width = [row for row in rows if row.first >= header.body], len(header.names)
     if encoding != "utf-8" and not layout.encoding:
-        header.found.append(_("encoding %(name)s", name=encoding))
+        header.notes.append(_("encoding %(name)s", name=encoding))
     if delimiter not in ",;\t" and not layout.delimiter:
-        header.found.append(_("delimiter %(sign)s", sign=repr(delimiter)))
-    return Dialect(
-        encoding,
-        delimiter,
-        header,
-        header.body,
-        "".join(lines[: header.body]),
-        "" if header.at is None else lines[header.at.first].rstrip("\r\n"),
-        FirstRows.of([row.fields for row in body if len(row.fields) == width], width),
-    )
+        header.notes.append(_("delimiter %(sign)s", sign=repr(delimiter)))
+    first = FirstRows.of([row.fields for row in body if len(row.fields) == width], width)
+    return encoding, delimiter, header, lines[: header.body], first
 
 
 @dataclass(frozen=True)
@@ -212,7 +191,7 @@ class Header:
     #: The names as they are written; None if there are none.
     at: Record | None
     #: Words on what is unusual.
-    found: list[str]
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -246,20 +225,20 @@ class HeaderSearch:
         if unasked is not None:
             return self._known(unasked)
         at = 0 if self.layout.skip_lines is not None else self._line_of_names()
-        head, found = self.rows[at], []
+        head, notes = self.rows[at], []
         if self.layout.skip_lines is None and head.first > self.start:
             n = head.first - self.start
-            found.append(ngettext("%(n)s line above the header", "%(n)s lines above the header", n))
-        below, body = self._below(at, found)
+            notes.append(ngettext("%(n)s line above the header", "%(n)s lines above the header", n))
+        below, body = self._below(at, notes)
         if self.layout.skip_below is None and below and (what := _no_row(below[0])):
-            found.insert(0, _("line %(n)s (%(what)s) left out", n=body + 1, what=_(what)))
+            notes.insert(0, _("line %(n)s (%(what)s) left out", n=body + 1, what=_(what)))
             below, body = below[1:], below[0].end
         names, width = self._names(at), _width(below)[0] if below else len(head.fields)
         self._check_rows(names, at)
         if self.delimiter and len(names) != width and _width(below)[1] > max(1, len(below) / 2):
             raise self._refused("names_of_fields", head, n=len(names), n_fields=width)
-        left_out = self._name_columns(names, at, below, found)
-        return Header(tuple(names), tuple(left_out), body, head, found)
+        left_out = self._name_columns(names, at, below, notes)
+        return Header(tuple(names), tuple(left_out), body, head, notes)
 
     def _known(self, unasked: Unasked) -> Header:
         """Return the names of a schema, which no row may decide."""
@@ -273,7 +252,7 @@ class HeaderSearch:
         names = [name or f"column {j + 1}" for j, name in enumerate(self._names(at))]
         return Header(tuple(names), (), self._below(at, [])[1], self.rows[at], [])
 
-    def _below(self, at: int, found: list[str]) -> tuple[Sequence[Record], int]:
+    def _below(self, at: int, notes: list[str]) -> tuple[Sequence[Record], int]:
         """Return the rows below the names, and where they begin, without those to skip."""
         below, n = self.rows[at + 1 :], self.layout.skip_below or 0
         if not 0 <= n <= len(below):
@@ -283,7 +262,7 @@ class HeaderSearch:
             )
         if not n:
             return below, self.rows[at].end
-        found.append(
+        notes.append(
             ngettext(
                 "%(n)s line below the names left out", "%(n)s lines below the names left out", n
             )
@@ -413,7 +392,7 @@ class HeaderSearch:
         return len(columns)
 
     def _name_columns(
-        self, names: list[str], at: int, below: Sequence[Record], found: list[str]
+        self, names: list[str], at: int, below: Sequence[Record], notes: list[str]
     ) -> list[str]:
         head, below = self.rows[at], [row for row in below if len(row.fields) > 1]
         left_out, nameless = [], [j for j, name in enumerate(names) if not name]
@@ -424,14 +403,14 @@ class HeaderSearch:
                 left_out.append(names[j])
         # A row with no other value is not one: pandas writes the names of an index there.
         if filled == [0] and len(names) > 1 and below[0].filled > 1:
-            found.append(_("column 1 has no name: called %(name)s", name=repr(names[0])))
+            notes.append(_("column 1 has no name: called %(name)s", name=repr(names[0])))
         elif filled:
             label = self.labels[filled[0]] if self.labels else filled[0] + 1
             raise self._refused("no_name", head, column=label)
         if len(left_out) == len(names):
             raise self._refused("no_names", head)
         if self.delimiter:
-            found += [
+            notes += [
                 _("%(name)s without name and values left out", name=name) for name in left_out
             ]
         return left_out
@@ -465,8 +444,8 @@ def _no_row(row: Record) -> str:
 
 def _is_alike(name: str, values: Sequence[str]) -> bool:
     """Return whether a name looks like the values below it, letters included."""
-    own, every = shape(name), [re.sub(r"\d+", "9", value) for value in values]
-    if any(shape(value) != own for value in values):
+    form, every = shape(name), [re.sub(r"\d+", "9", value) for value in values]
+    if any(shape(value) != form for value in values):
         return False
     # With few different letters, a name has them if it is a value.
     return 2 * len(set(every)) > len(every) or re.sub(r"\d+", "9", name) in every

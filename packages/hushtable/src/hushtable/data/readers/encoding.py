@@ -15,11 +15,9 @@ import pyarrow as pa
 from hushtable.errors import UsageError
 from hushtable.words.refusals import refused
 
-#: First bytes of compressed files, and their codecs, as Arrow names them.
-_COMPRESSIONS = (
-    (re.compile(rb"\x1f\x8b\x08"), "gzip"),
-    (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), "bz2"),
-    (re.compile(rb"\x28\xb5\x2f\xfd"), "zstd"),
+#: First bytes of compressed files, by codec, as Arrow names them.
+COMPRESSED = re.compile(
+    rb"(?P<gzip>\x1f\x8b\x08)|(?P<bz2>BZh[1-9](?:1AY&SY|\x17rE8P\x90))|(?P<zstd>\x28\xb5\x2f\xfd)"
 )
 #: UTF-32 begins like UTF-16, and is therefore tested first.
 _MARKS = {
@@ -60,8 +58,8 @@ _CANDIDATES = (
 
 def _western(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeDecodeError)
-    found = error.object[error.start : error.end]
-    return found.decode("cp1252", errors="replace"), error.end
+    unreadable = error.object[error.start : error.end]
+    return unreadable.decode("cp1252", errors="replace"), error.end
 
 
 #: Replacement for an unreadable byte if no person can be asked, by encoding.
@@ -75,18 +73,13 @@ RAW = "raw"
 def codec(name: str) -> str:
     """Return an encoding's name as Python spells it; raises `UsageError` if there is none."""
     try:
-        found = codecs.lookup(name)
-        "".encode(found.name)  # fails for codecs that do not encode text, such as hex
+        codec = codecs.lookup(name)
+        "".encode(codec.name)  # fails for codecs that do not encode text, such as hex
     except LookupError:
         raise UsageError(
             f"there is no encoding {name!r}: give one such as utf-8, cp1252, latin-1 or utf-16"
         ) from None
-    return found.name
-
-
-def compression(start: bytes) -> str | None:
-    """Return the codec that compressed a file, by its first bytes; None if it is not compressed."""
-    return next((name for begins, name in _COMPRESSIONS if begins.match(start)), None)
+    return codec.name
 
 
 @contextmanager
@@ -96,9 +89,9 @@ def opened_bytes(path: Path) -> Iterator[tuple[pa.OSFile, pa.NativeFile]]:
     The content is decompressed if gzip, bzip2 or zstd compressed it.
     """
     with pa.OSFile(str(path)) as raw:
-        found = compression(raw.read(16))
+        packed = COMPRESSED.match(raw.read(16))
         raw.seek(0)
-        with pa.input_stream(raw, compression=found) as plain:
+        with pa.input_stream(raw, compression=packed and packed.lastgroup) as plain:
             yield raw, plain
 
 
@@ -280,8 +273,8 @@ def end_of_table(lines: bytes, signs: bytes, footer: int) -> int:
             start = max(0, end - 4096)
             kept = lines[start:end].rstrip(signs)
             end = start + len(kept)
-    found = _LINE_END.search(lines, end) if end else None
-    return found.end() if found else end and len(lines)
+    line_end = _LINE_END.search(lines, end) if end else None
+    return line_end.end() if line_end else end and len(lines)
 
 
 @contextmanager

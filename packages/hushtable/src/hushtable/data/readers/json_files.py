@@ -10,13 +10,16 @@ import json
 import math
 import re
 import shlex
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from json.scanner import make_scanner
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, TextIO, TypeAlias
+from typing import Any, Literal, NoReturn, TextIO, TypeAlias
 
 import pyarrow as pa
 
@@ -52,10 +55,10 @@ _BETWEEN = re.compile(r"\s*([,\]])\s*")
 # As texts, because numbers may be longer than Python converts.
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 
-#: Keys from the outermost object to a value; joined by dots, they are the name of its column.
-_Keys: TypeAlias = tuple[str, ...]
-#: Numbers are as written.
-Value: TypeAlias = "str | bool | list[Value] | dict[str, Value] | None"
+#: Key of a value, or keys from the outermost object to it; joined by dots, they name its column.
+_Keys: TypeAlias = "str | tuple[str, ...]"
+#: Numbers are as written, in bytes; Python's collector would visit each instance of a class.
+Value: TypeAlias = "bytes | str | bool | list[Value] | dict[str, Value] | None"
 _Row: TypeAlias = dict[_Keys, Value]
 _Kind: TypeAlias = Literal["null", "whole", "fraction", "truth", "text", "list"]
 _TYPES = {
@@ -64,8 +67,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-class _Number(str):
-    """A number as written in the file."""
+_KINDS: dict[type, _Kind] = {bool: "truth", str: "text"}
 
 
 def json_file(path: Path, layout: FileLayout) -> Reader:
@@ -84,7 +86,8 @@ def json_file(path: Path, layout: FileLayout) -> Reader:
             return _Objects(path, is_list).reader_of_texts(layout.unasked)
         if not is_list:
             _check_lines(path, start, file)
-        return _Objects(path, is_list).reader()
+        with _opened(path) as (_, whole):
+            return _Objects(path, is_list).reader(whole)
 
 
 @dataclass(frozen=True)
@@ -94,36 +97,35 @@ class _Objects:
     path: Path
     in_list: bool
 
-    def reader(self) -> Reader:
+    def reader(self, file: TextIO) -> Reader:
         """Read each column in the type that fits all its values.
 
         A first pass finds the keys and their types, because any object may add a key or type: a
         value that is a number in some objects and text in others is text in all.
         """
-        found: dict[_Keys, _JsonColumn] = {}
+        kinds: dict[_Keys, _Kind] = {}
         n_rows = last = 0
-        for _at, block in self._blocks():
-            for last, row in block:
+        for _block, rows in groupby(self._rows(file), itemgetter(0)):
+            values: dict[_Keys, list[Value]] = defaultdict(list)
+            for _, number, row in rows:  # none is kept: the collector would visit each often
+                n_rows, last = n_rows + 1, number
                 for keys, value in row.items():
-                    if keys not in found:
-                        found[keys] = _JsonColumn(keys)
-                    try:
-                        found[keys].add(value, last)
-                    except UnicodeEncodeError:  # half of a pair, escaped
-                        raise refused("not_utf8_json", source=self._place(last)) from None
-            n_rows += len(block)
+                    values[keys].append(value)
+            for keys, column in values.items():
+                kinds[keys] = _kind(column, kinds.get(keys, "null"))
         if self.in_list and not n_rows:
             raise refused("no_objects", source=self.path)
-        columns = self._by_name(found)
-        names = column_names(pa.schema([(name, _TYPES[c.kind]) for name, c in columns.items()]))
+        columns, mixed = self._by_name(kinds)
+        names = column_names(
+            pa.schema([(name, _TYPES[kinds[keys]]) for name, keys in columns.items()])
+        )
 
         def batches(wanted: list[str] | None) -> Iterator[tuple[int, Batch]]:
             chosen = list(wanted or names)
-            self._refuse_nested([columns[name] for name in chosen])
-            for at, block in self._blocks():
-                arrays = [columns[name].values(block) for name in chosen]
-                for batch in split([pa.RecordBatch.from_arrays(arrays, chosen)]):
-                    yield at, batch
+            keys = [columns[name] for name in chosen]
+            if nested := [key for key in keys if key in mixed or kinds[key] == "list"]:
+                self._refuse_nested(nested, mixed, len(nested) < len(chosen))
+            return self._batches(chosen, columns, kinds)
 
         def place(row: int) -> str:
             return f"{refusal(self._word)} {row + 1}"
@@ -131,30 +133,36 @@ class _Objects:
         # Not if there are empty lines in between.
         return of_file(self.path, names, batches, n_rows, place if n_rows == last else None)
 
-    def _by_name(self, found: dict[_Keys, "_JsonColumn"]) -> dict[str, "_JsonColumn"]:
-        """Return the columns by their names; note those that hold objects as well as values."""
-        columns: dict[str, _JsonColumn] = {}
-        outer = {keys[:n] for keys in found for n in range(1, len(keys))}
-        for keys, column in found.items():
-            column.mixed = keys in outer
-            if column.mixed and column.kind == "null":
+    def _by_name(self, kinds: dict[_Keys, _Kind]) -> tuple[dict[str, _Keys], set[_Keys]]:
+        """Return the keys of the columns by name, and those of objects as well as values."""
+        inner = [keys for keys in kinds if isinstance(keys, tuple)]
+        outer = {keys[:n] if n > 1 else keys[0] for keys in inner for n in range(1, len(keys))}
+        columns: dict[str, _Keys] = {}
+        for keys, kind in kinds.items():
+            if keys in outer and kind == "null":
                 continue
-            other = columns.setdefault(_name(keys), column)
-            if other is not column:
+            other = columns.setdefault(_name(keys), keys)
+            if other is not keys:
+                path, other = (k if isinstance(k, str) else " > ".join(k) for k in (keys, other))
                 raise refused(
-                    "keys_twice", source=self.path, name=_name(keys), one=" > ".join(keys),
-                    other=" > ".join(other.keys),
-                )  # fmt: skip
-        return columns
+                    "keys_twice", source=self.path, name=_name(keys), one=path, other=other
+                )
+        return columns, outer & kinds.keys()
 
-    def _refuse_nested(self, columns: list["_JsonColumn"]) -> None:
-        nested = [one for one in columns if one.mixed or one.kind == "list"]
-        if nested:
-            column = min(nested, key=lambda one: one.first)
-            kind = "list" if column.kind == "list" else "mixed"
-            words = refusal(kind, source=self._place(column.first), name=_name(column.keys))
-            add = f"\nAdd: --drop {shlex.quote(joined(_name(one.keys) for one in nested))}"
-            raise DataTypeError(words + (add if len(nested) < len(columns) else ""))
+    def _refuse_nested(self, nested: list[_Keys], mixed: set[_Keys], others: bool) -> NoReturn:
+        """Raise an error at the first list, or value that is an object elsewhere."""
+        with _opened(self.path) as (_, file):
+            number, keys, is_list = next(
+                (number, keys, isinstance(value, list))
+                for _block, number, row in self._rows(file)
+                for keys, value in row.items()
+                if keys in nested
+                and (isinstance(value, list) or (keys in mixed and value is not None))
+            )
+        kind = "list" if is_list else "mixed"
+        words = refusal(kind, source=self._place(number), name=_name(keys))
+        add = f"\nAdd: --drop {shlex.quote(joined(map(_name, nested)))}" if others else ""
+        raise DataTypeError(words + add)
 
     def reader_of_texts(self, unasked: Unasked) -> Reader:
         """Read each value as text, whatever the others are.
@@ -164,18 +172,29 @@ class _Objects:
         names = unasked.names
         if not names:
             raise UsageError(f"{self.path}: JSON has column names, but the schema has none")
+        return of_file(
+            self.path, names, lambda chosen: self._batches(chosen or [*names], {}, {}, unasked)
+        )
 
-        def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
-            chosen = list(columns or names)
-            for at, block in self._blocks(unasked):
-                rows = [{_name(keys): value for keys, value in row.items()} for _, row in block]
-                arrays = [
-                    pa.array([_text(row.get(name)) for row in rows], pa.string()) for name in chosen
-                ]
-                for batch in split([pa.RecordBatch.from_arrays(arrays, chosen)]):
-                    yield at, batch
-
-        return of_file(self.path, names, batches)
+    def _batches(
+        self,
+        names: list[str],
+        columns: Mapping[str, _Keys],
+        kinds: dict[_Keys, _Kind],
+        unasked: Unasked | None = None,
+    ) -> Iterator[tuple[int, Batch]]:
+        """Yield the bytes read so far, and the named columns, each in its kind or else as texts."""
+        keys = [columns.get(name, name) for name in names]
+        with _opened(self.path) as (raw, file):
+            for _block, rows in groupby(self._rows(file, unasked), itemgetter(0)):
+                values: dict[_Keys, list[Value]] = {key: [] for key in keys}
+                adding = [(key, column.append) for key, column in values.items()]
+                for _, _, row in rows:
+                    for key, add in adding:
+                        add(row.get(key))
+                arrays = [_array(values[key], kinds.get(key)) for key in keys]
+                for batch in split([pa.RecordBatch.from_arrays(arrays, names)]):
+                    yield raw.tell(), batch
 
     @property
     def _word(self) -> str:
@@ -185,34 +204,34 @@ class _Objects:
     def _place(self, number: int) -> str:
         return f"{self.path}: {refusal(self._word)} {number}"
 
-    def _blocks(
-        self, unasked: Unasked | None = None
-    ) -> Iterator[tuple[int, list[tuple[int, _Row]]]]:
-        """Yield the bytes read so far, and some objects with their numbers, from 1.
+    def _rows(
+        self, file: TextIO, unasked: Unasked | None = None
+    ) -> Iterator[tuple[int, int, _Row]]:
+        """Yield the number of a block, and an object with its number, from 1.
 
         What is not an object is left out if no person can be asked, and otherwise refused.
         """
-        block: list[tuple[int, _Row]] = []
         size = 0
-        with _opened(self.path) as (raw, file):
-            texts: Iterable[str] = self._elements(file) if self.in_list else file
-            for number, text in enumerate(texts, 1):
-                size += len(text)
-                try:
-                    if not text.isspace():
-                        row: _Row = {}
-                        _add_flat(_object(text), row)
-                        block.append((number, row))
-                except _OddError as odd:
-                    kind, facts = odd.args
-                    if unasked is None:
-                        raise refused(kind, source=self._place(number), **facts) from None
-                    what = f"{self.path}: {self._word}s that do not hold an object, left out"
-                    unasked.note(what, 1, partial(self._place, number))
-                if size >= _BLOCK:
-                    yield raw.tell(), block
-                    block, size = [], 0
-            yield raw.tell(), block
+        for number, text in enumerate(self._elements(file) if self.in_list else file, 1):
+            size += len(text)
+            if not (text := text.strip()):
+                continue
+            try:
+                row = _object(text)
+                if unasked is not None:
+                    row = {_name(keys): value for keys, value in row.items()}
+                elif "\\u" in text:  # possibly half of a pair, escaped
+                    "".join(v for v in row.values() if isinstance(v, str)).encode()
+            except UnicodeEncodeError:
+                raise refused("not_utf8_json", source=self._place(number)) from None
+            except _OddError as odd:
+                kind, facts = odd.args
+                if unasked is None:
+                    raise refused(kind, source=self._place(number), **facts) from None
+                what = f"{self.path}: {self._word}s that do not hold an object, left out"
+                unasked.note(what, 1, partial(self._place, number))
+                continue
+            yield size // _BLOCK, number, row
 
     def _elements(self, file: TextIO) -> Iterator[str]:
         """Yield the text of each element of the list, window by window."""
@@ -264,7 +283,7 @@ def _opened(path: Path) -> Iterator[tuple[pa.OSFile, TextIO]]:
 
 
 def _name(keys: _Keys) -> str:
-    return ".".join(keys)
+    return keys if isinstance(keys, str) else ".".join(keys)
 
 
 class _OddError(Exception):
@@ -279,15 +298,23 @@ def _once(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
     return row
 
 
-_OBJECTS = json.JSONDecoder(
-    parse_int=_Number, parse_float=_Number, parse_constant=_Number, object_pairs_hook=_once
+#: Parses the value at a place of a text; takes half the time of `json.JSONDecoder.decode`.
+_DECODER_OF_ROWS: Any = json.JSONDecoder(
+    parse_int=str.encode, parse_float=str.encode, parse_constant=str.encode, object_pairs_hook=_once
 )
+_SCAN = make_scanner(_DECODER_OF_ROWS)
 
 
-def _object(text: str) -> dict[str, Value]:
+def _object(text: str) -> _Row:
+    """Return the values of an object and of the objects within it."""
     try:
         text.encode()
-        row = _OBJECTS.decode(text)
+        row, end = _SCAN(text, 0)
+        if end < len(text):
+            raise json.JSONDecodeError("Extra data", text, end)
+    except StopIteration as stop:
+        error = json.JSONDecodeError("Expecting value", text, stop.value)
+        raise _OddError("no_json", {"error": error}) from None
     except RecursionError:
         raise _OddError("deep", {}) from None
     except json.JSONDecodeError as error:
@@ -297,10 +324,14 @@ def _object(text: str) -> dict[str, Value]:
         raise _OddError("not_utf8_json", {}) from None
     if not isinstance(row, dict):
         raise _OddError("no_object", {})
-    return row
+    if "[" not in text and text.count("{") == 1:
+        return row
+    flat: _Row = {}
+    _add_flat(row, flat)
+    return flat
 
 
-def _add_flat(row: dict[str, Value], found: _Row, outer: _Keys = ()) -> None:
+def _add_flat(row: dict[str, Value], flat: _Row, outer: tuple[str, ...] = ()) -> None:
     """Add the keys and each value in an object, and in nested objects.
 
     Lists of a few numbers, such as GeoJSON coordinates, are objects with the keys 0, 1, ...
@@ -310,78 +341,63 @@ def _add_flat(row: dict[str, Value], found: _Row, outer: _Keys = ()) -> None:
     for key, value in row.items():
         keys = (*outer, key)
         if isinstance(value, dict):
-            _add_flat(value, found, keys)
+            _add_flat(value, flat, keys)
         elif (
             isinstance(value, list)
             and 0 < len(value) <= _POINT
-            and all(isinstance(one, _Number) for one in value)
+            and all(isinstance(item, bytes) for item in value)
         ):
-            found.update(((*keys, str(k)), number) for k, number in enumerate(value))
+            flat.update(((*keys, str(k)), number) for k, number in enumerate(value))
         else:
-            found[keys] = value
+            flat[keys if outer else key] = value
 
 
-@dataclass
-class _JsonColumn:
-    """The values that some keys lead to."""
-
-    keys: _Keys
-    kind: _Kind = "null"
-    #: Number of the first object with a value, or with a list if it is a column of these.
-    first: int = 0
-    #: Whether it holds objects elsewhere.
-    mixed: bool = False
-
-    def add(self, value: Value, number: int) -> None:
-        """Make the kind fit one more value."""
-        if value is None or self.kind == "list":
-            return
-        kind = _kind(value)
-        if kind == self.kind:
-            return
-        if kind == "list" or self.kind == "null":
-            self.kind, self.first = kind, number
-        else:
-            numbers = {self.kind, kind} == {"whole", "fraction"}
-            self.kind = "fraction" if numbers else "text"
-
-    def values(self, block: list[tuple[int, _Row]]) -> pa.Array:
-        """Return the values of some objects in the type of all."""
-        keys, convert = self.keys, _CONVERT.get(self.kind)
-        values = [row.get(keys) for _number, row in block]
-        if convert is not None:
-            values = [None if value is None else convert(value) for value in values]
-        return pa.array(values, _TYPES[self.kind])
-
-
-def _kind(value: Value) -> _Kind:
-    if isinstance(value, list):
+def _kind(values: list[Value], kind: _Kind) -> _Kind:
+    """Return the kind of a column that has some more values."""
+    types = {*map(type, values)} - {type(None)}
+    if list in types or kind == "list":
         return "list"
-    if isinstance(value, bool):
-        return "truth"
-    if not isinstance(value, _Number):
-        str(value).encode()
-        return "text"
-    whole = value.lstrip("-").isdigit()
-    if whole and len(value) < 21 and abs(int(value)) < 2**63:
-        return "whole"
-    # Too long for a number: an identifier, in which every digit counts.
-    too_long = whole or (value[-1].isdigit() and math.isinf(float(value)))
-    return "text" if too_long else "fraction"
+    kinds = {kind, *(_KINDS[key] for key in types & _KINDS.keys())} - {"null"}
+    if bytes in types and "text" not in kinds:
+        numbers = [value for value in values if isinstance(value, bytes)]
+        written = b"".join(numbers)
+        powers = b"e" in written or b"E" in written
+        fractions = powers or b"." in written or b"N" in written or b"I" in written
+        kinds.add("fraction" if fractions else "whole")
+        # Too long for a number: an identifier, in which every digit counts.
+        if (powers or max(map(len, numbers)) > 18) and any(map(_is_long, numbers)):
+            return "text"
+    if kinds == {"whole", "fraction"}:
+        return "fraction"
+    return kinds.pop() if len(kinds) == 1 else "text" if kinds else "null"
 
 
-def _written(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _is_long(number: bytes) -> bool:
+    if not -(2.0**63) < float(number) < 2.0**63:
+        if number.lstrip(b"-").isdigit():
+            return len(number) > 20 or abs(int(number)) >= 2**63
+        return number[-1:].isdigit() and math.isinf(float(number))
+    return False
 
 
-_CONVERT: dict[_Kind, Any] = {"whole": int, "fraction": float, "text": _written}
+def _array(values: list[Value], kind: _Kind | None) -> pa.Array:
+    """Return values as the kind of their column; without one, each as a text."""
+    if kind is None:
+        return pa.array(map(_text, values), pa.string())
+    known: list[Any] = values
+    if kind == "whole" or kind == "fraction":
+        convert = int if kind == "whole" else float
+        known = [None if value is None else convert(value) for value in known]
+    elif kind == "text":
+        known = [str(value).lower() if isinstance(value, bool) else value for value in known]
+    return pa.array(known, _TYPES[kind])
 
 
 def _text(value: Value) -> str | None:
     if value is None or isinstance(value, list):
         return None
-    if isinstance(value, _Number):
-        return as_name(float(value)) if set(value) & set(".eE") else str(value)
+    if isinstance(value, bytes):
+        return as_name(float(value)) if {*b".eE"} & {*value} else value.decode()
     return as_name(value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -405,7 +421,7 @@ def _check_lines(path: Path, start: str, file: TextIO) -> None:
         raise refused("one_object", source=path)
     lists = list(_lists(only, ()))
     if lists:
-        longest, _rows = max(lists, key=lambda one: len(one[1]))
+        longest, _rows = max(lists, key=lambda keyed: len(keyed[1]))
         at = "".join(f"[{key!r}]" for key in longest)
         named = [".".join(keys) for keys, _rows in lists][:10]
         written, whole = str(path.with_suffix("").with_suffix(".rows.json")), str(path)
@@ -422,7 +438,7 @@ def _lists(value: dict[str, Value], outer: _Keys) -> Iterator[tuple[_Keys, list[
     for key, inner in value.items():
         if isinstance(inner, dict):
             yield from _lists(inner, (*outer, key))
-        elif isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
+        elif isinstance(inner, list) and inner and all(isinstance(v, dict) for v in inner):
             yield (*outer, key), inner
 
 
@@ -434,5 +450,5 @@ def _is_frame(row: dict[str, Value]) -> bool:
     if not inner or len(inner) < len(row):
         return False
     labels, alike = inner[0].keys(), all(value.keys() == inner[0].keys() for value in inner)
-    numbered = any(all(label.isdigit() for label in one) for one in (row, labels))
+    numbered = any(all(label.isdigit() for label in keys) for keys in (row, labels))
     return alike and (numbered or max(len(row), len(labels)) >= _FEW)

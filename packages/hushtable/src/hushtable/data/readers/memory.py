@@ -18,7 +18,6 @@ from hushtable.data.readers.reader import (
     as_name,
     column_names,
     library_of,
-    named_errors,
     slices,
     split,
 )
@@ -65,7 +64,12 @@ def stream(
     names = column_names(schema)
 
     def batches() -> Iterator[Batch]:
-        yield from split(named_errors(iter(read()), "the data"))
+        try:
+            yield from split(read())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise DataError(f"the data: {error}") from None
 
     return replace(Reader.of(names, len(names), Source(batches)), one_shot=one_shot)
 
@@ -124,8 +128,8 @@ def of_one_type(values: list[object], column: str) -> pa.Array:
             for value in values:
                 if isinstance(value, int) and abs(value) > 2**53:
                     bits = value.bit_length()
-                    shown = value if bits <= 128 else f"of {bits:,} bits"
-                    raise integer_too_large(f"column {column}", shown) from None
+                    number = value if bits <= 128 else f"of {bits:,} bits"
+                    raise integer_too_large(f"column {column}", number) from None
         raise DataTypeError(
             f"column {column} mixes types: argument must be a string or a real number in the "
             f"whole column ({error})"
@@ -225,11 +229,6 @@ def _objects(block: np.ndarray) -> Batch:
 _MAX_FEATURES = 65_535
 
 
-def is_sparse(data: object) -> bool:
-    """Whether this is a sparse matrix or array."""
-    return hasattr(data, "tocsr") and hasattr(data, "toarray")
-
-
 def sparse(data: Any) -> Reader:
     """Read a sparse matrix or array; values that it does not store are 0.0."""
     if data.ndim == 2 and data.shape[1] > _MAX_FEATURES:
@@ -288,9 +287,9 @@ def polars_frame(data: Any) -> Reader:
         return split(table.to_batches())
 
     source = Source(batches, len(data))
-    one: Any = kinds.pop() if len(kinds) == 1 else None
+    only: Any = kinds.pop() if len(kinds) == 1 else None
     # NumPy has no missing integers.
-    if str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0))):
+    if str(only) in _OF_NUMPY and (only.is_float() or not any(data.null_count().row(0))):
         source = replace(source, matrix=data.to_numpy if len(data) <= FEW_ROWS else None)
     return Reader.of(names, len(names), source)
 

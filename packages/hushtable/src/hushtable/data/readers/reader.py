@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -33,13 +33,8 @@ class Unasked:
 
     Others see whether a site answers, so no value may decide that: a value that a person would be
     asked about counts as missing, or its row is left out, whatever the other rows are. This class
-    notes it for the site's own log and screen.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the columns. They alone, and no row, determine the header line of a file and its
-        delimiter. Empty if the first line holds the names, whatever they are.
+    notes it for the site's own log and screen. The names of the columns alone, and no row,
+    determine the header line of a file and its delimiter; without names, the first line holds them.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -61,8 +56,8 @@ class Unasked:
     def words(self) -> tuple[str, ...]:
         """Sentences about what could not be read."""
         with self._lock:
-            found = sorted(self._found.items())
-        return tuple(f"{what}: {times:,}, the first in {first}." for what, (times, first) in found)
+            noted = sorted(self._found.items())
+        return tuple(f"{what}: {times:,}, the first in {first}." for what, (times, first) in noted)
 
 
 @dataclass(frozen=True)
@@ -92,21 +87,18 @@ class FileLayout:
     #: If no person can be asked: the columns of a public schema.
     unasked: Unasked | None = None
 
+    def __post_init__(self) -> None:
+        for where, n in (("", self.skip_lines), (" at the end", self.skip_footer)):
+            if n is not None and n < 0:
+                raise UsageError(f"{n} lines to skip{where}: needs 0 or more")
+
     def check_used(self, used: Collection[str], source: str) -> None:
         """Raise `UsageError` if an entry is given that a source cannot use."""
-        said = vars(self) | {"unasked": None}  # of use to all
-        given = [name for name, value in said.items() if value is not None]
+        entries = vars(self) | {"unasked": None}  # of use to all
+        given = [name for name, value in entries.items() if value is not None]
         given = ["no_header" if name == "header" else name for name in given if name not in used]
         if unused := [f"--read {name}=..." for name in given]:
             raise UsageError(f"{source} cannot use {', '.join(unused)}: leave it out")
-
-    @property
-    def footer(self) -> int:
-        """Lines or rows to leave out at the end; raises `UsageError` if negative."""
-        n = self.skip_footer or 0
-        if n < 0:
-            raise UsageError(f"{n} lines to skip at the end: needs 0 or more")
-        return n
 
     @property
     def kept(self) -> dict[str, str | int | bool]:
@@ -121,7 +113,7 @@ KEPT = {
 }  # fmt: skip
 
 
-def near_names(names: Iterable[str], there: Sequence[str], do: str = "rename the column") -> str:
+def near_names(names: Iterable[str], others: Sequence[str], do: str = "rename the column") -> str:
     """Return words on names that differ only slightly from others; empty if none do.
 
     These are differences in blanks and zero-width marks, or in case, accents and look-alike
@@ -129,25 +121,25 @@ def near_names(names: Iterable[str], there: Sequence[str], do: str = "rename the
     """
     words: list[str] = []
     for how, sort in (
-        ("blanks or invisible marks", _seen),
-        ("case, accents or look-alike letters", lambda name: key(_seen(name))),
+        ("blanks or invisible marks", _visible),
+        ("case, accents or look-alike letters", lambda name: key(_visible(name))),
     ):
-        known = {sort(one): one for one in reversed(there)}
+        known = {sort(text): text for text in reversed(others)}
         for name in names:
             same = known.get(sort(name), name)
-            if same != name and not any(f" {name!a} " in one for one in words):
+            if same != name and not any(f" {name!a} " in text for text in words):
                 words.append(f"{same!a} differs from {name!a} only in {how}: {do.format(same)}")
-    return "".join(f"; {one}" for one in words)
+    return "".join(f"; {text}" for text in words)
 
 
-def _seen(name: str) -> str:
+def _visible(name: str) -> str:
     kept = (c for c in name if not c.isspace() and unicodedata.category(c) != "Cf")
     return fold("".join(kept))
 
 
-def found_name(name: str, there: Collection[str]) -> str:
+def found_name(name: str, names: Collection[str]) -> str:
     """Return the column name that a name refers to: itself, or its folded form."""
-    return name if name in there else fold(name)
+    return name if name in names else fold(name)
 
 
 #: Number of rows, and of values, in a batch in memory: few enough for the cache, and many enough
@@ -158,7 +150,6 @@ FILE_ROWS, FILE_VALUES = 65_536, 1 << 21
 #: Texts that mean a missing value in CSV files, as Arrow reads them.
 MISSING_WORDS = frozenset(("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"))
 
-_T = TypeVar("_T")
 Batch: TypeAlias = "np.ndarray | pa.RecordBatch"
 Read: TypeAlias = Callable[[], Iterator[Batch]]
 #: Takes a part of the rows and its batches at the beginning of a pass; yields what is read instead.
@@ -274,25 +265,25 @@ class Reader:
         """Readers of one source each, which can be read at the same time."""
         if len(self.sources) == 1:
             return (self,)
-        return tuple(replace(self, sources=(one,), source=one.name) for one in self.sources)
+        return tuple(replace(self, sources=(s,), source=s.name) for s in self.sources)
 
     @property
     def n_rows(self) -> int | None:
         """Number of rows, if it is known without reading them."""
         if len(self.sources) == 1:
             return self.sources[0].n_rows
-        counts = [one.n_rows for one in self.sources if one.n_rows is not None]
+        counts = [source.n_rows for source in self.sources if source.n_rows is not None]
         return sum(counts) if len(counts) == len(self.sources) else None
 
     @property
     def n_bytes(self) -> int | None:
         """Size of the files; None if there are none."""
-        sizes = [one.n_bytes for one in self.sources if one.n_bytes is not None]
+        sizes = [source.n_bytes for source in self.sources if source.n_bytes is not None]
         return sum(sizes) if sizes else None
 
     def bytes_read(self) -> int:
         """Return the number of bytes read in this pass."""
-        return sum(one.bytes_read() for one in self.sources)
+        return sum(source.bytes_read() for source in self.sources)
 
     def place(self, row: int) -> str:
         """Return where a row, numbered from 0, is; with several files, also in which."""
@@ -325,16 +316,16 @@ class Reader:
 
     def select(self, names: Sequence[str]) -> "Reader":
         """Return a reader of only the named columns, in that order, and under these names."""
-        there = set(self.names or ())
-        chosen = [found_name(name, there) for name in names]
-        if lacking := [name for name, one in zip(names, chosen, strict=True) if one not in there]:
+        known = set(self.names or ())
+        chosen = [found_name(name, known) for name in names]
+        if lacking := [name for name, s in zip(names, chosen, strict=True) if s not in known]:
             raise DataError(
                 f"{self.source} has no column {lacking}: its columns are {list(self.names or ())}"
             )
-        if not self.steps and all(one.project is not None for one in self.sources):
-            sources = tuple(one.of(chosen) for one in self.sources)
-            some = replace(self, names=tuple(chosen), n_columns=len(chosen), sources=sources)
-            return replace(some, opened=None).renamed(names)
+        if not self.steps and all(s.project is not None for s in self.sources):
+            sources = tuple(s.of(chosen) for s in self.sources)
+            selected = replace(self, names=tuple(chosen), n_columns=len(chosen), sources=sources)
+            return replace(selected, opened=None).renamed(names)
         places = [(self.names or ()).index(name) for name in chosen]
 
         def select(_part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -362,7 +353,7 @@ class Reader:
         if self.steps:
             return self.mapped(lambda _part, batches: rename(batches), names)
         was = dict(zip(names, self.names, strict=True))
-        sources = [one.through(lambda read: rename(read()), was) for one in self.sources]
+        sources = [source.through(lambda read: rename(read()), was) for source in self.sources]
         return replace(self, names=tuple(names), sources=tuple(sources), opened=None)
 
     def folded(self) -> "Reader":
@@ -418,14 +409,14 @@ def _gathered(read: Read) -> Iterator[Batch]:
 
 def one_after_other(files: Sequence[Reader], source: str) -> Reader:
     """Read files with the same columns as one source."""
-    parts = [one.of_batches(one.read, one.n_rows) if one.steps else one for one in files]
+    parts = [item.of_batches(item.read, item.n_rows) if item.steps else item for item in files]
     return replace(
         files[0],
-        sources=tuple(one for part in parts for one in part.sources),
+        sources=tuple(item for part in parts for item in part.sources),
         steps=(),
         source=source,
         found=tuple(dict.fromkeys(words for file in files for words in file.found)),
-        coupled=tuple(dict.fromkeys(one for file in files for one in file.coupled)),
+        coupled=tuple(dict.fromkeys(item for file in files for item in file.coupled)),
     )
 
 
@@ -441,27 +432,35 @@ def of_file(
 
     def project(columns: list[str] | None) -> Iterator[Batch]:
         with unchanged(path, then):
-            for position[0], batch in named_errors(batches(columns), str(path)):
+            for position[0], batch in batches(columns):
                 yield batch
 
     size = then.st_size
     source = Source(lambda: project(None), n_rows, project, str(path), size, lambda: position[0])
-    return Reader.of(names, len(names), source if place is None else replace(source, place=place))
+    source = source if place is None else replace(source, place=place)
+    return Reader(names, len(names), (source,), source=source.name)
 
 
 @contextlib.contextmanager
 def unchanged(path: Path, then: os.stat_result | None = None) -> Iterator[None]:
-    """Refuse a file that changes while it is read in the body, or since ``then``."""
+    """Refuse a file that changes while it is read in the body, or since ``then``.
+
+    Arrow's messages about rows that it cannot read get the file's name.
+    """
     then, error = then or path.stat(), None
     try:
         yield
-    except DataError as one:
-        error = one
+    except DataError as data_error:
+        error = data_error
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as arrow_error:
+        if isinstance(arrow_error, OSError) and arrow_error.errno is not None:
+            raise
+        error = DataError(f"{path}: {arrow_error}")  # for example, a damaged archive
     now = path.stat()
     if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
         raise refused("changed", source=path) from None
     if error is not None:
-        raise error
+        raise error from None
 
 
 def library_of(data: object) -> str:
@@ -506,17 +505,17 @@ def joined(batches: Sequence[Any], numeric: Collection[str] = ()) -> Batch:
 
 def _joined_column(parts: list[pa.Array], name: str, numeric: bool) -> pa.Array:
     parts = [*map(decoded, parts)]
-    kinds = {one.type for one in parts if not pa.types.is_null(one.type)}
+    kinds = {part.type for part in parts if not pa.types.is_null(part.type)}
     if len(kinds) > 1:
         if not numeric:
-            parts = [as_texts(one, name) for one in parts]
+            parts = [as_texts(part, name) for part in parts]
         elif all(pa.types.is_timestamp(kind) or pa.types.is_date(kind) for kind in kinds):
-            parts = [one.cast(pa.timestamp("us"), safe=False) for one in parts]
+            parts = [part.cast(pa.timestamp("us"), safe=False) for part in parts]
         else:
-            parts = [as_column(as_numbers(one, name).astype(np.float64)) for one in parts]
+            parts = [as_column(as_numbers(part, name).astype(np.float64)) for part in parts]
         kinds = {parts[0].type}
     kind = kinds.pop() if kinds else pa.null()
-    return pa.concat_arrays([one if one.type == kind else one.cast(kind) for one in parts])
+    return pa.concat_arrays([part if part.type == kind else part.cast(kind) for part in parts])
 
 
 def arrow_columns(batch: Batch) -> list[pa.Array]:
@@ -568,18 +567,6 @@ def split(batches: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
     for batch in batches:
         for rows in slices(batch.num_rows, batch.num_columns):
             yield batch.slice(rows.start, rows.stop - rows.start)
-
-
-def named_errors(batches: Iterator[_T], source: str) -> Iterator[_T]:
-    """Add the source to Arrow's messages about rows that it cannot read."""
-    try:
-        yield from batches
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"{source}: {error}") from None
-    except OSError as error:
-        if error.errno is not None:
-            raise
-        raise DataError(f"{source}: {error}") from None  # for example, a damaged archive
 
 
 def as_name(value: object) -> str:

@@ -9,7 +9,7 @@ import glob
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
@@ -20,18 +20,19 @@ import pyarrow as pa
 from hushtable import far, plugins
 from hushtable.data.readers.copies import chosen, copies_of, extracted, members, standard_input
 from hushtable.data.readers.encoding import (
-    compression,
+    COMPRESSED,
     find_encoding,
     opened_bytes,
     says_its_encoding,
 )
 from hushtable.data.readers.reader import (
+    Batch,
     FileLayout,
     Reader,
     Source,
-    named_errors,
     near_names,
     one_after_other,
+    unchanged,
 )
 from hushtable.errors import DataError, HushTableError, MissingExtraError, UsageError
 from hushtable.language import _
@@ -94,14 +95,15 @@ def content_of(path: Path) -> tuple[str | None, str | None]:
     """
     with path.open("rb") as file:
         start = file.read(_BEGINNING)
-    codec = compression(start)
+    packed = COMPRESSED.match(start)
+    codec = packed and packed.lastgroup
     if codec is not None:
         try:
             with opened_bytes(path) as (_, plain):
                 start = bytes(plain.read(_BEGINNING))
         except (OSError, EOFError, zlib.error):
             start = b""  # reading it to the end raises the error
-    if codec is not None and compression(start) is not None:
+    if codec is not None and COMPRESSED.match(start):
         return codec, ".gz"
     ending = next((ending for begins, ending in _MATCHES if begins.match(start)), None)
     if ending == ".zip" and codec is None:
@@ -213,7 +215,7 @@ def built_in(
     It ``uses`` some entries of the layout, and ``streams`` if it reads compressed files.
     """
     made = FileFormat(name, lambda path, _, layout: open_file(path, layout), uses, streams)
-    others = {ending for ending, one in FORMATS.items() if one.by_name}
+    others = {ending for ending, form in FORMATS.items() if form.by_name}
     FORMATS.update({ending: made for ending in endings if ending not in others})
 
 
@@ -242,13 +244,8 @@ def register_url(
 ) -> None:
     """Register a kind of URL that rows are read from, such as that of a database.
 
-    Parameters
-    ----------
-    takes : callable
-        Returns whether a URL, with a layout, is of this kind. It must not fail, and should import
-        nothing.
-    open_ : callable
-        Takes URL and layout; returns a reader.
+    Both functions take a URL and the layout: ``takes`` returns whether a URL is of this kind, must
+    not fail, and should import nothing; ``open_`` returns a reader.
     """
     URLS.append((takes, open_))
 
@@ -282,14 +279,9 @@ def why_none() -> str:
     return "".join(f" (and {words})" for words in FAILED)
 
 
-def is_taken(data: Any) -> bool:
-    """Return whether a source accepts an object."""
-    return any(takes(data) for takes, _ in SOURCES)
-
-
 def _suffix(path: PurePath) -> str:
     """Return the ending of a name, in small letters, without the ending of a compression."""
-    suffixes = [one.lower() for one in path.suffixes]
+    suffixes = [suffix.lower() for suffix in path.suffixes]
     if len(suffixes) > 1 and suffixes[-1] in PACKED:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
@@ -331,20 +323,20 @@ def paths(pattern: str) -> list[Path]:
         if path.is_dir():
             inside = {p: _rank(p.relative_to(path)) for p in path.rglob("*") if p.is_file()}
             best = max(inside.values(), default=0)
-            found = sorted(p for p, rank in inside.items() if rank == best > 0)
+            matches = sorted(p for p, rank in inside.items() if rank == best > 0)
         elif path.exists():
             return [path]
         else:
             named = (Path(p) for p in glob.glob(pattern, recursive=True))
-            found = sorted(p for p in named if p.is_file() and not p.name.startswith("~$"))
+            matches = sorted(p for p in named if p.is_file() and not p.name.startswith("~$"))
     except OSError as error:  # for example, a name that is too long
         raise DataError(f"{pattern[:100]}: {error.strerror}: check the path") from None
-    if not found:
-        names = " or ".join(dict.fromkeys(one.name for one in FORMATS.values()))
+    if not matches:
+        names = " or ".join(dict.fromkeys(form.name for form in FORMATS.values()))
         raise DataError(
             f"{pattern}: no such file, and no folder with {names} files: check the path"
         )
-    return found
+    return matches
 
 
 def files(
@@ -372,15 +364,15 @@ def files(
     for k, part in enumerate(parts):
         if part.names == first.names:
             continue
-        names, there = set(first.names or ()), set(part.names or ())
-        extra, missing = sorted(there - names), sorted(names - there)
+        names, others = set(first.names or ()), set(part.names or ())
+        extra, missing = sorted(others - names), sorted(names - others)
         if extra or missing:
             raise DataError(
                 f"{part.source} has different columns than {first.source}: extra {extra}, "
                 f"missing {missing}{near_names(missing, extra)}"
             )
         parts[k] = part.select(list(first.names or ()))
-    return one_after_other(parts, pattern)
+    return one_after_other(parts, pattern) if len(parts) > 1 else replace(first, source=pattern)
 
 
 @dataclass(frozen=True)
@@ -404,15 +396,15 @@ class _Opening:
             return self._of_archive(path)
         if ending == ".zip":
             raise refused("archive_within", source=path)
-        found, words = self._found(path, name, named, ending)
-        if codec is not None and (unpacked or not found.streams):
-            raise refused("compressed", source=path, format=found.name, codec=codec)
-        rows = self._table(path, found)
+        form, words = self._detected(path, name, named, ending)
+        if codec is not None and (unpacked or not form.streams):
+            raise refused("compressed", source=path, format=form.name, codec=codec)
+        rows = self._table(path, form)
         if codec is not None and name.suffix.lower() not in PACKED:
             words = (_("decompressed (%(codec)s), by its content", codec=codec), *words)
         return replace(rows.folded(), found=(*words, *rows.found))
 
-    def _found(
+    def _detected(
         self, path: Path, name: PurePath, named: FileFormat | None, ending: str | None
     ) -> tuple[FileFormat, tuple[str, ...]]:
         by_no_row = self.layout.unasked is not None and ending not in BINARY
@@ -428,38 +420,41 @@ class _Opening:
                 f"{path}: its name does not state its format, and rows must not decide it when no "
                 f"person can be asked: rename it to end in {', '.join(FORMATS)}"
             )
-        shown = None if ending is None else _format(ending)
+        detected = None if ending is None else _format(ending)
         elsewhere = ELSEWHERE.get(_suffix(name) if ending is None else ending)
-        if shown is None and elsewhere is not None and (named is None or ending is not None):
+        if detected is None and elsewhere is not None and (named is None or ending is not None):
             raise MissingExtraError(f"{path}: {elsewhere}", "hushtable-connect", "files")
-        if named is not None and (shown is None or shown.name == named.name or plain):
+        if named is not None and (detected is None or detected.name == named.name or plain):
             return named, ()
-        if shown is None:
+        if detected is None:
             raise refused("unknown", source=path, endings=", ".join(FORMATS), why=why_none())
-        return shown, (_("read as %(name)s, by its content", name=shown.name),)
+        return detected, (_("read as %(name)s, by its content", name=detected.name),)
 
     def _of_archive(self, path: Path) -> Reader:
-        there, wanted = members(path), self.layout.member
-        names = {name for one in there for name in (one.filename, PurePosixPath(one.filename).name)}
+        inside, wanted = members(path), self.layout.member
+        names = {name for f in inside for name in (f.filename, PurePosixPath(f.filename).name)}
         if wanted is None and self.kept.get("member") in names:
             wanted = str(self.kept["member"])
         if wanted is not None:
             self.used.add("member")
         kept = {name: value for name, value in self.kept.items() if name != "member"}
         below = replace(self, layout=replace(self.layout, member=None), kept=kept)
-        member, words = chosen(path, there, wanted, _rank_in_archive)
+        # A text may accompany a table.
+        ranks = {f.filename: _rank(PurePath(f.filename)) for f in inside}
+        ranks |= {name: min(n, 1) for name, n in ranks.items() if _suffix(PurePath(name)) == ".txt"}
+        member, words = chosen(path, inside, wanted, ranks)
         copy, name = extracted(path, member), PurePath(member.filename)
         rows = copy.reader(lambda plain: below.file(plain, name))
         return replace(rows, found=(*words, *rows.found))
 
-    def _table(self, path: Path, found: FileFormat) -> Reader:
-        self.used.update(found.uses)
+    def _table(self, path: Path, form: FileFormat) -> Reader:
+        self.used.update(form.uses)
         given = self.layout
-        more = {n: v for n, v in self.kept.items() if n in found.uses and getattr(given, n) is None}
+        more = {n: v for n, v in self.kept.items() if n in form.uses and getattr(given, n) is None}
         if "encoding" in more and says_its_encoding(path):
             del more["encoding"]
         layout = replace(given, **more)  # type: ignore[arg-type] # their reader checked them
-        open_file = partial(found.open, path, self.text_columns, layout)
+        open_file = partial(form.open, path, self.text_columns, layout)
         try:
             rows = opened(open_file())
         except HushTableError:
@@ -467,20 +462,17 @@ class _Opening:
         except (OSError, ValueError, pa.ArrowNotImplementedError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            message = f"{path}: not a readable {found.name} file: {error}"
+            message = f"{path}: not a readable {form.name} file: {error}"
             raise DataError(message) from None
         if rows.source == str(path):
             return rows
         # For a registered format; a stream is opened again for each pass.
         again = open_file if rows.one_shot else lambda: rows
-        source = Source(
-            lambda: named_errors(opened(again()).read(), str(path)), rows.n_rows, name=str(path),
-            n_bytes=path.stat().st_size, place=rows.place,
-        )  # fmt: skip
+
+        def read() -> Iterator[Batch]:
+            with unchanged(path):
+                yield from opened(again()).read()
+
+        size = path.stat().st_size
+        source = Source(read, rows.n_rows, name=str(path), n_bytes=size, place=rows.place)
         return replace(rows, sources=(source,), steps=(), source=source.name, one_shot=False)
-
-
-def _rank_in_archive(name: str) -> int:
-    """Return how likely a file in an archive is the table: a text may accompany one."""
-    path = PurePath(name)
-    return min(_rank(path), 1) if _suffix(path) == ".txt" else _rank(path)

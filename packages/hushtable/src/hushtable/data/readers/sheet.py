@@ -22,7 +22,6 @@ from hushtable.data.readers.totals import (
     FirstRows,
     below_error,
     below_words,
-    label_of,
     left_out_words,
     repeated_words,
     totals_error,
@@ -91,13 +90,13 @@ def _cells_of(
 
 
 def _of_columns(wanted: str | None, names: Sequence[str]) -> tuple[str | None, slice | None]:
-    found = _COLUMNS.fullmatch(wanted or "")
-    if wanted in names or found is None:
+    match = _COLUMNS.fullmatch(wanted or "")
+    if wanted in names or match is None:
         return wanted, None
-    first, last = _column_number(found["first"]), _column_number(found["last"])
+    first, last = _column_number(match["first"]), _column_number(match["last"])
     if first > last:
         raise UsageError(f"--read sheet={wanted}: the first column comes after the last")
-    return found["sheet"], slice(first, last + 1)
+    return match["sheet"], slice(first, last + 1)
 
 
 def _where(path: Path, sheet: str) -> str:
@@ -138,7 +137,7 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
     if len(filled) != 1:
         if not filled:
             raise refused("empty_sheets", source=path, sheets=names)
-        largest = max(filled, key=lambda one: one.height * one.width)
+        largest = max(filled, key=lambda candidate: candidate.height * candidate.width)
         raise refused(
             "several_sheets", f"--read {shlex.quote(f'sheet={largest.name}')}", source=path,
             sheets=[sheet.name for sheet in filled],
@@ -196,7 +195,7 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
     source = replace(
         table.sources[0], name=str(path), n_bytes=size, bytes_read=lambda: size, place=place
     )
-    return replace(table, sources=(source,), source=source.name, found=tuple(sheet.found))
+    return replace(table, sources=(source,), source=source.name, found=tuple(sheet.notes))
 
 
 @dataclass
@@ -213,7 +212,7 @@ class _Sheet:
     places: list[int]
     header: Header
     where: str
-    found: list[str]
+    notes: list[str]
 
     @classmethod
     def of(cls, path: Path, layout: FileLayout) -> "_Sheet":
@@ -228,13 +227,14 @@ class _Sheet:
         labels = [*map(_letters, columns)]
         header = HeaderSearch(first, layout, start, where, "row", labels=labels).header()
         below = [i for i in filled if i >= header.body]
-        places, found = below[: max(0, len(below) - layout.footer)], list(header.found)
+        footer, notes = layout.skip_footer or 0, list(header.notes)
+        places = below[: max(0, len(below) - footer)]
         if below and not places and layout.unasked is None:
-            raise refused("all_skipped", source=where, n=len(below), footer=layout.footer)
-        sheet = cls(path, layout, name, cells, merged, columns, places, header, where, found)
+            raise refused("all_skipped", source=where, n=len(below), footer=footer)
+        sheet = cls(path, layout, name, cells, merged, columns, places, header, where, notes)
         if below[len(places) :]:
             n, begins = len(below) - len(places), sheet.words(below[len(places)])
-            found.append(left_out_words(n, begins))
+            notes.append(left_out_words(n, begins))
         if layout.unasked is None:
             sheet.check()
         check_once(header, where, "row")
@@ -261,12 +261,12 @@ class _Sheet:
         again = [i for i in self.places if self.cells[i] == head and len(self.columns) > 1]
         if again:
             self.places = [i for i in self.places if i not in again]
-            self.found.append(repeated_words([i + 1 for i in again]))
+            self.notes.append(repeated_words([i + 1 for i in again]))
         if self.layout.skip_footer == 0 or not self.places:
             return
         last = [self.texts(i) for i in self.places[-MOST_BELOW:]]
-        some = [self.texts(i) for i in self.places[:_FIRST]]
-        first = FirstRows.of(some, len(self.columns))
+        upper = [self.texts(i) for i in self.places[:_FIRST]]
+        first = FirstRows.of(upper, len(self.columns))
         for k in range(1, len(self.places)):
             if self.places[k] - self.places[k - 1] > 1:
                 row = self.texts(self.places[k])
@@ -278,7 +278,7 @@ class _Sheet:
             i for i in self.places
             if "" in self.cells[i] and any(self.cells[i][j] == "" for j in always)
         )  # fmt: skip
-        among = [i for i in gaps if first.is_total(label_of(self.texts(i)))]
+        among = [i for i in gaps if first.is_total(self.texts(i))]
         if among and among[0] not in self.places[len(self.places) - n :]:
             numbers = [i + 1 for i in among]
             raise totals_error(self.where, "row", numbers, len(among), self.words(among[0]))
@@ -293,7 +293,7 @@ class _Sheet:
         def read_without(n: int) -> None:
             _Sheet.of(self.path, replace(self.layout, skip_footer=n))
 
-        n = len(self.places) - k + self.layout.footer
+        n = len(self.places) - k + (self.layout.skip_footer or 0)
         raise below_error(words, n, read_without)
 
     def _check_side_by_side(self) -> None:

@@ -13,15 +13,14 @@ from hushtable.language import _, ngettext
 from hushtable.words.refusals import refusal, refused
 
 #: Words for the sum of the rows above, in small letters, as a whole cell.
-TOTAL_WORDS = (
-    *("total", "totals", "grand total", "subtotal", "subtotals", "sub-total", "sum", "sums"),
+_TOTALS = frozenset((
+    *("total", "totals", "grand total", "subtotal", "subtotals", "sub total", "sum", "sums"),
     *("summe", "summen", "gesamt", "gesamtsumme", "gesamtergebnis", "insgesamt", "zwischensumme"),
-    *("total general", "total général", "sous-total", "totaux", "somme", "totale", "totali"),
+    *("total general", "total général", "sous total", "totaux", "somme", "totale", "totali"),
     *("subtotale", "suma", "suma total", "soma", "total geral", "razem", "ogółem", "totaal"),
     *("toplam", "genel toplam", "ara toplam", "итого", "всего", "общий итог", "сумма"),
     *("合計", "小計", "総計", "總計", "合计", "总计", "小计", "합계", "총계", "소계"),
-)
-_TOTALS = frozenset(word.replace("-", " ") for word in TOTAL_WORDS)
+))  # fmt: skip
 _MOST_WORDS = 2
 #: Numbers, dates and times of any country, roughly: names of columns do not match.
 _NUMBER = re.compile(
@@ -52,13 +51,17 @@ def shape(field: str) -> str:
 
 def is_total_word(text: str) -> bool:
     """Return whether a cell is a word for a total."""
-    return text.casefold().strip(" :*") in TOTAL_WORDS
+    return text.casefold().strip(" :*").replace("-", " ") in _TOTALS
 
 
 def begins_with_total(text: str) -> bool:
     """Return whether a text is a word for a total, or begins with one, as in ``Total (n=40)``."""
     words = re.findall(r"[^\W\d_]+|[\d_]", text.casefold())
     return any(" ".join(words[:n]) in _TOTALS for n in range(1, _MOST_WORDS + 1))
+
+
+def _label(fields: Sequence[str]) -> str:
+    return next((field for field in fields if field.strip()), "")
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class FirstRows:
     def of(cls, rows: Sequence[Sequence[str]], width: int) -> "FirstRows":
         """Measure rows of as many fields as there are columns, but not the last, nor totals."""
         rows = rows[: max(len(rows) // 2, len(rows) - MOST_BELOW)]
-        whole = [row for row in rows if all(row) or not begins_with_total(label_of(row))]
+        whole = [row for row in rows if all(row) or not begins_with_total(_label(row))]
         rows = [row for row in whole if any(row)][:_FEW_FIRST]
         numeric = set()
         for j in range(width):
@@ -95,8 +98,9 @@ class FirstRows:
         words = not any(is_number(fields[j]) for j in filled)
         return len(filled) > 1 and words and any(j in self.numeric for j in filled)
 
-    def is_total(self, label: str) -> bool:
+    def is_total(self, fields: Sequence[str]) -> bool:
         """Return whether the first text of a row is a word for a total, and no category."""
+        label = _label(fields)
         return begins_with_total(label) and not any(label in row for row in self.rows)
 
     def is_bare(self, fields: Sequence[str]) -> bool:
@@ -114,16 +118,11 @@ class FirstRows:
         """Return how many of the ``last`` of all rows are totals or notes below the table."""
         n = 0
         for k, fields in enumerate(reversed(last), 1):
-            if any(fields) and (self.is_total(label_of(fields)) or self.is_bare(fields)):
+            if any(fields) and (self.is_total(fields) or self.is_bare(fields)):
                 n = k
             elif not self.gaps(fields):
                 break
         return max(0, min(n, n_rows - _LEAST_ROWS))
-
-
-def label_of(fields: Sequence[str]) -> str:
-    """Return the first text of a row."""
-    return next((field for field in fields if field.strip()), "")
 
 
 class BelowError(DataError):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, filled, nan_as_null, texts_column
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.missing import CODES, DAYS, code_text, codes_in, without_codes
+from hushtable.data.texts.missing import CODES, DAYS, code_text, codes_in
 from hushtable.data.texts.reading import SERIAL, SERIALS, Form, plain_texts, without_blanks
 from hushtable.data.texts.shapes import ascii_signs, shapes_of
 
@@ -75,9 +75,9 @@ def different_texts(column: pa.Array) -> DistinctTexts:
     if folded is not texts or coded:
         again = folded.dictionary_encode()
         merged, texts = filled(again.indices, -1), again.dictionary
-        some = np.flatnonzero(merged >= 0)
-        rows = np.bincount(merged[some], rows[some], len(texts)).astype(np.int64)
-        first = first[some][np.unique(merged[some], return_index=True)[1]]
+        filled_in = np.flatnonzero(merged >= 0)
+        rows = np.bincount(merged[filled_in], rows[filled_in], len(texts)).astype(np.int64)
+        first = first[filled_in][np.unique(merged[filled_in], return_index=True)[1]]
     return DistinctTexts(texts, rows, first, column)
 
 
@@ -98,21 +98,22 @@ class _ShapeFacts(NamedTuple):
 @lru_cache(maxsize=1 << 14)
 def _of_shape(shape: str) -> _ShapeFacts:
     if "9" not in shape and "0" not in shape:
-        return _ShapeFacts("limit" if numbers.is_limit(shape) else "other")
+        return _ShapeFacts("limit" if re.match(numbers.LIMIT, shape) else "other")
     point, comma = (numbers.match(shape, decimal) for decimal in numbers.DECIMALS)
-    if found := point or comma:
+    if matched := point or comma:
         kind = "whole"
-        if point and comma and numbers.is_either(shape):
+        if point and comma and re.match(numbers.EITHER, shape):
             kind = "1,234" if "," in shape else "1.234"
         elif not (point and comma):
             kind = "point" if point else "comma"
-        unit = numbers.unit(found)
+        unit = numbers.unit(matched)
         if _CODE.fullmatch(shape):
             kind = "code"
         elif unit in FLAGS:
             kind = "flag"
         return _ShapeFacts(kind, True, _BESIDE.search(shape) is not None, unit, lost=False)
-    kind = "code" if _CODE.fullmatch(shape) else "limit" if numbers.is_limit(shape) else "other"
+    limit = "limit" if re.match(numbers.LIMIT, shape) else "other"
+    kind = "code" if _CODE.fullmatch(shape) else limit
     parts = next((n for n, clock in dates.CLOCKS.items() if clock.fullmatch(shape)), 0)
     return _ShapeFacts(kind, lost=not numbers.is_lenient(shape), parts=parts)
 
@@ -143,12 +144,12 @@ class TextFacts:
     @classmethod
     def of(cls, texts: pa.Array) -> "TextFacts":
         """Return the facts about texts without null."""
-        said = ascii_signs(texts)
-        shapes, codes = shapes_of(said)
+        signs = ascii_signs(texts)
+        shapes, codes = shapes_of(signs)
         table = [_of_shape(shape) for shape in shapes]
 
         def fact(name: str, dtype: type) -> np.ndarray:
-            return np.array([getattr(one, name) for one in table], dtype)[codes]
+            return np.array([getattr(shape_facts, name) for shape_facts in table], dtype)[codes]
 
         facts = cls(
             kind=fact("kind", object),
@@ -157,25 +158,25 @@ class TextFacts:
             unit=fact("unit", object),
             lost=fact("lost", bool),
             parts=fact("parts", int),
-            compact=numbers.mask(pc.match_substring_regex(said, dates.COMPACT)),
-            serial=numbers.mask(pc.match_substring_regex(said, SERIAL)),
+            compact=numbers.mask(pc.match_substring_regex(signs, dates.COMPACT)),
+            serial=numbers.mask(pc.match_substring_regex(signs, SERIAL)),
             orders=np.zeros((len(texts), len(dates.ORDERS)), np.bool_),
             either=np.zeros(len(texts), np.bool_),
         )
-        numbered = [re.search(r"\d", one.unit) is not None for one in table]
+        numbered = [re.search(r"\d", shape_facts.unit) is not None for shape_facts in table]
         for i in np.flatnonzero(np.array(numbered, bool)[codes]):
             # Such as m2, which is m9 in the shape.
             decimal: numbers.Decimal = "," if facts.kind[i] == "comma" else "."
-            found = numbers.match(said[i].as_py(), decimal)
-            facts.unit[i] = numbers.unit(found) if found else ""
+            parts = numbers.match(signs[i].as_py(), decimal)
+            facts.unit[i] = numbers.unit(parts) if parts else ""
         rest = np.flatnonzero(~facts.number)
         truth = pc.is_in(
-            pc.utf8_lower(taken(said, rest)), value_set=texts_column(["true", "false"])
+            pc.utf8_lower(taken(signs, rest)), value_set=texts_column(["true", "false"])
         )
         facts.kind[rest[numbers.mask(truth)]] = "truth"
-        with_digit = numbers.mask(pc.match_substring_regex(taken(said, rest), r"\d"))
+        with_digit = numbers.mask(pc.match_substring_regex(taken(signs, rest), r"\d"))
         for part in np.split(rest[with_digit], [_ENOUGH]):
-            if not len(part) or not facts._add_points(part, taken(said, part)):
+            if not len(part) or not facts._add_points(part, taken(signs, part)):
                 break
         return facts
 
@@ -183,7 +184,7 @@ class TextFacts:
         """Note dates and times among the texts at some places; return whether there are any."""
         self.kind[places[~np.isnan(dates.of_day(texts))]] = "time"
         seconds = {order: dates.seconds(texts, order) for order in dates.ORDERS}
-        orders = {order: ~np.isnan(found) for order, found in seconds.items()}
+        orders = {order: ~np.isnan(points) for order, points in seconds.items()}
         self.orders[places] = np.stack(list(orders.values()), axis=1)
         # Without a year in front, and without a month's name.
         numeric = (seconds["dmy"] != seconds["mdy"]) | ~orders["ymd"]
@@ -260,8 +261,8 @@ class PlainNumbers(NamedTuple):
     def of(cls, values: NDArray[np.float64]) -> "PlainNumbers":
         """Return what is known of numbers."""
         whole = not any(
-            np.count_nonzero(some != np.rint(some)) > np.count_nonzero(np.isnan(some))
-            for some in (values[:_FEW], values)
+            np.count_nonzero(part != np.rint(part)) > np.count_nonzero(np.isnan(part))
+            for part in (values[:_FEW], values)
         )
         n = len(values) - int(np.count_nonzero(np.isnan(values)))
         low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
@@ -364,19 +365,19 @@ class ColumnFacts:
         if values is not None and self.tally["dotted", ""] == self.n - n:  # all so far
             for rule, form in (("dotted", dates.DOTTED), ("zero hour", dates.ZERO_HOUR)):
                 self.tally[rule, ""] += pc.sum(pc.match_substring_regex(texts, form)).as_py() or 0
-        found = None if values is None else PlainNumbers.of(values)
-        if found is not None and (found.n == 0 or self._is_plain(texts, found)):
+        plain = None if values is None else PlainNumbers.of(values)
+        if plain is not None and (plain.n == 0 or self._is_plain(texts, plain)):
             # The word nan means missing.
-            self.n, self.n_missing = self.n - n + found.n, self.n_missing + n - found.n
-            if found.n == 0:
+            self.n, self.n_missing = self.n - n + plain.n, self.n_missing + n - plain.n
+            if plain.n == 0:
                 return None
-            self._add_plain(found, start)
+            self._add_plain(plain, start)
             if start == 0:
                 # The decimals that all have are those of a whole number, if there is one.
-                for i in (*range(len(few)), int((found.values % 1.0 == 0.0).argmax())):
+                for i in (*range(len(few)), int((plain.values % 1.0 == 0.0).argmax())):
                     form = re.sub(r"\d", "9", str(texts[i]))
                     self._note_example(("form", form), str(texts[i]), i)
-            return nan_as_null(found.values)
+            return nan_as_null(plain.values)
         different = different_texts(texts)
         empty = n - int(different.rows.sum())
         self.n, self.n_missing = self.n - empty, self.n_missing + empty
@@ -399,7 +400,9 @@ class ColumnFacts:
     def _note_first(
         self, values: NDArray[np.floating], usual: NDArray[np.float64], form: Form
     ) -> None:
-        self.inner, self.n_different = without_codes(values), n_different(values)
+        inner = values[np.isfinite(values) & ~np.isin(values, CODES)]
+        self.inner = float(inner.min(initial=np.inf)), float(inner.max(initial=-np.inf))
+        self.n_different = n_different(values)
         if form in ("number", "date"):
             self.codes = {
                 code_text(code, form): rows for code, rows in codes_in(values, usual).items()
@@ -409,64 +412,72 @@ class ColumnFacts:
         if key not in self.first or row < self.first[key][1]:
             self.first[key] = text, row
 
-    def _add_plain(self, found: PlainNumbers, start: int) -> None:
-        whole = found.whole
-        if self.absent and (gone := np.isin(found.values, self.absent)).any():
+    def _add_plain(self, plain: PlainNumbers, start: int) -> None:
+        whole = plain.whole
+        if self.absent and (gone := np.isin(plain.values, self.absent)).any():
             # Written in a way that could also mean thousands, such as 999.000.
-            found, n_gone = PlainNumbers.of(np.where(gone, np.nan, found.values)), int(gone.sum())
+            plain, n_gone = PlainNumbers.of(np.where(gone, np.nan, plain.values)), int(gone.sum())
             self.n, self.n_missing = self.n - n_gone, self.n_missing + n_gone
-        self.shapes["whole" if whole else "point"] += found.n
-        if found.n == 0:
+        self.shapes["whole" if whole else "point"] += plain.n
+        if plain.n == 0:
             return
-        self.low, self.high = min(self.low, found.low), max(self.high, found.high)
-        self.n_plain += found.n
+        self.low, self.high = min(self.low, plain.low), max(self.high, plain.high)
+        self.n_plain += plain.n
         if not whole and start < self.first.get(("sign", "."), ("", np.inf))[1]:
-            row = int(np.flatnonzero(found.values % 1.0 > 0.0)[0])
-            self._note_example(("sign", "."), f"{found.values[row]:.10g}", start + row)
+            row = int(np.flatnonzero(plain.values % 1.0 > 0.0)[0])
+            self._note_example(("sign", "."), f"{plain.values[row]:.10g}", start + row)
         first_day, last_day = SERIALS
-        days = np.count_nonzero((found.values >= first_day) & (found.values < last_day))
-        no_days = found.n - int(days)
+        days = np.count_nonzero((plain.values >= first_day) & (plain.values < last_day))
+        no_days = plain.n - int(days)
         self.tally.update({("unread", order): no_days for order in dates.ORDERS})
         if start == 0:
-            self._note_first(found.values, CODES, "number")
+            self._note_first(plain.values, CODES, "number")
 
-    def _is_plain(self, texts: pa.Array, found: PlainNumbers) -> bool:
+    def _is_plain(self, texts: pa.Array, plain: PlainNumbers) -> bool:
         """Return whether numbers mean nothing else: no thousands, dates, places or codes."""
         if not self.shapes["point"]:
-            some = texts.slice(0, _FEW).drop_null()
-            pointed = some.filter(pc.match_substring(some, "."))
+            first = texts.slice(0, _FEW).drop_null()
+            pointed = first.filter(pc.match_substring(first, "."))
             either = pc.all(pc.match_substring_regex(pointed, numbers.EITHER)).as_py() is not False
             if either and pc.any(pc.match_substring(texts, ".")).as_py():
                 return False
-        if 19000101 <= found.low <= found.high <= 20991231 and (
+        if 19000101 <= plain.low <= plain.high <= 20991231 and (
             pc.all(pc.match_substring_regex(texts, dates.COMPACT)).as_py()
         ):
             return False
         if texts[0].is_valid and _WELL.match(texts[0].as_py()):
             return not all(text is None or _WELL.match(text) for text in texts.to_pylist())
-        if not found.whole:
+        if not plain.whole:
             return True
         zeros = any(pc.any(pc.starts_with(texts, zero)).as_py() for zero in _ZEROS)
         coded = zeros and pc.any(pc.match_substring_regex(texts, _LEADING_ZERO)).as_py()
-        return not (coded or max(-found.low, found.high) >= 2**53)
+        return not (coded or max(-plain.low, plain.high) >= 2**53)
 
-    def _add_different(self, found: DistinctTexts, start: int) -> None:
-        texts, rows, first_row, _ = found
-        if self.crowded and self._are_further(found):
+    def _add_different(self, distinct: DistinctTexts, start: int) -> None:
+        texts, rows, first_row, _ = distinct
+        if self.crowded and self._are_further(distinct):
             return
         listed = texts.to_pylist()
         if not self.crowded:
-            some = listed[: MAX_CATEGORIES + 1]
-            self.texts.update(dict(zip(some, rows.tolist(), strict=False)))
+            counted = listed[: MAX_CATEGORIES + 1]
+            self.texts.update(dict(zip(counted, rows.tolist(), strict=False)))
         facts = TextFacts.of(texts)
-        shapes = self._shapes(facts, rows)
+        shapes, compact = facts.kind.copy(), facts.compact
+        if rows[compact].sum() > _MOSTLY * rows.sum():
+            shapes[compact] = "date"
+        self.tally["unread", "number"] += int(rows[facts.lost].sum())
+        no_day = facts.number & ~compact & ~facts.serial
+        for order, fits in zip(dates.ORDERS, facts.orders.T, strict=True):
+            self.tally["unread", order] += int(rows[no_day | (~facts.number & ~fits)].sum())
         if all(map(_WELL.match, listed)):
             shapes[:] = "code"
         self._note_dates(texts, facts, rows)
         if start == 0 and (facts.number.any() or "date" in shapes):
             self._note_codes(texts, rows, shapes)
-
-        self._note_numbers(facts, shapes, listed, rows, start + first_row)
+        for i in np.flatnonzero(facts.number | (facts.parts > 0)).tolist():
+            self._note_number(
+                facts, shapes[i], i, listed[i], int(rows[i]), start + int(first_row[i])
+            )
         for shape in np.unique(shapes).tolist():
             mine = np.flatnonzero(shapes == shape)
             self.shapes[shape] += int(rows[mine].sum())
@@ -475,66 +486,46 @@ class ColumnFacts:
                 noted.add(listed[i], int(rows[i]), start + int(first_row[i]))
             noted.n += int(rows[mine[_MOST_OTHERS:]].sum())
 
-    def _note_numbers(
-        self,
-        facts: TextFacts,
-        shapes: NDArray[np.object_],
-        listed: list[str],
-        rows: NDArray[np.int64],
-        first: NDArray[np.int64],
+    def _note_number(
+        self, facts: TextFacts, shape: str, i: int, text: str, rows: int, row: int
     ) -> None:
-        """Note units, decimal signs and brackets of numbers, and parts of times, with examples."""
+        """Note the unit, decimal sign and brackets of a number, or the parts of a time."""
+        unit, sign = facts.unit[i], _SIGNS.get(shape)
+        if not facts.number[i]:
+            if shape == "time":
+                self._note_example(("clock", int(facts.parts[i])), text, row)
+            return
+        if text.startswith("("):
+            self.brackets.add(text, rows, row)
+        if unit:
+            self.tally["flag" if unit in FLAGS else "unit", unit] += rows
+        if unit or not facts.beside[i]:
+            self._note_example(("unit", unit), text, row)
+        if sign is not None:
+            self._note_example(("sign", sign), text, row)
 
-        def note(rule: str, key: Key, i: int) -> None:
-            self._note_example((rule, key), listed[i], int(first[i]))
-
-        for i, text in enumerate(listed):
-            if facts.number[i]:
-                if text.startswith("("):
-                    self.brackets.add(text, int(rows[i]), int(first[i]))
-                unit = facts.unit[i]
-                if unit:
-                    self.tally["flag" if unit in FLAGS else "unit", unit] += int(rows[i])
-                if unit or not facts.beside[i]:
-                    note("unit", unit, i)
-                if (sign := _SIGNS.get(shapes[i])) is not None:
-                    note("sign", sign, i)
-            elif facts.parts[i] and shapes[i] == "time":
-                note("clock", int(facts.parts[i]), i)
-
-    def _are_further(self, found: DistinctTexts) -> bool:
+    def _are_further(self, distinct: DistinctTexts) -> bool:
         """Return whether these are further identifiers or notes, and count them.
 
         In a column with too many of them, and nothing else so far, this is decided by some texts
         of a batch: looking at all of a million takes longer than reading the file.
         """
-        if {*self.shapes} != {"other"} or self.as_number or not are_other(found.texts):
+        if {*self.shapes} != {"other"} or self.as_number or not are_other(distinct.texts):
             return False
-        n = int(found.rows.sum())
+        n = int(distinct.rows.sum())
         self.shapes["other"] += n
         self.exceptions["other"].n += n
         self.tally.update({("unread", kind): n for kind in ("number", *dates.ORDERS)})
         return True
 
-    def _shapes(self, facts: TextFacts, rows: NDArray[np.int64]) -> NDArray[np.object_]:
-        """Return the shape (k,) of each text; count texts without a value."""
-        shapes, compact, a_number = facts.kind.copy(), facts.compact, facts.number
-        if rows[compact].sum() > _MOSTLY * rows.sum():
-            shapes[compact] = "date"
-        self.tally["unread", "number"] += int(rows[facts.lost].sum())
-        no_day = a_number & ~compact & ~facts.serial
-        for order, fits in zip(dates.ORDERS, facts.orders.T, strict=True):
-            self.tally["unread", order] += int(rows[no_day | (~a_number & ~fits)].sum())
-        return shapes
-
     def _note_dates(self, texts: pa.Array, facts: TextFacts, rows: NDArray[np.int64]) -> None:
         a_date = facts.orders.any(axis=1)
         if not a_date.any():
             return
-        some = ascii_signs(taken(texts, np.flatnonzero(a_date)))
-        self.tally.update(("month", word) for word in dates.month_words(some))
+        written = ascii_signs(taken(texts, np.flatnonzero(a_date)))
+        self.tally.update(("month", word) for word in dates.month_words(written))
         for order in dates.ORDERS:
-            self.tally.update((order, year) for year in dates.short_years(some, order))
+            self.tally.update((order, year) for year in dates.short_years(written, order))
         fits = dict(zip(dates.ORDERS, facts.orders.T, strict=True))
         for order, other in (("dmy", "mdy"), ("mdy", "dmy")):
             self.tally["only", order] += int(rows[fits[order] & ~fits[other]].sum())
@@ -547,20 +538,20 @@ class ColumnFacts:
 
         Also their range, if they are whole numbers and no two are equal.
         """
-        said = ascii_signs(texts)
+        written = ascii_signs(texts)
         a_date = shapes == "date"
         if 2 * rows[a_date].sum() > rows.sum():
-            by_order = [dates.seconds(said, order) for order in dates.ORDERS]
+            by_order = [dates.seconds(written, order) for order in dates.ORDERS]
             values, usual = _first_of(by_order), DAYS
         else:
             point = rows[shapes == "comma"].sum() <= rows[shapes == "point"].sum()
             decimals = numbers.DECIMALS if point else numbers.DECIMALS[::-1]
-            values, usual = _first_of([numbers.values(said, sign) for sign in decimals]), CODES
+            values, usual = _first_of([numbers.values(written, sign) for sign in decimals]), CODES
         for code in codes_in(np.repeat(values, rows), usual):
             places = np.flatnonzero(values == code)
             self.codes |= {texts[i].as_py(): int(rows[i]) for i in places.tolist()}
         if len(texts) == rows.sum() > FEW and set(shapes) == {"whole"}:
-            values = numbers.values(said, ".")
+            values = numbers.values(written, ".")
             self.n_different, self.low, self.high = len(values), values.min(), values.max()
 
     def merge(self, other: "ColumnFacts") -> None:

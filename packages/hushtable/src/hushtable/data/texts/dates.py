@@ -176,12 +176,12 @@ def seconds(
     ``language`` is the language of the names, if known; years of two digits from ``pivot`` on
     belong to the last century.
     """
-    if (found := _iso(texts)) is not None:
-        return found
-    found = np.full(len(texts), np.nan)
-    for date, places, some in _dates(texts, order, language):
-        found[places] = date.seconds(some, pivot)
-    return found
+    if (result := _iso(texts)) is not None:
+        return result
+    result = np.full(len(texts), np.nan)
+    for date, places, shaped in _dates(texts, order, language):
+        result[places] = date.seconds(shaped, pivot)
+    return result
 
 
 def like(form: str, value: float, order: Order | None) -> str:
@@ -196,7 +196,7 @@ def like(form: str, value: float, order: Order | None) -> str:
         then = datetime(1970, 1, 1) + timedelta(seconds=whole)
         year = then.year if "9999" in form else then.year % 100
         day = {"y": year, "m": then.month, "d": then.day}
-        places = [day[one] for one in ("ymd" if form.startswith("9999") else order)]
+        places = [day[part] for part in ("ymd" if form.startswith("9999") else order)]
         hour = then.hour
     if half := re.search(r"(?i)\b[ap](?=\.?m\b)", form):
         sign = "pP" if hour >= 12 else "aA"
@@ -212,10 +212,10 @@ def like(form: str, value: float, order: Order | None) -> str:
 
 def say_zones(texts: pa.Array) -> NDArray[np.bool_]:
     """Return which texts (n,) are points in time that name their zone."""
-    found = np.zeros(len(texts), np.bool_)
+    zoned = np.zeros(len(texts), np.bool_)
     for date, places, _ in _dates(texts, "dmy", ""):
-        found[places] = date.time is not None and date.time.zoned
-    return found
+        zoned[places] = date.time is not None and date.time.zoned
+    return zoned
 
 
 def month_words(texts: pa.Array) -> set[str]:
@@ -225,12 +225,12 @@ def month_words(texts: pa.Array) -> set[str]:
 
 def short_years(texts: pa.Array, order: Order) -> set[int]:
     """Return the years of two digits in dates among texts, read in this order of parts."""
-    found: set[int] = set()
+    years: set[int] = set()
     texts = texts.filter(pc.invert(pc.match_substring_regex(texts, r"\d{4}")))  # most have four
-    for date, _, some in _dates(texts, order, ""):
+    for date, _, shaped in _dates(texts, order, ""):
         if date.short_year is not None:
-            found.update(some.number(date.short_year).astype(int).tolist())
-    return found
+            years.update(shaped.number(date.short_year).astype(int).tolist())
+    return years
 
 
 def pivot_of(years: Collection[int]) -> int | None:
@@ -272,26 +272,23 @@ def _iso(texts: pa.Array) -> NDArray[np.float64] | None:
 def of_day(texts: pa.Array) -> NDArray[np.float64]:
     """Return the seconds (n,) of times of day, or of longer times, such as 801:35; or NaN."""
     result = np.full(len(texts), np.nan)
-    for time, places, some in by_shape(texts, _time):
-        fits = time.hours_fit(some, np.inf)
-        result[places] = np.where(fits, time.microseconds(some) / 1e6, np.nan)
+    for time, places, shaped in by_shape(texts, _time):
+        fits = time.hours_fit(shaped, np.inf)
+        result[places] = np.where(fits, time.microseconds(shaped) / 1e6, np.nan)
     return result
-
-
-def _ends(plain: str, at: int) -> bool:
-    return not plain[at:].strip(" .,()") or _clock(plain, at) is not None
 
 
 @lru_cache(maxsize=1 << 14)
 def _date(shape: str, order: Order, language: str) -> _Date | None:
     for plain, named in _neutral(shape, language):
         for pattern in _DATES[order]:
-            found = pattern.match(plain)
-            if found is None or not _ends(plain, found.end()):
+            match = pattern.match(plain)
+            more = match is not None and bool(plain[match.end() :].strip(" .,()"))
+            time = _clock(plain, match.end()) if match is not None and more else None
+            if match is None or (more and time is None):
                 continue
-            time = _clock(plain, found.end()) if plain[found.end() :].strip(" .,()") else None
-            texts = found.groupdict().items()
-            parts = {name: found.span(name) for name, text in texts if text and name != "s"}
+            texts = match.groupdict().items()
+            parts = {name: match.span(name) for name, text in texts if text and name != "s"}
             word, month = named[parts["n"][0]] if "n" in parts else ("", 1)
             return _Date(parts["y"], parts.get("m", month), parts.get("d", 1), time, word)
     return None
@@ -305,11 +302,11 @@ def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[s
     """
     plain = _EAST_WEEKDAY.sub("   ", shape).translate(_EAST)
     for weekdays_first in (False, True):
-        letters, named, seen = list(plain), {}, False
-        for found in _WORD.finditer(plain):
-            word, (start, end) = found[0], found.span()
+        letters, named, ambiguous = list(plain), {}, False
+        for match in _WORD.finditer(plain):
+            word, (start, end) = match[0], match.span()
             is_weekday, month = word in words().weekdays, words().month(word, language)
-            seen = seen or bool(is_weekday and month)
+            ambiguous = ambiguous or bool(is_weekday and month)
             behind_digit = start > 0 and plain[start - 1] == "9"
             ignored = lists()["date_particles"] + (lists()["ordinals"] if behind_digit else ())
             if month and not (is_weekday and weekdays_first):
@@ -322,16 +319,16 @@ def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[s
                 continue
             letters[start:end] = sign * (end - start)
         yield "".join(letters), named
-        if not seen:
+        if not ambiguous:
             return
 
 
 def _clock(plain: str, at: int = 0) -> _Time | None:
     """Return the position of a time of day after a place of a shape; None if there is none."""
-    found = _CLOCK.fullmatch(plain, at) or _HOURS.fullmatch(plain, at)
-    if found is None:
+    match = _CLOCK.fullmatch(plain, at) or _HOURS.fullmatch(plain, at)
+    if match is None:
         return None
-    parts = found.groupdict()
+    parts = match.groupdict()
     head, tail = (re.sub(r"[\s.,():']", "", parts[name] or "") for name in ("head", "tail"))
     halves = words().halves
     half = halves.get(tail, "") or halves.get(head, "")
@@ -345,13 +342,13 @@ def _clock(plain: str, at: int = 0) -> _Time | None:
     if at == 0 and parts.get("between") == "." and not (half or head or tail == "uhr"):
         return None  # the day and the month, or a number
     units = {"H": 3600.0, "M": 60.0, "S": 1.0}
-    terms = tuple((found.span(k), v) for k, v in units.items() if parts.get(k))
+    terms = tuple((match.span(k), v) for k, v in units.items() if parts.get(k))
     zone: tuple[tuple[Span, float], ...] = ()
     if parts.get("sign"):
         if at == 0:
             return None
         sign = -1.0 if parts["sign"] == "-" else 1.0
-        zone = tuple((found.span(k), sign * v) for k, v in (("ZH", 3600.0), ("ZM", 60.0)))
+        zone = tuple((match.span(k), sign * v) for k, v in (("ZH", 3600.0), ("ZM", 60.0)))
     return _Time(terms, half, zone=zone, zoned=bool(zone) or tail in _UTC)
 
 

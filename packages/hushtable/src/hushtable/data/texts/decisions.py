@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from hushtable.data import labels
 from hushtable.data.columns import texts_column
-from hushtable.data.readers.reader import MISSING_WORDS
+from hushtable.data.readers.reader import MISSING_WORDS, Reader
 from hushtable.data.readers.totals import begins_with_total, is_total_word
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.texts.column_facts import FEW, ColumnFacts, Exceptions, Key
@@ -23,13 +23,7 @@ from hushtable.data.texts.shapes import FOREIGN_SHAPES, foreign_form
 from hushtable.data.texts.words import are_answers, lists
 from hushtable.data.texts.words import words as cldr
 from hushtable.language import numerals
-from hushtable.words.doubts import (
-    Example,
-    dates_words,
-    evidence_words,
-    numbers_words,
-    with_more,
-)
+from hushtable.words.doubts import Example, dates_words, evidence_words, numbers_words, with_more
 from hushtable.words.options import Option
 
 #: Share of the texts that must be numbers, or dates, for the others to count as exceptions.
@@ -68,10 +62,8 @@ class TableFacts:
     reading: Reading
     #: Columns with texts.
     columns: Mapping[str, ColumnFacts]
-    #: Describes where a row is, by its number.
-    place: Callable[[int], str]
-    #: The delimiter of a CSV file; empty for other sources.
-    delimiter: str = ""
+    #: The rows.
+    reader: Reader
 
     def asked(self, column: ColumnFacts) -> str:
         """Return the kind that a person requested; empty if none."""
@@ -80,17 +72,19 @@ class TableFacts:
     def first(self, noted: Exceptions) -> Example:
         """Return the first of some texts."""
         text = min(noted.first, key=noted.first.__getitem__)
-        return Example(text, self.place(noted.first[text]))
+        return Example(text, self.reader.where(noted.first[text]))
 
     def example(self, column: ColumnFacts, rule: str, key: Key) -> Example:
         """Return the example of a rule."""
         text, row = column.first[rule, key]
-        return Example(text, self.place(row))
+        return Example(text, self.reader.where(row))
 
     def examples(self, odd: Exceptions) -> tuple[Example, ...]:
         """Return the most frequent texts, with the place of the first of each."""
         often = Counter(odd.rows).most_common(_PRINTED)
-        return tuple(Example(text, self.place(odd.first[text]), rows) for text, rows in often)
+        return tuple(
+            Example(text, self.reader.where(odd.first[text]), rows) for text, rows in often
+        )
 
 
 def _column(
@@ -109,8 +103,8 @@ def _refused(
 ) -> ColumnUnderstanding:
     text, place, _rows = example or Example("")
     asked = Doubt(column.name, doubt, text, place, tuple(options), refused=True, facts=facts)
-    shown = evidence_words("in_doubt", n=column.n)
-    return ColumnUnderstanding(column.name, kind, shown, asked)
+    evidence = evidence_words("in_doubt", n=column.n)
+    return ColumnUnderstanding(column.name, kind, evidence, asked)
 
 
 def _drop(column: ColumnFacts) -> tuple[Option, ...]:
@@ -151,8 +145,8 @@ def decide(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
         evidence = evidence_words("answers", n=len(column.texts))
         return _column(column, "category", evidence, ColumnReading("answer"))
     for form in (_time, _foreign, _scale):
-        if (one := form(column, table)) is not None:
-            return one
+        if (understood := form(column, table)) is not None:
+            return understood
     n_numbers = _n_numbers(column)
     dashes = sum(column.texts[dash] for dash in _DASHES) if n_numbers else 0
     if n_numbers + shapes["flag"] + dashes >= _MOSTLY * n:
@@ -169,7 +163,7 @@ def n_lost(column: ColumnFacts, kind: str, order: Order | None = None) -> int:
     """Return how many rows have no value as a number, or as a date: in any order, if None."""
     if kind == "date":
         orders = ORDERS if order is None else (order,)
-        return min(column.tally["unread", one] for one in orders)
+        return min(column.tally["unread", key] for key in orders)
     return column.tally["unread", "number"]
 
 
@@ -216,7 +210,7 @@ def _foreign(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding | No
     kept = as_kind(column, "category")
     few = len(column.texts) <= FEW  # as categories, nothing is lost
     return _refused(
-        column, "foreign", Example("", table.place(every.first[first[0]])),
+        column, "foreign", Example("", table.reader.where(every.first[first[0]])),
         [kept] if few else _drop(column), "category",
         what=form.name, way=form.way, kept=kept, examples=tuple(map(Example, first)),
     )  # fmt: skip
@@ -247,7 +241,7 @@ def _number(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
     lenient = table.asked(column) == "number"
     if decimal is None:
         shape = "1.234" if column.shapes["1.234"] else "1,234"
-        signs = (",", ".") if table.delimiter == ";" else (".", ",")
+        signs = (",", ".") if table.reader.delimiter == ";" else (".", ",")
         likely, other = ways = [("decimal", sign) for sign in signs]
         example = table.first(column.exceptions[shape])
         return _refused(column, "either_decimal", example, ways, likely=likely, other=other)
@@ -302,7 +296,7 @@ def _is_odd_sign(decimal: Decimal, column: ColumnFacts, table: TableFacts) -> bo
     other: Decimal = "." if decimal == "," else ","
     if not column.shapes["comma" if decimal == "," else "point"] or table.reading.decimal:
         return False
-    signs, usual = _signs(table), "," if table.delimiter == ";" else "."
+    signs, usual = _signs(table), "," if table.reader.delimiter == ";" else "."
     more = (signs[other], other == usual) > (signs[decimal], decimal == usual)
     return more and signs[other] > 0
 
@@ -323,7 +317,7 @@ def _decimal(column: ColumnFacts, table: TableFacts) -> Decimal | None:
     if len(elsewhere) == 1:
         [sign] = elsewhere
         return sign
-    usual = not elsewhere and shapes["1.234"] and table.delimiter in ("", ",")
+    usual = not elsewhere and shapes["1.234"] and table.reader.delimiter in ("", ",")
     return "." if usual else None
 
 
@@ -379,16 +373,16 @@ def _with_exceptions(
         odd.merge(column.exceptions.get("date", Exceptions()))
         odd.n = lost
     counted = with_more(evidence, column.n - odd.n, 0)
-    one = _column(column, kind, counted, reading)
+    understood = _column(column, kind, counted, reading)
     if not odd.n:
         usual = evidence in (numbers_words("", ""), *map(evidence_words, ("ymd", "day_counts")))
         doubt = Doubt(column.name, "reading", facts={"evidence": evidence})
-        return one if usual else replace(one, doubt=doubt)
+        return understood if usual else replace(understood, doubt=doubt)
     if reading.lenient:
         counted = with_more(evidence, column.n - odd.n, max(0, odd.n - lost))
         facts = {"n": lost, "examples": table.examples(_without_value(odd, reading, lost))}
         doubt = Doubt(column.name, "lost", facts=facts)
-        return replace(one, evidence=counted, doubt=doubt if lost else None)
+        return replace(understood, evidence=counted, doubt=doubt if lost else None)
     facts = {"evidence": counted, "n": odd.n, "examples": table.examples(odd)}
     facts["total"] = any(map(is_total_word, odd.rows))  # no option leaves out rows in the table
     named = len(odd.rows) <= LISTED and odd.n == sum(odd.rows.values())
@@ -414,7 +408,7 @@ def _with_exceptions(
     doubt = Doubt(
         column.name, "exceptions", first.text, first.place, options, refused=True, facts=facts
     )
-    return replace(one, doubt=doubt)
+    return replace(understood, doubt=doubt)
 
 
 def _without_value(odd: Exceptions, reading: ColumnReading, n: int) -> Exceptions:
@@ -449,7 +443,8 @@ def _date(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
         if column.tally["only", "dmy"] and column.tally["only", "mdy"]:
             return _refused(column, "two_orders", example, _drop(column), "date")
         if not column.tally["either", ""]:
-            order = _first_order(column)
+            ranks = {o: (n_lost(column, "date", o), o != "ymd") for o in ORDERS}
+            order = sorted(ORDERS, key=ranks.__getitem__)[0]
         elif example.text.count(".") >= 2:
             order = "dmy"  # only the day can be first then
         else:
@@ -481,11 +476,6 @@ def _days_of_excel(column: ColumnFacts, table: TableFacts) -> ColumnUnderstandin
     return _with_exceptions(column, table, "date", reading, {"date", *_NUMBERS}, evidence)
 
 
-def _first_order(column: ColumnFacts) -> Order:
-    orders: tuple[Order, ...] = ("ymd", "dmy", "mdy")
-    return min(orders, key=lambda order: n_lost(column, "date", order))
-
-
 def _clear_order(column: ColumnFacts) -> Order | None:
     """Return the order of dates with a day above 12; None if there are none, or two orders.
 
@@ -508,7 +498,7 @@ def _like_numbers(column: ColumnFacts, table: TableFacts) -> Example | None:
     enough = 5 * (noted.n + _n_numbers(column)) >= 4 * column.n
     if not like or 5 * len(like) < 4 * len(noted.rows) or not enough:
         return None
-    return Example(like[0], table.place(noted.first[like[0]]))
+    return Example(like[0], table.reader.where(noted.first[like[0]]))
 
 
 def _category(
@@ -521,14 +511,14 @@ def _category(
     else:
         evidence = evidence_words("texts", n=n)
         suspicion = looks(sorted(column.texts), column.n)
-    one = _column(column, "category", evidence, reading)
+    read = _column(column, "category", evidence, reading)
     odd = None if kept or why else _like_numbers(column, table)
     if odd:
         # Nearly one per row would identify single rows; next to numbers, they are quantities.
         out = suspicion or _n_numbers(column)
         way = _drop(column) if out else (as_kind(column, "category"),)
         doubt = Doubt(column.name, "like_numbers", odd.text, odd.place, way, refused=n > FEW)
-        return replace(one, doubt=doubt)
+        return replace(read, doubt=doubt)
     if (suspicion and not kept) or column.crowded:
         spaced = sum(" " in text for text in column.texts)
         doubt = Doubt(
@@ -536,17 +526,17 @@ def _category(
             facts={"evidence": suspicion},
         )  # fmt: skip
         kind: Kind = "text" if 2 * spaced > n else "id"
-        return replace(one, kind=kind, evidence=suspicion, doubt=doubt)
+        return replace(read, kind=kind, evidence=suspicion, doubt=doubt)
     if why:
         facts = {"n": _n_numbers(column), "all": column.n}
-        one = replace(one, doubt=Doubt(column.name, why, facts=facts))
+        read = replace(read, doubt=Doubt(column.name, why, facts=facts))
     if n == 1:
-        return replace(one, kind="constant", evidence=evidence_words("constant"))
+        return replace(read, kind="constant", evidence=evidence_words("constant"))
     if n < len(column.texts):
-        one = replace(one, evidence=evidence_words("labels", n=n, all=len(column.texts)))
+        read = replace(read, evidence=evidence_words("labels", n=n, all=len(column.texts)))
     if kept:
-        return one
-    return replace(one, doubt=_doubt_of_labels(column) or one.doubt)
+        return read
+    return replace(read, doubt=_doubt_of_labels(column) or read.doubt)
 
 
 def _doubt_of_labels(column: ColumnFacts) -> Doubt | None:
@@ -590,39 +580,41 @@ def looks(texts: Sequence[str], n_values: int) -> str:
 
 
 def noting_total(
-    one: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
+    understood: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
 ) -> ColumnUnderstanding:
     """Return a column that notes rows with a word for a total."""
     others, n_most = column.others, max(1, column.n // 10)  # if more, it is a category
     if column.n < _FEW_ROWS:
-        return one
-    if one.doubt is not None and one.doubt.kind == "texts":  # without it, no total is recognised
+        return understood
+    doubt, where = understood.doubt, table.reader.where
+    if doubt is not None and doubt.kind == "texts":  # without it, no total is recognised
         totals = [text for text in others.rows if begins_with_total(text)]
         if totals and sum(others.rows[text] for text in totals) <= n_most:
-            first = Example(totals[0], table.place(others.first[totals[0]]))
-            facts = {**one.doubt.facts, "summing": first}
-            return replace(one, doubt=replace(one.doubt, facts=facts))
-    if one.doubt is not None:
-        return one
+            first = Example(totals[0], where(others.first[totals[0]]))
+            return replace(
+                understood, doubt=replace(doubt, facts={**doubt.facts, "summing": first})
+            )
+    if doubt is not None:
+        return understood
     for text, rows in others.rows.items():
         if rows <= n_most and is_total_word(text):
-            doubt = Doubt(column.name, "total", text, table.place(others.first[text]))
-            return replace(one, doubt=doubt)
-    return one
+            total = Doubt(column.name, "total", text, where(others.first[text]))
+            return replace(understood, doubt=total)
+    return understood
 
 
 def with_infinities(
-    one: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
+    read: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
 ) -> ColumnUnderstanding:
     """Return a column of numbers that holds infinities."""
     texts = [text for text in ("inf", "-inf") if ("infinity", text) in column.first]
     places = [table.example(column, "infinity", text) for text in texts]
     doubt = Doubt(
-        one.name, "infinite", texts[0], places[0].place,
+        read.name, "infinite", texts[0], places[0].place,
         tuple(("missing", text) for text in texts), refused=True,
-        facts={"evidence": one.evidence, "examples": tuple(places)},
+        facts={"evidence": read.evidence, "examples": tuple(places)},
     )  # fmt: skip
-    return replace(one, doubt=doubt)
+    return replace(read, doubt=doubt)
 
 
 def names_identifier(name: str) -> bool:
@@ -636,7 +628,7 @@ def _has_word(name: str, words: str) -> bool:
 
 
 def judged(
-    one: ColumnUnderstanding,
+    read: ColumnUnderstanding,
     column: ColumnFacts,
     ends: tuple[float, float],
     *,
@@ -648,17 +640,17 @@ def judged(
     ``more``: there are more numbers than the first, which were compared.
     """
     if ends[0] == ends[1]:
-        return replace(one, kind="constant")
-    if one.kind != "number" or not asks:
-        return one
+        return replace(read, kind="constant")
+    if read.kind != "number" or not asks:
+        return read
     if why := _numeric_identifier(column, ends, first=more):
         doubt = Doubt(
-            one.name, "identifiers", options=(("drop", one.name),), facts={"evidence": why}
+            read.name, "identifiers", options=(("drop", read.name),), facts={"evidence": why}
         )
-        return replace(one, kind="id", doubt=doubt)
+        return replace(read, kind="id", doubt=doubt)
     if (odd := lone_code(*ends, column.inner)) is not None:
-        return with_codes(one, {f"{odd:.10g}": 0})  # all digits, because the option names it
-    return one
+        return with_codes(read, {f"{odd:.10g}": 0})  # all digits, because the option names it
+    return read
 
 
 def _numeric_identifier(column: ColumnFacts, ends: tuple[float, float], *, first: bool) -> str:
@@ -670,15 +662,15 @@ def _numeric_identifier(column: ColumnFacts, ends: tuple[float, float], *, first
     n = column.n_different
     if not n:
         return ""
-    found = evidence_words("first_different" if first else "different", n=n)
+    whole = evidence_words("first_different" if first else "different", n=n)
     if n**2 > 2 * _MOST_PAIRS * (ends[1] - ends[0] + 1):
-        return evidence_words("row_numbers", found=found)
-    return evidence_words("id_name", found=found) if names_identifier(column.name) else ""
+        return evidence_words("row_numbers", found=whole)
+    return evidence_words("id_name", found=whole) if names_identifier(column.name) else ""
 
 
-def with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
+def with_codes(understood: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
     """Return a column with the question whether some values are codes for missing ones."""
     options = tuple(("missing", text) for text in codes)
-    facts = {"rows": [*codes.items()], "kept": as_kind(one, one.kind)}
-    doubt = Doubt(one.name, "codes", next(iter(codes)), options=options, facts=facts)
-    return replace(one, doubt=doubt)
+    facts = {"rows": [*codes.items()], "kept": as_kind(understood, understood.kind)}
+    doubt = Doubt(understood.name, "codes", next(iter(codes)), options=options, facts=facts)
+    return replace(understood, doubt=doubt)

@@ -38,8 +38,8 @@ def named_numbers(missing: tuple[str, ...], decimal: Decimal) -> tuple[float, ..
     texts = [text.strip() for text in missing if not _CODE.match(text.strip())]
     if not texts:
         return ()
-    found = _values(texts_column(texts), decimal)
-    return tuple(found[np.isfinite(found)].tolist())
+    codes = _values(texts_column(texts), decimal)
+    return tuple(codes[np.isfinite(codes)].tolist())
 
 
 def _named(missing: tuple[str, ...], decimal: Decimal | None) -> list[float]:
@@ -67,24 +67,24 @@ def without_named(column: pa.Array, missing: tuple[str, ...], decimal: Decimal |
         return pc.if_else(gone, null(column.type), column)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         seconds = dates.seconds(texts_column(missing), "ymd")
-        values, some = as_numbers(column, ""), seconds[np.isfinite(seconds)]
+        values, codes = as_numbers(column, ""), seconds[np.isfinite(seconds)]
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        some = np.array(_named(missing, decimal))
+        codes = np.array(_named(missing, decimal))
         values = filled(pc.cast(column, pa.float64(), safe=False), np.nan)
         if pa.types.is_float32(kind):
-            some = some.astype(np.float32).astype(np.float64)
+            codes = codes.astype(np.float32).astype(np.float64)
     else:
         return column
-    found = np.isin(values, some)
-    return pc.if_else(as_column(found), null(kind), column) if found.any() else column
+    named = np.isin(values, codes)
+    return pc.if_else(as_column(named), null(kind), column) if named.any() else column
 
 
 def without_numbers(X: np.ndarray, missing: tuple[str, ...], decimal: Decimal | None) -> np.ndarray:
     """Return a matrix in which the values that ``missing`` names are NaN."""
-    some = np.array(_named(missing, decimal))
-    if not len(some) or X.dtype.kind not in "fiu":
+    codes = np.array(_named(missing, decimal))
+    if not len(codes) or X.dtype.kind not in "fiu":
         return X
-    gone = np.isin(X, some.astype(X.dtype) if X.dtype.kind == "f" else some)
+    gone = np.isin(X, codes.astype(X.dtype) if X.dtype.kind == "f" else codes)
     if not gone.any():
         return X
     X = X.astype(X.dtype if X.dtype.kind == "f" else np.float64)
@@ -111,14 +111,14 @@ def _named_texts(
     if not digits:
         return named
     # Whatever the separators are, the digits are the same: only these texts are parsed, once each.
-    likely = pc.match_substring_regex(texts, "|".join(r"\D*".join(some) for some in digits))
+    likely = pc.match_substring_regex(texts, "|".join(r"\D*".join(part) for part in digits))
     places = np.flatnonzero(numbers.mask(likely))
     if len(places):
-        some = texts.take(as_column(places)).dictionary_encode()
-        fits = ~numbers.mask(pc.match_substring_regex(some.dictionary, _CODE.pattern))
+        part = texts.take(as_column(places)).dictionary_encode()
+        fits = ~numbers.mask(pc.match_substring_regex(part.dictionary, _CODE.pattern))
         for sign in DECIMALS if decimal is None else (decimal,):
-            fits &= np.isin(_values(some.dictionary, sign), named_numbers(missing, sign))
-        named[places] = fits[np.from_dlpack(some.indices)]
+            fits &= np.isin(_values(part.dictionary, sign), named_numbers(missing, sign))
+        named[places] = fits[np.from_dlpack(part.indices)]
     return named
 
 
@@ -180,12 +180,6 @@ def _is_far(code: float, others: NDArray[np.float64], n: int, n_all: int, *, day
         low, high = np.quantile(others, [0.005, 0.995]).tolist()
     gap = max(low - code, code - high)
     return gap > (0.1 if code else 2.0) * (high - low) or (code < 0.0 <= least and not days)
-
-
-def without_codes(values: NDArray[np.floating]) -> tuple[float, float]:
-    """Return the range of numbers without those that may be codes for missing values."""
-    inner = values[np.isfinite(values) & ~np.isin(values, CODES)]
-    return float(inner.min(initial=np.inf)), float(inner.max(initial=-np.inf))
 
 
 def lone_code(low: float, high: float, inner: tuple[float, float]) -> float | None:

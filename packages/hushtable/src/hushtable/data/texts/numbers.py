@@ -67,16 +67,17 @@ def _pattern(decimal: Decimal) -> str:
 #: one.
 EITHER = r"^\D*[1-9]\d{0,2}[.,]\d{3}\D*$"
 _COMPARED = r"^[<>≤≥]=?\s*"
-_LIMIT = rf"{_COMPARED}.+$"
+#: A limit, such as <0.5.
+LIMIT = rf"{_COMPARED}.+$"
 
 
 def plain(texts: pa.Array) -> NDArray[np.float64] | None:
     """Return numbers as computers write them, NaN where null; None if any text is not a number."""
     try:
-        found = _array(pc.cast(texts, pa.float64()))
+        values = _array(pc.cast(texts, pa.float64()))
     except pa.ArrowInvalid:
         return None
-    return None if np.isinf(found).any() else found
+    return None if np.isinf(values).any() else values
 
 
 def _array(numbers: pa.Array) -> NDArray[np.float64]:
@@ -85,38 +86,23 @@ def _array(numbers: pa.Array) -> NDArray[np.float64]:
     return np.asarray(np.from_dlpack(numbers), np.float64)
 
 
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.ASCII)
-
-
 def match(text: str, decimal: Decimal) -> re.Match[str] | None:
     """Return the parts of a text that is a number with this decimal separator, or None."""
-    return None if _compiled(_NO_NUMBER).match(text) else _match(text, decimal)
+    return None if re.match(_NO_NUMBER, text, re.ASCII) else _match(text, decimal)
 
 
 def _match(text: str, decimal: Decimal) -> re.Match[str] | None:
-    coded = _compiled(_CODED).match(text)
+    coded = re.match(_CODED, text, re.ASCII)
     if coded and coded["code"] not in words().currencies:
         return None
-    return _compiled(_pattern(decimal)).match(text)
+    return re.match(_pattern(decimal), text, re.ASCII)
 
 
 def is_lenient(text: str) -> bool:
     """Return whether a text has a value if a person requests numbers: see `values`."""
-    text = _compiled(_COMPARED).sub("", text)
-    text = _compiled(rf"^([-+]?{_body('.')}){_FLAG}$").sub(r"\1", text)
+    text = re.sub(_COMPARED, "", text, flags=re.ASCII)
+    text = re.sub(rf"^([-+]?{_body('.')}){_FLAG}$", r"\1", text, flags=re.ASCII)
     return bool(_match(text, ".") or ("." not in text and _match(text, ",")))
-
-
-def is_either(text: str) -> bool:
-    """Return whether a text is a different number with the other decimal separator (1,234)."""
-    return _compiled(EITHER).match(text) is not None
-
-
-def is_limit(text: str) -> bool:
-    """Return whether a text is a limit, such as <0.5."""
-    return _compiled(_LIMIT).match(text) is not None
 
 
 def unit(parts: re.Match[str]) -> str:
@@ -124,18 +110,14 @@ def unit(parts: re.Match[str]) -> str:
     return ((parts["before"] or "") + (parts["after"] or "")).strip()
 
 
-def mask(found: pa.BooleanArray) -> NDArray[np.bool_]:
+def mask(truths: pa.BooleanArray) -> NDArray[np.bool_]:
     """Return Arrow booleans as NumPy booleans; null is false."""
-    bits = np.from_dlpack(pc.coalesce(found, scalar(False)).cast(pa.uint8()))
+    bits = np.from_dlpack(pc.coalesce(truths, scalar(False)).cast(pa.uint8()))
     return np.asarray(bits == 1, np.bool_)
 
 
 def values(
-    texts: pa.Array,
-    decimal: Decimal,
-    unit: str | None = None,
-    *,
-    lenient: bool = False,
+    texts: pa.Array, decimal: Decimal, unit: str | None = None, *, lenient: bool = False
 ) -> NDArray[np.float64]:
     """Return the numbers (n,) in texts; NaN for null and for texts without a number.
 
@@ -145,9 +127,9 @@ def values(
     """
     texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     if decimal == "," and not pc.any(pc.match_substring(texts, ".")).as_py():
-        found = plain(pc.replace_substring(texts, ",", "."))
-        if found is not None:
-            return found
+        result = plain(pc.replace_substring(texts, ",", "."))
+        if result is not None:
+            return result
     if lenient:
         texts = pc.replace_substring_regex(texts, _COMPARED, "")
         flag = rf"^([-+]?{_body(decimal)}){_FLAG}$"
@@ -160,16 +142,16 @@ def values(
         codes = pc.extract_regex(texts.filter(as_column(coded)), _CODED).field("code")
         coded[coded] = ~mask(pc.is_in(codes, value_set=texts_column(words().currencies)))
         texts = pc.if_else(as_column(coded), null(texts.type), texts)
-    found = _said(texts, decimal, unit)
+    result = _parsed(texts, decimal, unit)
     if lenient:  # anyone who types a comma among points means the same
         other: Decimal = "." if decimal == "," else ","
         # A sign has one meaning in a column: the comma of 1,066,000 is none of 155,6.
         alone = pc.if_else(pc.match_substring(texts, decimal), null(texts.type), texts)
-        found = np.where(np.isnan(found), _said(alone, other, unit), found)
-    return found
+        result = np.where(np.isnan(result), _parsed(alone, other, unit), result)
+    return result
 
 
-def _said(texts: pa.Array, decimal: Decimal, unit: str | None) -> NDArray[np.float64]:
+def _parsed(texts: pa.Array, decimal: Decimal, unit: str | None) -> NDArray[np.float64]:
     parts = pc.extract_regex(texts, _pattern(decimal))
     group = "," if decimal == "." else r"\."
     body = pc.replace_substring_regex(parts.field("body"), rf"[{group}{SPACES}]", "")

@@ -14,14 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.arguments import JsonObject, entries
-from hushtable.data.columns import (
-    as_texts,
-    decoded,
-    is_text,
-    null,
-    scalar,
-    texts_column,
-)
+from hushtable.data.columns import as_texts, decoded, is_text, null, scalar, texts_column
 from hushtable.data.labels import fold, fold_texts, key, merged
 from hushtable.data.readers import KEPT
 from hushtable.data.schema import number_digits, point_in_time
@@ -115,13 +108,13 @@ class ColumnReading:
                 column = column.dictionary_encode()
         if pa.types.is_dictionary(column.type):
             values = plain_texts(column.dictionary)
-            found = self.texts(values, categories)
-            return column if found is values else found.take(column.indices)
+            folded = self.texts(values, categories)
+            return column if folded is values else folded.take(column.indices)
         texts = fold_texts(plain_texts(column)) if "" in categories else without_blanks(column)
         if self.kind == "category" or not categories:
             return texts
         sort = key if self.kind == "label" else side
-        known = {sort(one): one for one in reversed(categories)} | {one: one for one in categories}
+        known = {sort(c): c for c in reversed(categories)} | {c: c for c in categories}
         known.pop(None, None)
         encoded = texts.dictionary_encode()
         different = encoded.dictionary.to_pylist()
@@ -142,16 +135,16 @@ class ColumnReading:
             unit = None if self.lenient else self.unit
             return numbers.values(texts, self.decimal, unit, lenient=self.lenient)
         if self.kind == "date":
-            found = seconds(texts, self.dates, self.language, self.pivot)
+            result = seconds(texts, self.dates, self.language, self.pivot)
             if not self.lenient:
-                return found
+                return result
             is_serial = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), SERIAL)
             if not pc.any(is_serial).as_py():
-                return found
+                return result
             # Where there are no dates, days as Excel counts them.
             days = numbers.plain(pc.if_else(is_serial, texts, null(pa.string())))
             assert days is not None
-            return np.where(np.isnan(found), (days - _SERIAL_OF_1970) * 86_400.0, found)
+            return np.where(np.isnan(result), (days - _SERIAL_OF_1970) * 86_400.0, result)
         if self.kind == "time":
             return of_day(texts)
         small = pc.utf8_lower(fold_texts(texts))
@@ -307,46 +300,46 @@ class Reading:
 
     def category(self, name: str) -> ColumnReading:
         """Return how texts of a column of categories are read."""
-        one = self.columns.get(name)
-        if one is None or not one.is_category or self.kinds.get(name) == "label":
+        reading = self.columns.get(name)
+        if reading is None or not reading.is_category or self.kinds.get(name) == "label":
             return ColumnReading("label" if self.kinds.get(name) == "label" else "category")
-        return one
+        return reading
 
-    def updated(self, said: "Reading | None") -> "Reading":
+    def updated(self, other: "Reading | None") -> "Reading":
         """Return this reading, with a person's specification for other rows in its place."""
-        if said is None:
+        if other is None:
             return self
         # The same specification as before decides no more than it did before.
-        decimal = None if said.decimal == self.decimal else said.decimal
-        order = None if said.dates == self.dates else said.dates
+        decimal = None if other.decimal == self.decimal else other.decimal
+        order = None if other.dates == self.dates else other.dates
         columns = {}
-        for name, one in self.columns.items():
-            kind = said.kinds.get(name, "")
+        for name, reading in self.columns.items():
+            kind = other.kinds.get(name, "")
             asked: dict[str, Any] = {}
             if kind in ("number", "date") and kind != self.kinds.get(name):
                 asked = {"kind": kind, "lenient": True}
             elif kind and kind != self.kinds.get(name):
                 continue
             columns[name] = replace(
-                one, decimal=decimal or one.decimal, dates=order or one.dates, **asked
+                reading, decimal=decimal or reading.decimal, dates=order or reading.dates, **asked
             )
         return Reading(
-            tuple(dict.fromkeys((*self.missing, *said.missing))),
-            said.decimal or self.decimal,
-            said.dates or self.dates,
-            {**self.kinds, **said.kinds},
-            tuple(dict.fromkeys((*self.drop, *said.drop))),
-            {**columns, **said.columns},
-            {**self.layout, **said.layout},
-            said.time or self.time,
-            said.zone or (self.zone if said.time in ("", self.time) else ""),
-            said.entity or self.entity,
+            tuple(dict.fromkeys((*self.missing, *other.missing))),
+            other.decimal or self.decimal,
+            other.dates or self.dates,
+            {**self.kinds, **other.kinds},
+            tuple(dict.fromkeys((*self.drop, *other.drop))),
+            {**columns, **other.columns},
+            {**self.layout, **other.layout},
+            other.time or self.time,
+            other.zone or (self.zone if other.time in ("", self.time) else ""),
+            other.entity or self.entity,
         )
 
     def codes(self, name: str) -> tuple[str, ...]:
         """Return the codes for missing values of a column: pain:99 is one of pain alone."""
-        own = f"{name}:"
-        return tuple(text.removeprefix(own) for text in self.missing)
+        prefix = f"{name}:"
+        return tuple(text.removeprefix(prefix) for text in self.missing)
 
     def without_missing(
         self, column: pa.Array, name: str, decimal: numbers.Decimal | None = None
@@ -377,7 +370,7 @@ class Reading:
         """Return the reading as JSON carries it."""
         content = asdict(self)
         content |= {"kinds": dict(self.kinds), "layout": dict(self.layout)}
-        content["columns"] = {name: one.to_dict() for name, one in self.columns.items()}
+        content["columns"] = {name: reading.to_dict() for name, reading in self.columns.items()}
         return {k: list(v) if isinstance(v, tuple) else v for k, v in content.items() if v}
 
     @classmethod
@@ -392,23 +385,23 @@ class Reading:
             "missing": list[str], "decimal": str, "dates": str, "kinds": dict, "drop": list[str],
             "columns": dict, "layout": dict, "time": str, "zone": str, "entity": str,
         }  # fmt: skip
-        said = dict(entries(content, "how rows are read", {}, optional))
-        entries(said.get("layout", {}), "the layout of files", {}, KEPT)
+        given = dict(entries(content, "how rows are read", {}, optional))
+        entries(given.get("layout", {}), "the layout of files", {}, KEPT)
         kinds = {"kind": str, "decimal": str, "dates": str, "unit": str, "lenient": bool}
         more = {"language": str, "pivot": int, "form": str}
         columns = {}
-        for name, one in said.pop("columns", {}).items():
-            if isinstance(one, dict) and (
-                one.get("kind") == "angle" or {"powers", "dotted"} & one.keys()
+        for name, column in given.pop("columns", {}).items():
+            if isinstance(column, dict) and (
+                column.get("kind") == "angle" or {"powers", "dotted"} & column.keys()
             ):
                 raise PlanError(
                     f"column {name!r} was read as angles, as times such as 9.05, or with words "
                     "such as Mio., which is no longer done: convert it to numbers or to times "
                     "such as 9:05, and fit again"
                 )
-            columns[name] = ColumnReading(**entries(one, f"column {name!r}", kinds, more))
-        said |= {name: tuple(said.get(name, ())) for name in ("missing", "drop")}
+            columns[name] = ColumnReading(**entries(column, f"column {name!r}", kinds, more))
+        given |= {name: tuple(given.get(name, ())) for name in ("missing", "drop")}
         try:
-            return cls(**said, columns=columns)
+            return cls(**given, columns=columns)
         except (UsageError, TypeError) as error:
             raise PlanError(str(error)) from None

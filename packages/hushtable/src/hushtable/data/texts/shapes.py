@@ -141,10 +141,10 @@ def by_shape(
     order = np.argsort(codes, kind="stable")
     limits = np.searchsorted(codes[order], np.arange(len(shapes) + 1))
     for k, shape in enumerate(shapes):
-        one = understood(shape)
-        if one is not None:
+        parsed = understood(shape)
+        if parsed is not None:
             mine = order[limits[k] : limits[k + 1]]
-            yield one, places[mine], Shaped(shape, data, ends[mine].astype(np.int64))
+            yield parsed, places[mine], Shaped(shape, data, ends[mine].astype(np.int64))
 
 
 def shapes_of(texts: pa.Array) -> tuple[list[str], NDArray[np.int32]]:

@@ -11,9 +11,8 @@ number or nothing may follow, of times of day, and of labels that state which ro
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from hushtable.data.labels import fold, key
 
@@ -30,48 +29,32 @@ class Words:
     #: Codes of currencies that are in use.
     currencies: tuple[str, ...]
 
-    @cached_property
-    def any_month(self) -> dict[str, int]:
-        """The month that a word names in the first language that has it."""
-        found: dict[str, int] = {}
-        for names in self.months.values():
-            found = {**names, **found}
-        return found
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> "Words":
-        """Return the words of the file."""
-        months = {
-            language: {word: k for k, names in enumerate(all_names, 1) for word in names}
-            for language, all_names in content["months"].items()
-        }
-        return cls(
-            months,
-            frozenset(content["weekdays"]),
-            content["halves"],
-            tuple(content["currencies"]),
-        )
-
     def month(self, word: str, language: str = "") -> int:
         """Return the month that a word names, in a language or else in the first; 0 if none."""
-        own = self.months.get(language, {}).get(word, 0)
-        return own or self.any_month.get(word, 0)
+        known = (self.months.get(language, {}), *self.months.values())
+        return next((names[word] for names in known if word in names), 0)
 
     def languages(self, months: Iterable[str]) -> dict[tuple[int, ...], str]:
         """Return a language for each reading of the words as numbers of months."""
         months = list(months)
-        found: dict[tuple[int, ...], str] = {}
+        readings: dict[tuple[int, ...], str] = {}
         for language, names in self.months.items():
             if all(word in names for word in months):
-                found.setdefault(tuple(names[word] for word in months), language)
-        return found
+                readings.setdefault(tuple(names[word] for word in months), language)
+        return readings
 
 
 @cache
 def words() -> Words:
     """Return the words, read once."""
     file = files("hushtable.data.texts") / "cldr_words.json"
-    return Words.from_dict(json.loads(file.read_text(encoding="utf-8")))
+    content = json.loads(file.read_text(encoding="utf-8"))
+    months = {
+        language: {word: k for k, names in enumerate(all_names, 1) for word in names}
+        for language, all_names in content["months"].items()
+    }
+    weekdays, currencies = frozenset(content["weekdays"]), tuple(content["currencies"])
+    return Words(months, weekdays, content["halves"], currencies)
 
 
 @cache
@@ -100,19 +83,7 @@ def _letters() -> dict[str, bool]:
 
 
 def side(text: str) -> bool | None:
-    """Return whether a text means yes; None if it means neither yes nor no.
-
-    Parameters
-    ----------
-    text : str
-        Of a cell: a word, its first letter, a check mark, 1 or 0.
-
-    Examples
-    --------
-    >>> from hushtable.data.texts.words import side
-    >>> side("Oui"), side("N"), side("perhaps")
-    (True, False, None)
-    """
+    """Return whether a text means yes; None if it means neither yes nor no."""
     text = fold(text)
     return (_letters() | _DIGITS).get(text.casefold(), _words().get(key(text)))
 
@@ -120,42 +91,23 @@ def side(text: str) -> bool | None:
 def are_answers(texts: Mapping[str, int], n_digits: int = 0) -> bool:
     """Return whether all texts of a column mean yes or no, in more than two spellings.
 
-    Parameters
-    ----------
-    texts : mapping of str to int
-        Number of rows with each text.
-    n_digits : int, default=0
-        Further rows with 1 or 0. Digits count as answers if most rows hold words.
-
-    Returns
-    -------
-    bool
+    Given the number of rows with each text, and with 1 or 0 besides. Digits count as answers if
+    most rows hold words.
     """
     words = [text for text in texts if text not in _DIGITS]
     if len(texts) + (n_digits > 0) < 3 or any(side(text) is None for text in words):
         return False
     if {side(text) for text in words} != {True, False}:
         return False
-    said = {fold(text).casefold() for text in texts} - _DIGITS.keys()
+    folded = {fold(text).casefold() for text in texts} - _DIGITS.keys()
     pairs = [{*pair} for pair in lists()["letter_pairs"]]
-    if said <= _letters().keys() and said not in pairs:
+    if folded <= _letters().keys() and folded not in pairs:
         return False
     digits = n_digits + sum(rows for text, rows in texts.items() if text in _DIGITS)
     return 2 * digits < n_digits + sum(texts.values())
 
 
 def answers(texts: Mapping[str, int]) -> list[str]:
-    """Return the most frequent spelling of each side, words before digits, sorted.
-
-    Parameters
-    ----------
-    texts : mapping of str to int
-        Number of rows with each text; each text means yes or no.
-
-    Returns
-    -------
-    list of str
-        One or two.
-    """
+    """Return the most frequent spelling of each side, words before digits, sorted."""
     often = sorted(texts, key=lambda text: (text in _DIGITS, -texts[text], text))
     return sorted({side(text): text for text in reversed(often)}.values())
