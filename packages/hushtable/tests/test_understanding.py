@@ -234,6 +234,22 @@ def test_words_for_a_missing_value_are_asked_about_where_nothing_says_that_they_
     assert not column(texts, missing=["NA", "n/a"]).question
 
 
+@pytest.mark.parametrize("numbers", [NUMBERS, [f"{n}.5" for n in range(40)]])
+def test_a_number_that_no_float_holds_is_asked_about(numbers):
+    texts = [*numbers, "1E400"]
+    one = column(texts)
+    assert (one.option, one.refused, one.kind) == ("--missing 1E400", True, "number")
+    assert f"'1E400' in row {len(numbers)}" in one.question
+    again = read(pa.table({"x": texts}), missing=["1E400"])
+    assert HushTable().fit(again).plan_.schema.features[0].high < 1e9
+
+
+def test_a_column_whose_numbers_are_all_missing_is_refused():
+    rows = pa.table({"x": ["999.000"] * 3, "y": ["1.5", "2.5", "3.5"]})
+    with pytest.raises(DataError, match="column 'x': as it is read, all its values are missing"):
+        HushTable().fit(read(rows, missing=["999"]))
+
+
 @pytest.mark.parametrize(
     ("odd", "option"),
     [

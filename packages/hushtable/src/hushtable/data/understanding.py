@@ -147,6 +147,8 @@ def _decided(scan: TableScan, j: int, table: TableFacts, *, named: bool) -> Colu
     asks, facts, empty = name not in table.reading.kinds, scan.columns[j], ends[0] > ends[1]
     if facts.n or (empty and facts.has_texts):
         read = noting_total(decide(facts, table), facts, table)
+        if any(rule == "infinity" for rule, _text in facts.first):
+            return with_infinities(read, facts, table)
         texts = [text for (rule, _), (text, _row) in facts.first.items() if rule == "form"]
         read = replace(
             read, reading=read.reading and read.reading.like([*texts, *all_exceptions(facts).rows])
@@ -276,6 +278,9 @@ def _feature(column: ColumnUnderstanding, j: int, scan: TableScan) -> Feature | 
 
 
 def _numeric(name: str, low: float, high: float, unit: str) -> Feature:
+    if low > high:
+        words = f"column {name!r}: as it is read, all its values are missing"
+        raise DataError(words + way((("drop", name),)))
     try:
         return Feature.numeric(name, low=low, high=high, unit=unit)
     except ValueError as error:

@@ -212,6 +212,8 @@ _FEW = 1_000
 _MOSTLY = 0.5
 #: A place such as row 3, column E: the well of a plate, or a bed.
 _WELL = re.compile(r"\d{1,3}E\d{1,2}$")
+#: An exponent from which no float holds most numbers.
+_LARGE = re.compile(r"[eE]\+?0*(?:30[89]|3[1-9]\d|[4-9]\d\d|[1-9]\d{3,})$")
 #: The decimal sign of numbers with only one possible one, by their shape.
 _SIGNS = {"point": ".", "comma": ","}
 _LEADING_ZERO, _ZEROS = r"^[+-]?0\d+$", ("0", "+0", "-0")
@@ -248,7 +250,7 @@ class Exceptions:
 
 
 class PlainNumbers(NamedTuple):
-    """Numbers of a batch as computers write them, (n,), NaN where missing; none is infinite."""
+    """Numbers of a batch as computers write them, (n,), NaN where missing."""
 
     values: NDArray[np.float64]
     #: How many are not missing; the least and the largest; whether all are whole.
@@ -372,6 +374,10 @@ class ColumnFacts:
             if plain.n == 0:
                 return None
             self._add_plain(plain, start)
+            far = np.isinf(plain.values) & ~np.isin(plain.values, self.absent)
+            if far.any():  # such as 1E400, which no float holds
+                row = int(far.argmax())
+                self._note_example(("infinity", str(texts[row])), str(texts[row]), start + row)
             if start == 0:
                 # The decimals that all have are those of a whole number, if there is one.
                 for i in (*range(len(few)), int((plain.values % 1.0 == 0.0).argmax())):
@@ -495,6 +501,8 @@ class ColumnFacts:
             if shape == "time":
                 self._note_example(("clock", int(facts.parts[i])), text, row)
             return
+        if _LARGE.search(text):
+            self._note_example(("infinity", text), text, row)
         if text.startswith("("):
             self.brackets.add(text, rows, row)
         if unit:

@@ -607,7 +607,7 @@ def with_infinities(
     read: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
 ) -> ColumnUnderstanding:
     """Return a column of numbers that holds infinities."""
-    texts = [text for text in ("inf", "-inf") if ("infinity", text) in column.first]
+    texts = [str(text) for rule, text in column.first if rule == "infinity"]
     places = [table.example(column, "infinity", text) for text in texts]
     doubt = Doubt(
         read.name, "infinite", texts[0], places[0].place,
