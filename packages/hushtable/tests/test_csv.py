@@ -240,6 +240,22 @@ def test_no_option_makes_a_row_of_years_that_may_be_names(read, content, line):
     assert "land | 19" in says or "land | 20" in says
 
 
+@pytest.mark.parametrize(
+    "content", ["Wert\n" + "5,8\n4,5\n" * 9, "a,b\n" + "8,4,8,8\n3,1,3,4\n" * 9]
+)
+def test_no_option_cuts_numbers_at_their_decimal_commas(read, content):
+    says = refused(read, content)
+    assert "if ',' does not separate fields" in says
+    assert "Add:" not in says
+
+
+def test_a_file_in_two_encodings_is_refused(read):
+    """As cp1252, é would become two letters in the lines that are UTF-8."""
+    content = b"name,x\n" + "Caf\u00e9,1\n".encode() * 9 + "Caf\u00e9,2\n".encode("cp1252")
+    assert "line 11 is not UTF-8, unlike other lines" in refused(read, content)
+    assert read(content, encoding="cp1252").names == ("name", "x")
+
+
 def test_a_table_above_another_is_asked_about(read):
     above, below = "id,a\n" + "1,6.5\n2,3.5\n" * 4, "name,b,c\n" + "x,1,2.5\ny,2,4.5\n" * 9
     assert "line 1 has 2 fields, but most have 3" in refused(read, f"{above}\n{below}")

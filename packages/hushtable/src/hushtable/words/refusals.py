@@ -44,8 +44,8 @@ _SENTENCES = {
         "such as --read encoding=cp1252"),
     "other_encoding_below": N_("%(source)s: after line %(line)s, there are bytes that are not "
         "%(encoding)s: give a different encoding, such as --read encoding=%(other)s"),
-    "not_utf8": N_("%(source)s: line %(line)s is not UTF-8, unlike the lines above it: give the "
-        "encoding, such as --read encoding=cp1252"),
+    "not_utf8": N_("%(source)s: line %(line)s is not UTF-8, unlike other lines: correct it; or, if "
+        "the whole file has another encoding, give it, such as --read encoding=cp1252"),
     "nul": N_("%(source)s: line %(line)s holds a NUL byte, which does not occur in text: the file "
         "is damaged, or in a different encoding (--read encoding=utf-16): export it again"),
     "long_lines": N_("%(source)s: more than %(n)s MB in a line, in lines without values, or in "

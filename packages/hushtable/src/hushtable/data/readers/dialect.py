@@ -368,7 +368,9 @@ class HeaderSearch:
         other = refusal("or_delimiter", delimiter=self.delimiter) if split else ""
         below = f" --read skip_lines={first}" if first else ""
         words = str(self._refused("like_row", self.rows[at], below=below, otherwise=other))
-        likely = sure or again > misses or not (misses or years)
+        # A comma may be the decimal sign of a file with one column.
+        cut = split and self.delimiter == ","
+        likely = sure or (not cut and (again > misses or not (misses or years)))
         raise DataError(words + (ways if likely else sample))
 
     def _are_names(self, names: Sequence[str], at: int) -> bool:

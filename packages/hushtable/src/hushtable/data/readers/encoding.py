@@ -48,6 +48,8 @@ _NOT_WESTERN = re.compile(
     "[\xc0-\xff]{3}|[^\\W\\d_][\u201c-\u201e\xa1-\xb4\xb6-\xbf][^\\W\\d_]|[^\\W\\d_]\u201a"
     "|[\xa3-\xa6\xa8\xac\xaf\xb1-\xb4\xb6\xb8\xb9\xbc-\xbe][^\\W\\d_]|\u0153(?![uesdt])"
 )
+#: Western letters and signs as UTF-8 writes them: two characters that hardly meet in cp1252.
+_IN_UTF8 = re.compile(rb"[\xc2\xc3][\x80-\xbf]")
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f]")
 #: Proposed in case of doubt.
 _CANDIDATES = (
@@ -128,7 +130,10 @@ def find_encoding(sample: bytes, source: str, *, asked: bool = True) -> str:
         raise refused("nul", source=source, line=1 + sample[: sample.index(b"\0")].count(b"\n"))
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
+        if _IN_UTF8.search(sample):
+            line = 1 + sample.count(b"\n", 0, error.start)
+            raise refused("not_utf8", source=source, line=line) from None
         return _other(sample, source)
     return "utf-8"
 
