@@ -7,7 +7,7 @@ import pytest
 
 from hushtable import HushTable
 from hushtable.cli import main
-from hushtable.data import read, table_quality, understand
+from hushtable.data import read, table_quality
 from hushtable.data.quality import followers, followers_words
 
 
@@ -95,7 +95,6 @@ def test_in_python_a_detector_names_them_without_a_warning(make):
     if not isinstance(rows, np.ndarray):
         table = read(rows)
         [finding] = [
-            one for one in table_quality(table, [*understand(table)]).findings
-            if one.kind == "relations"
+            one for one in table_quality(table).findings if one.kind == "relations"
         ]  # fmt: skip
         assert {one.name for one in found} == {*finding.columns}

@@ -14,9 +14,7 @@ from hushtable.data.readers import as_reader
 
 
 def quality(table, **options):
-    """The quality of rows as the desk asks for it: with the columns as they are understood."""
-    reader = read(table, **options)
-    return table_quality(reader, tuple(understand(reader)))
+    return table_quality(read(table, **options))
 
 
 def found(table, kind, **options):
@@ -60,8 +58,7 @@ def test_ordinary_rows_give_no_findings(n, seed, tmp_path):
 
 def test_constant_and_missing_columns():
     rows = ordinary(100).assign(unit="ml", empty=None, some=[None, "x\u200by"] * 50)
-    reader = read(rows)
-    findings = table_quality(reader, tuple(understand(reader))).findings
+    findings = quality(rows).findings
     assert [(one.kind, one.columns, one.rows, one.examples) for one in findings] == [
         ("constant", ("unit",), 100, ()),
         ("constant", ("some",), 50, ()),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hushtable.data.options import first_names
 from hushtable.data.passes import MOST_BYTES
-from hushtable.data.readers import Reader, no_rows
+from hushtable.data.readers import Reader
 from hushtable.data.residuals import RIDGE
 from hushtable.data.schema import number_words
 from hushtable.data.table_scan import EXAMPLE_ROWS, MISSING_BITS, ColumnScan, RowScan, repeated
@@ -135,15 +135,13 @@ class TableQuality:
     findings: tuple[QualityFinding, ...]
 
 
-def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()) -> TableQuality:
+def table_quality(reader: Reader) -> TableQuality:
     """Look through a table once, and report its data quality.
 
     Parameters
     ----------
     reader : Reader
         Rows, as `read` returns them.
-    understood : sequence of ColumnUnderstanding, optional
-        The columns as `understand` returns them; determined here if not given.
 
     Returns
     -------
@@ -174,35 +172,7 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
     ...     print(one.kind, one.rows, one.examples)
     duplicates 1 (2,)
     """
-    if not understood:
-        return understood_with_quality(reader)[2]
-    reader = reader.repeatable()
-    n_rows = sum(map(len, reader.read())) if reader.n_rows is None else reader.n_rows
-    return _quality(reader, understood, n_rows)
-
-
-def _quality(
-    reader: Reader, understood: Sequence[ColumnUnderstanding], n_rows: int
-) -> TableQuality:
-    rows, reading = RowScan(understood, n_rows), reader.reading or Reading()
-    for batch in reader.read():
-        if len(batch):
-            rows.add(batch, reading)
-    if rows.n == 0:
-        raise no_rows(reader)
-    copies = [*_copies(rows)]
-    copied = {name for finding in copies for name in finding.columns[1:]}
-    findings = [
-        *(finding for column in rows.columns for finding in _of_column(column, rows)),
-        *copies,
-        *_relations(rows, copied),
-        *_duplicates(rows, reading.entity),
-        *_totals(rows),
-    ]
-    for words in shape_words(rows.n, understood):
-        sentence = f"{words[0].upper()}{words[1:]}."
-        findings.append(QualityFinding("shape", (), sentence, rows.n))
-    return TableQuality(rows.n, tuple(map(_glance, rows.columns)), tuple(findings))
+    return understood_with_quality(reader)[2]
 
 
 def understood_with_quality(
@@ -212,8 +182,26 @@ def understood_with_quality(
 
     Rows that fit into memory are read from their file once.
     """
-    columns, reading, scan, rows, _bytes = understood(reader, None, n_jobs, MOST_BYTES)
-    return columns, reading, _quality(rows, columns, scan.n_rows)
+    reader = reader.repeatable()
+    columns, reading, scan, kept, _bytes = understood(reader, None, n_jobs, MOST_BYTES)
+    rows = RowScan(columns, scan.n_rows)
+    for batch in kept.read():
+        if len(batch):
+            rows.add(batch, reading)
+    copies = [*_copies(rows)]
+    copied = {name for finding in copies for name in finding.columns[1:]}
+    findings = [
+        *(finding for column in rows.columns for finding in _of_column(column, rows)),
+        *copies,
+        *_relations(rows, copied),
+        *_duplicates(rows, reading.entity),
+        *_totals(rows),
+    ]
+    for words in shape_words(rows.n, columns):
+        sentence = f"{words[0].upper()}{words[1:]}."
+        findings.append(QualityFinding("shape", (), sentence, rows.n))
+    quality = TableQuality(rows.n, tuple(map(_glance, rows.columns)), tuple(findings))
+    return columns, reading, quality
 
 
 def range_words(column: ColumnUnderstanding, quality: ColumnQuality) -> str:

@@ -97,7 +97,7 @@ def _ways(doubt: Doubt, facts: ColumnFacts) -> Iterator[tuple[Option, ...]]:
 
 
 def _effect(
-    options: Sequence[Option], was: ColumnUnderstanding, facts: ColumnFacts, table: TableFacts
+    options: Sequence[Option], decision: ColumnUnderstanding, facts: ColumnFacts, table: TableFacts
 ) -> tuple[Exceptions, bool]:
     """Read a sample of a column's texts again with options, and compare.
 
@@ -127,7 +127,7 @@ def _effect(
     if read is None or read.is_category:
         return Exceptions(), False
     after = read.values(reading.without_missing(column, facts.name, read.decimal))
-    before = after if was.reading is None else was.reading.values(column)
+    before = after if decision.reading is None else decision.reading.values(column)
     lost = Exceptions()
     for text, value in zip(texts, after, strict=True):
         if value != value and text in odd.rows:
@@ -138,7 +138,7 @@ def _effect(
     most = (_LOST_DATES if kind == "date" else _LOST) * facts.n
     # A program's error, such as #DIV/0!, is no value.
     are_values = options[0][0] == "as" or all(re.match(r"[^#]*\d", text) for text in lost.rows)
-    are_codes = was.doubt is not None and was.doubt.kind == "codes"  # which are no values
+    are_codes = decision.doubt is not None and decision.doubt.kind == "codes"  # which are no values
     with np.errstate(all="ignore"):
         scale = np.abs(np.log(np.abs(after / before)))
     moved = bool((scale[np.isfinite(scale)] >= np.log(_SCALE)).any()) and kind == "number"

@@ -146,37 +146,37 @@ def _decided(scan: TableScan, j: int, table: TableFacts, *, named: bool) -> Colu
     name, ends = scan.names[j], (float(scan.low[j]), float(scan.high[j]))
     asks, facts, empty = name not in table.reading.kinds, scan.columns[j], ends[0] > ends[1]
     if facts.n or (empty and facts.has_texts):
-        read = noting_total(decide(facts, table), facts, table)
+        decision = noting_total(decide(facts, table), facts, table)
         if any(rule == "infinity" for rule, _text in facts.first):
-            return with_infinities(read, facts, table)
-        texts = [text for (rule, _), (text, _row) in facts.first.items() if rule == "form"]
-        read = replace(
-            read, reading=read.reading and read.reading.like([*texts, *all_exceptions(facts).rows])
-        )
-        if not empty and (read.reading is None or read.reading.is_category):
+            return with_infinities(decision, facts, table)
+        if decision.reading is not None:
+            texts = [text for (rule, _), (text, _row) in facts.first.items() if rule == "form"]
+            like = decision.reading.like([*texts, *all_exceptions(facts).rows])
+            decision = replace(decision, reading=like)
+        if not empty and (decision.reading is None or decision.reading.is_category):
             raise DataError(
                 f"column {name!r} holds numbers in some rows and text in others: make it one or "
                 "the other"
             )
-        if read.kind not in ("number", "date") or read.refused or not empty:
-            return read
+        if decision.kind not in ("number", "date") or decision.refused or not empty:
+            return decision
         if facts.codes and asks:
-            return with_codes(read, facts.codes)
-        if read.kind == "date" or read.doubt:
-            return read
+            return with_codes(decision, facts.codes)
+        if decision.kind == "date" or decision.doubt:
+            return decision
         ends, more = (facts.low, facts.high), facts.n > facts.n_different
-        return judged(read, facts, ends, asks=asks and named, more=more)
+        return judged(decision, facts, ends, asks=asks and named, more=more)
     form = facts.form
     reading = None if form == "number" else ColumnReading(form)
     kind: Kind = "date" if form == "date" else "number"
-    read = ColumnUnderstanding(name, kind, evidence_words(form), reading=reading)
+    decision = ColumnUnderstanding(name, kind, evidence_words(form), reading=reading)
     if any(rule == "infinity" for rule, _text in facts.first):
-        return with_infinities(read, facts, table)
+        return with_infinities(decision, facts, table)
     if empty:
         return without_values(name)
     if facts.codes and asks and ends[0] < ends[1]:
-        return with_codes(read, facts.codes)
-    return judged(read, facts, ends, asks=asks and named, more=scan.n_rows > scan.n_first)
+        return with_codes(decision, facts.codes)
+    return judged(decision, facts, ends, asks=asks and named, more=scan.n_rows > scan.n_first)
 
 
 def schema_from_data(
@@ -248,17 +248,18 @@ def _calendar(
     rows = with_calendar(reader, reading)
     if not reading.time:
         return [], tuple(columns)
-    [t] = (t for t in columns if t.name == reading.time)
-    if t.kind != "date":
+    [clock] = (clock for clock in columns if clock.name == reading.time)
+    if clock.kind != "date":
         raise DataError(
-            f"time={t.name!r}: {t.evidence}, but needs points in time, such as 2026-02-28 14:30"
+            f"time={clock.name!r}: {clock.evidence}, but needs points in time, such as "
+            "2026-02-28 14:30"
         )
     hours_read = (set(pc.unique(pa.table(batch)["hour"]).to_pylist()) for batch in rows.read())
     if any(hours - {"0", None} for hours in hours_read):
         return calendar_features(), tuple(columns)
-    doubt = Doubt(t.name, "no_hours")
-    warnings.warn(f"{t.name}: {doubt}", UserWarning, stacklevel=7)
-    noted = tuple(replace(c, doubt=doubt) if c is t else c for c in columns)
+    doubt = Doubt(clock.name, "no_hours")
+    warnings.warn(f"{clock.name}: {doubt}", UserWarning, stacklevel=7)
+    noted = tuple(replace(c, doubt=doubt) if c is clock else c for c in columns)
     return [feature for feature in calendar_features() if feature.name != "hour"], noted
 
 

@@ -149,24 +149,18 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
 _NO_VALUE = frozenset(("", *MISSING_WORDS))
 
 
-def as_texts(values: list[Cell]) -> pa.Array:
-    """Return cells of a column as texts, each on its own, whatever types the others have."""
-    texts = [None if value in _NO_VALUE else as_name(value) for value in values]
-    return pa.array(texts, pa.string())
-
-
-def as_column(values: list[Any]) -> pa.Array:
-    """Return cells of a column, as text if they have several types."""
+def _column(values: list[Any], *, alone: bool) -> pa.Array:
+    """Return cells of a column, as text if they have several types, or each is read ``alone``."""
     values = [None if value in _NO_VALUE else value for value in values]
     kinds = {type(value) for value in values} - {type(None)}
-    if kinds <= {int, float}:
+    if kinds <= {int, float} and not alone:
         whole = all(v is None or (abs(v) <= 2**53 and v == int(v)) for v in values)
         return pa.array(values, pa.int64() if whole and kinds else pa.float64())
-    if kinds == {dt.date, dt.datetime}:  # the latter if there is a time of day
+    if kinds == {dt.date, dt.datetime} and not alone:  # the latter if there is a time of day
         midnight = dt.time()
         values = [dt.datetime.combine(v, midnight) if type(v) is dt.date else v for v in values]
         return pa.array(values, pa.timestamp("us"))
-    if len(kinds) > 1 or kinds == {str}:
+    if alone or len(kinds) > 1 or kinds == {str}:
         values = [None if value is None else as_name(value) for value in values]
         return pa.array(values, pa.string())
     return pa.array(values)
@@ -184,9 +178,9 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
     size, places, header = path.stat().st_size, sheet.places, sheet.header
     names = dict(zip(sheet.columns, header.names, strict=True))
     order = [j for j, name in names.items() if name not in header.left_out]
-    made = as_column if layout.unasked is None else as_texts
     rows = [sheet.cells[i] for i in places]
-    columns = [made([row[j] for row in rows]) for j in order]
+    alone = layout.unasked is not None
+    columns = [_column([row[j] for row in rows], alone=alone) for j in order]
     table = arrow(pa.Table.from_arrays(columns, [names[j] for j in order]))
 
     def place(row: int) -> str:

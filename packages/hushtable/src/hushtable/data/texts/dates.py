@@ -73,8 +73,8 @@ _BY_ORDER: dict[Order, tuple[str, ...]] = {
     ),
 }
 _DATES = {
-    order: tuple(re.compile(rf"[\s,.()]*{one}(?!9)") for one in (*_CLEAR, *own))
-    for order, own in _BY_ORDER.items()
+    order: tuple(re.compile(rf"[\s,.()]*{form}(?!9)") for form in (*_CLEAR, *forms))
+    for order, forms in _BY_ORDER.items()
 }
 _CLOCK = re.compile(
     r"(?P<head>[^\d+-]*?)(?P<H>9{1,3}) ?(?P<between>[:.h]) ?(?P<M>99)"

@@ -145,8 +145,8 @@ def decide(column: ColumnFacts, table: TableFacts) -> ColumnUnderstanding:
         evidence = evidence_words("answers", n=len(column.texts))
         return _column(column, "category", evidence, ColumnReading("answer"))
     for form in (_time, _foreign, _scale):
-        if (understood := form(column, table)) is not None:
-            return understood
+        if (decision := form(column, table)) is not None:
+            return decision
     n_numbers = _n_numbers(column)
     dashes = sum(column.texts[dash] for dash in _DASHES) if n_numbers else 0
     if n_numbers + shapes["flag"] + dashes >= _MOSTLY * n:
@@ -373,16 +373,16 @@ def _with_exceptions(
         odd.merge(column.exceptions.get("date", Exceptions()))
         odd.n = lost
     counted = with_more(evidence, column.n - odd.n, 0)
-    understood = _column(column, kind, counted, reading)
+    decision = _column(column, kind, counted, reading)
     if not odd.n:
         usual = evidence in (numbers_words("", ""), *map(evidence_words, ("ymd", "day_counts")))
         doubt = Doubt(column.name, "reading", facts={"evidence": evidence})
-        return understood if usual else replace(understood, doubt=doubt)
+        return decision if usual else replace(decision, doubt=doubt)
     if reading.lenient:
         counted = with_more(evidence, column.n - odd.n, max(0, odd.n - lost))
         facts = {"n": lost, "examples": table.examples(_without_value(odd, reading, lost))}
         doubt = Doubt(column.name, "lost", facts=facts)
-        return replace(understood, evidence=counted, doubt=doubt if lost else None)
+        return replace(decision, evidence=counted, doubt=doubt if lost else None)
     facts = {"evidence": counted, "n": odd.n, "examples": table.examples(odd)}
     facts["total"] = any(map(is_total_word, odd.rows))  # no option leaves out rows in the table
     named = len(odd.rows) <= LISTED and odd.n == sum(odd.rows.values())
@@ -408,7 +408,7 @@ def _with_exceptions(
     doubt = Doubt(
         column.name, "exceptions", first.text, first.place, options, refused=True, facts=facts
     )
-    return replace(understood, doubt=doubt)
+    return replace(decision, doubt=doubt)
 
 
 def _without_value(odd: Exceptions, reading: ColumnReading, n: int) -> Exceptions:
@@ -511,14 +511,14 @@ def _category(
     else:
         evidence = evidence_words("texts", n=n)
         suspicion = looks(sorted(column.texts), column.n)
-    read = _column(column, "category", evidence, reading)
+    decision = _column(column, "category", evidence, reading)
     odd = None if kept or why else _like_numbers(column, table)
     if odd:
         # Nearly one per row would identify single rows; next to numbers, they are quantities.
         out = suspicion or _n_numbers(column)
         way = _drop(column) if out else (as_kind(column, "category"),)
         doubt = Doubt(column.name, "like_numbers", odd.text, odd.place, way, refused=n > FEW)
-        return replace(read, doubt=doubt)
+        return replace(decision, doubt=doubt)
     if (suspicion and not kept) or column.crowded:
         spaced = sum(" " in text for text in column.texts)
         doubt = Doubt(
@@ -526,17 +526,17 @@ def _category(
             facts={"evidence": suspicion},
         )  # fmt: skip
         kind: Kind = "text" if 2 * spaced > n else "id"
-        return replace(read, kind=kind, evidence=suspicion, doubt=doubt)
+        return replace(decision, kind=kind, evidence=suspicion, doubt=doubt)
     if why:
         facts = {"n": _n_numbers(column), "all": column.n}
-        read = replace(read, doubt=Doubt(column.name, why, facts=facts))
+        decision = replace(decision, doubt=Doubt(column.name, why, facts=facts))
     if n == 1:
-        return replace(read, kind="constant", evidence=evidence_words("constant"))
+        return replace(decision, kind="constant", evidence=evidence_words("constant"))
     if n < len(column.texts):
-        read = replace(read, evidence=evidence_words("labels", n=n, all=len(column.texts)))
+        decision = replace(decision, evidence=evidence_words("labels", n=n, all=len(column.texts)))
     if kept:
-        return read
-    return replace(read, doubt=_doubt_of_labels(column) or read.doubt)
+        return decision
+    return replace(decision, doubt=_doubt_of_labels(column) or decision.doubt)
 
 
 def _doubt_of_labels(column: ColumnFacts) -> Doubt | None:
@@ -580,41 +580,40 @@ def looks(texts: Sequence[str], n_values: int) -> str:
 
 
 def noting_total(
-    understood: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
+    decision: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
 ) -> ColumnUnderstanding:
     """Return a column that notes rows with a word for a total."""
     others, n_most = column.others, max(1, column.n // 10)  # if more, it is a category
     if column.n < _FEW_ROWS:
-        return understood
-    doubt, where = understood.doubt, table.reader.where
+        return decision
+    doubt, where = decision.doubt, table.reader.where
     if doubt is not None and doubt.kind == "texts":  # without it, no total is recognised
         totals = [text for text in others.rows if begins_with_total(text)]
         if totals and sum(others.rows[text] for text in totals) <= n_most:
             first = Example(totals[0], where(others.first[totals[0]]))
-            return replace(
-                understood, doubt=replace(doubt, facts={**doubt.facts, "summing": first})
-            )
+            noted = replace(doubt, facts={**doubt.facts, "summing": first})
+            return replace(decision, doubt=noted)
     if doubt is not None:
-        return understood
+        return decision
     for text, rows in others.rows.items():
         if rows <= n_most and is_total_word(text):
             total = Doubt(column.name, "total", text, where(others.first[text]))
-            return replace(understood, doubt=total)
-    return understood
+            return replace(decision, doubt=total)
+    return decision
 
 
 def with_infinities(
-    read: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
+    decision: ColumnUnderstanding, column: ColumnFacts, table: TableFacts
 ) -> ColumnUnderstanding:
     """Return a column of numbers that holds infinities."""
     texts = [str(text) for rule, text in column.first if rule == "infinity"]
     places = [table.example(column, "infinity", text) for text in texts]
     doubt = Doubt(
-        read.name, "infinite", texts[0], places[0].place,
+        decision.name, "infinite", texts[0], places[0].place,
         tuple(("missing", text) for text in texts), refused=True,
-        facts={"evidence": read.evidence, "examples": tuple(places)},
+        facts={"evidence": decision.evidence, "examples": tuple(places)},
     )  # fmt: skip
-    return replace(read, doubt=doubt)
+    return replace(decision, doubt=doubt)
 
 
 def names_identifier(name: str) -> bool:
@@ -628,7 +627,7 @@ def _has_word(name: str, words: str) -> bool:
 
 
 def judged(
-    read: ColumnUnderstanding,
+    decision: ColumnUnderstanding,
     column: ColumnFacts,
     ends: tuple[float, float],
     *,
@@ -640,17 +639,16 @@ def judged(
     ``more``: there are more numbers than the first, which were compared.
     """
     if ends[0] == ends[1]:
-        return replace(read, kind="constant")
-    if read.kind != "number" or not asks:
-        return read
+        return replace(decision, kind="constant")
+    if decision.kind != "number" or not asks:
+        return decision
     if why := _numeric_identifier(column, ends, first=more):
-        doubt = Doubt(
-            read.name, "identifiers", options=(("drop", read.name),), facts={"evidence": why}
-        )
-        return replace(read, kind="id", doubt=doubt)
+        options = (("drop", decision.name),)
+        doubt = Doubt(decision.name, "identifiers", options=options, facts={"evidence": why})
+        return replace(decision, kind="id", doubt=doubt)
     if (odd := lone_code(*ends, column.inner)) is not None:
-        return with_codes(read, {f"{odd:.10g}": 0})  # all digits, because the option names it
-    return read
+        return with_codes(decision, {f"{odd:.10g}": 0})  # all digits, because the option names it
+    return decision
 
 
 def _numeric_identifier(column: ColumnFacts, ends: tuple[float, float], *, first: bool) -> str:
@@ -668,9 +666,9 @@ def _numeric_identifier(column: ColumnFacts, ends: tuple[float, float], *, first
     return evidence_words("id_name", found=whole) if names_identifier(column.name) else ""
 
 
-def with_codes(understood: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
+def with_codes(decision: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
     """Return a column with the question whether some values are codes for missing ones."""
     options = tuple(("missing", text) for text in codes)
-    facts = {"rows": [*codes.items()], "kept": as_kind(understood, understood.kind)}
-    doubt = Doubt(understood.name, "codes", next(iter(codes)), options=options, facts=facts)
-    return replace(understood, doubt=doubt)
+    facts = {"rows": [*codes.items()], "kept": as_kind(decision, decision.kind)}
+    doubt = Doubt(decision.name, "codes", next(iter(codes)), options=options, facts=facts)
+    return replace(decision, doubt=doubt)
