@@ -1,13 +1,13 @@
 """``hushtable score``: score each row with a model."""
 
 import hashlib
-import json
+import itertools
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,11 +50,11 @@ from hushtable.cli.tables import (
 from hushtable.counts.base import Counts
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.options import RowOptions, notes
-from hushtable.data.readers import Reader, one_after_other, paths
+from hushtable.data.readers import Reader, no_rows, paths
 from hushtable.data.texts.reading import Reading
 from hushtable.describe.plan import signed_by
 from hushtable.detectors.load import OpenedModel, open_model, opened
-from hushtable.errors import DataError, UsageError
+from hushtable.errors import UsageError
 from hushtable.files import command_of
 from hushtable.language import ENGLISH, speaking
 from hushtable.progress import watched
@@ -63,89 +63,57 @@ from hushtable.scores.finding import Scored
 from hushtable.scores.outliers import Outliers, Search
 from hushtable.scores.scorer import Ranks, Scorer
 
-T = TypeVar("T")
-#: Metadata key of a Parquet file of scores that states its rows and its model.
+#: Metadata key of a Parquet file of scores: a digest of its rows, model and options.
 STAMP = b"hushtable.scores"
 
 
-@dataclass(frozen=True)
-class ScoreFile:
-    """A file of rows, the file for its scores, and the digest of the model."""
-
-    source: Path
-    target: Path
-    model: str
-
-    def stamp(self) -> dict[str, object]:
-        """Return the note that the target contains, as JSON: which model scored which rows."""
-        status = self.source.stat()
-        return {"model": self.model, "bytes": status.st_size, "changed_ns": status.st_mtime_ns}
-
-    def is_done(self) -> bool:
-        """Return whether the target holds the scores of these rows, unchanged, by this model.
-
-        It is made again if the rows' file has changed since. Raises `UsageError` if it holds
-        anything else, which would be lost.
-        """
-        if not self.target.exists():
-            return False
-        from pyarrow import parquet  # not needed for the first call
-
-        stamp = None
-        try:
-            metadata = parquet.read_schema(self.target).metadata or {}
-            stamp = json.loads(metadata.get(STAMP, b"null"))
-        except (ValueError, RecursionError, pa.ArrowNotImplementedError):
-            pass  # it is not Parquet, or not ours
-        except OSError as error:
-            if error.errno is not None:  # Arrow's error for a damaged file has none
-                raise
-        if not isinstance(stamp, dict) or not isinstance(stamp.get("model"), str):
-            raise UsageError(
-                f"{self.target} is not a file of scores that hushtable wrote: give another "
-                "folder, or remove it"
-            )
-        if stamp["model"] != self.model:
-            raise UsageError(
-                f"{self.target} holds scores by another model or threshold, or other columns: "
-                "give another folder, or remove it"
-            )
-        return stamp == self.stamp()
-
-
-def score_files_of(
-    model: Counts,
-    data: str,
-    folder: str | os.PathLike[str],
-    offset: float | None = None,
-    details: str = "",
-) -> list[ScoreFile]:
+def score_files_of(data: str, folder: Path) -> list[tuple[Path, Path]]:
     """Pair every file of rows with its file of scores.
 
     ``data`` is a file, a folder of files, or a glob pattern. The scores go into ``folder``, in the
-    same subfolders as the rows; ``rows.parquet`` becomes ``rows.scores.parquet``. ``offset`` is the
-    threshold, if outliers are to be marked; ``details`` names the other columns to write: files
-    without them are made again. Raises `UsageError` if two files would have the same name, or if
-    the folder is one from which rows are read.
+    same subfolders as the rows; ``rows.parquet`` becomes ``rows.scores.parquet``. Raises
+    `UsageError` if two files would have the same name, or if the folder is one from which rows are
+    read.
     """
     sources = paths(data)
     within = Path(data).is_dir()
     top = Path(data) if within else Path(os.path.commonpath([s.parent for s in sources]))
-    if within and Path(folder).resolve().is_relative_to(top.resolve()):
+    if within and folder.resolve().is_relative_to(top.resolve()):
         raise UsageError(f"{folder} is inside {data}, from which rows are read: give another")
-    about = f"{model.plan.plan_id} {model.noise_sd} {offset} {details}".rstrip()
-    digest = hashlib.sha256(about.encode())
-    digest.update(model.counts.tobytes())
     pairs = []
     for source in sources:
-        target = Path(folder) / source.parent.relative_to(top)
-        target /= f"{source.name.split('.')[0]}.scores.parquet"
-        pairs.append(ScoreFile(source, target, digest.hexdigest()))
-    if len({pair.target for pair in pairs}) < len(pairs):
+        name = f"{source.name.split('.')[0]}.scores.parquet"
+        pairs.append((source, folder / source.parent.relative_to(top) / name))
+    if len({target for _, target in pairs}) < len(pairs):
         raise UsageError(
             f"{data}: several files have the same name apart from the ending: score them separately"
         )
     return pairs
+
+
+def stamp_in(scores: Path) -> bytes | None:
+    """Return the stamp of a file of scores; None if there is no such file.
+
+    Raises `UsageError` if the file is another one, which would be lost.
+    """
+    if not scores.exists():
+        return None
+    from pyarrow import parquet  # not needed for the first call
+
+    stamp = None
+    try:
+        stamp = (parquet.read_schema(scores).metadata or {}).get(STAMP)
+    except (ValueError, pa.ArrowNotImplementedError):  # it is not Parquet
+        pass
+    except OSError as error:
+        if error.errno is not None:  # Arrow's error for a damaged file has none
+            raise
+    if stamp is None:
+        raise UsageError(
+            f"{scores} is not a file of scores that hushtable wrote: give another folder, or "
+            "remove it"
+        )
+    return bytes(stamp)
 
 
 #: Rows that are printed with the scores of all rows.
@@ -159,8 +127,7 @@ class ScoreTable:
 
     Columns to ``keep`` come first. ``ranks`` are merged counts; ``n_reasons`` is the number of
     reasons of each row. ``fields`` are the names and types of the columns behind row, score and
-    outlier; ``stamp`` identifies them and their inputs. Scores and ranks of rows that are not
-    judged are empty.
+    outlier. Scores and ranks of rows that are not judged are empty.
     """
 
     def __init__(
@@ -169,13 +136,10 @@ class ScoreTable:
         # Kept columns have the type that they have in the rows.
         self.fields: list[tuple[str, pa.DataType | None]] = [("outside", pa.string())]
         self.fields += [(name, None) for name in keep]
-        self.stamp = "".join(["outside", *map(repr, keep), "explained" if n_reasons else ""])
         if scorer.rules is not None:
             self.fields.append(("rule", pa.string()))
-            self.stamp += "ruled"
         if ranks is not None:
             self.fields += [(name, pa.float64()) for name in ("rank", "rank_low", "rank_high")]
-            self.stamp += hashlib.sha256(ranks.counts.tobytes()).hexdigest()
         for k in range(1, n_reasons + 1):
             self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
         self._names = texts_column(scorer.plan.schema.names)
@@ -212,30 +176,30 @@ class ScoreTable:
 
 
 def score_files(
-    model: Counts, search: Search, table: ScoreTable, offset: float, rows: Rows,
-    folder: OutputFolder,
+    search: Search, table: ScoreTable, offset: float, rows: Rows, folder: OutputFolder,
+    counts: Sequence[Counts],
 ) -> int:  # fmt: skip
-    """Score every file that has no scores yet; return how many files had some.
+    """Score every file whose scores are not in the folder; return how many files had theirs.
 
-    An interrupted call leaves only complete files, and the next call continues with the others.
+    Scores of other rows, by other ``counts`` or with other options are replaced. An interrupted
+    call leaves only complete files, and the next call continues with the others.
     """
-    pairs = score_files_of(model, rows.data, folder.path, offset, table.stamp)
-    waiting = [pair for pair in pairs if not pair.is_done()]
-    if not waiting:
-        return len(pairs)
+    plan, n_kept = counts[0].plan, 0
+    digest = hashlib.sha256(repr((plan.plan_id, offset, table.fields)).encode())
+    for one in counts:
+        digest.update(repr(one.noise_sd).encode() + one.counts.tobytes())
     folder.remove_leftovers()
-    # All are opened before the first is scored: a file with other columns is found at once.
-    readers = [
-        replace(rows, data=str(pair.source)).open(model.plan.schema, search.columns)
-        for pair in waiting
-    ]
-    with watched(one_after_other(readers, rows.data)) as watch:
-        for pair, part in zip(waiting, watch.reader.parts, strict=True):
-            scored = table.rows(search.batches(part, str(pair.source), n_jobs=-1), offset)
-            with folder.writing(pair.target):
-                stamp = {STAMP: json.dumps(pair.stamp()).encode()}
-                write_scores(pair.target, scored, stamp, table.fields)
-    return len(pairs) - len(waiting)
+    for source, target in score_files_of(rows.data, folder.path):
+        status, stamp = source.stat(), digest.copy()
+        stamp.update(repr((status.st_size, status.st_mtime_ns)).encode())
+        if stamp_in(target) == stamp.hexdigest().encode():
+            n_kept += 1
+            continue
+        reader = replace(rows, data=str(source)).open(plan.schema, search.columns)
+        with watched(reader) as watch, folder.writing(target):
+            scored = table.rows(search.batches(watch.reader, str(source), n_jobs=-1), offset)
+            write_scores(target, scored, {STAMP: stamp.hexdigest().encode()}, table.fields)
+    return n_kept
 
 
 _Model = Annotated[
@@ -251,8 +215,8 @@ _Output = Annotated[
     option(
         "FILE|FOLDER",
         f"Scores to write: a file that ends in {endings(SCORES)} (with --top in {endings(LISTS)}); "
-        "or a folder, for one .parquet file per file of rows. A file that is there already is not "
-        "scored again.",
+        "or a folder, for one .parquet file per file of rows. Scores that are there already are not "
+        "computed again.",
         "--output",
         "-o",
     ),
@@ -311,7 +275,7 @@ class Threshold:
         """Return the score below which a row is an outlier; holds 8 bytes a row."""
         scores = scorer.score(reader, n_jobs=-1)
         if not len(scores):
-            raise DataError(f"{reader.source} has no rows: there is nothing to score")
+            raise no_rows(reader)
         flagged = self.contamination or 0.0
         if flagged < 1.0:
             return float(np.percentile(scores, 100.0 * flagged))
@@ -405,7 +369,8 @@ def score(
     table = ScoreTable(scorer, kept, ranked, search.reasons.n_top if search.reasons else 0)
     if isinstance(target, OutputFolder):
         offset = line.offset(offset, ranks)
-        facts["files_kept"] = score_files(scorer.sketch, search, table, offset, rows, target)
+        counts = [scorer.sketch, *([] if ranked is None else [ranked])]
+        facts["files_kept"] = score_files(search, table, offset, rows, target, counts)
     else:
         reader = rows.open(scorer.plan.schema, search.columns)
         if line.reads_all_rows:
@@ -416,7 +381,10 @@ def score(
             else:
                 offset = line.offset(offset, ranks)
             scored = table.rows(search.batches(watch.reader, n_jobs=-1), offset)
-            write_scores(target.path, _some(scored, reader.source), more=table.fields)
+            first = next(scored, None)
+            if first is None:  # before an empty file is written
+                raise no_rows(reader)
+            write_scores(target.path, itertools.chain([first], scored), more=table.fields)
     listing = search.found() if search.n_rows else None
     facts = _facts(scorer, table, listing, offset, output) | facts
     return CommandResult(facts, _blocks(scorer, table, listing, facts, target))
@@ -559,13 +527,3 @@ def _is_folder(output: Path) -> bool:
         f"-o {output}: the name must end in {endings(SCORES)}, or be that of a folder, without a "
         f"dot (--top writes {endings(LISTS)})"
     )
-
-
-def _some(rows: Iterator[T], source: str) -> Iterator[T]:
-    """Pass rows on; raise `DataError` if there are none, before an empty file is written."""
-    none = True
-    for row in rows:
-        none = False
-        yield row
-    if none:
-        raise DataError(f"{source} has no rows: there is nothing to score")
