@@ -11,7 +11,6 @@ import json
 import os
 import sys
 import textwrap
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,7 +201,6 @@ class OutputFolder:
         self.path = path
         _check_name(path)
         self._files = 0
-        self._lock = threading.Lock()
         if path.exists() and not path.is_dir():
             raise FileError(f"cannot write to {path}: it is a file: name a folder")
         _check_folder(path if path.exists() else path.parent, f"cannot write to {path}")
@@ -222,9 +220,8 @@ class OutputFolder:
                 f"cannot write {path}: {explain(error)}; {self} (the same command continues from "
                 "there)"
             ) from error
-        with self._lock:
-            self._files += 1
-            written[:] = [str(self)]
+        self._files += 1
+        written[:] = [str(self)]
 
     def __str__(self) -> str:
         return f"{count(self._files, 'file')} in {self.path}"

@@ -1,13 +1,12 @@
 """``hushtable score``: score each row with a model."""
 
 import hashlib
-import itertools
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +43,7 @@ from hushtable.cli.tables import (
     lowest_blocks,
     top_blocks,
     top_facts,
-    write_scores,
+    write_tables,
     write_top,
 )
 from hushtable.counts.base import Counts
@@ -118,61 +117,56 @@ def stamp_in(scores: Path) -> bytes | None:
 
 #: Rows that are printed with the scores of all rows.
 SHOWN = 5
-#: Columns of --explain.
+#: Columns of --ranks and --explain.
+_RANKS = ("rank", "rank_low", "rank_high")
 _REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))
 
 
 class ScoreTable:
-    """The table of the scores of all rows, and totals of the rows that were scored.
+    """Tables of the scores of all rows, and totals of the rows that were scored.
 
-    Columns to ``keep`` come first. ``ranks`` are merged counts; ``n_reasons`` is the number of
-    reasons of each row. ``fields`` are the names and types of the columns behind row, score and
-    outlier. Scores and ranks of rows that are not judged are empty.
+    Columns to ``keep`` follow row, score, outlier and outside; ``n_reasons`` is the number of
+    reasons of each row. Scores and ranks of rows that are not judged are empty.
     """
 
     def __init__(
-        self, scorer: Scorer, keep: Sequence[str], ranks: Counts | None, n_reasons: int
+        self, scorer: Scorer, keep: Sequence[str], *, ranked: bool, n_reasons: int
     ) -> None:
-        # Kept columns have the type that they have in the rows.
-        self.fields: list[tuple[str, pa.DataType | None]] = [("outside", pa.string())]
-        self.fields += [(name, None) for name in keep]
-        if scorer.rules is not None:
-            self.fields.append(("rule", pa.string()))
-        if ranks is not None:
-            self.fields += [(name, pa.float64()) for name in ("rank", "rank_low", "rank_high")]
-        for k in range(1, n_reasons + 1):
-            self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
-        self._names = texts_column(scorer.plan.schema.names)
+        self.names = ["row", "score", "outlier", "outside", *keep]
+        self.names += [] if scorer.rules is None else ["rule"]
+        self.names += _RANKS if ranked else ()
+        self.names += _REASONS[: 2 * n_reasons]
+        self._features = texts_column(scorer.plan.schema.names)
         #: Number of outliers, and of the missing and outside values of each feature (d, 2).
         self.n_outliers = 0
-        self.tally = np.zeros((len(self._names), 2), np.int64)
+        self.tally = np.zeros((len(self._features), 2), np.int64)
 
-    def rows(self, batches: Iterable[Scored], offset: float) -> Iterator[tuple[Any, ...]]:
-        """Yield (number of the first row, scores, outliers, more columns) of each batch.
+    def batches(self, scored: Iterable[Scored], offset: float) -> Iterator[pa.Table]:
+        """Yield a table of each batch.
 
         Scores below ``offset`` are outliers; NaN if there is no threshold.
         """
         start = 0
-        for batch in batches:
-            outliers = None if math.isnan(offset) else batch.scores < offset
-            if outliers is not None and batch.ruled is not None:
-                outliers = batch.ruled.flagged(outliers)
-            self.n_outliers += 0 if outliers is None else int(outliers.sum())
+        for batch in scored:
+            n_rows = len(batch.scores)
+            outliers = pa.nulls(n_rows, pa.bool_())
+            if not math.isnan(offset):
+                below = batch.scores < offset
+                flagged = below if batch.ruled is None else batch.ruled.flagged(below)
+                self.n_outliers += int(flagged.sum())
+                outliers = as_column(flagged)
             self.tally += batch.tally
-            yield start, batch.scores, outliers, *self._columns(batch)
-            start += len(batch.scores)
-
-    def _columns(self, batch: Scored) -> list[pa.Array]:
-        columns: list[pa.Array] = [batch.outside, *batch.kept]
-        if batch.ruled is not None:
-            columns.append(batch.ruled.column(self._names.to_pylist()))
-        if batch.ranks is not None:
-            columns += [as_column(ranks) for ranks in batch.ranks.T]
-        for best, share in batch.top:
-            # Null where no feature lowers the score.
-            falls = share > 0.0
-            columns += [self._names.take(as_column(best, falls)), as_column(share, falls)]
-        return columns
+            columns = [as_column(np.arange(start, start + n_rows)), as_column(batch.scores)]
+            columns += [outliers, batch.outside, *batch.kept]
+            if batch.ruled is not None:
+                columns.append(batch.ruled.column(self._features.to_pylist()))
+            if batch.ranks is not None:
+                columns += [as_column(ranks) for ranks in batch.ranks.T]
+            for best, share in batch.top:
+                falls = share > 0.0  # null where no feature lowers the score
+                columns += [self._features.take(as_column(best, falls)), as_column(share, falls)]
+            yield pa.table(columns, self.names)
+            start += n_rows
 
 
 def score_files(
@@ -185,7 +179,7 @@ def score_files(
     call leaves only complete files, and the next call continues with the others.
     """
     plan, n_kept = counts[0].plan, 0
-    digest = hashlib.sha256(repr((plan.plan_id, offset, table.fields)).encode())
+    digest = hashlib.sha256(repr((plan.plan_id, offset, table.names)).encode())
     for one in counts:
         digest.update(repr(one.noise_sd).encode() + one.counts.tobytes())
     folder.remove_leftovers()
@@ -197,8 +191,9 @@ def score_files(
             continue
         reader = replace(rows, data=str(source)).open(plan.schema, search.columns)
         with watched(reader) as watch, folder.writing(target):
-            scored = table.rows(search.batches(watch.reader, str(source), n_jobs=-1), offset)
-            write_scores(target, scored, {STAMP: stamp.hexdigest().encode()}, table.fields)
+            scored = search.batches(watch.reader, str(source), n_jobs=-1)
+            noted = {STAMP: stamp.hexdigest().encode()}
+            write_tables(target, table.batches(scored, offset), noted)
     return n_kept
 
 
@@ -366,7 +361,8 @@ def score(
             "--explain needs tables that separate the features, such as those of HushTable and "
             "LSHiTables: leave it out"
         )
-    table = ScoreTable(scorer, kept, ranked, search.reasons.n_top if search.reasons else 0)
+    n_reasons = search.reasons.n_top if search.reasons else 0
+    table = ScoreTable(scorer, kept, ranked=ranks is not None, n_reasons=n_reasons)
     if isinstance(target, OutputFolder):
         offset = line.offset(offset, ranks)
         counts = [scorer.sketch, *([] if ranked is None else [ranked])]
@@ -380,11 +376,9 @@ def score(
                 offset = line.offset_of_rows(scorer, watch.reader)
             else:
                 offset = line.offset(offset, ranks)
-            scored = table.rows(search.batches(watch.reader, n_jobs=-1), offset)
-            first = next(scored, None)
-            if first is None:  # before an empty file is written
+            scored = search.batches(watch.reader, n_jobs=-1)
+            if not write_tables(target.path, table.batches(scored, offset)):
                 raise no_rows(reader)
-            write_scores(target.path, itertools.chain([first], scored), more=table.fields)
     listing = search.found() if search.n_rows else None
     facts = _facts(scorer, table, listing, offset, output) | facts
     return CommandResult(facts, _blocks(scorer, table, listing, facts, target))
@@ -447,7 +441,7 @@ def _target(
             )
         check_top(output, kept)
         return Target(output, inputs)
-    check_names(kept, ("row", "score", "outlier", "rank", "rank_low", "rank_high", *_REASONS))
+    check_names(kept, ("row", "score", "outlier", *_RANKS, *_REASONS))
     if not _is_folder(output):
         return Target(output, inputs)
     if line.reads_all_rows:
@@ -494,8 +488,7 @@ def _blocks(
         yield from lowest_blocks(listing)
         yield ""
         yield Paragraph([_outlier_words(facts, scorer.plan.score.unit)])
-    names = [name for name, _ in table.fields]
-    yield f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *names])}."
+    yield f"\nWrote {target}: {', '.join(table.names)}."
     if scorer.sketch.may_leave:
         yield Paragraph([standing(scorer.sketch, "The model")])
     if scorer.sketch.ledger is not None:

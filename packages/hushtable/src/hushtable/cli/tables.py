@@ -5,15 +5,13 @@ In files that a spreadsheet program may open, no text becomes a formula.
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 import pyarrow as pa
 
 from hushtable.cli.result import Block, Paragraph, Target, TextTable
-from hushtable.data.columns import as_column
 from hushtable.data.spreadsheets import harmless_schema, harmless_table
 from hushtable.errors import UsageError
 from hushtable.files import replacing
@@ -164,53 +162,31 @@ _ZEROS = re.compile(r"(?: 00:00:00)?(?:\.0+)?(Z?)$")
 _GROUP_ROWS = 1 << 18
 
 
-def write_scores(
-    path: Path,
-    rows: Iterable[tuple[Any, ...]],
-    metadata: dict[bytes, bytes] | None = None,
-    more: Sequence[tuple[str, object]] = (),
-) -> None:
-    """Write scores as `ScoreTable.rows` yields them, in the format that the path ends in.
+def write_tables(
+    path: Path, tables: Iterable[pa.Table], metadata: Mapping[bytes, bytes] | None = None
+) -> bool:
+    """Write tables of the same columns in the format that the path ends in, atomically.
 
-    The path holds all of them, or what it held before. ``metadata`` is for Parquet; ``more`` are
-    the names and types of the columns behind row, score and outlier.
+    Return whether there were any; without one, nothing is written. ``metadata`` is for Parquet.
     """
-    rows = iter(rows)
-    begin = list(itertools.islice(rows, 1))
-    rows = itertools.chain(begin, rows)
-    # A kept column has the type that it has in the first batch.
-    found = [column.type for batch in begin for column in batch[3:]] or [pa.string()] * len(more)
-    kept = [(name, kind or found[k]) for k, (name, kind) in enumerate(more)]
-    fields = [("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_()), *kept]
-    schema = pa.schema(fields, metadata)
-    as_csv = path.suffix == ".csv"
-    written = harmless_schema(schema) if as_csv else schema
-    with replacing(path, private=True) as file, SCORES[path.suffix](file, written) as writer:
-        for table in _grouped(rows, schema):
+    tables = iter(tables)
+    first = next(tables, None)
+    if first is None:
+        return False
+    as_csv, schema = path.suffix == ".csv", first.schema.with_metadata(metadata)
+    schema = harmless_schema(schema) if as_csv else schema
+    with replacing(path, private=True) as file, SCORES[path.suffix](file, schema) as writer:
+        for table in _grouped(itertools.chain([first], tables)):
             writer.write_table(harmless_table(table) if as_csv else table)
+    return True
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table of rows, in the format that the path ends in; atomically."""
-    table = harmless_table(table) if path.suffix == ".csv" else table
-    with replacing(path, private=True) as file, SCORES[path.suffix](file, table.schema) as writer:
-        writer.write_table(table)
-
-
-def _grouped(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.Table]:
-    batches, waiting = [], 0
-    for start, scores, outliers, *more in rows:
-        n_rows = len(scores)
-        arrays = [
-            as_column(np.arange(start, start + n_rows)),
-            as_column(scores),
-            pa.nulls(n_rows, pa.bool_()) if outliers is None else as_column(outliers),
-            *more,
-        ]
-        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
-        waiting += n_rows
-        if waiting >= _GROUP_ROWS:
-            yield pa.Table.from_batches(batches).combine_chunks()
-            batches, waiting = [], 0
-    if batches:
-        yield pa.Table.from_batches(batches).combine_chunks()
+def _grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(map(len, waiting)) >= _GROUP_ROWS:
+            yield pa.concat_tables(waiting).combine_chunks()
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting).combine_chunks()

@@ -161,8 +161,8 @@ def _drift(
         return None, str(error)
 
 
-def scores_section(scores: Scores, noisy: bool) -> Section:
-    """Return the section on the scores; ``noisy`` is whether the model's counts have noise."""
+def scores_section(scores: Scores) -> Section:
+    """Return the section on the scores."""
     if scores.n_outliers is None:
         threshold = _(
             "The noise in the counts is too large to derive a threshold from them, so the report "
@@ -178,7 +178,7 @@ def scores_section(scores: Scores, noisy: bool) -> Section:
         Figures([_distribution(scores)]),
         LabelledValues(_totals(scores)),
         *_lowest_blocks(scores),
-        *([] if scores.drift is None else _drift_blocks(scores.drift, noisy)),
+        *([] if scores.drift is None else _drift_blocks(scores.drift)),
     ]
     return Section("scores", _("Scores"), blocks, _("for the analyst"))
 
@@ -239,17 +239,7 @@ def _lowest_blocks(scores: Scores) -> Iterator[PageBlock]:
     yield LabelledValues({_(name): notes[name] for name in named if name in notes})
 
 
-def _drift_blocks(drift: Drift, noisy: bool) -> Iterator[PageBlock]:
-    if noisy:
-        chance = _(
-            "If nothing has changed, it is close to 0, and chance and noise exceed the level in "
-            "parentheses in at most one of twenty cases."
-        )
-    else:
-        chance = _(
-            "If nothing has changed, it is close to 0, and chance exceeds the level in parentheses "
-            "in at most one of twenty cases."
-        )
+def _drift_blocks(drift: Drift) -> Iterator[PageBlock]:
     yield Heading(_("Drift"))
     yield Paragraph(
         [
@@ -257,7 +247,11 @@ def _drift_blocks(drift: Drift, noisy: bool) -> Iterator[PageBlock]:
                 "Drift is the distance between the distributions of these rows and of the counted "
                 "rows: 0 means the same distribution, 1 means no cell in common."
             ),
-            chance,
+            _(
+                "If nothing has changed, it is close to 0, and chance, with the noise of the "
+                "counts if they have any, exceeds the level in parentheses in at most one of "
+                "twenty cases."
+            ),
             _("For the rows that the model counted itself, it is below 0."),
         ]
     )
@@ -410,29 +404,20 @@ def _histogram(
 ) -> tuple["Markup", str]:
     from hushtable.charts.values import SharesChart, ValueChart  # with Jinja's library for markup
 
-    numeric, most, where = feature.kind == "numeric", int(cells.argmax()), ""
-    # The last category is all others.
-    categories = [*feature.categories, _("(others)")]
-    if shown and numeric:
-        edges = np.linspace(feature.low, feature.high, len(cells) + 1)
-        low, high = (numerals(f"{x:.4g}") for x in edges[most : most + 2])
-        where = _("from %(low)s to %(high)s", low=low, high=high)
-    elif shown:
-        where = categories[most]
+    numeric = feature.kind == "numeric"
     unit = f", {feature.unit}" if numeric and feature.unit else ""
     words = _(
-        "%(name)s, %(range)s: the largest of %(cells)s counts is %(n)s%(where)s; missing "
-        "%(missing)s.",
+        "%(name)s, %(range)s: the largest of %(cells)s counts is %(n)s; missing %(missing)s.",
         name=f"{feature.name}{unit}",
         range=values(feature, shown),
         cells=len(cells),
-        n=numeral(cells[most]),
-        where=where and f" ({where})",
+        n=numeral(cells.max()),
         missing=numeral(missing),
     )
     if shown and not numeric:
         positive = np.maximum(cells, 0)
         shares = positive / max(1, positive.sum())
+        categories = [*feature.categories, _("(others)")]
         return SharesChart(categories, shares.tolist(), None, words).svg, words
     ends = ("", "")
     if shown:
@@ -525,10 +510,14 @@ def gather(
     counts, of_rows = model.counts, values_of_rows(model.plan.schema)
     shown = values or not of_rows
     reasons = _reasons_to_stay(model, scores, sites, of_rows if shown else "")
-    left_out = _no_values(scores, of_rows, shown) + _left_out(model, threshold, scores, sites)
+    shows = bool(of_rows and shown) or (scores is not None and bool(scores.shows))
+    words = _("Values of rows.")
+    if shows:
+        words = _("Values of rows, except those that the top of this page names.")
+    left_out = [words, *_left_out(model, threshold, scores, sites, shown)]
     sections = [features_section(counts, scores, shown)]
     if scores is not None:
-        sections.insert(0, scores_section(scores, noisy=bool(counts.noise_sd)))
+        sections.insert(0, scores_section(scores))
     if counts.ledger is not None:
         blocks = _privacy_blocks(counts, counts.ledger)
         sections.append(Section("privacy", _("Privacy"), [*blocks], _("for the privacy officer")))
@@ -610,16 +599,9 @@ def _privacy_blocks(counts: Counts, ledger: Ledger) -> Iterator[PageBlock]:
         "sd": numerals(f"{counts.noise_sd:,.4g}"),
         "share": numerals(f"{100.0 * standing_out:.1f}"),
     }
-    if ledger.window is not None:
-        first = _(
-            "The %(n)s counts decoded from the released files are from %(least)s to %(most)s.",
-            **values,
-        )
-    else:
-        first = _("The %(n)s released counts are from %(least)s to %(most)s.", **values)
     yield Paragraph(
         [
-            first,
+            _("The %(n)s counts are from %(least)s to %(most)s.", **values),
             _(
                 "The standard deviation of the noise is %(sd)s: %(share)s%% of the counts are "
                 "above twice as much. If all cells were empty, 2.3%% would be.",
@@ -640,7 +622,13 @@ def _left(counts: Counts, ledger: Ledger) -> list[str]:
             **numbers,
         )
     unmasked = sum(ledger.pool_of(share) is None for share in ledger.shares)
-    left = _left_masked(ledger, cells, unmasked) if ledger.pools else []
+    left = []
+    if ledger.pools:
+        words = N_(
+            "From each of %(k)s sites: %(cells)s, with a part of the noise, under masks that "
+            "cancel only in the sum of their round."
+        )
+        left.append(_(words, k=len(ledger.shares) - unmasked, cells=cells))
     if len(ledger.shares) == 1 and unmasked:
         left.append(_("From the site: %(cells)s, each with its own noise.", cells=cells))
     elif unmasked:
@@ -656,27 +644,6 @@ def _left(counts: Counts, ledger: Ledger) -> list[str]:
     return left
 
 
-def _left_masked(ledger: Ledger, cells: str, unmasked: int) -> list[str]:
-    """Say what sites sent under masks; ``unmasked`` sites sent counts with the whole noise."""
-    k, rounds = len(ledger.shares) - unmasked, len(ledger.pools)
-    if rounds == 1 and not unmasked:
-        text = N_(
-            "From each of %(k)s sites: %(cells)s, with a part of the noise, under masks that "
-            "cancel only in the sum of all."
-        )
-    elif rounds == 1:
-        text = N_(
-            "From each of %(k)s sites of a masked round: %(cells)s, with a part of the noise, "
-            "under masks that cancel only in the sum of the round."
-        )
-    else:
-        text = N_(
-            "From each of %(k)s sites of the masked rounds: %(cells)s, with a part of the noise, "
-            "under masks that cancel only in the sum of their round."
-        )
-    return [_(text, k=k, cells=cells)]
-
-
 # --- what must stay, and what is not there --------------------------------------------------------
 
 
@@ -685,18 +652,13 @@ def _reasons_to_stay(
 ) -> list[str]:
     reasons = [_("It shows values of rows: %(what)s.", what=of_rows)] if of_rows else []
     if scores is not None:
-        n = numeral(scores.n_rows)
         exact = _(
             "It contains exact totals of %(n)s rows: of scores, of missing values, and of values "
             "outside the plan.",
-            n=n,
+            n=numeral(scores.n_rows),
         )
         if model.counts.ledger is not None:
-            exact = _(
-                "It contains exact totals of %(n)s rows: of scores, of missing values, and of "
-                "values outside the plan. The privacy of the release does not cover them.",
-                n=n,
-            )
+            exact += " " + _("The privacy of the release does not cover them.")
         reasons += [exact, *_rows_to_stay(scores)]
     if not model.counts.may_leave:
         reasons.append(
@@ -725,35 +687,19 @@ def _rows_to_stay(scores: Scores) -> Iterator[str]:
         yield _("It shows how the values of single columns are distributed.")
 
 
-def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
-    lowest = None if scores is None else scores.lowest
-    shows = [_("the categories and ranges of the model's features")] if of_rows and shown else []
-    if scores is not None and scores.shows:
-        shows.append(
-            _("the following values of the listed rows: %(names)s", names=and_words(scores.shows))
-        )
-    words = [_("Values of rows.")]
-    if shows:
-        named = (
-            shows[0] if len(shows) == 1 else _("(a) %(a)s and (b) %(b)s", a=shows[0], b=shows[1])
-        )
-        words = [_("All values of rows except %(shown)s.", shown=named)]
-    if lowest is None:
-        words.append(_("Numbers of rows."))
+def _left_out(
+    model: Subject, threshold: float | None, scores: Scores | None, sites: Sites | None, shown: bool
+) -> list[str]:
+    left_out = []
+    if scores is None or scores.lowest is None:
+        left_out.append(_("Numbers of rows."))
     if not shown:
-        words.append(
+        left_out.append(
             _(
                 "Ranges and categories: they were read off rows and are values of rows (--values "
                 "shows them)."
             )
         )
-    return words
-
-
-def _left_out(
-    model: Subject, threshold: float | None, scores: Scores | None, sites: Sites | None
-) -> list[str]:
-    left_out = []
     if scores is None:
         why = _("no rows were given (hushtable report MODEL DATA)")
         if threshold is None:
