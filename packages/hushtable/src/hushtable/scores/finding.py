@@ -17,7 +17,6 @@ from hushtable.data.schema import DATE
 from hushtable.errors import DataTypeError
 from hushtable.language import _, numerals
 from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
-from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import ValuePhrase, cell, describe_cell
 from hushtable.scores.usual import FARTHEST, Usual
@@ -236,19 +235,6 @@ class Ruled:
     #: (n,): whether a row is known, so that it is not listed.
     known: NDArray[np.bool_]
 
-    @classmethod
-    def of(cls, rules: Rules, rows: Batch) -> "Ruled":
-        """Apply the rules to rows as they were read."""
-        return cls(rules.impossible(rows), rules.known(rows))
-
-    def keys(self, keys: Floats) -> Floats:
-        """Return the keys that order the list: impossible rows first, known rows never.
-
-        ``keys`` are the keys without the rules.
-        """
-        found = keys - IMPOSSIBLE_FIRST * (self.impossible >= 0)
-        return np.where(self.known, np.inf, found)
-
     def flagged(self, outliers: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which rows are outliers: impossible ones always are, known ones never."""
         return (outliers | (self.impossible >= 0)) & ~self.known
@@ -315,8 +301,11 @@ class RowDetails:
         self, rows: Batch, codes: Codes, scores: Floats, shares: Floats | None = None
     ) -> Scored:
         far, rules = far_outside(self.scorer, self.usual, rows), self.scorer.rules
-        ruled = None if rules is None else Ruled.of(rules, rows)
-        keys = scores - FAR_FIRST * far if ruled is None else ruled.keys(scores - FAR_FIRST * far)
+        keys, ruled = scores - FAR_FIRST * far, None
+        if rules is not None:
+            ruled = Ruled(rules.impossible(rows), rules.known(rows))
+            keys -= IMPOSSIBLE_FIRST * (ruled.impossible >= 0)
+            keys[ruled.known] = np.inf  # never listed
         # Only the codes of the lowest rows are kept while other batches are scored.
         lowest, names = lowest_rows(keys, self.most), self.scorer.plan.schema.names
         kept, kept_values = [], None

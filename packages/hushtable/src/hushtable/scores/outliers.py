@@ -232,10 +232,13 @@ class Outliers:
     def _reason_columns(self) -> dict[str, pa.Array]:
         columns = {}
         for k in range(TOP):
-            found = [reason_facts(row.reasons, k) for row in self.rows]
-            names = (f"reason_{k + 1}", f"value_{k + 1}", f"usual_{k + 1}", f"direction_{k + 1}")
-            for name, values in zip(names, zip(*found, strict=True), strict=True):
-                columns[name] = texts_column(values)
+            reasons = [row.reasons[k] if k < len(row.reasons) else None for row in self.rows]
+            phrases = [None if reason is None else reason.phrase for reason in reasons]
+            named = {"reason": [reason and reason.feature for reason in reasons]}
+            named["value"] = [phrase and phrase.text for phrase in phrases]
+            named["usual"] = [phrase and phrase.usual for phrase in phrases]
+            named["direction"] = [phrase and phrase.direction for phrase in phrases]
+            columns |= {f"{name}_{k + 1}": texts_column(texts) for name, texts in named.items()}
         columns["words"] = texts_column([row.words for row in self.rows])
         columns["repair"] = texts_column([self.repair(row) or None for row in self.rows])
         number = {k: n for n, one in enumerate(self.incidents, 1) for k in one.rows}
@@ -246,9 +249,9 @@ class Outliers:
 
 def _numbers(values: Iterable[float | None], kind: type) -> pa.Array:
     """Return numbers of a kind as a column, with null for None."""
-    found = list(values)
-    there = np.array([one is not None for one in found], np.bool_)
-    return as_column(np.array([one or 0 for one in found], kind), there)
+    numbers = list(values)
+    known = np.array([number is not None for number in numbers], np.bool_)
+    return as_column(np.array([number or 0 for number in numbers], kind), known)
 
 
 def rounded_down(severity: float) -> str:
@@ -294,14 +297,6 @@ def known_words(n_rows: int) -> str:
         "%(n)s rows are known by your rules and not listed.",
         n_rows,
     )
-
-
-def reason_facts(reasons: Sequence[Reason], k: int) -> tuple[str | None, ...]:
-    """Return column, value, usual values and direction of the k-th reason, or None for each."""
-    if k >= len(reasons):
-        return (None,) * 4
-    phrase = reasons[k].phrase
-    return reasons[k].feature, phrase.text, phrase.usual, phrase.direction
 
 
 class Search:
@@ -412,7 +407,8 @@ class Search:
                 usual = self._sample.usual(scorer.plan.schema, scorer.plan.context)
             # The row after the list shows when a listed row would leave it.
             bar = lowest.rows[self._n].key if len(lowest.rows) > self._n else None
-            rows = explained(rows, self.reasons.beside(usual), bar)
+            self.reasons.usual = usual
+            rows = explained(rows, self.reasons, bar)
         scores = np.array([row.score for row in rows])
         if self._ranks is not None:
             among, shares = _ALL_SITES, self._ranks.of(scores)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -392,7 +391,7 @@ class RowPairs:
 class Reasons:
     """Finds the features that lower the scores of rows, and describes them in words.
 
-    ``usual`` is what the rows' values are compared with. Raises `UsageError` if the model's tables
+    ``usual`` is what the rows' values are compared with; it may be set later. Raises `UsageError` if the model's tables
     do not separate features.
     """
 
@@ -415,12 +414,6 @@ class Reasons:
             top.append((best, left[every, best]))
             left[every, best] = -np.inf
         return top
-
-    def beside(self, usual: Usual | None) -> "Reasons":
-        """Return the same reasons with values compared with what is usual among other rows."""
-        other = copy(self)
-        other.usual = usual
-        return other
 
     def of(
         self, rows: Batch, shares: NDArray[np.float64], bar: float | None = None

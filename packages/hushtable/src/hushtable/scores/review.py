@@ -307,15 +307,9 @@ class Review:
 
     def next_number(self) -> int | None:
         """Return the number of the row that `next` returns; None if none is left."""
-        waiting = self._waiting()
-        if not np.isfinite(waiting).any():
-            return None
-        return int(self._found.numbers[waiting.argmin()])
-
-    def _waiting(self) -> Floats:
-        """Return the candidates' scores (n,); infinite if there is an answer."""
-        answered = list(self.last())
-        return np.where(np.isin(self._found.numbers, answered), np.inf, self.keys)
+        numbers = self._found.numbers
+        waiting = np.where(np.isin(numbers, list(self.last())), np.inf, self.keys)
+        return int(numbers[waiting.argmin()]) if np.isfinite(waiting).any() else None
 
     @property
     def keys(self) -> Floats:

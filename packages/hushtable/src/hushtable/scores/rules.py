@@ -157,13 +157,20 @@ class Rules:
             where = f"{source}: [[known]] {i}"
             if not block:
                 raise UsageError(f"{where}: needs at least one column, such as order = 17")
-            named = {found_name(name, features): value for name, value in block.items()}
-            rows.append(
-                frozenset(
-                    _known_value(name, features.get(name), value, where)
-                    for name, value in named.items()
-                )
-            )
+            known = set()
+            for written, value in block.items():
+                if isinstance(value, dict):
+                    raise UsageError(
+                        f'{where}: {written}: write a name with dots in quotes: "{written}...." = 1'
+                    )
+                name = found_name(written, features)
+                feature, entry = features.get(name), f"{where}: {name} ="
+                if feature is not None and feature.kind == "numeric":
+                    known.add(KnownValue(name, True, _number(feature, value, entry)))
+                else:
+                    number = type(value) in (int, float)
+                    known.add(KnownValue(name, number, _text(value, entry)))
+            rows.append(frozenset(known))
         return cls(features, impossible, rows)
 
     @property
@@ -429,15 +436,6 @@ def _way_without(key: str, value: object, feature: Feature, usual: UsualValues |
 
 
 # --- values of rules ------------------------------------------------------------------------------
-
-
-def _known_value(name: str, feature: Feature | None, value: object, where: str) -> KnownValue:
-    if isinstance(value, dict):
-        raise UsageError(f'{where}: {name}: write a name with dots in quotes: "{name}...." = 1')
-    where = f"{where}: {name} ="
-    if feature is not None and feature.kind == "numeric":
-        return KnownValue(name, True, _number(feature, value, where))
-    return KnownValue(name, type(value) in (int, float), _text(value, where))
 
 
 def _near(name: str, names: Sequence[str]) -> str:
