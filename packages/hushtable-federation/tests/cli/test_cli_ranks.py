@@ -75,10 +75,6 @@ def test_a_share_is_of_the_rows_of_all_sites(score, site, ranked):
 def test_the_line_is_where_it_is_asked_for(score):
     _, table = score("--contamination", 3, ranks=False)
     assert sum(table["outlier"].to_pylist()) == 3
-    middle = float(np.median(table["score"]))
-    facts = score("--threshold", middle, "--json", ranks=False)[0].json
-    assert facts["offset"] == middle
-    assert facts["outliers"] == int((np.array(table["score"]) < middle).sum())
 
 
 def test_files_in_a_folder_get_ranks_and_reasons(run, ranked, tmp_path):
@@ -103,7 +99,7 @@ def test_files_in_a_folder_get_ranks_and_reasons(run, ranked, tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--contamination", 3, "--threshold", 1.0), "exclude each other"),
+        (("--threshold", 1.0), "--threshold was removed"),
         (("--contamination", 400), "400 rows; give fewer"),
         (("--contamination", 1.5), "at most 0.5"),
         (("--contamination", 0.6), "at most 0.5"),

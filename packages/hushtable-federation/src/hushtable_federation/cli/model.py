@@ -291,7 +291,7 @@ def score_home(
     if no_use:
         raise UsageError(
             "a home model has two scores, and classifies rows instead of using a threshold: leave "
-            "--contamination, --threshold, --ranks, --explain, and --parts out"
+            "--contamination, --ranks, --explain, and --parts out"
         )
     target = Target(output, [rows.data, model])
     if target.path.suffix not in SCORES:

@@ -37,6 +37,7 @@ plan draft      schema             Draft a schema from the names and types of th
 plan draw       plan               Draw the hash functions that all sites share.
 plan check      schema             Check rows against a schema or plan, before they are counted.
 plan relations  !            relations are found where the rows are: hushtable fit --relations
+plan ranges     !            in Python, Plan.ranges(schema, ...) makes the plan; round open --ranges
 plan verdicts   !            learn at each site (hushtable learn), where verdicts need no noise
 sketch          release            Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
@@ -52,7 +53,7 @@ _ELSEWHERE = {
     "round": "federation",
     **{
         f"plan {name}": "federation"
-        for name in ("gate", "marginals", "ranges", "ranks", "second")
+        for name in ("gate", "marginals", "ranks", "second")
     },
 }  # fmt: skip
 #: Numbers that can be read as they are; Typer reads all others.

@@ -133,6 +133,16 @@ _REMOVED = {
         "they are the second and the third number of --horizon T,K,A",
     ),
     "plan draw --relations": "hushtable fit --relations finds relations where the rows are",
+    **dict.fromkeys(
+        ("plan draw --ranges", "plan marginals --ranges"),
+        "in Python, Plan.draw(release.ranges(), ...) draws from the narrower ranges",
+    ),
+    "score --threshold": "--contamination flags a share or a number of rows; the file has all "
+    "scores",
+    "watch --threshold": "hushtable fit --contamination sets the threshold of the model",
+    "drift --model": "fit a model to the one set of rows (hushtable fit), and compare the other "
+    "with it",
+    "plan draft --force": "name another file, or remove the one that exists",
     "score --only-counted": "leave rows of new contexts out of the file",
     "score --marginals": "reasons compare values with what is usual among the rows that the model "
     "counted, or else among those that are scored",

@@ -26,7 +26,6 @@ from hushtable.cli.options import (
     Reads,
     argument,
     coverage_blocks,
-    flag,
     note_doubts,
     option,
     understanding_facts,
@@ -91,13 +90,11 @@ class _Column:
 _Output = Annotated[
     Path | None, option("FILE", "Schema file to write; default: print it.", "--output", "-o")
 ]
-_Force = Annotated[bool, flag("--force", "Replace an existing file.")]
 
 
 def draft(
     data: Data,
     output: _Output = None,
-    force: _Force = False,
     reads: Reads = READS,
 ) -> CommandResult:
     """Draft a schema from the names and types of the columns.
@@ -112,10 +109,9 @@ def draft(
     Example:
       hushtable plan draft patients.csv -o schema.toml
     """
-    if output is not None and output.exists() and not force:
+    if output is not None and output.exists():
         raise FileError(
-            f"{output} exists, and someone may have filled it in: name another file, or replace "
-            "it with --force"
+            f"{output} exists, and someone may have filled it in: name another file, or remove it"
         )
     target = None if output is None else Target(output, [data])
     reader = reads.open(data)

@@ -210,8 +210,8 @@ _Output = Annotated[
     option(
         "FILE|FOLDER",
         f"Scores to write: a file that ends in {endings(SCORES)} (with --top in {endings(LISTS)}); "
-        "or a folder, for one .parquet file per file of rows. Scores that are there already are not "
-        "computed again.",
+        "or a folder, for one .parquet file per file of rows. Scores that are there already "
+        "are kept.",
         "--output",
         "-o",
     ),
@@ -224,7 +224,6 @@ _Contamination = Annotated[
         "lowest scores.",
     ),
 ]
-_Threshold = Annotated[float | None, option("SCORE", "Flag the rows that score lower than this.")]
 _Ranks = Annotated[
     Path | None,
     option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
@@ -236,22 +235,14 @@ class Threshold:
     """Which rows are flagged; without an option, those below the model's threshold."""
 
     contamination: _Contamination = None
-    threshold: _Threshold = None
     ranks: _Ranks = None
 
     def __post_init__(self) -> None:
-        if self.contamination is not None and self.threshold is not None:
-            raise UsageError("--contamination and --threshold exclude each other")
         flagged = self.contamination
         if flagged is None or flagged % 1.0 == 0.0 < flagged:  # a number of rows
             return
         if not 0.0 < flagged <= 0.5:
             raise UsageError(f"--contamination {flagged}: needs a share above 0, at most 0.5")
-
-    @property
-    def drawn(self) -> bool:
-        """Whether an option sets the threshold."""
-        return self.contamination is not None or self.threshold is not None
 
     @property
     def reads_all_rows(self) -> bool:
@@ -260,8 +251,6 @@ class Threshold:
 
     def offset(self, of_model: float, ranks: Ranks | None) -> float:
         """Return the score below which a row is an outlier, where that needs no rows."""
-        if self.threshold is not None:
-            return self.threshold
         if self.contamination is not None and ranks is not None:
             return ranks.threshold(self.contamination)
         return of_model
@@ -334,7 +323,7 @@ def score(
     elif (score_kind := command_of(model, "score")) is not None:
         made: CommandResult = score_kind(
             model, Rows(data, reads, Reading()), kept, top, output,
-            line.drawn or line.ranks or explain,
+            line.contamination or line.ranks or explain,
         )  # fmt: skip
         return made
     target = _target(output, [data, model, line.ranks], line, top, kept)
@@ -435,10 +424,8 @@ def _target(
     kept: list[str],
 ) -> Target | OutputFolder:
     if top is not None:
-        if line.drawn:
-            raise UsageError(
-                "--top lists rows without a threshold: leave --contamination and --threshold out"
-            )
+        if line.contamination is not None:
+            raise UsageError("--top lists rows without a threshold: leave --contamination out")
         check_top(output, kept)
         return Target(output, inputs)
     check_names(kept, ("row", "score", "outlier", *_RANKS, *_REASONS))
@@ -446,8 +433,7 @@ def _target(
         return Target(output, inputs)
     if line.reads_all_rows:
         raise UsageError(
-            "--contamination needs all scores before the first is written: give one file as -o, or "
-            "--threshold"
+            "--contamination needs all scores before the first is written: give one file as -o"
         )
     return OutputFolder(output)
 

@@ -341,16 +341,9 @@ class NewRows:
 
 @dataclass(frozen=True)
 class Alarm:
-    """When rows are outliers, when these are too many, and how many rows are listed."""
+    """When outliers are too many, and how many rows are listed."""
 
     top: Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)] = 20
-    threshold: Annotated[
-        float | None,
-        option(
-            "SCORE",
-            "Rows that score lower are outliers, instead of those below the model's threshold.",
-        ),
-    ] = None
     fail_above: Annotated[
         str | None,
         option(
@@ -414,8 +407,6 @@ class WatchRun:
 
     def __post_init__(self) -> None:
         self.scorer, self._offset, self._reading, usual = open_model(self.model, self.id_)
-        if self.alarm.threshold is not None:
-            self._offset = self.alarm.threshold
         self.search = Search(self.scorer, self.alarm.top, keep=self.keep, usual=usual)
         self.no_drift = why_no_drift(self.scorer.sketch)
         self._before = of_all_rows(self.scorer.sketch)
@@ -429,7 +420,7 @@ class WatchRun:
         if share is not None and math.isnan(self._offset):
             raise UsageError(
                 "--fail-above SHARE: the model has no threshold below which rows are outliers: "
-                "give --threshold"
+                "give --fail-above drift"
             )
         if drift and self.no_drift:
             raise UsageError(

@@ -391,8 +391,8 @@ class RowPairs:
 class Reasons:
     """Finds the features that lower the scores of rows, and describes them in words.
 
-    ``usual`` is what the rows' values are compared with; it may be set later. Raises `UsageError` if the model's tables
-    do not separate features.
+    ``usual`` is what the rows' values are compared with; it may be set later. Raises `UsageError`
+    if the model's tables do not separate features.
     """
 
     def __init__(self, scorer: Scorer, *, usual: Usual | None = None) -> None:
