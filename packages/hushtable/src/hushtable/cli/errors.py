@@ -137,6 +137,10 @@ _REMOVED = {
         ("plan draw --ranges", "plan marginals --ranges"),
         "in Python, Plan.draw(release.ranges(), ...) draws from the narrower ranges",
     ),
+    **dict.fromkeys(
+        ("release --mechanism", "release --share"),
+        "in Python, sketch.release(ReleaseTerms(...)) takes it",
+    ),
     "score --threshold": "--contamination flags a share or a number of rows; the file has all "
     "scores",
     "watch --threshold": "hushtable fit --contamination sets the threshold of the model",

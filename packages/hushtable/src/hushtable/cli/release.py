@@ -51,7 +51,6 @@ from hushtable.errors import HushTableError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import ReleaseTerms
-from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS
 from hushtable.progress import bar_of, watched
 
 _PlanFile = Annotated[Path, option("FILE", "Plan of hushtable plan draw.")]
@@ -106,12 +105,6 @@ def sketch(
 _Sketch = Annotated[Path, argument("SKETCH", "Sketch made by hushtable sketch.")]
 
 
-def _known(name: str) -> str:
-    if name not in MECHANISMS:
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(MECHANISMS)}.")
-    return name
-
-
 _After = Annotated[
     list[Path] | None,
     option(
@@ -135,14 +128,6 @@ class NoiseTerms:
         ),
     ] = None
     delta: options.Delta = 1e-6
-    mechanism: Annotated[
-        str,
-        option(
-            f"<{'|'.join(MECHANISMS)}>",
-            "Noise. " + "; ".join(f"{one.name}: {one.words}" for one in MECHANISMS.values()) + ".",
-            callback=_known,
-        ),
-    ] = DEFAULT
     adjacency: options.AdjacencyOption = "add-remove"
     rows_per_person: Annotated[
         int | None,
@@ -153,27 +138,12 @@ class NoiseTerms:
             min=1,
         ),
     ] = None
-    share: Annotated[
-        float | None,
-        option(
-            "S",
-            "Share of the budget to use; by default .1 for marginals, .05 for ranges, .3 for "
-            "relations, and the whole rest for tables.",
-        ),
-    ] = None
 
     def of_release(self, counted: Sketch) -> ReleaseTerms | None:
         """Return the terms of a release of counts; None without epsilon."""
         if self.epsilon is not None:
             most = self.rows_per_person or counted.rows_per_person or 1
-            return ReleaseTerms(
-                self.epsilon,
-                self.delta,
-                self.adjacency,
-                most,
-                self.share,
-                mechanism=self.mechanism,
-            )
+            return ReleaseTerms(self.epsilon, self.delta, self.adjacency, most)
         if (self.rows_per_person, self.delta, self.adjacency) != (None, 1e-6, "add-remove"):
             raise UsageError("--rows-per-person, --delta and --adjacency need --epsilon: give it")
         return None
@@ -224,8 +194,6 @@ def release(
     given = terms.of_release(counted)
     earlier = [read_release(path) for path in after or []]
     if among.periods is not None:
-        if terms.share is not None or terms.mechanism != DEFAULT:
-            raise UsageError("--share and --mechanism cannot be combined with --periods")
         return _release_period(sketch, counted, given, among, earlier, target)
     checked = _checked(given, counted.plan, among)
     with bar_of("Adding noise", len(counted.counts), "cells") as advance:
