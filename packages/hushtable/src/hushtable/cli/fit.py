@@ -165,7 +165,11 @@ def fit_rows(
         chosen = reads.drawn(reader)
         notes.append(_columns_words(reads.recipe.few(coverage), chosen.schema, chosen is reads))
         persons, of_omop = persons | {"schema": chosen.schema}, {"coverage": coverage}
-    model, n_rows = _fitted(detector, settings, reader, persons)
+    model = detector.estimator_class()().set_params(**settings)
+    with watched(reader) as watch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # such rows are refused below
+        model.fit(watch.reader, **persons)
+    n_rows = model.sketch_.first_pass().n_rows if "person" in persons else watch.rows
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
     notes.extend(f"{data}: {words}" for words in shape_words(n_rows, model.understanding_))
@@ -190,20 +194,6 @@ def _columns_words(few: list[str], schema: Any, named: bool) -> str:
         f"{words}{out}. To confirm the columns that are used, or to choose others: "
         f"--columns {','.join(schema.names)}"
     )
-
-
-def _fitted(
-    detector: Draw,
-    settings: dict[str, Any],
-    reader: Reader,
-    given: dict[str, Any],
-) -> tuple["TableDetector", int]:
-    """Return a detector fitted to the rows, and their number; ``given`` is what `fit` takes."""
-    model = detector.estimator_class()().set_params(**settings)
-    with watched(reader) as watch, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # such rows are refused below
-        model.fit(watch.reader, **given)
-    return model, model.sketch_.first_pass().n_rows if "person" in given else watch.rows
 
 
 def _facts(model: "TableDetector", n_rows: int) -> dict[str, object]:

@@ -20,7 +20,7 @@ from hushtable.describe import plan as words
 from hushtable.detectors.load import learned_detector, open_model
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.scores.review import apart, named_candidates
+from hushtable.scores.review import apart, judged_candidates
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.verdict_log import SKIP, answers_in, is_log
 
@@ -157,18 +157,8 @@ class VerdictReader:
                     f"{path} has contradictory verdicts on row {key}: remove one of them"
                 )
         reader = self.rows.open(self.plan.schema)
-        candidates = named_candidates(self.scorer, reader, by_number)
-        if lacking := sorted({*by_number} - {*candidates.numbers.tolist()}):
-            raise DataError(
-                f"{path} names row {lacking[0]}, but {self.rows.data} has {candidates.n_rows:,} "
-                "rows, numbered from 0: give the rows that were reviewed"
-            )
-        for k, number in enumerate(candidates.numbers.tolist()):
-            if (checks or {}).get(str(number), candidates.check(k)) != candidates.check(k):
-                raise DataError(
-                    f"{path}: row {number} of {self.rows.data} is not the row that was reviewed: "
-                    "give the rows of that review"
-                )
+        by_row = {row: (checks or {}).get(str(row), "") for row in by_number}
+        candidates = judged_candidates(self.scorer, reader, by_row, path)
         y = np.array([by_number[number] for number in candidates.numbers.tolist()], np.int64)
         coupled = coupling_words(self.plan, reader, None)
         return Verdicts.of_codes(self.plan, candidates.codes, y, coupled)

@@ -155,7 +155,13 @@ def _drafted(
         return (), [_Column(column.name, column.kind) for column in features], text
     columns, _, _ = understood(reader, None, -1)
     note_doubts(columns)
-    drafts = [_column(column) for column in columns]
+    drafts = []
+    for column in columns:
+        # The draft goes to every site, so the reason contains no number of values or rows.
+        left_out = _LEFT_OUT.get(column.kind, "")
+        if column.kind == "category" and names_identifier(column.name):
+            left_out = "its name suggests an identifier"
+        drafts.append(replace(_proposed_column(column), left_out=left_out))
     return columns, drafts, "\n".join([_HEAD, *map(_table, drafts)])
 
 
@@ -182,14 +188,6 @@ def _written_blocks(
 def _public(feature: Feature, source: str) -> str:
     lines = [f"{entry} = {_quoted(value)}" for entry, value in feature.to_dict().items()]
     return "\n".join([*_comment(source), "[[feature]]", *lines]) + "\n"
-
-
-def _column(column: ColumnUnderstanding) -> _Column:
-    # The draft goes to every site, so the reason contains no number of values or rows.
-    left_out = _LEFT_OUT.get(column.kind, "")
-    if column.kind == "category" and names_identifier(column.name):
-        left_out = "its name suggests an identifier"
-    return replace(_proposed_column(column), left_out=left_out)
 
 
 _LEFT_OUT = {

@@ -165,6 +165,30 @@ def named_candidates(
     return Candidates.of(scorer, picked, rows, start)
 
 
+def judged_candidates(
+    scorer: Scorer, reader: Reader, checks: Mapping[int, str], source: object
+) -> Candidates:
+    """Pick the rows of earlier answers by their numbers, given their check values.
+
+    Raises `DataError`, which names the ``source`` of the answers, if a row is not there or is
+    another one; an empty check value is that of any row.
+    """
+    candidates = named_candidates(scorer, reader, checks)
+    numbers = candidates.numbers.tolist()
+    if lacking := sorted(checks.keys() - {*numbers}):
+        raise DataError(
+            f"{source} names row {lacking[0]}, but {reader.source} has {candidates.n_rows:,} rows, "
+            "numbered from 0: give the rows that were reviewed"
+        )
+    for k, number in enumerate(numbers):
+        if checks[number] not in ("", candidates.check(k)):
+            raise DataError(
+                f"{source}: row {number} of {reader.source} is not the row that was reviewed: "
+                "give the rows and the model of that review, or another log"
+            )
+    return candidates
+
+
 #: Number of lowest rows that a verdict scores again; the others wait for `Review.rescan`.
 MOST = 20_000
 #: Number of rows whose shares show what verdicts changed.
@@ -258,7 +282,7 @@ class Review:
         self.n_known = 0
         self._codes: dict[int, Codes] = {}
         if log is not None and log.answers:
-            self._recall(log.answers)
+            self._recall(log)
         self.rescan()
 
     @property
@@ -546,23 +570,14 @@ class Review:
         if hasattr(self, "_found"):
             self._score()
 
-    def _recall(self, answers: Sequence[Answer]) -> None:
+    def _recall(self, log: VerdictLog) -> None:
         """Load the answers of an earlier review, which may refer to rows that now score higher."""
-        self.answers = list(answers)
+        self.answers = list(log.answers)
         last = self.last()
-        candidates = named_candidates(self.scorer, self._reader, last, self._keep)
+        checks = {number: answer.check for number, answer in last.items()}
+        candidates = judged_candidates(self.scorer, self._reader, checks, log.path)
         for k, number in enumerate(candidates.numbers.tolist()):
-            if last[number].check not in ("", candidates.check(k)):
-                raise DataError(
-                    f"row {number} of {self._reader.source} is not the row that was answered: give "
-                    "the rows and the model of that review, or start another log"
-                )
             self._codes[number] = candidates.codes.take(np.array([k]))
-        if lacking := [number for number in last if number not in self._codes]:
-            raise DataError(
-                f"{self._reader.source} has {candidates.n_rows:,} rows, but there is an answer to "
-                f"row {lacking[0]}: give the rows of that review, or start another log"
-            )
         for answer in last.values():
             if answer.verdict != SKIP:
                 counted = self._counted(answer)
