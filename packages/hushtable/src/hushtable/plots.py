@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import MissingExtraError, UsageError
-from hushtable.lazy import exports, removed
+from hushtable.lazy import exports
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["EpsilonDisplay", "ExplanationDisplay", "ScoreDisplay"]
 
 __getattr__, _ = exports(__name__, {})
-removed(
-    {
-        f"hushtable.plots.{name}": "detector.outliers(X), release.counts, and the desk have its "
-        "numbers; three lines of matplotlib draw it: docs/project/coming-from-rc1.md"
-        for name in ("NoiseDisplay", "RankedOutliersDisplay", "VerdictsDisplay")
-    }
-)
 
 
 class Display:
