@@ -436,7 +436,6 @@ def _relative(apart: float, scale: float, level: float) -> tuple[float, float]:
 
 
 def _halves(plan: Plan, family: RandomFeature, both: Pair) -> dict[str, list[Pair]]:
-    """Return, for each feature, what its hash functions make of the rows: two halves each."""
     halves: dict[str, list[Pair]] = {}
     first = 0
     for t, depth in enumerate(family.depth.tolist()):

@@ -105,7 +105,6 @@ def counted(counts: ArrayLike) -> NDArray[np.float64]:
 
 
 def _em(letter: str) -> float:
-    """Estimate the width of a letter as a part of the size."""
     if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0.0
     if unicodedata.east_asian_width(letter) in "WF":
@@ -116,7 +115,6 @@ def _em(letter: str) -> float:
 
 
 def _clean(words: str) -> str:
-    """Replace line breaks by spaces, and characters that XML forbids by a mark."""
     clean = words.translate(dict.fromkeys(b"\t\n\r", " "))
     return "".join(
         "\ufffd" if x in "\ufffe\uffff" or unicodedata.category(x) in ("Cc", "Cs") else x

@@ -61,7 +61,6 @@ class Pictures:
         ).svg
 
     def _pair(self, reason: Reason, j: int, k: int) -> Markup:
-        """Draw what occurs in column j among the rows with the row's value in column k."""
         assert self._usual is not None
         assert self._usual.pairs is not None
         assert reason.value is not None  # a missing value is in no pair

@@ -117,7 +117,6 @@ class ValueChart:
             yield from self._below(floor, *map(_along, sorted(self.usual)))
 
     def _rows(self, floor: float) -> Iterator[str]:
-        """Draw the bars; those of a context in front of the outline of all."""
         whole = counted(self.cells)
         if self.within is None:
             yield filled(_Bars.of(whole).path(whole, floor, gap=1.0), ROWS)
@@ -143,7 +142,6 @@ class ValueChart:
         yield from self._ends(y)
 
     def _own(self, at: float, floor: float) -> Iterator[str]:
-        """Draw the row's value as a line that stands out from the bars; beyond them, an arrow."""
         x, top = _along(at), number(_ABOVE - 2.0)
         for colour, width in ((_HALO, 4), (FLAG, 2)):
             line = f"M{number(x)} {top}V{number(floor)}"
@@ -171,15 +169,12 @@ class ValueChart:
 
 @dataclass(frozen=True)
 class _Bars:
-    """The cells that each bar combines."""
-
     n_cells: int
     edges: NDArray[np.float64]  # in cells
     widest: float
 
     @classmethod
     def of(cls, cells: NDArray[np.float64]) -> "_Bars":
-        """Return a bar for each occurring value if these are few; else for equal parts."""
         n = len(cells)
         step = _step(cells) if n > _MOST_BARS else 0.0
         if step:
@@ -194,7 +189,6 @@ class _Bars:
         return cls(n, np.append(np.arange(0.0, n, size), n), math.inf)
 
     def path(self, cells: NDArray[np.float64], floor: float, gap: float = 0.0) -> str:
-        """Return the bars as a path on the floor, with gaps between them."""
         rows, _ = np.histogram(np.arange(self.n_cells) + 0.5, self.edges, weights=cells)
         places = _ASIDE + (WIDTH - 2.0 * _ASIDE) * self.edges / self.n_cells
         middles, widths = (places[1:] + places[:-1]) / 2.0, np.diff(places)

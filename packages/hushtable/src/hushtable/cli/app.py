@@ -264,7 +264,6 @@ def _root(
 
 
 def _fill(root: _Group, table: str, package: str) -> None:
-    """Add the commands and groups of a table, whose modules are in ``package``."""
     for row in table.strip().splitlines():
         *group, name = row[:16].split()
         home, line = row[16:].split(maxsplit=1)

@@ -50,8 +50,6 @@ _FailAbove = Annotated[
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of the comparison: counts, and their rows where those are available."""
-
     counts: Counts
     rows: Any = None
 

@@ -180,7 +180,6 @@ def fit_rows(
 
 
 def _columns_words(few: list[str], schema: Any, named: bool) -> str:
-    """Report which OMOP columns were used, and how to choose others; ``named`` if chosen."""
     words = (
         f"most rows have no value of {', '.join(few)}"
         if few

@@ -121,7 +121,6 @@ class VerdictReader:
         return self._of_numbers(path, said if self.id_ is None else self._numbers(path, said))
 
     def _numbers(self, path: Path, verdicts: dict[str, int]) -> dict[str, int]:
-        """Return verdicts keyed by the numbers of the rows whose ids a file holds."""
         assert self.rows is not None
         assert self.id_ is not None
         reader = self.rows.open(self.plan.schema, [self.id_])

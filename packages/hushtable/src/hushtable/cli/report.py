@@ -200,7 +200,6 @@ def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
 
 
 def _parts(pattern: str, others: list[Path]) -> list[Path]:
-    """Return the files that a path, folder or pattern names, without those that are not parts."""
     folder = Path(pattern)
     chosen = (
         sorted(folder.glob("*.hush"))

@@ -77,8 +77,6 @@ _HEAD = """\
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of the draft; ``proposals`` are the JSON facts about each proposal."""
-
     name: str
     kind: str
     note: str = ""

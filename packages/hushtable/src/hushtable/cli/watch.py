@@ -270,7 +270,6 @@ class Files:
             raise UsageError(f"-o {folder} is where rows are read from: give a different folder")
 
     def _paths(self) -> list[Path]:
-        """Return all files; a folder or a pattern may name none yet."""
         try:
             return paths(self.source)
         except DataError:
@@ -453,7 +452,6 @@ class WatchRun:
             place.note_ids(new.ids)
 
     def _begun(self, place: WatchPlace) -> History | None:
-        """Return the history that the last run left, or a new one; None without an entity."""
         used = self._reading.updated(self.reads.reading)
         values = values_behind(self.scorer.plan.schema.names)
         if not used.entity or not values:

@@ -356,7 +356,6 @@ def features_section(counts: Counts, scores: Scores | None, shown: bool) -> Sect
 
 
 def _distances(shares: Mapping[str, float], names: Sequence[str]) -> list[str]:
-    """Return a distance of each column as text; empty where it is not known."""
     distances = [shares.get(name, math.nan) for name in names]
     return ["" if math.isnan(x) else numerals(f"{x:z.4f}") for x in distances]
 

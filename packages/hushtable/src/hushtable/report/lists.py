@@ -69,8 +69,6 @@ def cut_words(table: pa.Table) -> str:
 
 
 class _Looks(dict[str, Any]):
-    """Formats of cells, by the name of the column or of the kind of value."""
-
     def __init__(self, book: Any) -> None:
         top = {"valign": "top"}
         super().__init__(

@@ -257,7 +257,6 @@ def _cards(block: RowList) -> list[dict[str, Any]]:
 
 
 def _below(outliers: Outliers, k: int, values: bool) -> str:
-    """Return what else is known of a row, in sentences; without ``values``, none of its values."""
     row = outliers.rows[k]
     words = [outliers.repair(row), row.likeness]
     if row.outside:

@@ -248,7 +248,6 @@ class Outliers:
 
 
 def _numbers(values: Iterable[float | None], kind: type) -> pa.Array:
-    """Return numbers of a kind as a column, with null for None."""
     numbers = list(values)
     known = np.array([number is not None for number in numbers], np.bool_)
     return as_column(np.array([number or 0 for number in numbers], kind), known)
@@ -389,7 +388,6 @@ class Search:
         return self.found()
 
     def _note_signs(self, file: str, _part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """Look for the only negative number, and the only zero, of each column."""
         start, features = 0, self._details.scorer.plan.schema.features
         for batch in batches:
             for j, signs in self._signs.items():

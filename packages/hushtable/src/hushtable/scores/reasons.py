@@ -270,7 +270,6 @@ class RowPhrases:
         return Reason(name, share, phrase, partner, value, beside, self.context, self.within)
 
     def _beside_usual(self, j: int) -> ValuePhrase:
-        """Return the value of column j, and what is usual in the row's context or in all rows."""
         feature, value, usual = (
             self._schema.features[j],
             cell(self._rows, j, self.i),
@@ -340,7 +339,6 @@ class RowPhrases:
         )
 
     def _read(self, j: int, predicted: float) -> float | str:
-        """Return a prediction of column j: a number, or the category at that place."""
         feature = self._schema.features[j]
         return predicted if feature.kind == "numeric" else feature.categories[round(predicted)]
 
@@ -480,7 +478,6 @@ class Reasons:
         return RowReasons(reasons, repaired, repair.score, repair.enough)
 
     def _together(self, row: RowPhrases, gains: dict[int, float]) -> list[Reason]:
-        """Return the rarest pair of the features with the largest gains if no value stands out."""
         most = [j for j in sorted(gains, key=lambda j: -gains[j])[: self.n_top] if gains[j] > 0.0]
         pairs = [(pair, gains[j]) for j in most if (pair := row.pair(j, TWICE)) is not None]
         if not pairs:

@@ -134,7 +134,6 @@ def _first(scorer: Scorer, usual: Usual | None, rows: Batch) -> Floats:
 def _lowest(
     parts: list[tuple[Ints, Floats, Batch]], most: int, scorer: Scorer
 ) -> tuple[Ints, Floats, Batch]:
-    """Return the lowest of rows that arrived in order; of equal scores, the earlier ones."""
     numbers, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     order = np.lexsort((numbers, scores))[:most]
     rows = joined([part[2] for part in parts], _numeric(scorer))
@@ -449,7 +448,6 @@ class Review:
         return self._details.reasons
 
     def _findings(self, rows: Batch) -> list[Finding]:
-        """Return what is known of some rows, without reasons yet; they are numbered from 0."""
         findings = []
         for batch in replace(self._details, most=len(rows)).batches(self._reader_of(rows)):
             in_order = np.argsort(batch.lowest).tolist()
@@ -571,7 +569,6 @@ class Review:
             self._score()
 
     def _recall(self, log: VerdictLog) -> None:
-        """Load the answers of an earlier review, which may refer to rows that now score higher."""
         self.answers = list(log.answers)
         last = self.last()
         checks = {number: answer.check for number, answer in last.items()}

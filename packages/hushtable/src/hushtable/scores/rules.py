@@ -220,7 +220,6 @@ class Rules:
     def _compared(
         self, batch: Batch, name: str, number: bool, needed: Sequence[float | str]
     ) -> tuple[pa.Array, pa.Array]:
-        """Return the values (n,) of a column, and those that known rows need, of the same type."""
         feature = self._features.get(name)
         if feature is None:
             patterns = _SPELLED_NUMBERS if number else ()
@@ -348,8 +347,6 @@ def _parsed(text: bytes, source: str) -> JsonObject:
 
 @dataclass(frozen=True)
 class _Impossible:
-    """Values of a feature that are impossible."""
-
     feature: Feature
     values: list[float | str]
     below: float
@@ -363,7 +360,6 @@ class _Impossible:
         usual: UsualValues | None,
         where: str,
     ) -> "_Impossible":
-        """Return what a [[column]] states; ``usual`` is what is usual for the feature."""
         for key in block.keys() - {"name", *_SETTINGS}:
             if key in ("only", "ignore_within"):
                 raise UsageError(f"{where}: {_way_without(key, block[key], feature, usual)}")
@@ -420,7 +416,6 @@ class _Impossible:
 
 
 def _way_without(key: str, value: object, feature: Feature, usual: UsualValues | None) -> str:
-    """Return what to do instead of a setting of 1.0.0rc1, for values that do not matter."""
     low, median, high = "its lower", "its median", "upper end"
     if usual is not None and usual.middle is not None:
         low, median, high = (value_words(feature, x) for x in usual.middle)
@@ -523,7 +518,6 @@ def _texts_of(values: Sequence[float | str]) -> pa.Array:
 
 
 def _spelled(column: pa.Array, patterns: Sequence[tuple[str, str]]) -> pa.Array:
-    """Return a column as texts, in which equal numbers or points in time are spelled alike."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp(column.type.unit))  # in UTC
     elif pa.types.is_decimal(column.type):
