@@ -275,12 +275,12 @@ class SharesChart:
         most = max(share for _, share, _ in self._bars)
         right = WIDTH - 6.0 - max(text_width(percent(b[1]), flagged=True) for b in self._bars)
         for k, (name, share, colour) in enumerate(self._bars):
-            y, own = _LINE * k, colour == FLAG
-            yield text(name, (left - 8.0, y + 14.5), anchor="end", room=left - 8.0, flagged=own)
+            y, flagged = _LINE * k, colour == FLAG
+            yield text(name, (left - 8.0, y + 14.5), anchor="end", room=left - 8.0, flagged=flagged)
             end = left + max(2.0, (right - left) * share / most) if share else left
             path = f"M{number(left)} {number(y + 4)}H{number(end)}v13H{number(left)}z"
             yield filled(path if share else "", colour)
-            yield text(percent(share), (end + 6.0, y + 14.5), flagged=own)
+            yield text(percent(share), (end + 6.0, y + 14.5), flagged=flagged)
         yield axis(f"M{number(left)} 0V{number(_LINE * len(self._bars))}")
 
 

@@ -152,12 +152,12 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
 
     signature, groups = inspect.signature(body), dict[str, Any]()
     parameters = []
-    for name, one in signature.parameters.items():
+    for name, parameter in signature.parameters.items():
         # A class that does not know the command line has a function that makes it of options, which
         # are defined next to it: see `Reads`.
-        group, *made = get_args(one.annotation) or [one.annotation]
+        group, *made = get_args(parameter.annotation) or [parameter.annotation]
         if not is_dataclass(group):
-            parameters.append(one.replace(kind=one.KEYWORD_ONLY))
+            parameters.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
             continue
         make, kinds = made or (group, {f.name: f.type for f in fields(group)})
         groups[name] = make, kinds
@@ -183,7 +183,7 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
 
     wrapped: Any = command  # Typer reads the options off it
     wrapped.__doc__, wrapped.__signature__ = body.__doc__, inspect.Signature(parameters)
-    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
+    wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 

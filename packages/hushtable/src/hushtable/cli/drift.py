@@ -97,8 +97,8 @@ def _sides(names: list[str], reads: RowOptions) -> list[_Side]:
     contents = [
         files.read(name).expect(*_COUNTS) if name.endswith(".hush") else None for name in names
     ]
-    counted = [None if one is None else one.build(counts_from_file) for one in contents]
-    content = next((one for one in reversed(contents) if one is not None), None)
+    counted = [None if counts is None else counts.build(counts_from_file) for counts in contents]
+    content = next((counts for counts in reversed(contents) if counts is not None), None)
     if content is None:
         raise UsageError(
             "both are rows: fit a model to one of them (hushtable fit), and compare the other with "
@@ -107,16 +107,16 @@ def _sides(names: list[str], reads: RowOptions) -> list[_Side]:
     plan, reading = content.build(Plan.from_file), content.build(Reading.from_file)
     if plan.first_counts is not None and plan.first_noise_sd is None:
         plan = plan.first_pass()
-    for one in counted:
-        if one is not None and (reason := why_no_drift(one)):
+    for counts in counted:
+        if counts is not None and (reason := why_no_drift(counts)):
             raise UsageError(
                 f"drift cannot be measured: {reason}: give a sketch, a release, or a model of one "
                 "pass"
             )
     sides = []
-    for name, one in zip(names, counted, strict=True):
-        if one is not None:
-            sides.append(_Side(of_all_rows(one)))
+    for name, counts in zip(names, counted, strict=True):
+        if counts is not None:
+            sides.append(_Side(of_all_rows(counts)))
             continue
         reader = reads.open_as(name, plan.schema, reading).repeatable()
         with watched(reader) as watch:

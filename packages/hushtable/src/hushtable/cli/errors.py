@@ -186,7 +186,7 @@ def _failure(error: BaseException) -> tuple[str, str, int]:
         name = getattr(error, "option_name", "")
         option = f"{called} {name}"
         entry = name.removeprefix("--").replace("-", "_")
-        taken = [] if context is None else [one.name for one in context.command.params]
+        taken = [] if context is None else [parameter.name for parameter in context.command.params]
         if entry in READ and "read" in taken:
             value = "true" if entry in SWITCHES else "..."
             message = f"hushtable {option} is now an entry of --read: --read {entry}={value}"

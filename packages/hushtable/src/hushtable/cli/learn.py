@@ -52,14 +52,14 @@ class VerdictReader:
         """Return the verdicts of a file."""
         if path.suffix == ".hush":
             content = files.read(path).expect("verdicts")
-            found = content.build(Verdicts.from_file)
-            if found.plan_id != self.plan.first_pass().plan_id:
-                difference = self.plan.first_pass().difference(found.plan)
+            earlier = content.build(Verdicts.from_file)
+            if earlier.plan_id != self.plan.first_pass().plan_id:
+                difference = self.plan.first_pass().difference(earlier.plan)
                 raise PlanError(
                     f"{path}: these verdicts were counted under a different plan than "
                     f"{self.model}, so they do not apply to its tables: {difference}"
                 )
-            return found
+            return earlier
         reader = as_reader(str(path))
         names = reader.names or ()
         if VERDICT not in names:
@@ -104,21 +104,21 @@ class VerdictReader:
         return self._of_numbers(path, verdicts, checks)
 
     def _of_keys(self, path: Path, keys: list[str | None], verdicts: list[int]) -> Verdicts:
-        said: dict[str, int] = {}
+        by_key: dict[str, int] = {}
         both: list[str] = []
         for at, (key, verdict) in enumerate(zip(keys, verdicts, strict=True)):
             if key is None:
                 raise DataError(
                     f"{path}: row {at} does not identify a row: fill in {self.id_ or 'row'!r}"
                 )
-            if said.setdefault(key, verdict) != verdict:
+            if by_key.setdefault(key, verdict) != verdict:
                 both.append(key)
         if both:
             raise DataError(
                 f"{path} has contradictory verdicts on {listed(both, _NAMED)}: remove one of them "
                 "(in a log of hushtable review, the last one counts)"
             )
-        return self._of_numbers(path, said if self.id_ is None else self._numbers(path, said))
+        return self._of_numbers(path, by_key if self.id_ is None else self._numbers(path, by_key))
 
     def _numbers(self, path: Path, verdicts: dict[str, int]) -> dict[str, int]:
         assert self.rows is not None

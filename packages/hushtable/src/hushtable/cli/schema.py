@@ -297,18 +297,18 @@ def check(
     wanted, reading = _schema(schema)
     raw = reads.open(data).repeatable()
     columns, _, _ = understood(raw, None, -1)
-    note_doubts([one for one in columns if one.name in wanted.names])
+    note_doubts([feature for feature in columns if feature.name in wanted.names])
     reader = under(raw, wanted, reading)
     with watched(reader) as watch:
         checks = check_rows(wanted, watch.reader, n_jobs=-1)
     keys = ("missing", "below", "above", "unseen", "used", "finding")
     features = [
         {
-            "name": one.feature.name,
-            "kind": one.feature.kind,
-            **{k: getattr(one, k) for k in keys},
+            "name": feature.feature.name,
+            "kind": feature.feature.kind,
+            **{k: getattr(feature, k) for k in keys},
         }
-        for one in checks
+        for feature in checks
     ]
     facts = {
         "command": "plan check",
@@ -419,7 +419,7 @@ class KnownColumn:
 def known_columns() -> tuple[KnownColumn, ...]:
     """Return all well-known columns, in the order of the file."""
     return tuple(
-        KnownColumn(**entry | {"ranges": [Range(**one) for one in entry.get("ranges", ())]})
+        KnownColumn(**entry | {"ranges": [Range(**limits) for limits in entry.get("ranges", ())]})
         for entry in _content()["column"]
     )
 
@@ -438,9 +438,9 @@ def known_column(name: str) -> KnownColumn | None:
             if column is None:
                 continue
             if unit:
-                ranges = [one for one in column.ranges if unit in _spellings().get(one.unit, ())]
+                ranges = [each for each in column.ranges if unit in _spellings().get(each.unit, ())]
             else:
-                ranges = [one for one in column.ranges if not one.only_if_named]
+                ranges = [each for each in column.ranges if not each.only_if_named]
             # Codes and texts have no unit: a name with further words means something else.
             if ranges or not unit:
                 return replace(column, ranges=ranges)

@@ -180,8 +180,8 @@ def score_files(
     """
     plan, n_kept = counts[0].plan, 0
     digest = hashlib.sha256(repr((plan.plan_id, offset, table.names)).encode())
-    for one in counts:
-        digest.update(repr(one.noise_sd).encode() + one.counts.tobytes())
+    for summed in counts:
+        digest.update(repr(summed.noise_sd).encode() + summed.counts.tobytes())
     folder.remove_leftovers()
     for source, target in score_files_of(rows.data, folder.path):
         status, stamp = source.stat(), digest.copy()

@@ -68,16 +68,16 @@ def check_names(keep: list[str], taken: tuple[str, ...]) -> None:
             )
 
 
-def write_top(target: Target, found: Outliers, model: Path | None, source: str, unit: str) -> None:
+def write_top(target: Target, listed: Outliers, model: Path | None, source: str, unit: str) -> None:
     """Write the rows in the format that the file's name ends in; without a model, they have one."""
     name = _("of these rows") if model is None else model.name
     with target.writing(), replacing(target.path, private=True) as file:
-        LISTS[target.path.suffix](file, found, name, source, unit)
+        LISTS[target.path.suffix](file, listed, name, source, unit)
 
 
-def top_facts(found: Outliers, output: Path) -> dict[str, object]:
+def top_facts(listed: Outliers, output: Path) -> dict[str, object]:
     """Return what was written for machines."""
-    rows = found.table().to_pylist()
+    rows = listed.table().to_pylist()
     for row in rows:
         for name, value in row.items():
             if value != value:
@@ -87,36 +87,36 @@ def top_facts(found: Outliers, output: Path) -> dict[str, object]:
     return {
         "command": "score",
         "scores": str(output),
-        "rows": found.n_rows,
-        **({"known": found.n_known} if found.n_known else {}),
-        **({"lone": [one.words for one in found.lone]} if found.lone else {}),
-        "severity_among": found.among,
+        "rows": listed.n_rows,
+        **({"known": listed.n_known} if listed.n_known else {}),
+        **({"lone": [number.words for number in listed.lone]} if listed.lone else {}),
+        "severity_among": listed.among,
         "top": rows,
     }
 
 
-def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterator[Block]:
+def top_blocks(listed: Outliers, target: Target, *, words: bool = True) -> Iterator[Block]:
     """Describe the first rows, and the contents of the file; ``words`` as for `lowest_blocks`."""
-    yield from lowest_blocks(found, words=words)
-    if target.path.suffix == ".xlsx" and (cut := cut_words(found.table())):
+    yield from lowest_blocks(listed, words=words)
+    if target.path.suffix == ".xlsx" and (cut := cut_words(listed.table())):
         yield cut
     yield (
         f"Wrote {target}. It describes rows and contains their values: keep it where the rows are."
     )
 
 
-def lowest_blocks(found: Outliers, *, words: bool = True) -> Iterator[Block]:
+def lowest_blocks(listed: Outliers, *, words: bool = True) -> Iterator[Block]:
     """Describe the first of the lowest rows.
 
     ``words`` states whether to give reasons: those of a list in another language are in the file.
     """
-    rows = found.rows[:_SHOWN]
-    if found.n_known:
-        yield Paragraph([known_words(found.n_known)])
-    if found.lone:
-        yield Paragraph(one.words for one in found.lone)
-    yield f"The {len(found.rows):,} most unusual of {found.n_rows:,} rows:\n"
-    headers, left = ["rank", *found.keep, "row", "severity", "score"], 1 + len(found.keep)
+    rows = listed.rows[:_SHOWN]
+    if listed.n_known:
+        yield Paragraph([known_words(listed.n_known)])
+    if listed.lone:
+        yield Paragraph(one.words for one in listed.lone)
+    yield f"The {len(listed.rows):,} most unusual of {listed.n_rows:,} rows:\n"
+    headers, left = ["rank", *listed.keep, "row", "severity", "score"], 1 + len(listed.keep)
     several = bool(rows[0].file)
     headers[left:left] = ["file"] if several else []
     lines = []
@@ -128,22 +128,22 @@ def lowest_blocks(found: Outliers, *, words: bool = True) -> Iterator[Block]:
             [f"{k + 1}", *kept, *place, rounded_down(row.severity), f"{row.score:.4f}{error}"]
         )
     yield TextTable(headers, lines, left=left + several)
-    if found.explained and words:
+    if listed.explained and words:
         yield "\nWhy:\n"
         yield Paragraph(f"{k + 1}. {row.words}." for k, row in enumerate(rows))
-    if found.incidents and words:
+    if listed.incidents and words:
         yield "\nAlike:\n"
-        some = []
-        for one in found.incidents[:3]:
+        groups = []
+        for one in listed.incidents[:3]:
             n, first = len(one.rows), ", ".join(f"{k + 1}" for k in one.rows[:_SHOWN])
             more = f" and {n - _SHOWN} more" if n > _SHOWN else ""
-            some.append(f"{one.words}: {n} rows, rank {first}{more}.")
-        yield Paragraph(some)
-    if len(found.rows) > len(rows):
-        yield f"\n... and {len(found.rows) - len(rows):,} more in the file."
+            groups.append(f"{one.words}: {n} rows, rank {first}{more}.")
+        yield Paragraph(groups)
+    if len(listed.rows) > len(rows):
+        yield f"\n... and {len(listed.rows) - len(rows):,} more in the file."
     yield ""
-    severity = f"Severity: 100 times one minus the share of rows as rare, among {found.among}."
-    if any(row.far for row in found.rows):
+    severity = f"Severity: 100 times one minus the share of rows as rare, among {listed.among}."
+    if any(row.far for row in listed.rows):
         severity += " Rows with a value far outside all others come first."
     yield Paragraph([severity])
 

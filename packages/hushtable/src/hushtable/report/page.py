@@ -225,7 +225,7 @@ def _cards(block: RowList) -> list[dict[str, Any]]:
     from hushtable.charts.reasons import Pictures  # with Jinja's library for markup
 
     outliers, draw = block.outliers, Pictures(block.outliers.features, block.outliers.usual)
-    incidents = {k: one for one in outliers.incidents for k in one.rows}
+    incidents = {k: group for group in outliers.incidents for k in group.rows}
     several = any(row.file for row in outliers.rows)
     cards = []
     for k, row in enumerate(outliers.rows):

@@ -200,8 +200,8 @@ class Scored:
         at, score = np.array([k]), self.scores[[i]]
         codes, kept = self.codes.take(at), {}
         if isinstance(self.kept_values, pa.RecordBatch):
-            one = self.kept_values.slice(k, 1)
-            kept = dict(zip(details.keep, one.columns, strict=True))
+            values = self.kept_values.slice(k, 1)
+            kept = dict(zip(details.keep, values.columns, strict=True))
         evidence = None
         if self.features is not None and self.shares is not None:
             evidence = taken(self.features, at), self.shares[k]
@@ -286,8 +286,8 @@ class RowDetails:
         def scored(item: Numbered) -> Scored:
             if self.reasons is None:
                 return self._scored(item[1], *self.scorer.scored(item))
-            one = self.reasons.explainer.explained(item)
-            return self._scored(one.rows, one.codes, one.scores, one.shares)
+            parts = self.reasons.explainer.explained(item)
+            return self._scored(parts.rows, parts.codes, parts.scores, parts.shares)
 
         return self.scorer.mapped(X, scored, n_jobs, self.columns)
 
@@ -318,8 +318,8 @@ class RowDetails:
             top = self.reasons.top(shares)
         features = None
         if shares is not None:
-            own = rows if isinstance(rows, np.ndarray) else rows.select(range(len(names)))
-            features = taken(own, lowest)
+            columns = rows if isinstance(rows, np.ndarray) else rows.select(range(len(names)))
+            features = taken(columns, lowest)
         return Scored(
             scores=scores,
             tally=codes.tally,
@@ -354,14 +354,14 @@ def explained(findings: Sequence[Finding], reasons: Reasons, bar: float | None) 
         return list(findings)
     shares = np.stack([share for _row, share in evidence])
     numeric = {feature.name for feature in reasons.features if feature.kind == "numeric"}
-    found = reasons.of(joined([row for row, _share in evidence], numeric), shares, bar)
-    return [replace(finding, why=why) for finding, why in zip(findings, found, strict=True)]
+    every = reasons.of(joined([row for row, _share in evidence], numeric), shares, bar)
+    return [replace(finding, why=why) for finding, why in zip(findings, every, strict=True)]
 
 
 def with_severities(findings: Sequence[Finding], shares: Floats) -> list[Finding]:
     """Return findings (n,) with their severities, given the shares of rows as rare (n,)."""
     severities = np.round(100.0 * (1.0 - shares), 10).tolist()
-    return [replace(one, severity=x) for one, x in zip(findings, severities, strict=True)]
+    return [replace(finding, severity=x) for finding, x in zip(findings, severities, strict=True)]
 
 
 def _plain(column: pa.Array, name: str, dates: bool) -> pa.Array:
@@ -397,10 +397,10 @@ def outside_column(codes: Codes, names: Sequence[str]) -> pa.Array:
         return pa.nulls(len(codes), pa.string())
     order = np.argsort(outside.rows, kind="stable")
     rows, first = np.unique(outside.rows[order], return_index=True)
-    found = [[names[j] for j in f.tolist()] for f in np.split(outside.features[order], first[1:])]
+    listed = [[names[j] for j in f.tolist()] for f in np.split(outside.features[order], first[1:])]
     index = np.full(len(codes), -1)
     index[rows] = np.arange(len(rows))
-    texts = texts_column([", ".join(some) for some in found])
+    texts = texts_column([", ".join(named) for named in listed])
     return texts.take(as_column(index, index >= 0))
 
 

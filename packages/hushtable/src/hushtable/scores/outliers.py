@@ -49,13 +49,13 @@ class Lowest:
         """Add the next batch; ``start`` is the number of its first row."""
         # Of equal scores, the one that was added first is the earlier.
         before, bar = self.rows, self._bar
-        found = [
+        below = [
             batch.finding(k, start + i, self.file)
             for k, i in enumerate(batch.lowest.tolist())
             if batch.keys[i] < bar
         ]
         self.rows = heapq.nsmallest(
-            self.most, [*before, *found], key=lambda one: (one.key, one.file, one.row)
+            self.most, [*before, *below], key=lambda row: (row.key, row.file, row.row)
         )
         self.n_rows += len(batch.scores)
         self.n_known += 0 if batch.ruled is None else int(batch.ruled.known.sum())
@@ -174,7 +174,9 @@ class Outliers:
             n=n,
         )
         rows += f" {known_words(self.n_known)}" if self.n_known else ""
-        rows += " " + " ".join([*(one.words for one in self.lone), _("Rows are numbered from 0.")])
+        rows += " " + " ".join(
+            [*(lone.words for lone in self.lone), _("Rows are numbered from 0.")]
+        )
         when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
         notes = {
             _("Made"): _(
@@ -218,8 +220,8 @@ class Outliers:
         columns["row"] = _numbers([row.row for row in self.rows], np.int64)
         for name in self.keep:
             values = [row.kept_values[name] for row in self.rows]
-            if len({one.type for one in values}) > 1:  # files have them in several types
-                values = [one.cast(pa.string()) for one in values]
+            if len({value.type for value in values}) > 1:  # files have them in several types
+                values = [value.cast(pa.string()) for value in values]
             columns[name] = pa.concat_arrays(values)
         columns["severity"] = _numbers([row.severity for row in self.rows], np.float64)
         columns["score"] = _numbers([row.score for row in self.rows], np.float64)
@@ -230,18 +232,19 @@ class Outliers:
         return pa.table(columns).replace_schema_metadata({AMONG: self.among.encode()})
 
     def _reason_columns(self) -> dict[str, pa.Array]:
-        columns = {}
+        columns: dict[str, pa.Array] = {}
         for k in range(TOP):
             reasons = [row.reasons[k] if k < len(row.reasons) else None for row in self.rows]
-            phrases = [None if reason is None else reason.phrase for reason in reasons]
-            named = {"reason": [reason and reason.feature for reason in reasons]}
-            named["value"] = [phrase and phrase.text for phrase in phrases]
-            named["usual"] = [phrase and phrase.usual for phrase in phrases]
-            named["direction"] = [phrase and phrase.direction for phrase in phrases]
-            columns |= {f"{name}_{k + 1}": texts_column(texts) for name, texts in named.items()}
+            texts = {
+                "reason": [reason.feature if reason else None for reason in reasons],
+                "value": [reason.phrase.text if reason else None for reason in reasons],
+                "usual": [reason.phrase.usual if reason else None for reason in reasons],
+                "direction": [reason.phrase.direction if reason else None for reason in reasons],
+            }
+            columns |= {f"{name}_{k + 1}": texts_column(each) for name, each in texts.items()}
         columns["words"] = texts_column([row.words for row in self.rows])
         columns["repair"] = texts_column([self.repair(row) or None for row in self.rows])
-        number = {k: n for n, one in enumerate(self.incidents, 1) for k in one.rows}
+        number = {k: n for n, group in enumerate(self.incidents, 1) for k in group.rows}
         numbers = [number.get(k) for k in range(len(self.rows))]
         columns["incident"] = _numbers(numbers, np.int64)
         return columns
@@ -277,16 +280,16 @@ class Incident:
 def find_incidents(reasons: Sequence[Sequence[Reason]]) -> list[Incident]:
     """Return the groups of rows, given their reasons, that have the same strongest one."""
     groups: dict[str, list[int]] = {}
-    for k, own in enumerate(reasons):
-        if own and own[0].kind:
-            groups.setdefault(own[0].kind, []).append(k)
-    found = []
+    for k, listed in enumerate(reasons):
+        if listed and listed[0].kind:
+            groups.setdefault(listed[0].kind, []).append(k)
+    incidents = []
     for rows in groups.values():
         kinds = [[reason.kind for reason in reasons[k]] for k in rows]
-        shared = [kind for kind in kinds[0] if all(kind in own for own in kinds)]
+        shared = [kind for kind in kinds[0] if all(kind in listed for listed in kinds)]
         if len(rows) > 1:
-            found.append(Incident(rows, ", ".join(shared)))
-    return found
+            incidents.append(Incident(rows, ", ".join(shared)))
+    return incidents
 
 
 def known_words(n_rows: int) -> str:

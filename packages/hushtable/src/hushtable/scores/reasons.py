@@ -310,12 +310,12 @@ class RowPhrases:
 
     def _beside(self, j: int, by: str, predicted: float, far: float) -> ValuePhrase:
         """Return the value of column j and another, ``far`` standard deviations away."""
-        feature, one = self._schema.features[j], cell(self._rows, j, self.i)
-        phrase, value = describe_cell(feature, one, self._usual_of(j)), self._read(j, predicted)
+        feature, written = self._schema.features[j], cell(self._rows, j, self.i)
+        phrase, value = describe_cell(feature, written, self._usual_of(j)), self._read(j, predicted)
         expected = (
             value
             if isinstance(value, str)
-            else number_text(value, feature, plain_type(one), digits=3)
+            else number_text(value, feature, plain_type(written), digits=3)
         )
         words = _(
             "%(what)s, where by %(columns)s it would be %(expected)s",
@@ -370,8 +370,8 @@ class RowPairs:
         mine, other = (self._features[j] for j in (pair.column, pair.partner))
         rows = self._pairs.given(pair.column, pair.partner, int(self._places[i, pair.partner]))
         kind = plain_type(cell(self._rows, pair.column, i))
-        own = read_value(mine, cell(self._rows, pair.column, i))
-        usual = self._pairs.cells[pair.column].words(rows, mine, kind, own)
+        number = read_value(mine, cell(self._rows, pair.column, i))
+        usual = self._pairs.cells[pair.column].words(rows, mine, kind, number)
         numeric = other.kind == "numeric"
         such = _("that %(name)s", name=other.name) if numeric else partner.named(other)
         what = _("%(name)s with %(partner)s", name=value.named(mine), partner=partner.named(other))

@@ -592,8 +592,8 @@ class Review:
         ``by_score_alone`` is the number of confirmed outliers among as many rows, taken by their
         scores without verdicts.
         """
-        found, alone = self.curve()
-        looked, outliers = len(found) - 1, int(found[-1])
+        counts, alone = self.curve()
+        looked, outliers = len(counts) - 1, int(counts[-1])
         return {
             "looked_at": looked, "outliers": outliers, "fine": looked - outliers,
             "skipped": len(self.last()) - looked, "by_score_alone": int(alone[-1]),

@@ -143,7 +143,7 @@ def plan_of_log(path: Path) -> str | None:
         lines = path.read_bytes().decode(errors="replace").split("\n")[1:-1]
     except FileNotFoundError:
         return None
-    return next((found[1] for line in lines if (found := _fields(line)) is not None), None)
+    return next((fields[1] for line in lines if (fields := _fields(line)) is not None), None)
 
 
 def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
