@@ -312,11 +312,16 @@ def score_home(
         lowest = home.outliers(watch.reader, top or _SHOWN, scores)
     if top is None:
         flagged = np.array([kind != "ordinary" for kind in scores.kinds])
-        first = {"row": np.arange(len(flagged)), "score": scores.score, "outlier": flagged}
-        last = {"here": scores.here, "elsewhere": scores.elsewhere}
-        numbers = {name: as_column(column) for name, column in (first | last).items()}
-        columns = {name: numbers[name] for name in first} | beside | numbers
-        write_tables(target.path, [pa.table(columns | {"kind": texts_column(scores.kinds)})])
+        columns = {
+            "row": as_column(np.arange(len(flagged))),
+            "score": as_column(scores.score),
+            "outlier": as_column(flagged),
+            **beside,
+            "here": as_column(scores.here),
+            "elsewhere": as_column(scores.elsewhere),
+            "kind": texts_column(scores.kinds),
+        }
+        write_tables(target.path, [pa.table(columns)])
     else:
         listed = lowest
         for k, (name, column) in enumerate(beside.items()):

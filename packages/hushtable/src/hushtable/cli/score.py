@@ -58,8 +58,7 @@ from hushtable.files import command_of
 from hushtable.language import ENGLISH, speaking
 from hushtable.progress import watched
 from hushtable.report.lists import LISTS
-from hushtable.scores.finding import Scored
-from hushtable.scores.outliers import Outliers, Search
+from hushtable.scores.outliers import Outliers, Scored, Search
 from hushtable.scores.scorer import Ranks, Scorer
 
 #: Metadata key of a Parquet file of scores: a digest of its rows, model and options.

@@ -17,7 +17,7 @@ from hushtable.counts.verdicts import FINE, OUTLIER, LearnedModel, Verdicts, che
 from hushtable.data.encoding import Codes
 from hushtable.data.labels import fold, fold_texts
 from hushtable.data.passes import Numbered
-from hushtable.data.readers import Batch, Reader, Source, joined, no_rows, taken
+from hushtable.data.readers import Batch, Reader, joined, no_rows, taken
 from hushtable.data.schema import Feature
 from hushtable.errors import DataError, UsageError
 from hushtable.scores.explain import Explainer
@@ -25,14 +25,13 @@ from hushtable.scores.finding import (
     FAR_FIRST,
     IMPOSSIBLE_FIRST,
     Finding,
-    RowDetails,
     as_text,
     explained,
     far_outside,
     lowest_rows,
     with_severities,
 )
-from hushtable.scores.outliers import Outliers
+from hushtable.scores.outliers import Outliers, Search
 from hushtable.scores.reasons import Reasons, RowPhrases
 from hushtable.scores.rules import write_rule
 from hushtable.scores.scorer import Scorer
@@ -321,7 +320,7 @@ class Review:
 
     def _score(self) -> None:
         self.scores = self.scorer.scoring(self._found.codes)
-        self._made: RowDetails | None = None
+        self._made: Search | None = None
 
     def next(self) -> Finding | None:
         """Return the unanswered row with the lowest score; None if none is left."""
@@ -412,7 +411,7 @@ class Review:
 
     def _at(self, k: int) -> Finding:
         rows, number, score = self._found.row(k), int(self._found.numbers[k]), self.scores[k]
-        [finding] = explained(self._findings(rows), self._reasons, None)
+        [finding] = explained(self._search.findings(rows), self._reasons, None)
         phrases = RowPhrases(self.scorer.plan, self._usual, rows, 0)
         values = {feature.name: phrases.phrase(j) for j, feature in enumerate(self.features)}
         first = [name for reason in finding.reasons for name in reason.columns]
@@ -431,36 +430,15 @@ class Review:
         return self.scorer.plan.schema.of_rows.features
 
     @property
-    def _details(self) -> RowDetails:
+    def _search(self) -> Search:
         if self._made is None:
-            self._made = RowDetails(
-                self.scorer,
-                errors=self.scorer.plan.family.n_tables > 1,
-                reasons=Reasons(self.scorer, usual=self._usual),
-                usual=self._usual,
-                keep=self._keep,
-            )
+            self._made = Search(self.scorer, self._most, keep=self._keep, usual=self._usual)
         return self._made
 
     @property
     def _reasons(self) -> Reasons:
-        assert self._details.reasons is not None
-        return self._details.reasons
-
-    def _findings(self, rows: Batch) -> list[Finding]:
-        findings = []
-        for batch in replace(self._details, most=len(rows)).batches(self._reader_of(rows)):
-            in_order = np.argsort(batch.lowest).tolist()
-            findings += [batch.finding(k, row) for row, k in enumerate(in_order)]
-        return findings
-
-    def _reader_of(self, rows: Batch) -> Reader:
-        schema = self.scorer.plan.schema
-        names = None if isinstance(rows, np.ndarray) else tuple(rows.schema.names)
-        behind = tuple(name for name in self._columns if name not in schema.names)
-        source = Source(lambda: iter((rows,)), len(rows))
-        reader = Reader.of(names, len(schema) + len(behind), source)
-        return replace(reader, numeric=names is None, keep=behind, opened=schema)
+        assert self._search.reasons is not None
+        return self._search.reasons
 
     def lowest(self, n: int) -> Outliers:
         """Return the first n of the kept rows as a list, and all rows with an answer.
@@ -471,7 +449,7 @@ class Review:
         answered = np.isin(self._found.numbers[order[n:]], list(self.last()))
         chosen = np.concatenate([order[:n], order[n:][answered]])
         bar = self.keys[order[n]] if len(order) > n else None
-        findings = self._findings(taken(self._found.rows, chosen))
+        findings = self._search.findings(taken(self._found.rows, chosen))
         rows = [
             replace(finding, row=int(self._found.numbers[k]), score=float(self.scores[k]))
             for k, finding in zip(
@@ -625,7 +603,7 @@ class Review:
             return []
         few = taken(self._found.rows, np.arange(min(_MOVED, len(self._found.rows))))
         scorers = self.scorer, self.scorer.with_counts(self._model)
-        now, before = (Explainer(scorer).explain(self._reader_of(few)) for scorer in scorers)
+        now, before = (Explainer(scorer).explained((0, few, None)).shares for scorer in scorers)
         bits = np.abs(now - before).mean(axis=0)
         names = self.scorer.plan.schema.of_rows.names
         return [(names[j], float(bits[j])) for j in np.argsort(-bits, kind="stable").tolist()]
