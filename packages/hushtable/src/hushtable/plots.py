@@ -265,8 +265,6 @@ class EpsilonDisplay(Display):
         Values of each system, such as its ROC-AUC with each of several seeds.
     levels : mapping of str to float
         Levels without noise of the systems that have one.
-    metric : str, default="ROC-AUC"
-        Name of the values.
 
     Examples
     --------
@@ -280,8 +278,6 @@ class EpsilonDisplay(Display):
     epsilons: NDArray[np.float64]
     values: Mapping[str, NDArray[np.float64]]
     levels: Mapping[str, float]
-    _: KW_ONLY
-    metric: str = "ROC-AUC"
 
     @classmethod
     def from_values(
@@ -290,7 +286,6 @@ class EpsilonDisplay(Display):
         values: Mapping[str, ArrayLike],
         *,
         levels: Mapping[str, float] | None = None,
-        metric: str = "ROC-AUC",
         ax: "Axes | None" = None,
     ) -> Self:
         """Draw accuracy against epsilon.
@@ -303,8 +298,6 @@ class EpsilonDisplay(Display):
             Values of each system; for several runs, their mean and standard deviation are drawn.
         levels : mapping of str to float, optional
             Levels without noise, by system.
-        metric : str, default="ROC-AUC"
-            Name of the values.
         ax : matplotlib Axes, optional
             Axes to draw in; a new figure by default.
         """
@@ -323,7 +316,7 @@ class EpsilonDisplay(Display):
             tables[system] = table.reshape(len(epsilons), -1)[order]
         if strangers := sorted(set(levels) - set(tables)):
             raise UsageError(f"levels of {strangers}: needs names that have values")
-        return cls(epsilons[order], tables, levels, metric=metric).plot(ax)
+        return cls(epsilons[order], tables, levels).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         for k, (system, values) in enumerate(self.values.items()):
@@ -339,7 +332,7 @@ class EpsilonDisplay(Display):
         ax.set_xscale("log")
         ax.set_xticks(self.epsilons, [f"{epsilon:g}" for epsilon in self.epsilons])
         ax.minorticks_off()
-        ax.set(xlabel="total epsilon for one person", ylabel=self.metric)
+        ax.set(xlabel="total epsilon for one person", ylabel="ROC-AUC")
         ax.legend(frameon=False)
 
 

@@ -374,14 +374,14 @@ class NewPart:
     """Rows of one file, or of all files: how many there are, and a summary of them."""
 
     rows: int = 0
-    outliers: int | None = 0
+    outliers: int = 0
     drift: Drift | None = None
 
-    def facts(self) -> Facts:
-        """Return it for machines."""
-        share = None if self.outliers is None or not self.rows else self.outliers / self.rows
-        counts = {"rows": self.rows, "outliers": self.outliers, "share": share}
-        return counts | drift_facts(self.drift)
+    def facts(self, flagged: bool) -> Facts:
+        """Return it for machines; ``flagged`` is whether the model has a threshold."""
+        share = self.outliers / self.rows if flagged and self.rows else None
+        counts = {"rows": self.rows, "outliers": self.outliers if flagged else None}
+        return counts | {"share": share} | drift_facts(self.drift)
 
 
 @dataclass
@@ -416,7 +416,7 @@ class WatchRun:
     def check(self) -> None:
         """Refuse limits that can never be exceeded."""
         share, drift = self.alarm.limits
-        if share is not None and math.isnan(self._offset):
+        if share is not None and not self.flagged:
             raise UsageError(
                 "--fail-above SHARE: the model has no threshold below which rows are outliers: "
                 "give --fail-above drift"
@@ -428,8 +428,9 @@ class WatchRun:
             )
 
     @property
-    def _none(self) -> int | None:
-        return None if math.isnan(self._offset) else 0
+    def flagged(self) -> bool:
+        """Whether the model has a threshold below which rows are outliers."""
+        return not math.isnan(self._offset)
 
     def open(self, data: str) -> Reader:
         """Open rows as the model's rows were opened."""
@@ -489,13 +490,12 @@ class WatchRun:
 
     def add(self, reader: Reader, name: str, changed: Callable[[], bool] = lambda: False) -> bool:
         """Score and count all rows of a reader; none if it fails or has changed in the meantime."""
-        search, part = copy(self.search), NewPart(outliers=self._none)
+        search, part = copy(self.search), NewPart()
         plan, counted = self._before.plan, None
         with watched(reader) as watch:
             for batch in search.batches(watch.reader, name, n_jobs=-1):
                 part.rows += len(batch.scores)
-                if part.outliers is not None:
-                    part.outliers += int((batch.scores < self._offset).sum())
+                part.outliers += int((batch.scores < self._offset).sum())
             if not self.no_drift:
                 counted = count_here(plan, watch.reader, n_jobs=-1, allow_empty=True)
                 part.drift = measured(self._before, counted)
@@ -512,9 +512,7 @@ class WatchRun:
     @cached_property
     def total(self) -> NewPart:
         """Return the summary of all rows."""
-        outliers = self._none
-        if outliers is not None:
-            outliers = sum(part.outliers or 0 for part in self.parts.values())
+        outliers = sum(part.outliers for part in self.parts.values())
         drift = None if self.no_drift else measured(self._before, self._counted)
         return NewPart(self.search.n_rows, outliers, drift)
 
@@ -522,7 +520,7 @@ class WatchRun:
 def run_facts(run: WatchRun, number: int, source: Files | Reader, top: str) -> Facts:
     """Return the findings of a run, for the log and for machines."""
     total, above = run.total, []
-    facts, (share, drift) = total.facts(), run.alarm.limits
+    facts, (share, drift) = total.facts(run.flagged), run.alarm.limits
     same, left = (source.same, source.left) if isinstance(source, Files) else ([], [])
     if share is not None and (facts["share"] or 0.0) > share:
         above.append("share")
@@ -535,7 +533,7 @@ def run_facts(run: WatchRun, number: int, source: Files | Reader, top: str) -> F
         "model": str(run.model),
         "plan_id": run.scorer.plan.plan_id,
         **facts,
-        "files": [{"file": name, **part.facts()} for name, part in run.parts.items()],
+        "files": [{"file": name} | part.facts(run.flagged) for name, part in run.parts.items()],
         "same": [{"file": a, "as": b} for a, b in same],
         "left": [{"file": a, "why": b} for a, b in left],
         "failed": [{"file": a, "error": b} for a, b in run.failed],

@@ -658,7 +658,19 @@ def _reasons_to_stay(
         )
         if model.counts.ledger is not None:
             exact += " " + _("The privacy of the release does not cover them.")
-        reasons += [exact, *_rows_to_stay(scores)]
+        reasons.append(exact)
+    if scores is not None and scores.lowest is not None:
+        listed = _("It lists single rows by number, with their scores.")
+        if scores.lowest.explained:
+            listed = _(
+                "It lists single rows by number, with their scores and the features that lower "
+                "them."
+            )
+        reasons.append(listed)
+        if shows := scores.shows:
+            reasons.append(_("It shows values of these rows: %(names)s.", names=and_words(shows)))
+        if scores.values:
+            reasons.append(_("It shows how the values of single columns are distributed."))
     if not model.counts.may_leave:
         reasons.append(
             _("It is based on exact counts: %(name)s must not leave either.", name=model.name)
@@ -670,20 +682,6 @@ def _reasons_to_stay(
     if sites is not None and sites.exact:
         reasons.append(_("It shows the exact number of rows of each site."))
     return reasons
-
-
-def _rows_to_stay(scores: Scores) -> Iterator[str]:
-    if scores.lowest is None:
-        return
-    if scores.lowest.explained:
-        yield _("It lists single rows by number, with their scores and the features that lower "
-                "them.")  # fmt: skip
-    else:
-        yield _("It lists single rows by number, with their scores.")
-    if shows := scores.shows:
-        yield _("It shows values of these rows: %(names)s.", names=and_words(shows))
-    if scores.values:
-        yield _("It shows how the values of single columns are distributed.")
 
 
 def _left_out(
@@ -708,7 +706,21 @@ def _left_out(
             )
         left_out.append(_("Scores, outliers and drift: %(why)s.", why=why))
     else:
-        left_out += _left_out_of_scores(scores)
+        if scores.drift is None:
+            left_out.append(_("Drift: %(why)s.", why=_(scores.no_drift)))
+        elif not scores.drift.features:
+            left_out.append(
+                _("Drift by feature: the tables of this plan do not separate the features.")
+            )
+        if scores.lowest is None:
+            left_out.append(_("Single rows: none were requested (--rows)."))
+        elif not scores.lowest.explained:
+            left_out.append(
+                _(
+                    "Reasons for the lowest scores: the detector gives none; HushTable and "
+                    "LSHiTables do."
+                )
+            )
     if model.counts.ledger is None:
         left_out.append(
             _(
@@ -719,16 +731,3 @@ def _left_out(
     if sites is None:
         left_out.append(_("Sites: no parts were given (--parts)."))
     return left_out
-
-
-def _left_out_of_scores(scores: Scores) -> Iterator[str]:
-    if scores.drift is None:
-        yield _("Drift: %(why)s.", why=_(scores.no_drift))
-    elif not scores.drift.features:
-        yield _("Drift by feature: the tables of this plan do not separate the features.")
-    if scores.lowest is None:
-        yield _("Single rows: none were requested (--rows).")
-    elif not scores.lowest.explained:
-        yield _(
-            "Reasons for the lowest scores: the detector gives none; HushTable and LSHiTables do."
-        )

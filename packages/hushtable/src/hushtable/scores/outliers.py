@@ -184,8 +184,8 @@ class Lowest:
     Rows with a value far outside everything come before all others: see `Finding.key`.
     """
 
-    def __init__(self, most: int, file: str = "") -> None:
-        self.most, self.file = most, file
+    def __init__(self, most: int) -> None:
+        self.most, self.file = most, ""
         #: Rows given to `add`, and how many of them have the highest score of ``rows``.
         self.n_rows = self._ties = 0
         #: Of these, rows that are known by the owner's rules.

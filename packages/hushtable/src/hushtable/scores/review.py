@@ -143,12 +143,10 @@ def _numeric(scorer: Scorer) -> set[str]:
     return {feature.name for feature in scorer.plan.schema.features if feature.kind == "numeric"}
 
 
-def named_candidates(
-    scorer: Scorer, reader: Reader, numbers: Iterable[int], keep: Sequence[str] = ()
-) -> Candidates:
+def named_candidates(scorer: Scorer, reader: Reader, numbers: Iterable[int]) -> Candidates:
     """Pick rows by their numbers in one pass; numbers without a row are left out."""
     wanted = np.unique(np.fromiter(numbers, np.int64))
-    opened = scorer.open(reader, keep)
+    opened = scorer.open(reader)
     batches, at, start = list[Batch](), list[Ints](), 0
     for batch in opened.read():
         here = wanted[slice(*np.searchsorted(wanted, [start, start + len(batch)]))]
