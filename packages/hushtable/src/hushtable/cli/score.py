@@ -274,9 +274,14 @@ class Threshold:
 class Listed:
     """Reasons, and the list of the lowest rows."""
 
-    explain: Annotated[bool, flag("--explain", "Add the features that lower each row's score.")] = (
-        False
-    )
+    explain: Annotated[
+        bool,
+        flag(
+            "--explain",
+            "Add the features that lower each row's score. Reasons of a list also consider what a "
+            "usual value would change, so their features may be others.",
+        ),
+    ] = False
     top: Annotated[
         int | None,
         option(
