@@ -341,14 +341,6 @@ def _added(paths: list[Path]) -> tuple[Counts, list[Facts], list[list[str]]]:
 
 
 def _add(total: Counts, first: Path, other: Counts, path: Path) -> Counts:
-    if isinstance(total, Increment) or isinstance(other, Increment):
-        _check_period(total, first, other, path)
-    elif total.kind != other.kind:
-        raw, released = (first, path) if total.ledger is None else (path, first)
-        raise PrivacyError(
-            f"{raw} is a raw sketch, but {released} is a release: their sum would be neither exact "
-            f"nor private; release the sketch first (hushtable release {raw} --epsilon 1 -o FILE)"
-        )
     try:
         added: Counts = total + other
         return added
@@ -359,23 +351,10 @@ def _add(total: Counts, first: Path, other: Counts, path: Path) -> Counts:
             f"{other.plan.difference(total.plan)}; {again} the rows again under one plan"
         ) from None
     except PrivacyError as error:
-        raise PrivacyError(f"{path} and the files before it: {error}") from None
-
-
-def _check_period(total: Counts, first: Path, other: Counts, path: Path) -> None:
-    if total.kind != other.kind:
-        raise PrivacyError(
-            f"{first} is {total.noun}, but {path} is {other.noun}: decode the increments of all "
-            "periods first (hushtable decode), or release the sketch in its period"
-        )
-    assert isinstance(total, Increment)
-    assert isinstance(other, Increment)
-    if total.period != other.period:
-        raise PrivacyError(
-            f"{first} belongs to period {total.period}, but {path} belongs to period "
-            f"{other.period}: increments of different periods cannot be added; give the increments "
-            "of all periods to hushtable decode"
-        )
+        way = ""
+        if Increment.kind in (total.kind, other.kind):
+            way = " (hushtable decode adds up the increments of all periods)"
+        raise PrivacyError(f"{path} and the files before it: {error}{way}") from None
 
 
 def _part_size(counts: Counts) -> dict[str, int]:
@@ -394,17 +373,13 @@ def _part_table(inputs: list[Facts], total: Counts) -> tuple[list[str], list[lis
     lines = [(shown(part[kind]), part) for part in inputs] + [("sum", _part_facts("sum", total))]
     if total.ledger is None:
         return [kind, "rows"], [[name, f"{part['rows']:,}"] for name, part in lines]
-    mixed = isinstance(total, Increment)
-    size = "period" if mixed else "rows, estimated"
-    return [kind, size, "epsilon, total", "noise per cell"], [
-        [
-            name,
-            f"{part['period' if mixed else 'rows']:,}",
-            f"{rounded_up(part['epsilon']):g}",
-            f"{part['noise_sd']:,.1f}",
-        ]
-        for name, part in lines
-    ]
+    amount = "period" if isinstance(total, Increment) else "rows"
+    headers = [kind, "period" if amount == "period" else "rows, estimated"]
+    rows = []
+    for name, part in lines:
+        epsilon, noise = f"{rounded_up(part['epsilon']):g}", f"{part['noise_sd']:,.1f}"
+        rows.append([name, f"{part[amount]:,}", epsilon, noise])
+    return [*headers, "epsilon, total", "noise per cell"], rows
 
 
 _Increments = Annotated[

@@ -287,21 +287,21 @@ def tally(schema: Schema, counts: Any) -> dict[str, dict[str, int]]:
 
 def tally_blocks(schema: Schema, counts: Any, n_rows: int) -> Iterator[Block]:
     """Report for each feature how many values were missing, or outside the plan."""
-    lines = [(n, odd["missing"], odd["outside"]) for n, odd in tally(schema, counts).items()]
+    lines = tally(schema, counts)
     if not lines:
         yield "No values are missing or outside the plan.\n"
         return
     yield ""
-    rows = [(name, f"{missing:,}", f"{outside:,}") for name, missing, outside in lines]
+    rows = [(name, f"{odd['missing']:,}", f"{odd['outside']:,}") for name, odd in lines.items()]
     yield TextTable(["feature", "missing", "outside"], rows)
     yield ""
-    if any(outside for _, _, outside in lines):
+    if any(odd["outside"] for odd in lines.values()):
         yield "Outside means: numbers beyond the range, or categories that are not listed.\n"
-    empty = [name for name, missing, _ in lines if missing == n_rows]
+    empty = [name for name, odd in lines.items() if odd["missing"] == n_rows]
     if empty:
         yield f"No row has a value in {listed(empty)}: does the file have the columns of the"
         yield "plan?\n"
-    doubtful = [name for name, _, outside in lines if 2 * outside > n_rows]
+    doubtful = [name for name, odd in lines.items() if 2 * odd["outside"] > n_rows]
     if doubtful:
         yield f"Most rows lie outside in {listed(doubtful)}: do the data have another unit"
         yield "than the plan, or other names for the categories?\n"

@@ -290,7 +290,7 @@ def write_rule(
     """
     target = Path(os.path.realpath(path))  # a link stays a link
     before = (target.read_bytes() if target.exists() else b"") or HEADER.encode()
-    content = _parsed(before, str(path))
+    content = parsed_rules(path, before)
     rules = list(content.get(kind, ()))
     lines = "".join(f"{in_toml(key)} = {in_toml(value)}\n" for key, value in (rule or {}).items())
     try:
@@ -307,7 +307,7 @@ def write_rule(
     now = Rules.from_dict(wanted, schema, usual, str(path))
     if number is None and Rules.from_dict(content, schema, usual)._known == now._known != set():
         return now
-    if _parsed(after, str(path)) != wanted:
+    if parsed_rules(path, after) != wanted:
         raise UsageError(f"{path}: the rule cannot be found in its lines: change the file itself")
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
     with replacing(target) as file:
@@ -329,20 +329,20 @@ def _replaced(content: bytes, kind: str, number: int, text: bytes) -> bytes:
     return b"".join(parts)
 
 
-def parsed_rules(path: str | os.PathLike[str]) -> JsonObject:
-    """Return the content of a file of rules; raise `UsageError` if it is not TOML."""
-    return _parsed(Path(path).read_bytes(), str(path))
+def parsed_rules(path: str | os.PathLike[str], text: bytes | None = None) -> JsonObject:
+    """Return the content of a file of rules, or of its ``text`` if that is already read.
 
-
-def _parsed(text: bytes, source: str) -> JsonObject:
+    Raises `UsageError` if it is not TOML.
+    """
     import tomllib
 
+    text = Path(path).read_bytes() if text is None else text
     try:
         return tomllib.loads(text.decode("utf-8-sig"))  # an editor's byte order mark is not text
     except RecursionError:
-        raise UsageError(f"{source}: nested too deeply: needs [[column]] and [[known]]") from None
+        raise UsageError(f"{path}: nested too deeply: needs [[column]] and [[known]]") from None
     except ValueError as error:  # for another encoding, and a number that is too long, too
-        raise UsageError(f"{source}: not TOML in UTF-8: {error}: correct it there") from None
+        raise UsageError(f"{path}: not TOML in UTF-8: {error}: correct it there") from None
 
 
 @dataclass(frozen=True)
