@@ -37,16 +37,6 @@ ABOVE = 3
 _SAMPLED = 500
 _COUNTS = ("sketch", "release", "detector", "local")
 
-_Old = Annotated[str, argument("OLD", "A sketch, release or model (.hush), or rows.")]
-_New = Annotated[str, argument("NEW", "The same for other rows.")]
-_FailAbove = Annotated[
-    str | None,
-    option(
-        "X|chance",
-        "Exit with code 3 if the drift is above this number, or above what chance explains.",
-    ),
-]
-
 
 @dataclass(frozen=True)
 class _Side:
@@ -55,9 +45,15 @@ class _Side:
 
 
 def drift(
-    old: _Old,
-    new: _New,
-    fail_above: _FailAbove = None,
+    old: Annotated[str, argument("OLD", "A sketch, release or model (.hush), or rows.")],
+    new: Annotated[str, argument("NEW", "The same for other rows.")],
+    fail_above: Annotated[
+        str | None,
+        option(
+            "X|chance",
+            "Exit with code 3 if the drift is above this number, or above what chance explains.",
+        ),
+    ] = None,
     reads: ModelReads = READS,
 ) -> CommandResult:
     """Compare two sets of rows, and report how much chance explains.

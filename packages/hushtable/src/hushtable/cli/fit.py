@@ -47,31 +47,6 @@ from hushtable.words.doubts import shape_words
 if TYPE_CHECKING:
     from hushtable.detectors import TableDetector
 
-_Passes = Annotated[
-    str,
-    option(
-        "auto|1|2",
-        "1, 2 or auto. 2 counts the rows in dense regions a second time (hushtable only): slower, "
-        "but more accurate. auto means 2, except with --novelty or --context.",
-    ),
-]
-_Relations = Annotated[
-    bool,
-    options.flag(
-        "--relations",
-        "Also compare numeric columns with what the other columns predict (hushtable only).",
-    ),
-]
-_Novelty = Annotated[
-    bool,
-    flag(
-        "--novelty",
-        "The rows are known to be clean, so that everything unlike them is abnormal (hushtable "
-        "only). If 3% of the rows or more are outliers, the default detects better.",
-    ),
-]
-_Contamination = Annotated[str, option("SHARE", "Share of the rows to flag as outliers, or auto.")]
-
 
 @dataclass(frozen=True)
 class FitSettings:
@@ -79,11 +54,33 @@ class FitSettings:
 
     detector: Detector = HUSHTABLE
     tables: options.Tables = 100
-    passes: _Passes = "auto"
-    novelty: _Novelty = False
+    passes: Annotated[
+        str,
+        option(
+            "auto|1|2",
+            "1, 2 or auto. 2 counts the rows in dense regions a second time (hushtable only): "
+            "slower, but more accurate. auto means 2, except with --novelty or --context.",
+        ),
+    ] = "auto"
+    novelty: Annotated[
+        bool,
+        flag(
+            "--novelty",
+            "The rows are known to be clean, so that everything unlike them is abnormal (hushtable "
+            "only). If 3% of the rows or more are outliers, the default detects better.",
+        ),
+    ] = False
     context: options.Context = None
-    relations: _Relations = False
-    contamination: _Contamination = "auto"
+    relations: Annotated[
+        bool,
+        options.flag(
+            "--relations",
+            "Also compare numeric columns with what the other columns predict (hushtable only).",
+        ),
+    ] = False
+    contamination: Annotated[
+        str, option("SHARE", "Share of the rows to flag as outliers, or auto.")
+    ] = "auto"
     seed: options.Seed = None
 
     def parameters(self) -> dict[str, Any]:

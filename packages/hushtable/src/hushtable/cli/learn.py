@@ -187,19 +187,6 @@ def read_verdicts(path: Path, texts: Sequence[str | None]) -> list[int]:
     return [_SAID[str(text)] for text in texts]
 
 
-_Model = Annotated[
-    Path, argument("MODEL", "Model of hushtable fit, or a merged sketch or release.")
-]
-_Files = Annotated[
-    list[Path],
-    argument(
-        "VERDICTS",
-        "Files with a column verdict (outlier or fine) that have the model's columns or identify "
-        "rows of --rows; logs of hushtable review; files written by --verdicts-only.",
-    ),
-]
-
-
 @dataclass(frozen=True)
 class NamedRows:
     """The rows that files of verdicts name, and the column of both that identifies them."""
@@ -224,23 +211,28 @@ class NamedRows:
             raise UsageError("--rows -: standard input can be read once only: give a file")
 
 
-_Forget = Annotated[bool, flag("--forget", "Forget these verdicts instead.")]
-_Only = Annotated[
-    bool,
-    flag(
-        "--verdicts-only",
-        "Write the verdicts without the model, to be learned elsewhere: where the same rows may "
-        "be kept.",
-    ),
-]
-
-
 def learn(
-    model: _Model,
-    verdicts: _Files,
+    model: Annotated[
+        Path, argument("MODEL", "Model of hushtable fit, or a merged sketch or release.")
+    ],
+    verdicts: Annotated[
+        list[Path],
+        argument(
+            "VERDICTS",
+            "Files with a column verdict (outlier or fine) that have the model's columns or "
+            "identify rows of --rows; logs of hushtable review; files written by --verdicts-only.",
+        ),
+    ],
     output: Output,
-    forget: _Forget = False,
-    only: _Only = False,
+    forget: Annotated[bool, flag("--forget", "Forget these verdicts instead.")] = False,
+    only: Annotated[
+        bool,
+        flag(
+            "--verdicts-only",
+            "Write the verdicts without the model, to be learned elsewhere: where the same rows "
+            "may be kept.",
+        ),
+    ] = False,
     reads: ModelReads = READS,
     *,
     named: NamedRows,

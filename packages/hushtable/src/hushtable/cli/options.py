@@ -214,35 +214,6 @@ def coverage_blocks(coverage: Mapping[str, float]) -> Iterator[Block]:
         yield ""
 
 
-_Missing = Annotated[
-    str | None, option("A,B,...", "Treat these texts, or numbers such as -9999, as missing values.")
-]
-_Decimal = Annotated[str | None, option(",|.", "Decimal separator, if it is ambiguous.")]
-_Dates = Annotated[
-    str | None, option("dmy|mdy|ymd", "Order of day, month and year, if it is ambiguous.")
-]
-_As = Annotated[
-    list[str] | None,
-    option(
-        "A=KIND,...",
-        "Read columns as number, date, category, label or id. For a number, <0.5 is read as 0.5, "
-        "and text that is not a number counts as missing; for a label, spellings that differ only "
-        "by case, accents or look-alike letters are the same; an id is left out.",
-        "--as",
-    ),
-]
-_Read = Annotated[
-    list[str] | None,
-    option(
-        "NAME=VALUE|FILE",
-        "Further settings of reading, or a TOML file of them (hushtable check DATA -o FILE.toml "
-        "writes one). Files: encoding, delimiter, no_header, skip_lines, skip_below, "
-        "skip_footer, sheet, member. Databases: query, independent, omop, concepts, cdm, "
-        "listed_units, by, within. Features of time: time, zone, entity. Can be given several "
-        "times.",
-    ),
-]
-
 #: How rows are read, with the option of each field.
 Reads: TypeAlias = Annotated[
     RowOptions,
@@ -250,11 +221,36 @@ Reads: TypeAlias = Annotated[
     {
         "columns": Columns,
         "drop": Drop,
-        "missing": _Missing,
-        "decimal": _Decimal,
-        "dates": _Dates,
-        "as_": _As,
-        "read": _Read,
+        "missing": Annotated[
+            str | None,
+            option("A,B,...", "Treat these texts, or numbers such as -9999, as missing values."),
+        ],
+        "decimal": Annotated[str | None, option(",|.", "Decimal separator, if it is ambiguous.")],
+        "dates": Annotated[
+            str | None, option("dmy|mdy|ymd", "Order of day, month and year, if it is ambiguous.")
+        ],
+        "as_": Annotated[
+            list[str] | None,
+            option(
+                "A=KIND,...",
+                "Read columns as number, date, category, label or id. For a number, <0.5 is read "
+                "as 0.5, and text that is not a number counts as missing; for a label, spellings "
+                "that differ only by case, accents or look-alike letters are the same; an id is "
+                "left out.",
+                "--as",
+            ),
+        ],
+        "read": Annotated[
+            list[str] | None,
+            option(
+                "NAME=VALUE|FILE",
+                "Further settings of reading, or a TOML file of them (hushtable check DATA -o "
+                "FILE.toml writes one). Files: encoding, delimiter, no_header, skip_lines, "
+                "skip_below, skip_footer, sheet, member. Databases: query, independent, omop, "
+                "concepts, cdm, listed_units, by, within. Features of time: time, zone, entity. "
+                "Can be given several times.",
+            ),
+        ],
     },
 ]
 #: How rows are read beside a model, which states how its own rows were read.

@@ -204,16 +204,6 @@ class DrawSettings:
         return parameters
 
 
-_Marginals = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "Merged sketch or release under hushtable plan marginals: refines the plan (hushtable "
-        "only).",
-    ),
-]
-
-
 @dataclass(frozen=True)
 class Budget:
     """The public numbers for which the tables of a private plan are laid out."""
@@ -228,7 +218,14 @@ class Budget:
 def draw(
     schema: SchemaFile,
     output: options.Output,
-    marginals: _Marginals = None,
+    marginals: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "Merged sketch or release under hushtable plan marginals: refines the plan (hushtable "
+            "only).",
+        ),
+    ] = None,
     *,
     settings: DrawSettings,
     budget: Budget,

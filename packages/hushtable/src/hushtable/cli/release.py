@@ -53,12 +53,10 @@ from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import ReleaseTerms
 from hushtable.progress import bar_of, watched
 
-_PlanFile = Annotated[Path, option("FILE", "Plan of hushtable plan draw.")]
-
 
 def sketch(
     data: Data,
-    plan: _PlanFile,
+    plan: Annotated[Path, option("FILE", "Plan of hushtable plan draw.")],
     output: Output,
     person: Person = None,
     rows_per_person: options.MostRows = None,
@@ -100,19 +98,6 @@ def sketch(
             yield f"  hushtable release {output}{which} --epsilon 1 -o site.hush"
 
     return CommandResult(facts, blocks())
-
-
-_Sketch = Annotated[Path, argument("SKETCH", "Sketch made by hushtable sketch.")]
-
-
-_After = Annotated[
-    list[Path] | None,
-    option(
-        "FILE",
-        "Earlier release about the same rows; counts towards E. May be repeated; with --periods, "
-        "give it with the first period.",
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -173,9 +158,16 @@ class InPeriods:
 
 
 def release(
-    sketch: _Sketch,
+    sketch: Annotated[Path, argument("SKETCH", "Sketch made by hushtable sketch.")],
     output: options.Output,
-    after: _After = None,
+    after: Annotated[
+        list[Path] | None,
+        option(
+            "FILE",
+            "Earlier release about the same rows; counts towards E. May be repeated; with "
+            "--periods, give it with the first period.",
+        ),
+    ] = None,
     *,
     terms: NoiseTerms,
     among: InPeriods,
@@ -382,28 +374,24 @@ def _part_table(inputs: list[Facts], total: Counts) -> tuple[list[str], list[lis
     return [*headers, "epsilon, total", "noise per cell"], rows
 
 
-_Increments = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="INCREMENT",
-        help=(
-            "Increments of all periods so far: of one site, of all sites, or from hushtable merge."
-        ),
-    ),
-]
-_Window = Annotated[
-    int | None, option("N", "Sum only the last N periods; this costs no further budget.", min=1)
-]
-_Period = Annotated[
-    int | None, option("N", "Decode as of this period: leave out later ones.", min=1)
-]
-
-
 def decode(
-    increments: _Increments,
+    increments: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="INCREMENT",
+            help=(
+                "Increments of all periods so far: of one site, of all sites, or from hushtable "
+                "merge."
+            ),
+        ),
+    ],
     output: Output,
-    window: _Window = None,
-    period: _Period = None,
+    window: Annotated[
+        int | None, option("N", "Sum only the last N periods; this costs no further budget.", min=1)
+    ] = None,
+    period: Annotated[
+        int | None, option("N", "Decode as of this period: leave out later ones.", min=1)
+    ] = None,
 ) -> CommandResult:
     """Decode the increments of all periods so far into one model.
 

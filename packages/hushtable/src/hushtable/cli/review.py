@@ -135,11 +135,6 @@ def _shown_next(review: Review) -> Finding | None:
     return row
 
 
-_Output = Annotated[
-    Path | None, option("FILE", "Write the model with the verdicts at the end.", "--output", "-o")
-]
-
-
 @dataclass(frozen=True)
 class Session:
     """Who reviews how many rows, and where the answers go."""
@@ -161,7 +156,10 @@ class Session:
 def review(
     data: Data,
     model: ModelFile,
-    output: _Output = None,
+    output: Annotated[
+        Path | None,
+        option("FILE", "Write the model with the verdicts at the end.", "--output", "-o"),
+    ] = None,
     reads: ModelReads = READS,
     *,
     session: Session,

@@ -85,14 +85,11 @@ class _Column:
     left_out: str = ""
 
 
-_Output = Annotated[
-    Path | None, option("FILE", "Schema file to write; default: print it.", "--output", "-o")
-]
-
-
 def draft(
     data: Data,
-    output: _Output = None,
+    output: Annotated[
+        Path | None, option("FILE", "Schema file to write; default: print it.", "--output", "-o")
+    ] = None,
     reads: Reads = READS,
 ) -> CommandResult:
     """Draft a schema from the names and types of the columns.
@@ -275,13 +272,10 @@ def read_schema(path: Path) -> Schema:
         raise PlanError(message if str(path) in message else f"{path}: {message}") from None
 
 
-_Schema = Annotated[
-    Path, argument("SCHEMA_OR_PLAN", "Schema in TOML, or a .hush file with a plan in it.")
-]
-
-
 def check(
-    schema: _Schema,
+    schema: Annotated[
+        Path, argument("SCHEMA_OR_PLAN", "Schema in TOML, or a .hush file with a plan in it.")
+    ],
     data: Data,
     reads: Reads = READS,
 ) -> CommandResult:

@@ -196,45 +196,24 @@ def score_files(
     return n_kept
 
 
-_Model = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "Model of hushtable fit, or a (merged) sketch or release; default: a model that is fitted "
-        "to the same rows, and not kept.",
-    ),
-]
-_Output = Annotated[
-    Path,
-    option(
-        "FILE|FOLDER",
-        f"Scores to write: a file that ends in {endings(SCORES)} (with --top in {endings(LISTS)}); "
-        "or a folder, for one .parquet file per file of rows. Scores that are there already "
-        "are kept.",
-        "--output",
-        "-o",
-    ),
-]
-_Contamination = Annotated[
-    float | None,
-    option(
-        "SHARE|N",
-        "Flag this share of the rows (with --ranks: of all sites' rows), or the N rows with the "
-        "lowest scores.",
-    ),
-]
-_Ranks = Annotated[
-    Path | None,
-    option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
-]
-
-
 @dataclass(frozen=True)
 class Threshold:
     """Which rows are flagged; without an option, those below the model's threshold."""
 
-    contamination: _Contamination = None
-    ranks: _Ranks = None
+    contamination: Annotated[
+        float | None,
+        option(
+            "SHARE|N",
+            "Flag this share of the rows (with --ranks: of all sites' rows), or the N rows with "
+            "the lowest scores.",
+        ),
+    ] = None
+    ranks: Annotated[
+        Path | None,
+        option(
+            "FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         flagged = self.contamination
@@ -296,8 +275,25 @@ class Listed:
 
 def score(
     data: Data,
-    output: _Output,
-    model: _Model = None,
+    output: Annotated[
+        Path,
+        option(
+            "FILE|FOLDER",
+            f"Scores to write: a file that ends in {endings(SCORES)} (with --top in "
+            f"{endings(LISTS)}); or a folder, for one .parquet file per file of rows. Scores that "
+            "are there already are kept.",
+            "--output",
+            "-o",
+        ),
+    ],
+    model: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "Model of hushtable fit, or a (merged) sketch or release; default: a model that is "
+            "fitted to the same rows, and not kept.",
+        ),
+    ] = None,
     reads: Reads = READS,
     *,
     listed: Listed,

@@ -553,31 +553,26 @@ def file_lines(facts: Facts) -> list[str]:
     return [shown(line) for line in lines]
 
 
-_Data = Annotated[
-    str,
-    argument("DATA", "Folder, or glob pattern in quotes, of files; or the URL of a database."),
-]
-_Output = Annotated[
-    Path,
-    option("FOLDER", "Folder for the summaries, and for the state of the watch.", "--output", "-o"),
-]
-
-
-_Settle = Annotated[
-    float,
-    option(
-        "SECONDS",
-        "Leave files that were written to less than this long ago for the next call.",
-        min=0.0,
-    ),
-]
-
-
 def watch(
-    data: _Data,
+    data: Annotated[
+        str,
+        argument("DATA", "Folder, or glob pattern in quotes, of files; or the URL of a database."),
+    ],
     model: ModelFile,
-    output: _Output = Path("watched"),
-    settle: _Settle = 5.0,
+    output: Annotated[
+        Path,
+        option(
+            "FOLDER", "Folder for the summaries, and for the state of the watch.", "--output", "-o"
+        ),
+    ] = Path("watched"),
+    settle: Annotated[
+        float,
+        option(
+            "SECONDS",
+            "Leave files that were written to less than this long ago for the next call.",
+            min=0.0,
+        ),
+    ] = 5.0,
     reads: ModelReads = READS,
     *,
     columns: KeptColumns,
