@@ -53,7 +53,7 @@ class FitSettings:
     """The detector, and its settings."""
 
     detector: Detector = HUSHTABLE
-    tables: options.Tables = 100
+    tables: Annotated[int, option("M", "Number of tables.", min=1, max=10_000)] = 100
     passes: Annotated[
         str,
         option(

@@ -19,7 +19,6 @@ from hushtable.data.spreadsheets import original
 from hushtable.describe import plan as words
 from hushtable.detectors.load import learned_detector, open_model
 from hushtable.errors import DataError, PlanError, UsageError
-from hushtable.plans.plan import Plan
 from hushtable.scores.review import apart, judged_candidates
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.verdict_log import SKIP, answers_in, is_log
@@ -43,18 +42,13 @@ class VerdictReader:
     own: Rows
     id_: str | None
 
-    @property
-    def plan(self) -> Plan:
-        """Plan of the model."""
-        return self.scorer.plan
-
     def read(self, path: Path) -> Verdicts:
         """Return the verdicts of a file."""
         if path.suffix == ".hush":
             content = files.read(path).expect("verdicts")
             earlier = content.build(Verdicts.from_file)
-            if earlier.plan_id != self.plan.first_pass().plan_id:
-                difference = self.plan.first_pass().difference(earlier.plan)
+            if earlier.plan_id != self.scorer.plan.first_pass().plan_id:
+                difference = self.scorer.plan.first_pass().difference(earlier.plan)
                 raise PlanError(
                     f"{path}: these verdicts were counted under a different plan than "
                     f"{self.model}, so they do not apply to its tables: {difference}"
@@ -71,13 +65,13 @@ class VerdictReader:
             return self._of_log(path)
         verdicts = read_verdicts(path, read_texts(reader, VERDICT))
         if self.rows is None:
-            if VERDICT in self.plan.schema.names:
+            if VERDICT in self.scorer.plan.schema.names:
                 raise UsageError(
                     f"the model has a feature {VERDICT!r}, which is also the name of the column of "
                     "verdicts: identify rows by number or id, and give --rows"
                 )
-            rows = replace(self.own, data=str(path)).open(self.plan.schema, [VERDICT])
-            return Verdicts.of_rows(self.plan, rows, verdicts)
+            rows = replace(self.own, data=str(path)).open(self.scorer.plan.schema, [VERDICT])
+            return Verdicts.of_rows(self.scorer.plan, rows, verdicts)
         key = self.id_ or "row"
         # As written in such a file, which may have been a table of scores.
         column = next((name for name in names if original(name) == original(key)), None)
@@ -90,7 +84,7 @@ class VerdictReader:
         return self._of_keys(path, read_texts(reader, column), verdicts)
 
     def _of_log(self, path: Path) -> Verdicts:
-        answers = answers_in(path.read_bytes(), path, self.plan.first_pass().plan_id)
+        answers = answers_in(path.read_bytes(), path, self.scorer.plan.first_pass().plan_id)
         last = {str(answer.row): answer.verdict for answer in answers}
         verdicts = {row: _SAID[verdict] for row, verdict in last.items() if verdict != SKIP}
         if self.rows is None:
@@ -123,7 +117,7 @@ class VerdictReader:
     def _numbers(self, path: Path, verdicts: dict[str, int]) -> dict[str, int]:
         assert self.rows is not None
         assert self.id_ is not None
-        reader = self.rows.open(self.plan.schema, [self.id_])
+        reader = self.rows.open(self.scorer.plan.schema, [self.id_])
         places: dict[str, int] = {}
         twice: dict[str, None] = {}
         for at, text in enumerate(read_texts(reader, self.id_)):
@@ -155,12 +149,12 @@ class VerdictReader:
                 raise DataError(
                     f"{path} has contradictory verdicts on row {key}: remove one of them"
                 )
-        reader = self.rows.open(self.plan.schema)
+        reader = self.rows.open(self.scorer.plan.schema)
         by_row = {row: (checks or {}).get(str(row), "") for row in by_number}
         candidates = judged_candidates(self.scorer, reader, by_row, path)
         y = np.array([by_number[number] for number in candidates.numbers.tolist()], np.int64)
-        coupled = coupling_words(self.plan, reader, None)
-        return Verdicts.of_codes(self.plan, candidates.codes, y, coupled)
+        coupled = coupling_words(self.scorer.plan, reader, None)
+        return Verdicts.of_codes(self.scorer.plan, candidates.codes, y, coupled)
 
 
 def read_texts(reader: Reader, name: str) -> list[str | None]:

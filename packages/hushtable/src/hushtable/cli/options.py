@@ -67,11 +67,6 @@ Output: TypeAlias = Annotated[Path, option("FILE", "File to write.", "--output",
 Language: TypeAlias = Annotated[
     str, option("CODE", f"Language of the page: {' or '.join(LANGUAGES)}.", "--language")
 ]
-Columns: TypeAlias = Annotated[
-    str | None, option("A,B,...", "Use only these columns, in this order.")
-]
-Drop: TypeAlias = Annotated[str | None, option("A,B,...", "Use all columns except these.")]
-Tables: TypeAlias = Annotated[int, option("M", "Number of tables.", min=1, max=10_000)]
 Seed: TypeAlias = Annotated[
     int | None, option("N", "Seed of the hash functions, for a reproducible result.", min=0)
 ]
@@ -219,8 +214,10 @@ Reads: TypeAlias = Annotated[
     RowOptions,
     RowOptions.typed,
     {
-        "columns": Columns,
-        "drop": Drop,
+        "columns": Annotated[
+            str | None, option("A,B,...", "Use only these columns, in this order.")
+        ],
+        "drop": Annotated[str | None, option("A,B,...", "Use all columns except these.")],
         "missing": Annotated[
             str | None,
             option("A,B,...", "Treat these texts, or numbers such as -9999, as missing values."),

@@ -37,6 +37,7 @@ from hushtable.cli.result import (
 )
 from hushtable.cli.tables import (
     SCORES,
+    SHOWN,
     check_names,
     check_top,
     endings,
@@ -114,8 +115,6 @@ def stamp_in(scores: Path) -> bytes | None:
     return bytes(stamp)
 
 
-#: Rows that are printed with the scores of all rows.
-SHOWN = 5
 #: Columns of --ranks and --explain.
 _RANKS = ("rank", "rank_low", "rank_high")
 _REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))

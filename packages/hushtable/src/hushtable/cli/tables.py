@@ -5,9 +5,8 @@ In files that a spreadsheet program may open, no text becomes a formula.
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -20,23 +19,10 @@ from hushtable.report.lists import LISTS, cut_words
 from hushtable.scores.finding import as_text
 from hushtable.scores.outliers import LISTED, Outliers, known_words, rounded_down
 
-
-def _parquet(file: BinaryIO, schema: pa.Schema) -> Any:
-    from pyarrow import parquet  # which most commands do without
-
-    return parquet.ParquetWriter(file, schema)
-
-
-def _csv(file: BinaryIO, schema: pa.Schema) -> Any:
-    from pyarrow import csv
-
-    return csv.CSVWriter(file, schema)
-
-
-#: Writers of the scores of all rows, by the ending of their file.
-SCORES: dict[str, Callable[[BinaryIO, pa.Schema], Any]] = {".parquet": _parquet, ".csv": _csv}
+#: Endings of files for the scores of all rows.
+SCORES = (".parquet", ".csv")
 #: Number of rows to print; the file has all.
-_SHOWN = 5
+SHOWN = 5
 
 
 def endings(writers: Iterable[str]) -> str:
@@ -110,7 +96,7 @@ def lowest_blocks(listed: Outliers, *, words: bool = True) -> Iterator[Block]:
 
     ``words`` states whether to give reasons: those of a list in another language are in the file.
     """
-    rows = listed.rows[:_SHOWN]
+    rows = listed.rows[:SHOWN]
     if listed.n_known:
         yield Paragraph([known_words(listed.n_known)])
     if listed.lone:
@@ -135,8 +121,8 @@ def lowest_blocks(listed: Outliers, *, words: bool = True) -> Iterator[Block]:
         yield "\nAlike:\n"
         groups = []
         for one in listed.incidents[:3]:
-            n, first = len(one.rows), ", ".join(f"{k + 1}" for k in one.rows[:_SHOWN])
-            more = f" and {n - _SHOWN} more" if n > _SHOWN else ""
+            n, first = len(one.rows), ", ".join(f"{k + 1}" for k in one.rows[:SHOWN])
+            more = f" and {n - SHOWN} more" if n > SHOWN else ""
             groups.append(f"{one.words}: {n} rows, rank {first}{more}.")
         yield Paragraph(groups)
     if len(listed.rows) > len(rows):
@@ -173,9 +159,12 @@ def write_tables(
     first = next(tables, None)
     if first is None:
         return False
+    from pyarrow import csv, parquet  # which most commands do without
+
     as_csv, schema = path.suffix == ".csv", first.schema.with_metadata(metadata)
     schema = harmless_schema(schema) if as_csv else schema
-    with replacing(path, private=True) as file, SCORES[path.suffix](file, schema) as writer:
+    begin = csv.CSVWriter if as_csv else parquet.ParquetWriter
+    with replacing(path, private=True) as file, begin(file, schema) as writer:
         for table in _grouped(itertools.chain([first], tables)):
             writer.write_table(harmless_table(table) if as_csv else table)
     return True

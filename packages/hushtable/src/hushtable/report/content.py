@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,6 @@ from hushtable.describe.plan import (
 from hushtable.errors import RoundError, UsageError
 from hushtable.language import N_, _, numeral, numerals
 from hushtable.plans.draws import Purpose
-from hushtable.plans.plan import Plan
 from hushtable.plots import binned
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.ledger import Ledger
@@ -39,10 +37,6 @@ from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import and_words
 from hushtable.scores.usual import Usual
 from hushtable.streams import Drift, drift, of_all_rows, why_no_drift
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
 
 # --- rows: their scores, the lowest of them with reasons, and how far they drifted ---------------
 
@@ -183,7 +177,7 @@ def scores_section(scores: Scores) -> Section:
     return Section("scores", _("Scores"), blocks, _("for the analyst"))
 
 
-def _distribution(scores: Scores) -> tuple["Markup", str]:
+def _distribution(scores: Scores) -> tuple[str, str]:
     from hushtable.charts.values import ValueChart  # with Jinja's library for markup
 
     bins = min(max(10, round(scores.n_rows**0.5)), _MOST_BARS)
@@ -400,7 +394,7 @@ def _histogram_blocks(counts: Counts, shown: bool) -> Iterator[PageBlock]:
 
 def _histogram(
     feature: Feature, cells: NDArray[np.int64], missing: int, shown: bool
-) -> tuple["Markup", str]:
+) -> tuple[str, str]:
     from hushtable.charts.values import SharesChart, ValueChart  # with Jinja's library for markup
 
     numeric = feature.kind == "numeric"
@@ -476,11 +470,6 @@ class Subject:
     counts: Counts
     size: str = ""  # of the file, for people; empty if there is none
 
-    @property
-    def plan(self) -> Plan:
-        """The plan that was counted under."""
-        return self.counts.plan
-
 
 @dataclass(frozen=True)
 class Report:
@@ -506,7 +495,7 @@ def gather(
     NaN if its noise leaves none, None if it does not score. ``values`` also shows ranges and
     categories that were read off rows; the page always shows public ones.
     """
-    counts, of_rows = model.counts, values_of_rows(model.plan.schema)
+    counts, of_rows = model.counts, values_of_rows(model.counts.plan.schema)
     shown = values or not of_rows
     reasons = _reasons_to_stay(model, scores, sites, of_rows if shown else "")
     shows = bool(of_rows and shown) or (scores is not None and bool(scores.shows))
@@ -552,7 +541,7 @@ def _glance(model: Subject, scores: Scores | None, sites: Sites | None) -> dict[
     ledger = model.counts.ledger
     label = _("rows counted") if ledger is None else _("rows counted, estimated")
     # A second pass leaves out rows that lie apart: the first counted all.
-    glance = {label: numeral(model.plan.first_rows or model.counts.n_rows)}
+    glance = {label: numeral(model.counts.plan.first_rows or model.counts.n_rows)}
     if scores is not None:
         glance[_("rows scored")] = numeral(scores.n_rows)
         if scores.n_outliers is not None:

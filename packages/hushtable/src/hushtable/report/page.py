@@ -28,8 +28,6 @@ from hushtable.scores.outliers import Outliers, rounded_down
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from hushtable.charts.reasons import Pictures
 
 
@@ -38,7 +36,7 @@ class Figures:
     """Pictures side by side, each with its caption."""
 
     kind: ClassVar = "figures"
-    figures: Sequence[tuple["Markup", str]]
+    figures: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
