@@ -212,7 +212,7 @@ def test_two_at_once_are_refused(watch, folder, out):
         before = contents(out)
         result = watch()
         assert (result.code, contents(out)) == (1, before)
-        assert "another hushtable watch is running there" in result.err
+        assert "another process is working on it" in result.err
     assert names(watch("--json").json) == ["c.csv"]
 
 
@@ -277,15 +277,15 @@ def test_the_log_of_a_run_that_was_killed_is_cut(watch, folder, out):
 
 
 def test_a_run_that_cannot_be_noted_takes_its_list_back(watch, out, monkeypatch):
-    do_ = WatchPlace._do
+    write = watching.write_bytes
 
-    def full(self, statement, values=()):
-        if statement == "commit" and self.log.exists():
+    def full(path, content, **options):
+        if path.name == "watch.db" and (out / "watch.jsonl").exists():
             raise FileError("the disk is full")
-        return do_(self, statement, values)
+        write(path, content, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(WatchPlace, "_do", full)
+        patch.setattr(watching, "write_bytes", full)
         assert watch().code == 1
     assert not list(out.glob("top-*"))
     assert watch("--json").json["run"] == 1
