@@ -196,21 +196,20 @@ class Watch(Generic[R]):
                 if self._bar is not None:
                     self._bar.begin_pass(self._source.n_rows, self._source.n_bytes)
             self._unread -= 1
-        while (batch := _next(batches, part.source)) is not None:
+        while True:
+            try:
+                batch = next(batches, None)
+            except OSError as error:
+                # This must not be mistaken for a failure to write the result.
+                raise DataError(f"cannot read {part.source}: {explain(error)}") from error
+            if batch is None:
+                return
             yield batch
             with self._lock:
                 self.rows += len(batch)
                 if self._bar is not None:
                     size = self._source.n_bytes
                     self._bar.add(len(batch), self._source.bytes_read() if size else 0)
-
-
-def _next(batches: Iterator[object], source: str) -> Any:
-    try:
-        return next(batches, None)
-    except OSError as error:
-        # This must not be mistaken for a failure to write the result.
-        raise DataError(f"cannot read {source}: {explain(error)}") from error
 
 
 @contextlib.contextmanager

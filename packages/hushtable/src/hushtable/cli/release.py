@@ -187,9 +187,17 @@ def release(
     earlier = [read_release(path) for path in after or []]
     if among.periods is not None:
         return _release_period(sketch, counted, given, among, earlier, target)
-    checked = _checked(given, counted.plan, among)
+    if counted.plan.horizon is not None:
+        raise PrivacyError(
+            f"the plan is for {counted.plan.horizon.periods} periods at one budget: name the file "
+            "that holds the periods of this site (--periods site.periods.hush)"
+        )
+    if among.period is not None or among.start is not None:
+        raise UsageError("--period and --start need --periods: give it, too")
+    if given is None:
+        raise UsageError("the release needs a budget: give --epsilon")
     with bar_of("Adding noise", len(counted.counts), "cells") as advance:
-        noised = counted.release(checked, after=earlier, progress=advance)
+        noised = counted.release(given, after=earlier, progress=advance)
     target.save(noised)
 
     def blocks() -> Iterator[Block]:
@@ -201,19 +209,6 @@ def release(
     return CommandResult(
         {"command": "release", "release": str(output)} | _facts(noised, counted), blocks()
     )
-
-
-def _checked(terms: ReleaseTerms | None, plan: Plan, among: InPeriods) -> ReleaseTerms:
-    if plan.horizon is not None:
-        raise PrivacyError(
-            f"the plan is for {plan.horizon.periods} periods at one budget: name the file that "
-            "holds the periods of this site (--periods site.periods.hush)"
-        )
-    if among.period is not None or among.start is not None:
-        raise UsageError("--period and --start need --periods: give it, too")
-    if terms is None:
-        raise UsageError("the release needs a budget: give --epsilon")
-    return terms
 
 
 def _release_period(
