@@ -6,6 +6,7 @@ In files that a spreadsheet program may open, no text becomes a formula.
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
@@ -159,11 +160,11 @@ def write_tables(
     first = next(tables, None)
     if first is None:
         return False
-    from pyarrow import csv, parquet  # which most commands do without
-
     as_csv, schema = path.suffix == ".csv", first.schema.with_metadata(metadata)
     schema = harmless_schema(schema) if as_csv else schema
-    begin = csv.CSVWriter if as_csv else parquet.ParquetWriter
+    # Each takes a while to import.
+    kind = import_module("pyarrow.csv" if as_csv else "pyarrow.parquet")
+    begin = kind.CSVWriter if as_csv else kind.ParquetWriter
     with replacing(path, private=True) as file, begin(file, schema) as writer:
         for table in _grouped(itertools.chain([first], tables)):
             writer.write_table(harmless_table(table) if as_csv else table)
