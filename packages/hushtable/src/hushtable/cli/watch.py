@@ -178,12 +178,6 @@ class WatchPlace:
         self._state["history"] = base64.b64encode(readings).decode()
 
 
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 @dataclass
 class NewFile:
     """A file to be scored."""
@@ -210,11 +204,6 @@ class Files:
     #: (file, reason) of files left for the next run, and of files whose bytes were scored before.
     left: list[tuple[str, str]] = field(default_factory=list)
     same: list[tuple[str, str]] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """The source, independent of the folder in which a command is called."""
-        return os.path.abspath(self.source)
 
     def check(self, folder: Path) -> None:
         """Refuse sources that cannot be watched, and an output folder among the sources."""
@@ -257,7 +246,8 @@ class Files:
     def is_same(self, new: NewFile, place: WatchPlace) -> bool:
         """Return whether a file holds the same bytes as a scored file; note it if so."""
         try:
-            new.digest = digest_of(new.path)
+            with new.path.open("rb") as file:
+                new.digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise DataError(f"cannot read {new.path}: {explain(error)}") from None
         twin = place.twin(new.digest)
@@ -376,10 +366,7 @@ class WatchRun:
         self._counted = Sketch.zero(self._before.plan)
         #: History of the readings of earlier runs and files; None without an entity.
         self._history: History | None = None
-
-    def check(self) -> None:
-        """Refuse limits that can never be exceeded."""
-        share, drift = self.alarm.limits
+        share, drift = self.alarm.limits  # those that can never be exceeded are refused
         if share is not None and not self.flagged:
             raise UsageError(
                 "--fail-above SHARE: the model has no threshold below which rows are outliers: "
@@ -557,10 +544,11 @@ def watch(
     check_top(output / "top.csv", kept)
     folder = OutputFolder(output)
     run = WatchRun(model, reads, id_, kept, alarm)
-    run.check()
     source = _source(run, data, settle, output)
     folder.path.mkdir(exist_ok=True)
-    place = WatchPlace(folder.path, source.name if isinstance(source, Files) else source.source)
+    # The name of files does not depend on the folder in which the command is called.
+    name = os.path.abspath(source.source) if isinstance(source, Files) else source.source
+    place = WatchPlace(folder.path, name)
     with _whole() as made, place.running():
         run.score(source, place)
         facts = run_facts(run, place.run, source, f"top-{place.run:06}.csv")
