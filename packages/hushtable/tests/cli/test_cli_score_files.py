@@ -74,6 +74,13 @@ def test_what_is_done_is_not_done_again(score, lake, tmp_path):
     assert len(pq.read_table(tmp_path / "scores" / "b.scores.parquet")) == 60
 
 
+def test_a_file_without_rows_has_no_scores_and_is_not_counted(score, lake, tmp_path):
+    (lake / "empty.csv").write_text("age,income,ward\n")
+    assert f"Wrote 3 files in {tmp_path / 'scores'}" in score().out
+    assert "empty.scores.parquet" not in contents(tmp_path / "scores")
+    assert json.loads(score("--json").out)["files_kept"] == 3
+
+
 def test_a_failure_keeps_whole_files_and_the_next_call_goes_on(score, lake, tmp_path):
     good = (lake / "b.csv").read_bytes()
     (lake / "b.csv").write_text("age,income,ward\n40,inf,north\n")

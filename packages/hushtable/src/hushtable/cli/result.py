@@ -220,7 +220,7 @@ class OutputFolder:
                 f"cannot write {path}: {explain(error)}; {self} (the same command continues from "
                 "there)"
             ) from error
-        self._files += 1
+        self._files += path.exists()  # nothing is written of a file without rows
         written[:] = [str(self)]
 
     def __str__(self) -> str:
