@@ -68,10 +68,6 @@ class Candidates:
         """Encode some of the rows that were read."""
         return cls(numbers, rows, scorer.encode((0, rows, None)), n_rows)
 
-    def row(self, k: int) -> Batch:
-        """Return the k-th row as a batch of its own."""
-        return self.rows[k : k + 1] if isinstance(self.rows, np.ndarray) else self.rows.slice(k, 1)
-
     def check(self, k: int) -> str:
         """Return a check value of the k-th row under the plan, which differs for other rows."""
         values = self.codes.codes[: len(self.codes.tally), k]
@@ -351,7 +347,7 @@ class Review:
         place = self._found.place(number)
         if place is None or not self._keep:
             return {}
-        row = self._found.row(place)
+        row = taken(self._found.rows, np.array([place]))
         assert isinstance(row, pa.RecordBatch)  # it has names
         return {name: as_text(row.column(name)) for name in self._keep}
 
@@ -408,7 +404,8 @@ class Review:
         return spans
 
     def _at(self, k: int) -> Finding:
-        rows, number, score = self._found.row(k), int(self._found.numbers[k]), self.scores[k]
+        rows = taken(self._found.rows, np.array([k]))
+        number, score = int(self._found.numbers[k]), self.scores[k]
         [finding] = explained(self._search.findings(rows), self._reasons, None)
         phrases = RowPhrases(self.scorer.plan, self._usual, rows, 0)
         values = {feature.name: phrases.phrase(j) for j, feature in enumerate(self.features)}
