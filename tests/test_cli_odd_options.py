@@ -26,8 +26,6 @@ RIGHT = {
     "plan draw": "plan draw {site}/schema.toml -o {out}/x.hush",
     "plan check": "plan check {site}/plan.hush {site}/rows.csv",
     "plan marginals": "plan marginals {site}/schema.toml -o {out}/x.hush",
-    "plan ranges": "plan ranges {site}/schema.toml --epsilon 1 --expected-rows 900000 "
-    "-o {out}/x.hush",
     "plan gate": "plan gate {site}/a.sketch.hush -o {out}/x.hush",
     "plan ranks": "plan ranks {site}/model.hush -o {out}/x.hush",
     "round keygen": "round keygen {name} --folder {out}",

@@ -166,7 +166,6 @@ def test_files_of_the_commands(tmp_path, rows, public, monkeypatch):
         ("plan draft rows.csv -o draft.toml", "draft.toml"),
         ("plan draw schema.toml --tables 4 -o plan.hush",),
         ("plan marginals schema.toml -o marginals.hush",),
-        ("plan ranges schema.toml --epsilon 9 --expected-rows 90000 -o ranges.hush",),
         ("plan ranks m.hush -o exact.ranks.hush", "exact.ranks.hush"),
         ("sketch rows.csv --plan plan.hush -o sketch.hush", "sketch.hush"),
         ("release sketch.hush --epsilon 1 -o release.hush",),

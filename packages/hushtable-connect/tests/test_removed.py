@@ -10,6 +10,7 @@ from hushtable.cli import main
 @pytest.mark.parametrize(
     ("module", "name", "words"),
     [
+        ("hushtable", "EnsembleKNN", "NeighbourEnsemble"),
         ("hushtable", "PyODAdapter", r"hushtable\[pyod\].*hushtable_connect.pyod"),
         ("hushtable.detectors", "PyODAdapter", "hushtable_connect.pyod"),
         ("hushtable_connect.engines", "sketch_of", "sketch_data"),
@@ -29,6 +30,8 @@ def test_a_removed_name_is_refused(module, name, words):
     [
         ("hushtable.detectors.pyod", "hushtable_connect.pyod"),
         ("hushtable_connect.joins", "query of DuckDB or PostgreSQL"),
+        ("hushtable.audit", "hushtable_bench.systems"),
+        ("hushtable.scores.candidates", "Finding"),
         ("hushtable_connect.serving.mlflow", "recipe for MLflow"),
         ("hushtable_connect.engines.duckdb", "hushtable export"),
         ("hushtable_connect.exports.skl2onnx", "to_onnx"),

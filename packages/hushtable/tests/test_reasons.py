@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.data.readers import as_reader
 from hushtable.errors import FileError, PlanError
 from hushtable.scores.explain import Explainer
-from hushtable.scores.finding import Finding, RowDetails, explained, lowest_rows
-from hushtable.scores.outliers import Lowest
+from hushtable.scores.finding import Finding, explained, lowest_rows
+from hushtable.scores.outliers import Lowest, Search
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Frequencies
@@ -25,13 +26,11 @@ def scorer(X):
 
 
 def lowest(scorer, rows, n=3):
-    kept, n_rows = Lowest(n), 0
-    reasons = Reasons(scorer)
-    details = RowDetails(scorer, n, reasons=reasons)
-    for batch in details.batches(rows, n_jobs=2):
+    search, kept, n_rows = Search(scorer, n), Lowest(n), 0
+    for batch in search.batches(as_reader(rows), n_jobs=2):
         kept.add(batch, n_rows)
         n_rows += len(batch.scores)
-    return n_rows, explained(kept.rows, reasons, None)
+    return n_rows, explained(kept.rows, Reasons(scorer), None)
 
 
 def test_they_are_the_explainers(scorer, X):

@@ -39,7 +39,7 @@ from hushtable import (
 )
 from hushtable.cli.inspect_ import inspect
 from hushtable.cli.result import machine_output
-from hushtable.cli.score import ScoreFile
+from hushtable.cli.score import STAMP, stamp_in
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.readers import as_reader
 from hushtable.data.understanding import schema_from_data
@@ -437,14 +437,11 @@ def _rows_edited(program: bytes) -> None:
 
 
 def _scores(content: bytes) -> None:
-    source = _file(b"x", "rows.csv")
-    ScoreFile(source, _file(content, "rows.scores.parquet"), "m" * 64).is_done()
+    stamp_in(_file(content, "rows.scores.parquet"))
 
 
 def _scores_edited(program: bytes) -> None:
-    stamp = {"": {"model": "m" * 64, "bytes": 1, "changed_ns": 1}}
-    text = as_json(changed(stamp, Program(program)).get(""))
-    table = pa.table({"row": [0]}).replace_schema_metadata({b"hushtable.scores": text.encode()})
+    table = pa.table({"row": [0]}).replace_schema_metadata({STAMP: program})
     _scores(seeds.parquet_bytes(table))
 
 

@@ -59,9 +59,11 @@ __all__ = [
 __getattr__, __dir__ = exports(__name__, _HOMES)
 removed(
     {
+        "hushtable_federation.flower": "it is hushtable_flower, which pip installs from the folder "
+        "examples/flower of the source distribution of hushtable-federation",
         "hushtable_federation.plots": (
             "HomeModel.scores(X) holds the numbers (share_here, beyond, kinds); three lines of "
             "matplotlib draw them: docs/project/coming-from-rc1.md"
-        )
+        ),
     }
 )

@@ -5,8 +5,7 @@
 
 import pytest
 
-from cli_helpers import write_rows
-from hushtable import Plan, Schema, Sketch, load
+from hushtable import Plan, Schema, load
 
 TERMS = {"epsilon": 3.0, "expected_rows": 20_000}
 OPTIONS = ("--epsilon", 3, "--expected-rows", 20_000)
@@ -27,12 +26,7 @@ def made(run, tmp_path):
     return made
 
 
-def test_marginals_and_ranges(made, run, site, tmp_path):
-    schema, rows = Schema.from_toml(site / "schema.toml"), write_rows(tmp_path / "rows.csv", 9_000)
+def test_marginals(made, site):
+    schema = Schema.from_toml(site / "schema.toml")
     assert made("marginals", site / "schema.toml") == Plan.marginals(schema)
-    plan = made("ranges", site / "schema.toml", *OPTIONS)
-    assert plan == Plan.ranges(schema, **TERMS)
-    Sketch.from_data(plan, rows).release(3.0).save(tmp_path / "r.hush")
-    ranges = ("--ranges", tmp_path / "r.hush")
-    plan = made("marginals", site / "schema.toml", *ranges, *OPTIONS)
-    assert plan == Plan.marginals(load(tmp_path / "r.hush").ranges(), **TERMS)
+    assert made("marginals", site / "schema.toml", *OPTIONS) == Plan.marginals(schema, **TERMS)

@@ -60,12 +60,27 @@ _from_home, _ = exports(
     },
 )
 
-_PYOD = "pip install 'hushtable[pyod]', and from hushtable_connect.pyod import PyODAdapter"
 removed(
-    dict.fromkeys(
-        ("hushtable.PyODAdapter", "hushtable.detectors.PyODAdapter", "hushtable.detectors.pyod"),
-        _PYOD,
-    )
+    {
+        **{
+            f"hushtable.{name}": "pip install 'hushtable[pyod]', and from hushtable_connect.pyod "
+            "import PyODAdapter"
+            for name in ("PyODAdapter", "detectors.PyODAdapter", "detectors.pyod")
+        },
+        **{
+            f"hushtable.{name}": "NeighbourEnsemble of hushtable_bench.baselines is in its place"
+            for name in ("EnsembleKNN", "EnsembleLOF")
+        },
+        **{
+            f"hushtable.plots.{name}": "detector.outliers(X), release.counts, and the desk have "
+            "its numbers; three lines of matplotlib draw it: docs/project/coming-from-rc1.md"
+            for name in ("NoiseDisplay", "RankedOutliersDisplay", "VerdictsDisplay")
+        },
+        "hushtable.audit": "it is hushtable_bench.systems.audit, of the package hushtable-bench",
+        "hushtable.scores.candidates": "a row of a review is a hushtable.scores.finding.Finding",
+        "hushtable.scores.verdict_log.LoggedReview": "call Review(..., log=log) of "
+        "hushtable.scores.review",
+    }
 )
 
 

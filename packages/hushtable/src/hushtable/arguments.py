@@ -127,7 +127,6 @@ def _in_json(value: object) -> Any:
 
 
 def _inner(hint: object) -> Any:
-    """Return the type of a tuple's items, or of what may also be None; None for other types."""
     if get_origin(hint) not in (tuple, UnionType):
         return None
     return next(kind for kind in get_args(hint) if kind is not type(None))

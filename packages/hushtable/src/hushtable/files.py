@@ -302,8 +302,8 @@ class Content:
     def part(self, name: str, kind: str) -> "Content":
         """Return another object in the file, as the content of its own file."""
         start = f"{name}."
-        own = {key: array for key, array in self.arrays.items() if key.startswith(start)}
-        arrays = {key.removeprefix(start): array for key, array in own.items()}
+        inside = {key: array for key, array in self.arrays.items() if key.startswith(start)}
+        arrays = {key.removeprefix(start): array for key, array in inside.items()}
         entry = self.manifest.get(name)
         if not isinstance(entry, dict):
             raise PlanError(f"a file of kind {self.kind} holds no {name}")

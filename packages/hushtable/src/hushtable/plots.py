@@ -4,7 +4,6 @@ A display holds the numbers of a picture. ``plot`` draws them with matplotlib, w
 only then. Reports and lists have pictures of their own: see `charts`.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import MissingExtraError, UsageError
-from hushtable.lazy import exports, removed
+from hushtable.lazy import exports
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,20 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["EpsilonDisplay", "ExplanationDisplay", "ScoreDisplay"]
 
 __getattr__, _ = exports(__name__, {})
-_THREE_LINES = "three lines of matplotlib draw it: docs/project/coming-from-rc1.md"
-removed(
-    {
-        "hushtable.plots.NoiseDisplay": (
-            "compare release.counts with release.noise_sd (a report states how many counts are "
-            f"above the noise); {_THREE_LINES}"
-        ),
-        "hushtable.plots.RankedOutliersDisplay": f"detector.outliers(X) lists them; {_THREE_LINES}",
-        "hushtable.plots.VerdictsDisplay": f"the desk draws it; in Python, {_THREE_LINES}",
-    }
-)
 
 
-class Display(ABC):
+class Display:
     """Holds the numbers of a picture, and the axes in which it is drawn: ``ax_``, ``figure_``."""
 
     ax_: "Axes"
@@ -60,8 +48,8 @@ class Display(ABC):
         self._draw(ax)
         return self
 
-    @abstractmethod
-    def _draw(self, ax: "Axes") -> None: ...
+    def _draw(self, ax: Any) -> None:
+        raise NotImplementedError
 
 
 @dataclass(eq=False, repr=False)
@@ -190,8 +178,8 @@ def binned(
 class ExplanationDisplay(Display):
     """Features with what they add to the gap between a typical score and a row's, largest first.
 
-    Make one with `from_estimator` or `from_shares`. The shares of one row describe it: keep
-    them where the rows are.
+    Make one with `from_estimator`, or of features and shares. The shares of one row describe it:
+    keep them where the rows are.
 
     Parameters
     ----------
@@ -199,27 +187,19 @@ class ExplanationDisplay(Display):
         Names, starting with that of the largest share.
     shares : ndarray of shape (n_features,), float64
         In bits.
-    rest : float, default=0.0
-        Sum of the remaining shares.
-    n_rest : int, default=0
-        Number of the remaining shares.
     label : str, default="share of the shortfall, bits"
         Label of the axis.
 
     Examples
     --------
     >>> from hushtable.plots import ExplanationDisplay
-    >>> names = ["age", "weight", "height"]
-    >>> display = ExplanationDisplay.from_shares([0.1, 2.5, 0.2], features=names, n_features=2)
-    >>> display.features
-    ['weight', 'height']
+    >>> display = ExplanationDisplay(["weight", "height"], [2.5, 0.2]).plot()
+    >>> display.ax_.get_xlabel()
+    'share of the shortfall, bits'
     """
 
     features: Sequence[str]
-    shares: NDArray[np.float64]
-    _: KW_ONLY
-    rest: float = 0.0
-    n_rest: int = 0
+    shares: ArrayLike
     label: str = "share of the shortfall, bits"
 
     @classmethod
@@ -243,7 +223,7 @@ class ExplanationDisplay(Display):
         row : int, optional
             Number of the row to explain, from 0; by default the importances over all rows.
         n_features : int, default=10
-            Number of features to show individually.
+            Number of features to show.
         ax : matplotlib Axes, optional
             Axes to draw in; a new figure by default.
         """
@@ -255,56 +235,15 @@ class ExplanationDisplay(Display):
                 raise UsageError(f"row={row}: needs the number of one of {len(every):,} rows")
             shares = every[row]
         names = estimator.plan_.schema.of_rows.names
-        return cls.from_shares(shares, features=names, n_features=n_features, label=label, ax=ax)
+        top = np.argsort(-shares, kind="stable")[:n_features]
+        return cls([names[j] for j in top], shares[top], label).plot(ax)
 
-    @classmethod
-    def from_shares(
-        cls,
-        shares: ArrayLike,
-        *,
-        features: Sequence[str] | None = None,
-        n_features: int = 10,
-        label: str = "share of the shortfall, bits",
-        ax: "Axes | None" = None,
-    ) -> Self:
-        """Draw the largest shares.
-
-        Parameters
-        ----------
-        shares : array-like of shape (d,)
-            Share of each feature: a row of ``explain``, or ``importances``.
-        features : sequence of str, optional
-            Their names; x0, x1, ... by default.
-        n_features : int, default=10
-            Number of features to show individually.
-        label : str, default="share of the shortfall, bits"
-            Label of the axis.
-        ax : matplotlib Axes, optional
-            Axes to draw in; a new figure by default.
-        """
-        shares = np.asarray(shares, np.float64)
-        if shares.ndim != 1 or not len(shares) or not np.isfinite(shares).all():
-            raise UsageError(f"shares of shape {shares.shape}: needs a finite number per feature")
-        names = [f"x{j}" for j in range(len(shares))] if features is None else list(features)
-        if len(names) != len(shares):
-            raise UsageError(f"{len(names)} features for {len(shares)} shares: needs a name each")
-        order = np.argsort(-shares, kind="stable")
-        top, others = order[:n_features], order[n_features:]
-        rest, n_rest = float(shares[others].sum()), len(others)
-        best = [names[j] for j in top]
-        return cls(best, shares[top], rest=rest, n_rest=n_rest, label=label).plot(ax)
-
-    def _draw(self, ax: "Axes") -> None:
-        lines, sizes = [" ".join(name.split()) for name in self.features], self.shares.tolist()
-        names = [x if len(x) <= _LETTERS else f"{x[: _LETTERS - 1]}…" for x in lines]
-        colours = ["C1" if size > 0.0 else "C0" for size in sizes]
-        if self.n_rest:
-            names.append(f"{self.n_rest:,} others" if self.n_rest > 1 else "1 other")
-            sizes.append(self.rest)
-            colours.append("C0")
+    def _draw(self, ax: Any) -> None:
+        names, sizes = [" ".join(name.split()) for name in self.features], np.asarray(self.shares)
+        names = [x if len(x) <= _LETTERS else f"{x[: _LETTERS - 1]}…" for x in names]
         places = np.arange(len(names))
-        ax.barh(places, sizes, 0.7, color=colours)
-        if min(sizes) < 0.0:
+        ax.barh(places, sizes, 0.7, color=["C1" if size > 0.0 else "C0" for size in sizes])
+        if (sizes < 0.0).any():
             ax.axvline(0.0, color=ax.spines["bottom"].get_edgecolor(), lw=0.8)
         ax.set_yticks(places, names, parse_math=False)
         ax.invert_yaxis()
@@ -326,8 +265,6 @@ class EpsilonDisplay(Display):
         Values of each system, such as its ROC-AUC with each of several seeds.
     levels : mapping of str to float
         Levels without noise of the systems that have one.
-    metric : str, default="ROC-AUC"
-        Name of the values.
 
     Examples
     --------
@@ -341,8 +278,6 @@ class EpsilonDisplay(Display):
     epsilons: NDArray[np.float64]
     values: Mapping[str, NDArray[np.float64]]
     levels: Mapping[str, float]
-    _: KW_ONLY
-    metric: str = "ROC-AUC"
 
     @classmethod
     def from_values(
@@ -351,7 +286,6 @@ class EpsilonDisplay(Display):
         values: Mapping[str, ArrayLike],
         *,
         levels: Mapping[str, float] | None = None,
-        metric: str = "ROC-AUC",
         ax: "Axes | None" = None,
     ) -> Self:
         """Draw accuracy against epsilon.
@@ -364,8 +298,6 @@ class EpsilonDisplay(Display):
             Values of each system; for several runs, their mean and standard deviation are drawn.
         levels : mapping of str to float, optional
             Levels without noise, by system.
-        metric : str, default="ROC-AUC"
-            Name of the values.
         ax : matplotlib Axes, optional
             Axes to draw in; a new figure by default.
         """
@@ -384,7 +316,7 @@ class EpsilonDisplay(Display):
             tables[system] = table.reshape(len(epsilons), -1)[order]
         if strangers := sorted(set(levels) - set(tables)):
             raise UsageError(f"levels of {strangers}: needs names that have values")
-        return cls(epsilons[order], tables, levels, metric=metric).plot(ax)
+        return cls(epsilons[order], tables, levels).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         for k, (system, values) in enumerate(self.values.items()):
@@ -400,7 +332,7 @@ class EpsilonDisplay(Display):
         ax.set_xscale("log")
         ax.set_xticks(self.epsilons, [f"{epsilon:g}" for epsilon in self.epsilons])
         ax.minorticks_off()
-        ax.set(xlabel="total epsilon for one person", ylabel=self.metric)
+        ax.set(xlabel="total epsilon for one person", ylabel="ROC-AUC")
         ax.legend(frameon=False)
 
 

@@ -60,23 +60,24 @@ class Bar:
         with self._lock:
             self.done += n
             if self._drawing is None and time.monotonic() >= self._due:
-                self._drawing = _drawing(lambda task: self._done(task.completed))
+                self._drawing = _drawing()
                 if self._drawing is not None:
-                    self._drawing.add_task(self._description, total=self._size or self._total)
+                    total = self._size or self._total
+                    self._drawing.add_task(self._description, total=total, done="")
                     _drawn.append(self._drawing)
-            if self._drawing is not None:
-                self._drawing.update(0, completed=n_bytes if self._size else self.done)
+            if self._drawing is None:
+                return
+            of = "" if self._total is None else f" of {self._total:,}"
+            words = f"{self.done:,}{of} {self._unit}"
+            if self._size:
+                words = f"{self.done:,} {self._unit}, {n_bytes / 1e6:,.1f} of "
+                words += f"{self._size / 1e6:,.1f} MB"
+            completed = n_bytes if self._size else self.done
+            self._drawing.update(0, completed=completed, done=words)
 
     @property
     def _description(self) -> str:
         return self._label if self.passes < 2 else f"{self._label} (pass {self.passes})"
-
-    def _done(self, completed: float) -> str:
-        if self._size:
-            size = f"{completed / 1e6:,.1f} of {self._size / 1e6:,.1f} MB"
-            return f"{self.done:,} {self._unit}, {size}"
-        of = "" if self._total is None else f" of {self._total:,}"
-        return f"{self.done:,}{of} {self._unit}"
 
     def __enter__(self) -> "Bar":
         return self
@@ -100,20 +101,15 @@ def _console() -> Any:
     return None if lacks else console
 
 
-def _drawing(done: Callable[[Any], str]) -> Any:
+def _drawing() -> Any:
     if (console := _console()) is None:
         return None
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
-    from rich.text import Text
-
-    class Done(ProgressColumn):
-        def render(self, task: object) -> Text:
-            return Text(done(task))
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     drawing = Progress(
         TextColumn("{task.description}"),
         BarColumn(complete_style=BLUE, finished_style=BLUE, pulse_style=BLUE),
-        Done(),
+        TextColumn("{task.fields[done]}", markup=False),
         TimeRemainingColumn(compact=True),
         console=console,
         transient=True,
@@ -200,21 +196,20 @@ class Watch(Generic[R]):
                 if self._bar is not None:
                     self._bar.begin_pass(self._source.n_rows, self._source.n_bytes)
             self._unread -= 1
-        while (batch := _next(batches, part.source)) is not None:
+        while True:
+            try:
+                batch = next(batches, None)
+            except OSError as error:
+                # This must not be mistaken for a failure to write the result.
+                raise DataError(f"cannot read {part.source}: {explain(error)}") from error
+            if batch is None:
+                return
             yield batch
             with self._lock:
                 self.rows += len(batch)
                 if self._bar is not None:
                     size = self._source.n_bytes
                     self._bar.add(len(batch), self._source.bytes_read() if size else 0)
-
-
-def _next(batches: Iterator[object], source: str) -> Any:
-    try:
-        return next(batches, None)
-    except OSError as error:
-        # This must not be mistaken for a failure to write the result.
-        raise DataError(f"cannot read {source}: {explain(error)}") from error
 
 
 @contextlib.contextmanager

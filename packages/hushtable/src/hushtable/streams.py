@@ -358,7 +358,7 @@ def drift(before: Counts, after: Counts, *, rows: object = None) -> Drift:
             pairs[name] = [Pair(a, b, ends, np.array([0]), both.covariance)]
     elif isinstance(plan.family, RandomFeature):
         pairs = _halves(plan, plan.family, both)
-    drifts = {name: _measured(some) for name, some in pairs.items()}
+    drifts = {name: _measured(halves) for name, halves in pairs.items()}
     features, levels = ({name: pair[i] for name, pair in drifts.items()} for i in (0, 1))
     return Drift(overall, features, level, levels, outside=outside_beyond(before, after))
 
@@ -436,7 +436,6 @@ def _relative(apart: float, scale: float, level: float) -> tuple[float, float]:
 
 
 def _halves(plan: Plan, family: RandomFeature, both: Pair) -> dict[str, list[Pair]]:
-    """Return, for each feature, what its hash functions make of the rows: two halves each."""
     halves: dict[str, list[Pair]] = {}
     first = 0
     for t, depth in enumerate(family.depth.tolist()):
@@ -594,21 +593,21 @@ def measured(before: Counts, after: Counts, rows: object = None) -> Drift | None
     return None if math.isnan(drifted.overall) or math.isnan(drifted.level) else drifted
 
 
-def drift_words(found: Drift) -> str:
+def drift_words(drift: Drift) -> str:
     """Describe how far rows drifted, and how much of it chance explains."""
     words = N_(
         "Drift %(drift)s%(context)s, within what chance explains (up to %(level)s; 0 is none, 1 is "
         "no cell in common)."
     )
-    if found.overall > found.level:
+    if drift.overall > drift.level:
         words = N_(
             "Drift %(drift)s%(context)s, beyond what chance explains (up to %(level)s; 0 is none, "
             "1 is no cell in common)."
         )
-    within = _(" within %(names)s", names=", ".join(found.context)) if found.context else ""
-    drifted, level = (numerals(f"{number:.4f}") for number in (found.overall, found.level))
+    within = _(" within %(names)s", names=", ".join(drift.context)) if drift.context else ""
+    drifted, level = (numerals(f"{number:.4f}") for number in (drift.overall, drift.level))
     words = _(words, drift=drifted, context=within, level=level)
-    if found.beyond_chance:
-        names = first_names(found.beyond_chance, 5)
+    if drift.beyond_chance:
+        names = first_names(drift.beyond_chance, 5)
         words += _(" Columns that drifted by more than chance: %(names)s.", names=names)
-    return f"{words} {outside_words(found.outside)}".rstrip()
+    return f"{words} {outside_words(drift.outside)}".rstrip()

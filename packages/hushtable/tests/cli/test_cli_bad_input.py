@@ -38,7 +38,7 @@ def readers(site, tmp_path, old):
         "marginals": ["sketch", "--plan", site / "marginals.hush", "-o", old],
         "check": ["plan", "check", site / "plan.hush"],
         "check schema": ["plan", "check", site / "schema.toml"],
-        "draft": ["plan", "draft", "--force", "-o", old],
+        "draft": ["plan", "draft"],
     }
 
 
@@ -154,8 +154,9 @@ def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
     schema = tmp_path / "schema.toml"
     schema.write_text("filled in")
     arguments = ["plan", "draft", site / "rows.csv", "-o", schema]
-    refused(*arguments, says=["schema.toml exists", "--force"])
-    assert run(*arguments, "--force").code == 0
+    refused(*arguments, says=["schema.toml exists", "remove it"])
+    schema.unlink()
+    assert run(*arguments).code == 0
     assert "[[feature]]" in schema.read_text()
 
 

@@ -259,7 +259,7 @@ def test_files_and_terms_that_do_not_go_together(refused, here, tmp_path):
     )
     refused("release", sketch, "--periods", here / "new.hush", *out, code=2, says="give epsilon")
     refused("release", sketch, "--epsilon", 1, *out, says="--periods site.periods.hush")
-    refused("release", sketch, "--periods", north, "--share", 0.5, *out, code=2, says="--share")
+    refused("release", sketch, "--periods", north, "--share", 0.5, *out, code=2, says="was removed")
     refused("release", sketch, "--periods", north, "--rows-per-person", 2, *out,
             code=2, says="--epsilon")  # fmt: skip
     refused("release", sketch, "--periods", north, "-o", north, code=2, says="both read and")

@@ -63,21 +63,6 @@ def test_rows_score_against_the_merged_release(run, sites, tmp_path):
     assert "the privacy of the model does not cover them" in out
 
 
-def test_ranges_are_narrowed_in_a_round_of_their_own(run, sites, tmp_path):
-    loose = tmp_path / "loose.toml"
-    loose.write_text(SCHEMA.replace("high = 120", "high = 5000"))
-    terms = ("--epsilon", 3, "--expected-rows", 20_000)
-    plan = Plan.ranges(Schema.from_toml(loose), epsilon=3.0, expected_rows=20_000)
-    plan.save(tmp_path / "r.plan.hush")
-    do("sketch", sites / "north.csv", "--plan", tmp_path / "r.plan.hush", "-o", tmp_path / "s.hush")
-    do("release", tmp_path / "s.hush", "--epsilon", 3, "-o", tmp_path / "r.hush")
-    ranges = ("--ranges", tmp_path / "r.hush")
-    facts = run("plan", "draw", loose, *ranges, *terms, "-o", tmp_path / "p.hush", "--json").json
-    assert [spent["what"] for spent in facts["behind"]] == ["ranges"]
-    features = run("inspect", tmp_path / "p.hush", "--json").json["features"]
-    assert features[0]["high"] < 500
-
-
 def test_earlier_releases_count(run, sites, tmp_path):
     sketch = sites / "north.sketch.hush"
     do("release", sketch, "--epsilon", 0.5, "-o", tmp_path / "a.hush")
@@ -98,13 +83,6 @@ def test_an_epsilon_that_is_no_number_is_wrong_usage(refused, sites, old):
 
 def test_a_release_is_not_released_again(refused, sites, old):
     refused("release", sites / "north.hush", "--epsilon", 1, "-o", old, says="is already a release")
-
-
-def test_ranges_of_another_schema_are_refused(refused, sites, tmp_path, old):
-    other = tmp_path / "other.toml"
-    other.write_text(SCHEMA.replace("high = 120", "high = 130"))
-    ranges = ("--ranges", sites / "north.hush")
-    refused("plan", "draw", other, *ranges, *TERMS, "-o", old, says="ranges of a different schema")
 
 
 def test_a_release_can_be_signed(run, sites):

@@ -193,10 +193,10 @@ def test_another_plan_other_rows_and_other_files_are_refused(review, here, tmp_p
     log = ("--log", "rows.csv.verdicts.csv")
     turned = review(["o"], *log, data=tmp_path / "turned.csv")
     assert "row 7 of" in turned.err
-    assert "is not the row that was answered" in turned.err
+    assert "is not the row that was reviewed" in turned.err
     (tmp_path / "few.csv").write_text("\n".join(lines[:4]) + "\n")
     few = review(["o"], *log, data=tmp_path / "few.csv")
-    assert "has 3 rows, but there is an answer to row" in few.err
+    assert "has 3 rows, numbered from 0" in few.err
     (tmp_path / "no.csv").write_text("a,b\n1,2\n")
     no = review(["o"], "--log", "no.csv")
     assert "no.csv is not a log of hushtable review" in no.err

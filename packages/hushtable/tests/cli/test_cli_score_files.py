@@ -74,6 +74,13 @@ def test_what_is_done_is_not_done_again(score, lake, tmp_path):
     assert len(pq.read_table(tmp_path / "scores" / "b.scores.parquet")) == 60
 
 
+def test_a_file_without_rows_has_no_scores_and_is_not_counted(score, lake, tmp_path):
+    (lake / "empty.csv").write_text("age,income,ward\n")
+    assert f"Wrote 3 files in {tmp_path / 'scores'}" in score().out
+    assert "empty.scores.parquet" not in contents(tmp_path / "scores")
+    assert json.loads(score("--json").out)["files_kept"] == 3
+
+
 def test_a_failure_keeps_whole_files_and_the_next_call_goes_on(score, lake, tmp_path):
     good = (lake / "b.csv").read_bytes()
     (lake / "b.csv").write_text("age,income,ward\n40,inf,north\n")
@@ -86,13 +93,18 @@ def test_a_failure_keeps_whole_files_and_the_next_call_goes_on(score, lake, tmp_
     assert (facts["rows"], facts["files_kept"]) == (130, 1)
 
 
-def test_nothing_of_others_is_lost(score, lake, site, tmp_path):
+def test_scores_of_another_model_or_with_other_options_are_replaced(score, tmp_path):
     assert score().code == 0
-    before = contents(tmp_path / "scores")
-    result = score(model="a.sketch.hush")
-    assert result.code == 2
-    assert "scores by another model or threshold" in result.err
-    assert contents(tmp_path / "scores") == before
+    for more in ({"model": "a.sketch.hush"}, {}):
+        before = changed(tmp_path / "scores")
+        assert json.loads(score("--json", **more).out)["files_kept"] == 0
+        assert all(before[name] < time for name, time in changed(tmp_path / "scores").items())
+    assert json.loads(score("--explain", "--json").out)["files_kept"] == 0
+    assert json.loads(score("--explain", "--json").out)["files_kept"] == 3
+
+
+def test_nothing_of_others_is_lost(score, lake, tmp_path):
+    assert score().code == 0
     for content in (b"precious", (lake / "a.parquet").read_bytes()):
         (tmp_path / "scores" / "b.scores.parquet").write_bytes(content)
         result = score()

@@ -53,7 +53,6 @@ WRITERS = [
     "fit rows.csv --detector lsh-itables -o {out}/lsh.hush",
     "score rows.csv --model model.hush -o {out}/scores.parquet",
     "score rows.csv --model model.hush -o {out}/scores.csv",
-    "plan draft rows.csv --force -o {out}/schema.toml",
     "plan draw schema.toml -o {out}/plan.hush",
     "sketch rows.csv --plan plan.hush -o {out}/a.sketch.hush",
     "merge a.sketch.hush b.sketch.hush -o {out}/all.hush",

@@ -45,10 +45,9 @@ def test_rows_are_counted_under_the_plan_of_the_other(run, site, moved, order):
     assert result.json["rows"] == [400, 300][::order]
 
 
-def test_rows_with_rows_need_a_plan(run, refused, site, moved):
-    rows = site / "rows.csv"
-    refused("drift", rows, moved, code=2, says="give the model or plan to count them under")
-    result = run("drift", rows, moved, "--model", site / "plan.hush")
+def test_rows_with_rows_need_a_model(run, refused, site, moved):
+    refused("drift", site / "rows.csv", moved, code=2, says="fit a model to one of them")
+    result = run("drift", site / "model.hush", moved)
     assert result.code == 0
     assert "Compared 300 new rows with 400 old ones." in result.out
     assert "beyond what chance explains" in result.out
@@ -78,7 +77,7 @@ def test_what_chance_explains_is_quiet(run, site):
 def test_what_does_not_compare_is_refused(refused, site, moved, tmp_path):
     a, other = site / "a.sketch.hush", site / "other.sketch.hush"
     refused("drift", a, other, says=["under a different plan than", "count the rows of both under"])
-    refused("drift", a, a, "--model", site / "plan.hush", code=2, says="both files hold counts")
+    refused("drift", a, a, "--model", site / "plan.hush", code=2, says="--model was removed")
     refused("drift", a, site / "plan.hush", says="holds a plan")
     refused("drift", a, tmp_path / "none.csv", says="no such file")
     refused("drift", a, tmp_path / "none.hush", says="check the path")

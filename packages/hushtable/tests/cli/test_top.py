@@ -163,7 +163,7 @@ def test_the_page_has_each_row_with_its_reasons(top):
         (("--keep", "absent"), 1, "has no column ['absent']"),
         (("--id", "age", "--top", 3), 2, "uses this column as a feature"),
         (("--id", "Patient ID", "--keep", "Patient ID", "--top", 3), 2, "is named twice"),
-        (("--top", 3, "--contamination", 3), 2, "leave --contamination and --threshold out"),
+        (("--top", 3, "--contamination", 3), 2, "leave --contamination out"),
         (("--top", 0), 2, "--top"),
     ],
 )

@@ -94,8 +94,7 @@ def test_ids_columns_and_values_when_requested(of_values, kept):
             assert reason.phrase.text in text
     assert len(Parsed(html).all("svg")) >= 4
     assert "20 <b>bits</b>" in text
-    listed = "of the listed rows: nr, ward and the values that lower their scores"
-    assert f"All values of rows except the following values {listed}." in text
+    assert "Values of rows, except those that the top of this page names." in text
     assert "It shows values of these rows: nr, ward and the values" in text
     assert "distributed" in text
 
@@ -269,7 +268,7 @@ def test_marginals_have_histograms(of_marginals, marginals):
     assert len(drawn.figures) == len(cells) == 4
     for (picture, caption), counts in zip(drawn.figures, cells, strict=True):
         assert picture in html_of(of_marginals)
-        assert f"counts is {counts[:-1].max():,} (" in caption
+        assert f"counts is {counts[:-1].max():,};" in caption
         assert f"; missing {counts[-1]:,}." in caption
     assert EVIL in drawn.figures[0][1]
     assert "The counts have noise, whose standard deviation is " in words_of(of_marginals)

@@ -3,7 +3,6 @@
 COMMANDS = """
 demo            demo         Show three hospitals that find outliers together and pool no row.
 plan marginals  plan         Make the plan of a first round: one histogram for each column.
-plan ranges     plan         Make the plan of a round that narrows ranges that are too wide.
 plan gate       plan         Make the plan between two passes, which finds dense regions.
 plan second     plan         Make the plan that counts rows in dense regions again.
 plan ranks      plan         Make the plan of a last round: one histogram of a model's scores.

@@ -25,7 +25,7 @@ from hushtable.cli.result import (
     shown,
     size,
 )
-from hushtable.cli.tables import SCORES, write_scores, write_table
+from hushtable.cli.tables import SCORES, write_tables
 from hushtable.counts.base import Noised
 from hushtable.counts.release import LocalModel
 from hushtable.data.columns import as_column, texts_column
@@ -291,7 +291,7 @@ def score_home(
     if no_use:
         raise UsageError(
             "a home model has two scores, and classifies rows instead of using a threshold: leave "
-            "--contamination, --threshold, --ranks, --explain, and --parts out"
+            "--contamination, --ranks, --explain, and --parts out"
         )
     target = Target(output, [rows.data, model])
     if target.path.suffix not in SCORES:
@@ -312,16 +312,21 @@ def score_home(
         lowest = home.outliers(watch.reader, top or _SHOWN, scores)
     if top is None:
         flagged = np.array([kind != "ordinary" for kind in scores.kinds])
-        columns = [*beside.values(), as_column(scores.here), as_column(scores.elsewhere)]
-        columns.append(texts_column(scores.kinds))
-        types = [(name, column.type) for name, column in beside.items()]
-        types += [("here", pa.float64()), ("elsewhere", pa.float64()), ("kind", pa.string())]
-        write_scores(target.path, [(0, scores.score, flagged, *columns)], more=types)
+        columns = {
+            "row": as_column(np.arange(len(flagged))),
+            "score": as_column(scores.score),
+            "outlier": as_column(flagged),
+            **beside,
+            "here": as_column(scores.here),
+            "elsewhere": as_column(scores.elsewhere),
+            "kind": texts_column(scores.kinds),
+        }
+        write_tables(target.path, [pa.table(columns)])
     else:
         listed = lowest
         for k, (name, column) in enumerate(beside.items()):
             listed = listed.add_column(1 + k, name, column.take(lowest["row"]))
-        write_table(target.path, listed)
+        write_tables(target.path, [listed])
     kinds = Counter(scores.kinds)
     facts = {
         "command": "score", "rows": len(scores.score), "weight": home.weight, "kinds": dict(kinds),

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from hushtable import files
 from hushtable.cli import options
 from hushtable.cli.options import argument, option, read_counts
-from hushtable.cli.plan import Ranges, SchemaFile, narrowed, save_plan
+from hushtable.cli.plan import SchemaFile, save_plan
 from hushtable.cli.result import CommandResult, Target
 from hushtable.cli.schema import read_schema
 from hushtable.counts import rounds
@@ -15,8 +15,6 @@ from hushtable.errors import FileError
 from hushtable.plans.plan import Plan
 
 _Merged = Annotated[Path, argument("MARGINALS", "Merged release under hushtable plan marginals.")]
-_Total = Annotated[float, option("E", "Total budget of all rounds together.")]
-_Rows = Annotated[int, option("N", "Public estimate of the number of rows of all sites together.")]
 _Model = Annotated[
     Path, argument("MODEL", "(Merged) sketch or release, or a model of hushtable fit.")
 ]
@@ -31,7 +29,6 @@ _Gate = Annotated[
 def marginals(
     schema: SchemaFile,
     output: options.Output,
-    ranges: Ranges = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = 1e-6,
     expected_rows: options.ExpectedRows = None,
@@ -47,34 +44,12 @@ def marginals(
     Example:
       hushtable plan marginals schema.toml -o marginals.plan.hush
     """
-    target = Target(output, [schema, ranges])
+    target = Target(output, [schema])
     terms: dict[str, Any] = {
         "delta": delta, "expected_rows": expected_rows, "sites": sites, "passes": passes,
     }  # fmt: skip
-    plan = Plan.marginals(narrowed(schema, ranges), epsilon=epsilon, **terms)
+    plan = Plan.marginals(read_schema(schema), epsilon=epsilon, **terms)
     return save_plan(plan, target, "plan marginals")
-
-
-def ranges(
-    schema: SchemaFile,
-    output: options.Output,
-    epsilon: _Total,
-    expected_rows: _Rows,
-    delta: options.Delta = 1e-6,
-    sites: options.Sites = 1,
-) -> CommandResult:
-    """Make the plan of a round that narrows ranges that are too wide.
-
-    Sketch, release and merge under it, and give the sum to --ranges of "plan marginals" and "plan
-    draw". The round takes a twentieth of the budget, and needs many rows.
-
-    Example:
-      hushtable plan ranges schema.toml --epsilon 1 --expected-rows 50000 -o ranges.plan.hush
-    """
-    target = Target(output, [schema])
-    terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
-    plan = Plan.ranges(read_schema(schema), epsilon=epsilon, **terms)
-    return save_plan(plan, target, "plan ranges")
 
 
 def gate(first: _First, output: options.Output) -> CommandResult:

@@ -65,12 +65,12 @@ def text(
 
     ``at`` are x and y of its ``anchor``: start, middle or end.
     """
-    (x, y), shown = at, cut(words, room, size, flagged=flagged, ending=ending)
-    whole = "" if shown == _clean(words) else f"<title>{escape(_clean(words))}</title>"
+    (x, y), fitting = at, cut(words, room, size, flagged=flagged, ending=ending)
+    whole = "" if fitting == _clean(words) else f"<title>{escape(_clean(words))}</title>"
     style = f' fill="{FLAG_TEXT}" font-weight="600"' if flagged else f' fill="{SOFT}"'
     style += f' text-anchor="{anchor}"' if anchor != "start" else ""
     style += f' font-size="{number(size)}"' if size != SIZE else ""
-    return f'<text x="{number(x)}" y="{number(y)}"{style}>{escape(shown)}{whole}</text>'
+    return f'<text x="{number(x)}" y="{number(y)}"{style}>{escape(fitting)}{whole}</text>'
 
 
 def text_width(words: str, size: float = SIZE, *, flagged: bool = False) -> float:
@@ -87,9 +87,9 @@ def cut(
         return words
     for n in range(min(len(words) - 1, int(4.0 * room / size)), 0, -1):
         n_last = n // 2 if ending else 0
-        shown = f"{words[: n - n_last].rstrip()}…{words[len(words) - n_last :].lstrip()}"
-        if text_width(shown, size, flagged=flagged) <= room:
-            return shown
+        shorter = f"{words[: n - n_last].rstrip()}…{words[len(words) - n_last :].lstrip()}"
+        if text_width(shorter, size, flagged=flagged) <= room:
+            return shorter
     return "…"
 
 
@@ -105,7 +105,6 @@ def counted(counts: ArrayLike) -> NDArray[np.float64]:
 
 
 def _em(letter: str) -> float:
-    """Estimate the width of a letter as a part of the size."""
     if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0.0
     if unicodedata.east_asian_width(letter) in "WF":
@@ -116,7 +115,6 @@ def _em(letter: str) -> float:
 
 
 def _clean(words: str) -> str:
-    """Replace line breaks by spaces, and characters that XML forbids by a mark."""
     clean = words.translate(dict.fromkeys(b"\t\n\r", " "))
     return "".join(
         "\ufffd" if x in "\ufffe\uffff" or unicodedata.category(x) in ("Cc", "Cs") else x

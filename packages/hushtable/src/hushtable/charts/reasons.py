@@ -61,7 +61,6 @@ class Pictures:
         ).svg
 
     def _pair(self, reason: Reason, j: int, k: int) -> Markup:
-        """Draw what occurs in column j among the rows with the row's value in column k."""
         assert self._usual is not None
         assert self._usual.pairs is not None
         assert reason.value is not None  # a missing value is in no pair
@@ -93,9 +92,9 @@ class Pictures:
 def _shares(reason: Reason, values: UsualValues, feature: Feature) -> Markup:
     key = reason.value if isinstance(reason.value, str) else repr((reason.value or 0.0) + 0.0)
     shares = {str(key): 0.0} | values.shares
-    names = shown = sorted(shares, key=lambda name: -shares[name])
+    names = labels = sorted(shares, key=lambda name: -shares[name])
     if not isinstance(reason.value, str):
         names = sorted(shares, key=float)
-        shown = [number_of(feature, float(name)) for name in names]
+        labels = [number_of(feature, float(name)) for name in names]
     odd = names.index(str(key))
-    return SharesChart(shown, [shares[name] for name in names], odd, reason.words).svg
+    return SharesChart(labels, [shares[name] for name in names], odd, reason.words).svg

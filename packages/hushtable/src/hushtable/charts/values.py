@@ -117,7 +117,6 @@ class ValueChart:
             yield from self._below(floor, *map(_along, sorted(self.usual)))
 
     def _rows(self, floor: float) -> Iterator[str]:
-        """Draw the bars; those of a context in front of the outline of all."""
         whole = counted(self.cells)
         if self.within is None:
             yield filled(_Bars.of(whole).path(whole, floor, gap=1.0), ROWS)
@@ -143,7 +142,6 @@ class ValueChart:
         yield from self._ends(y)
 
     def _own(self, at: float, floor: float) -> Iterator[str]:
-        """Draw the row's value as a line that stands out from the bars; beyond them, an arrow."""
         x, top = _along(at), number(_ABOVE - 2.0)
         for colour, width in ((_HALO, 4), (FLAG, 2)):
             line = f"M{number(x)} {top}V{number(floor)}"
@@ -171,15 +169,12 @@ class ValueChart:
 
 @dataclass(frozen=True)
 class _Bars:
-    """The cells that each bar combines."""
-
     n_cells: int
     edges: NDArray[np.float64]  # in cells
     widest: float
 
     @classmethod
     def of(cls, cells: NDArray[np.float64]) -> "_Bars":
-        """Return a bar for each occurring value if these are few; else for equal parts."""
         n = len(cells)
         step = _step(cells) if n > _MOST_BARS else 0.0
         if step:
@@ -194,7 +189,6 @@ class _Bars:
         return cls(n, np.append(np.arange(0.0, n, size), n), math.inf)
 
     def path(self, cells: NDArray[np.float64], floor: float, gap: float = 0.0) -> str:
-        """Return the bars as a path on the floor, with gaps between them."""
         rows, _ = np.histogram(np.arange(self.n_cells) + 0.5, self.edges, weights=cells)
         places = _ASIDE + (WIDTH - 2.0 * _ASIDE) * self.edges / self.n_cells
         middles, widths = (places[1:] + places[:-1]) / 2.0, np.diff(places)
@@ -281,12 +275,12 @@ class SharesChart:
         most = max(share for _, share, _ in self._bars)
         right = WIDTH - 6.0 - max(text_width(percent(b[1]), flagged=True) for b in self._bars)
         for k, (name, share, colour) in enumerate(self._bars):
-            y, own = _LINE * k, colour == FLAG
-            yield text(name, (left - 8.0, y + 14.5), anchor="end", room=left - 8.0, flagged=own)
+            y, flagged = _LINE * k, colour == FLAG
+            yield text(name, (left - 8.0, y + 14.5), anchor="end", room=left - 8.0, flagged=flagged)
             end = left + max(2.0, (right - left) * share / most) if share else left
             path = f"M{number(left)} {number(y + 4)}H{number(end)}v13H{number(left)}z"
             yield filled(path if share else "", colour)
-            yield text(percent(share), (end + 6.0, y + 14.5), flagged=own)
+            yield text(percent(share), (end + 6.0, y + 14.5), flagged=flagged)
         yield axis(f"M{number(left)} 0V{number(_LINE * len(self._bars))}")
 
 

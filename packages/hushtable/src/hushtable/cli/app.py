@@ -37,6 +37,7 @@ plan draft      schema             Draft a schema from the names and types of th
 plan draw       plan               Draw the hash functions that all sites share.
 plan check      schema             Check rows against a schema or plan, before they are counted.
 plan relations  !            relations are found where the rows are: hushtable fit --relations
+plan ranges     !            in Python, Plan.ranges(schema, ...) makes the plan; round open --ranges
 plan verdicts   !            learn at each site (hushtable learn), where verdicts need no noise
 sketch          release            Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
@@ -52,7 +53,7 @@ _ELSEWHERE = {
     "round": "federation",
     **{
         f"plan {name}": "federation"
-        for name in ("gate", "marginals", "ranges", "ranks", "second")
+        for name in ("gate", "marginals", "ranks", "second")
     },
 }  # fmt: skip
 #: Numbers that can be read as they are; Typer reads all others.
@@ -151,12 +152,12 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
 
     signature, groups = inspect.signature(body), dict[str, Any]()
     parameters = []
-    for name, one in signature.parameters.items():
+    for name, parameter in signature.parameters.items():
         # A class that does not know the command line has a function that makes it of options, which
         # are defined next to it: see `Reads`.
-        group, *made = get_args(one.annotation) or [one.annotation]
+        group, *made = get_args(parameter.annotation) or [parameter.annotation]
         if not is_dataclass(group):
-            parameters.append(one.replace(kind=one.KEYWORD_ONLY))
+            parameters.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
             continue
         make, kinds = made or (group, {f.name: f.type for f in fields(group)})
         groups[name] = make, kinds
@@ -182,7 +183,7 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
 
     wrapped: Any = command  # Typer reads the options off it
     wrapped.__doc__, wrapped.__signature__ = body.__doc__, inspect.Signature(parameters)
-    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
+    wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
@@ -263,7 +264,6 @@ def _root(
 
 
 def _fill(root: _Group, table: str, package: str) -> None:
-    """Add the commands and groups of a table, whose modules are in ``package``."""
     for row in table.strip().splitlines():
         *group, name = row[:16].split()
         home, line = row[16:].split(maxsplit=1)

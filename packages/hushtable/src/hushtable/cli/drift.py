@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -38,41 +37,30 @@ ABOVE = 3
 _SAMPLED = 500
 _COUNTS = ("sketch", "release", "detector", "local")
 
-_Old = Annotated[str, argument("OLD", "A sketch, release or model (.hush), or rows.")]
-_New = Annotated[str, argument("NEW", "The same for other rows.")]
-_Model = Annotated[
-    Path | None,
-    option("FILE", "Count rows under this model's, sketch's or plan's hash functions."),
-]
-_FailAbove = Annotated[
-    str | None,
-    option(
-        "X|chance",
-        "Exit with code 3 if the drift is above this number, or above what chance explains.",
-    ),
-]
-
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of the comparison: counts, and their rows where those are available."""
-
     counts: Counts
     rows: Any = None
 
 
 def drift(
-    old: _Old,
-    new: _New,
-    model: _Model = None,
-    fail_above: _FailAbove = None,
+    old: Annotated[str, argument("OLD", "A sketch, release or model (.hush), or rows.")],
+    new: Annotated[str, argument("NEW", "The same for other rows.")],
+    fail_above: Annotated[
+        str | None,
+        option(
+            "X|chance",
+            "Exit with code 3 if the drift is above this number, or above what chance explains.",
+        ),
+    ] = None,
     reads: ModelReads = READS,
 ) -> CommandResult:
     """Compare two sets of rows, and report how much chance explains.
 
     Each set is a file of counts (.hush), or rows, which are then counted under the plan of the
-    other set or of --model. Exit codes: 0 success, 1 refused or failed, 2 wrong usage, 3 success,
-    but the drift is above --fail-above.
+    other set. Exit codes: 0 success, 1 refused or failed, 2 wrong usage, 3 success, but the drift
+    is above --fail-above.
 
     Example:
       hushtable drift model.hush november.csv --fail-above chance
@@ -81,7 +69,7 @@ def drift(
     limit = 1.0 if fail_above in (None, "chance") else number(str(fail_above))
     if not 0.0 <= limit <= 1.0:
         raise UsageError(f"--fail-above {fail_above}: needs a number from 0 to 1, or chance")
-    before, after = _sides([old, new], model, reads)
+    before, after = _sides([old, new], reads)
     result = _compared(old, before, new, after)
     limit = result.level if fail_above == "chance" else limit
     above = fail_above is not None and result.overall > limit
@@ -101,35 +89,30 @@ def drift(
     )
 
 
-def _sides(names: list[str], model: Path | None, reads: RowOptions) -> list[_Side]:
+def _sides(names: list[str], reads: RowOptions) -> list[_Side]:
     contents = [
         files.read(name).expect(*_COUNTS) if name.endswith(".hush") else None for name in names
     ]
-    counted = [None if one is None else one.build(counts_from_file) for one in contents]
-    if model is not None:
-        if None not in counted:
-            raise UsageError(
-                "--model is for counting rows, but both files hold counts already: leave it out"
-            )
-        contents.append(files.read(model).expect("plan", *_COUNTS))
-    content = next((one for one in reversed(contents) if one is not None), None)
+    counted = [None if counts is None else counts.build(counts_from_file) for counts in contents]
+    content = next((counts for counts in reversed(contents) if counts is not None), None)
     if content is None:
         raise UsageError(
-            "both are rows: give the model or plan to count them under (--model model.hush)"
+            "both are rows: fit a model to one of them (hushtable fit), and compare the other with "
+            "it"
         )
     plan, reading = content.build(Plan.from_file), content.build(Reading.from_file)
     if plan.first_counts is not None and plan.first_noise_sd is None:
         plan = plan.first_pass()
-    for one in counted:
-        if one is not None and (reason := why_no_drift(one)):
+    for counts in counted:
+        if counts is not None and (reason := why_no_drift(counts)):
             raise UsageError(
                 f"drift cannot be measured: {reason}: give a sketch, a release, or a model of one "
                 "pass"
             )
     sides = []
-    for name, one in zip(names, counted, strict=True):
-        if one is not None:
-            sides.append(_Side(of_all_rows(one)))
+    for name, counts in zip(names, counted, strict=True):
+        if counts is not None:
+            sides.append(_Side(of_all_rows(counts)))
             continue
         reader = reads.open_as(name, plan.schema, reading).repeatable()
         with watched(reader) as watch:

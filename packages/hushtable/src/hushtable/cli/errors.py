@@ -133,6 +133,20 @@ _REMOVED = {
         "they are the second and the third number of --horizon T,K,A",
     ),
     "plan draw --relations": "hushtable fit --relations finds relations where the rows are",
+    **dict.fromkeys(
+        ("plan draw --ranges", "plan marginals --ranges"),
+        "in Python, Plan.draw(release.ranges(), ...) draws from the narrower ranges",
+    ),
+    **dict.fromkeys(
+        ("release --mechanism", "release --share"),
+        "in Python, sketch.release(ReleaseTerms(...)) takes it",
+    ),
+    "score --threshold": "--contamination flags a share or a number of rows; the file has all "
+    "scores",
+    "watch --threshold": "hushtable fit --contamination sets the threshold of the model",
+    "drift --model": "fit a model to the one set of rows (hushtable fit), and compare the other "
+    "with it",
+    "plan draft --force": "name another file, or remove the one that exists",
     "score --only-counted": "leave rows of new contexts out of the file",
     "score --marginals": "reasons compare values with what is usual among the rows that the model "
     "counted, or else among those that are scored",
@@ -172,7 +186,7 @@ def _failure(error: BaseException) -> tuple[str, str, int]:
         name = getattr(error, "option_name", "")
         option = f"{called} {name}"
         entry = name.removeprefix("--").replace("-", "_")
-        taken = [] if context is None else [one.name for one in context.command.params]
+        taken = [] if context is None else [parameter.name for parameter in context.command.params]
         if entry in READ and "read" in taken:
             value = "true" if entry in SWITCHES else "..."
             message = f"hushtable {option} is now an entry of --read: --read {entry}={value}"

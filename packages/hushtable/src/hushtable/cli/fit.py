@@ -47,43 +47,40 @@ from hushtable.words.doubts import shape_words
 if TYPE_CHECKING:
     from hushtable.detectors import TableDetector
 
-_Passes = Annotated[
-    str,
-    option(
-        "auto|1|2",
-        "1, 2 or auto. 2 counts the rows in dense regions a second time (hushtable only): slower, "
-        "but more accurate. auto means 2, except with --novelty or --context.",
-    ),
-]
-_Relations = Annotated[
-    bool,
-    options.flag(
-        "--relations",
-        "Also compare numeric columns with what the other columns predict (hushtable only).",
-    ),
-]
-_Novelty = Annotated[
-    bool,
-    flag(
-        "--novelty",
-        "The rows are known to be clean, so that everything unlike them is abnormal (hushtable "
-        "only). If 3% of the rows or more are outliers, the default detects better.",
-    ),
-]
-_Contamination = Annotated[str, option("SHARE", "Share of the rows to flag as outliers, or auto.")]
-
 
 @dataclass(frozen=True)
 class FitSettings:
     """The detector, and its settings."""
 
     detector: Detector = HUSHTABLE
-    tables: options.Tables = 100
-    passes: _Passes = "auto"
-    novelty: _Novelty = False
+    tables: Annotated[int, option("M", "Number of tables.", min=1, max=10_000)] = 100
+    passes: Annotated[
+        str,
+        option(
+            "auto|1|2",
+            "1, 2 or auto. 2 counts the rows in dense regions a second time (hushtable only): "
+            "slower, but more accurate. auto means 2, except with --novelty or --context.",
+        ),
+    ] = "auto"
+    novelty: Annotated[
+        bool,
+        flag(
+            "--novelty",
+            "The rows are known to be clean, so that everything unlike them is abnormal (hushtable "
+            "only). If 3% of the rows or more are outliers, the default detects better.",
+        ),
+    ] = False
     context: options.Context = None
-    relations: _Relations = False
-    contamination: _Contamination = "auto"
+    relations: Annotated[
+        bool,
+        options.flag(
+            "--relations",
+            "Also compare numeric columns with what the other columns predict (hushtable only).",
+        ),
+    ] = False
+    contamination: Annotated[
+        str, option("SHARE", "Share of the rows to flag as outliers, or auto.")
+    ] = "auto"
     seed: options.Seed = None
 
     def parameters(self) -> dict[str, Any]:
@@ -165,7 +162,11 @@ def fit_rows(
         chosen = reads.drawn(reader)
         notes.append(_columns_words(reads.recipe.few(coverage), chosen.schema, chosen is reads))
         persons, of_omop = persons | {"schema": chosen.schema}, {"coverage": coverage}
-    model, n_rows = _fitted(detector, settings, reader, persons)
+    model = detector.estimator_class()().set_params(**settings)
+    with watched(reader) as watch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # such rows are refused below
+        model.fit(watch.reader, **persons)
+    n_rows = model.sketch_.first_pass().n_rows if "person" in persons else watch.rows
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
     notes.extend(f"{data}: {words}" for words in shape_words(n_rows, model.understanding_))
@@ -176,7 +177,6 @@ def fit_rows(
 
 
 def _columns_words(few: list[str], schema: Any, named: bool) -> str:
-    """Report which OMOP columns were used, and how to choose others; ``named`` if chosen."""
     words = (
         f"most rows have no value of {', '.join(few)}"
         if few
@@ -190,20 +190,6 @@ def _columns_words(few: list[str], schema: Any, named: bool) -> str:
         f"{words}{out}. To confirm the columns that are used, or to choose others: "
         f"--columns {','.join(schema.names)}"
     )
-
-
-def _fitted(
-    detector: Draw,
-    settings: dict[str, Any],
-    reader: Reader,
-    given: dict[str, Any],
-) -> tuple["TableDetector", int]:
-    """Return a detector fitted to the rows, and their number; ``given`` is what `fit` takes."""
-    model = detector.estimator_class()().set_params(**settings)
-    with watched(reader) as watch, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # such rows are refused below
-        model.fit(watch.reader, **given)
-    return model, model.sketch_.first_pass().n_rows if "person" in given else watch.rows
 
 
 def _facts(model: "TableDetector", n_rows: int) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
@@ -30,28 +30,25 @@ from hushtable.files import Content
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
 
-_Values: TypeAlias = Annotated[
-    bool,
-    flag(
-        "--values",
-        "Also show ranges and categories that were taken from rows: these are values of rows. "
-        "Public ones are always included.",
-    ),
-]
-_Registry: TypeAlias = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "For a release: also write its ledger as a draft for the Differential Privacy Deployments "
-        "Registry, a JSON file that marks what a person has to fill in.",
-    ),
-]
-
 
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Plan, sketch, release or model.")],
-    with_values: _Values = False,
-    registry: _Registry = None,
+    with_values: Annotated[
+        bool,
+        flag(
+            "--values",
+            "Also show ranges and categories that were taken from rows: these are values of rows. "
+            "Public ones are always included.",
+        ),
+    ] = False,
+    registry: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "For a release: also write its ledger as a draft for the Differential Privacy "
+            "Deployments Registry, a JSON file that marks what a person has to fill in.",
+        ),
+    ] = None,
 ) -> CommandResult:
     """Show what a .hush file or a card holds, and whether it is intact.
 

@@ -19,8 +19,7 @@ from hushtable.data.spreadsheets import original
 from hushtable.describe import plan as words
 from hushtable.detectors.load import learned_detector, open_model
 from hushtable.errors import DataError, PlanError, UsageError
-from hushtable.plans.plan import Plan
-from hushtable.scores.review import apart, named_candidates
+from hushtable.scores.review import apart, judged_candidates
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.verdict_log import SKIP, answers_in, is_log
 
@@ -43,23 +42,18 @@ class VerdictReader:
     own: Rows
     id_: str | None
 
-    @property
-    def plan(self) -> Plan:
-        """Plan of the model."""
-        return self.scorer.plan
-
     def read(self, path: Path) -> Verdicts:
         """Return the verdicts of a file."""
         if path.suffix == ".hush":
             content = files.read(path).expect("verdicts")
-            found = content.build(Verdicts.from_file)
-            if found.plan_id != self.plan.first_pass().plan_id:
-                difference = self.plan.first_pass().difference(found.plan)
+            earlier = content.build(Verdicts.from_file)
+            if earlier.plan_id != self.scorer.plan.first_pass().plan_id:
+                difference = self.scorer.plan.first_pass().difference(earlier.plan)
                 raise PlanError(
                     f"{path}: these verdicts were counted under a different plan than "
                     f"{self.model}, so they do not apply to its tables: {difference}"
                 )
-            return found
+            return earlier
         reader = as_reader(str(path))
         names = reader.names or ()
         if VERDICT not in names:
@@ -71,13 +65,13 @@ class VerdictReader:
             return self._of_log(path)
         verdicts = read_verdicts(path, read_texts(reader, VERDICT))
         if self.rows is None:
-            if VERDICT in self.plan.schema.names:
+            if VERDICT in self.scorer.plan.schema.names:
                 raise UsageError(
                     f"the model has a feature {VERDICT!r}, which is also the name of the column of "
                     "verdicts: identify rows by number or id, and give --rows"
                 )
-            rows = replace(self.own, data=str(path)).open(self.plan.schema, [VERDICT])
-            return Verdicts.of_rows(self.plan, rows, verdicts)
+            rows = replace(self.own, data=str(path)).open(self.scorer.plan.schema, [VERDICT])
+            return Verdicts.of_rows(self.scorer.plan, rows, verdicts)
         key = self.id_ or "row"
         # As written in such a file, which may have been a table of scores.
         column = next((name for name in names if original(name) == original(key)), None)
@@ -90,7 +84,7 @@ class VerdictReader:
         return self._of_keys(path, read_texts(reader, column), verdicts)
 
     def _of_log(self, path: Path) -> Verdicts:
-        answers = answers_in(path.read_bytes(), path, self.plan.first_pass().plan_id)
+        answers = answers_in(path.read_bytes(), path, self.scorer.plan.first_pass().plan_id)
         last = {str(answer.row): answer.verdict for answer in answers}
         verdicts = {row: _SAID[verdict] for row, verdict in last.items() if verdict != SKIP}
         if self.rows is None:
@@ -104,27 +98,26 @@ class VerdictReader:
         return self._of_numbers(path, verdicts, checks)
 
     def _of_keys(self, path: Path, keys: list[str | None], verdicts: list[int]) -> Verdicts:
-        said: dict[str, int] = {}
+        by_key: dict[str, int] = {}
         both: list[str] = []
         for at, (key, verdict) in enumerate(zip(keys, verdicts, strict=True)):
             if key is None:
                 raise DataError(
                     f"{path}: row {at} does not identify a row: fill in {self.id_ or 'row'!r}"
                 )
-            if said.setdefault(key, verdict) != verdict:
+            if by_key.setdefault(key, verdict) != verdict:
                 both.append(key)
         if both:
             raise DataError(
                 f"{path} has contradictory verdicts on {listed(both, _NAMED)}: remove one of them "
                 "(in a log of hushtable review, the last one counts)"
             )
-        return self._of_numbers(path, said if self.id_ is None else self._numbers(path, said))
+        return self._of_numbers(path, by_key if self.id_ is None else self._numbers(path, by_key))
 
     def _numbers(self, path: Path, verdicts: dict[str, int]) -> dict[str, int]:
-        """Return verdicts keyed by the numbers of the rows whose ids a file holds."""
         assert self.rows is not None
         assert self.id_ is not None
-        reader = self.rows.open(self.plan.schema, [self.id_])
+        reader = self.rows.open(self.scorer.plan.schema, [self.id_])
         places: dict[str, int] = {}
         twice: dict[str, None] = {}
         for at, text in enumerate(read_texts(reader, self.id_)):
@@ -156,22 +149,12 @@ class VerdictReader:
                 raise DataError(
                     f"{path} has contradictory verdicts on row {key}: remove one of them"
                 )
-        reader = self.rows.open(self.plan.schema)
-        candidates = named_candidates(self.scorer, reader, by_number)
-        if lacking := sorted({*by_number} - {*candidates.numbers.tolist()}):
-            raise DataError(
-                f"{path} names row {lacking[0]}, but {self.rows.data} has {candidates.n_rows:,} "
-                "rows, numbered from 0: give the rows that were reviewed"
-            )
-        for k, number in enumerate(candidates.numbers.tolist()):
-            if (checks or {}).get(str(number), candidates.check(k)) != candidates.check(k):
-                raise DataError(
-                    f"{path}: row {number} of {self.rows.data} is not the row that was reviewed: "
-                    "give the rows of that review"
-                )
+        reader = self.rows.open(self.scorer.plan.schema)
+        by_row = {row: (checks or {}).get(str(row), "") for row in by_number}
+        candidates = judged_candidates(self.scorer, reader, by_row, path)
         y = np.array([by_number[number] for number in candidates.numbers.tolist()], np.int64)
-        coupled = coupling_words(self.plan, reader, None)
-        return Verdicts.of_codes(self.plan, candidates.codes, y, coupled)
+        coupled = coupling_words(self.scorer.plan, reader, None)
+        return Verdicts.of_codes(self.scorer.plan, candidates.codes, y, coupled)
 
 
 def read_texts(reader: Reader, name: str) -> list[str | None]:
@@ -198,19 +181,6 @@ def read_verdicts(path: Path, texts: Sequence[str | None]) -> list[int]:
     return [_SAID[str(text)] for text in texts]
 
 
-_Model = Annotated[
-    Path, argument("MODEL", "Model of hushtable fit, or a merged sketch or release.")
-]
-_Files = Annotated[
-    list[Path],
-    argument(
-        "VERDICTS",
-        "Files with a column verdict (outlier or fine) that have the model's columns or identify "
-        "rows of --rows; logs of hushtable review; files written by --verdicts-only.",
-    ),
-]
-
-
 @dataclass(frozen=True)
 class NamedRows:
     """The rows that files of verdicts name, and the column of both that identifies them."""
@@ -235,23 +205,28 @@ class NamedRows:
             raise UsageError("--rows -: standard input can be read once only: give a file")
 
 
-_Forget = Annotated[bool, flag("--forget", "Forget these verdicts instead.")]
-_Only = Annotated[
-    bool,
-    flag(
-        "--verdicts-only",
-        "Write the verdicts without the model, to be learned elsewhere: where the same rows may "
-        "be kept.",
-    ),
-]
-
-
 def learn(
-    model: _Model,
-    verdicts: _Files,
+    model: Annotated[
+        Path, argument("MODEL", "Model of hushtable fit, or a merged sketch or release.")
+    ],
+    verdicts: Annotated[
+        list[Path],
+        argument(
+            "VERDICTS",
+            "Files with a column verdict (outlier or fine) that have the model's columns or "
+            "identify rows of --rows; logs of hushtable review; files written by --verdicts-only.",
+        ),
+    ],
     output: Output,
-    forget: _Forget = False,
-    only: _Only = False,
+    forget: Annotated[bool, flag("--forget", "Forget these verdicts instead.")] = False,
+    only: Annotated[
+        bool,
+        flag(
+            "--verdicts-only",
+            "Write the verdicts without the model, to be learned elsewhere: where the same rows "
+            "may be kept.",
+        ),
+    ] = False,
     reads: ModelReads = READS,
     *,
     named: NamedRows,

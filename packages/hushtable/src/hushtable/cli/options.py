@@ -67,11 +67,6 @@ Output: TypeAlias = Annotated[Path, option("FILE", "File to write.", "--output",
 Language: TypeAlias = Annotated[
     str, option("CODE", f"Language of the page: {' or '.join(LANGUAGES)}.", "--language")
 ]
-Columns: TypeAlias = Annotated[
-    str | None, option("A,B,...", "Use only these columns, in this order.")
-]
-Drop: TypeAlias = Annotated[str | None, option("A,B,...", "Use all columns except these.")]
-Tables: TypeAlias = Annotated[int, option("M", "Number of tables.", min=1, max=10_000)]
 Seed: TypeAlias = Annotated[
     int | None, option("N", "Seed of the hash functions, for a reproducible result.", min=0)
 ]
@@ -141,41 +136,40 @@ def of_persons(person: str | None, most: int | None) -> dict[str, Any]:
     return {} if person is None else {"person": person, "rows_per_person": most or 1}
 
 
-def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, object]:
+def person_facts(tally: PersonsCounted | None, nameless: int = 0) -> dict[str, object]:
     """Return whose rows were counted, for machines; ``nameless`` answers name no persons."""
-    if seen is None:
+    if tally is None:
         return {}
     known = {
-        "persons_known": seen.known,
-        "rows_of_known": seen.known_rows,
+        "persons_known": tally.known,
+        "rows_of_known": tally.known_rows,
         "answers_without_persons": nameless,
     }
     return {
         "persons": {
-            "persons": seen.n_persons,
-            "rows_per_person": seen.most,
-            "rows_left_out": seen.left_out,
-            "persons_cut": seen.cut,
-            **(known if seen.register is not None else {}),
+            "persons": tally.n_persons,
+            "rows_per_person": tally.most,
+            "rows_left_out": tally.left_out,
+            "persons_cut": tally.cut,
+            **(known if tally.register is not None else {}),
         }
     }
 
 
-def persons_blocks(seen: PersonsCounted | None, nameless: int = 0) -> Iterator[Block]:
+def persons_blocks(tally: PersonsCounted | None, nameless: int = 0) -> Iterator[Block]:
     """Report how many rows of how many persons were left out: here, and nowhere else."""
-    if seen is None:
+    if tally is None:
         return
-    left_out = seen.left_out - seen.known_rows
-    left = (
-        f"Left out: {left_out:,} rows of {seen.cut:,} persons who had more than {seen.most:,} rows."
-    )
-    yield f"{count(seen.n_persons, 'person')} in {count(seen.n_rows, 'row')}. {left}"
-    if seen.n_persons == seen.n_rows > 1:
+    left_out = tally.left_out - tally.known_rows
+    left = f"Left out: {left_out:,} rows of {tally.cut:,} persons who had more than "
+    left += f"{tally.most:,} rows."
+    yield f"{count(tally.n_persons, 'person')} in {count(tally.n_rows, 'row')}. {left}"
+    if tally.n_persons == tally.n_rows > 1:
         yield "By this column, each row belongs to a different person."
-    if seen.known:
+    if tally.known:
         yield (
-            f"Left out: all {seen.known_rows:,} rows of {seen.known:,} persons whom this book has "
-            "already counted, and who may not be counted again."
+            f"Left out: all {tally.known_rows:,} rows of {tally.known:,} persons whom this book "
+            "has already counted, and who may not be counted again."
         )
     if nameless:
         answers = "1 earlier answer" if nameless == 1 else f"{nameless:,} earlier answers"
@@ -187,10 +181,10 @@ def persons_blocks(seen: PersonsCounted | None, nameless: int = 0) -> Iterator[B
 
 def note_doubts(columns: Sequence[ColumnUnderstanding]) -> None:
     """Note a line for every column that a person should check."""
-    doubtful = [one for one in columns if one.doubt]
-    for one in doubtful[:MOST_LINES]:
-        option = f" ({one.option})" if one.option else ""
-        notes.append(f"{one.name}: {one.question}{option}")
+    doubtful = [column for column in columns if column.doubt]
+    for column in doubtful[:MOST_LINES]:
+        option = f" ({column.option})" if column.option else ""
+        notes.append(f"{column.name}: {column.question}{option}")
     if len(doubtful) > MOST_LINES:
         notes.append(f"and {len(doubtful) - MOST_LINES:,} more columns (hushtable check lists all)")
 
@@ -215,47 +209,45 @@ def coverage_blocks(coverage: Mapping[str, float]) -> Iterator[Block]:
         yield ""
 
 
-_Missing = Annotated[
-    str | None, option("A,B,...", "Treat these texts, or numbers such as -9999, as missing values.")
-]
-_Decimal = Annotated[str | None, option(",|.", "Decimal separator, if it is ambiguous.")]
-_Dates = Annotated[
-    str | None, option("dmy|mdy|ymd", "Order of day, month and year, if it is ambiguous.")
-]
-_As = Annotated[
-    list[str] | None,
-    option(
-        "A=KIND,...",
-        "Read columns as number, date, category, label or id. For a number, <0.5 is read as 0.5, "
-        "and text that is not a number counts as missing; for a label, spellings that differ only "
-        "by case, accents or look-alike letters are the same; an id is left out.",
-        "--as",
-    ),
-]
-_Read = Annotated[
-    list[str] | None,
-    option(
-        "NAME=VALUE|FILE",
-        "Further settings of reading, or a TOML file of them (hushtable check DATA -o FILE.toml "
-        "writes one). Files: encoding, delimiter, no_header, skip_lines, skip_below, "
-        "skip_footer, sheet, member. Databases: query, independent, omop, concepts, cdm, "
-        "listed_units, by, within. Features of time: time, zone, entity. Can be given several "
-        "times.",
-    ),
-]
-
 #: How rows are read, with the option of each field.
 Reads: TypeAlias = Annotated[
     RowOptions,
     RowOptions.typed,
     {
-        "columns": Columns,
-        "drop": Drop,
-        "missing": _Missing,
-        "decimal": _Decimal,
-        "dates": _Dates,
-        "as_": _As,
-        "read": _Read,
+        "columns": Annotated[
+            str | None, option("A,B,...", "Use only these columns, in this order.")
+        ],
+        "drop": Annotated[str | None, option("A,B,...", "Use all columns except these.")],
+        "missing": Annotated[
+            str | None,
+            option("A,B,...", "Treat these texts, or numbers such as -9999, as missing values."),
+        ],
+        "decimal": Annotated[str | None, option(",|.", "Decimal separator, if it is ambiguous.")],
+        "dates": Annotated[
+            str | None, option("dmy|mdy|ymd", "Order of day, month and year, if it is ambiguous.")
+        ],
+        "as_": Annotated[
+            list[str] | None,
+            option(
+                "A=KIND,...",
+                "Read columns as number, date, category, label or id. For a number, <0.5 is read "
+                "as 0.5, and text that is not a number counts as missing; for a label, spellings "
+                "that differ only by case, accents or look-alike letters are the same; an id is "
+                "left out.",
+                "--as",
+            ),
+        ],
+        "read": Annotated[
+            list[str] | None,
+            option(
+                "NAME=VALUE|FILE",
+                "Further settings of reading, or a TOML file of them (hushtable check DATA -o "
+                "FILE.toml writes one). Files: encoding, delimiter, no_header, skip_lines, "
+                "skip_below, skip_footer, sheet, member. Databases: query, independent, omop, "
+                "concepts, cdm, listed_units, by, within. Features of time: time, zone, entity. "
+                "Can be given several times.",
+            ),
+        ],
     },
 ]
 #: How rows are read beside a model, which states how its own rows were read.
@@ -369,12 +361,12 @@ def cost(release: Noised) -> dict[str, float]:
 
 def refuse_repeated(paths: Sequence[Path]) -> None:
     """Raise `UsageError` if a file is given twice."""
-    seen: dict[str, Path] = {}
+    given: dict[str, Path] = {}
     for path in paths:
         real = os.path.realpath(path)
-        if real in seen:
+        if real in given:
             raise UsageError(f"{path} is given twice, and its rows would count twice: give it once")
-        seen[real] = path
+        given[real] = path
 
 
 def standing(counts: Counts, what: str = "The result") -> str:

@@ -15,15 +15,13 @@ from hushtable.cli.options import (
     flag,
     option,
     read_counts,
-    read_release,
 )
 from hushtable.cli.result import Block, CommandResult, Paragraph, Target
 from hushtable.cli.schema import read_schema
 from hushtable.counts.base import Counts
 from hushtable.data.options import names_in
-from hushtable.data.schema import Schema
 from hushtable.describe.plan import n_tables
-from hushtable.errors import PlanError, UsageError
+from hushtable.errors import UsageError
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import Horizon
@@ -151,10 +149,6 @@ def _second_round(plan: Plan) -> list[str]:
 
 
 SchemaFile = Annotated[Path, argument("SCHEMA", "Schema in TOML, with its ranges filled in.")]
-Ranges = Annotated[
-    Path | None,
-    option("FILE", "Merged release under hushtable plan ranges: narrows the ranges of SCHEMA."),
-]
 
 
 @dataclass(frozen=True)
@@ -211,21 +205,6 @@ class DrawSettings:
 
 
 @dataclass(frozen=True)
-class EarlierRounds:
-    """Merged counts of the rounds before that of the tables."""
-
-    marginals: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "Merged sketch or release under hushtable plan marginals: refines the plan (hushtable "
-            "only).",
-        ),
-    ] = None
-    ranges: Ranges = None
-
-
-@dataclass(frozen=True)
 class Budget:
     """The public numbers for which the tables of a private plan are laid out."""
 
@@ -239,9 +218,16 @@ class Budget:
 def draw(
     schema: SchemaFile,
     output: options.Output,
+    marginals: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "Merged sketch or release under hushtable plan marginals: refines the plan (hushtable "
+            "only).",
+        ),
+    ] = None,
     *,
     settings: DrawSettings,
-    before: EarlierRounds,
     budget: Budget,
 ) -> CommandResult:
     """Draw the hash functions that all sites share.
@@ -252,12 +238,10 @@ def draw(
     Example:
       hushtable plan draw schema.toml --epsilon 1 --expected-rows 50000 -o plan.hush
     """
-    target = Target(output, [schema, before.marginals, before.ranges])
-    features = narrowed(schema, before.ranges)
-    counts = read_counts(before.marginals) if before.marginals else None
-    plan = Plan.draw(
-        features, marginals=counts, **asdict(budget), **settings.parameters(budget.epsilon)
-    )
+    target = Target(output, [schema, marginals])
+    counts = read_counts(marginals) if marginals else None
+    terms = asdict(budget) | settings.parameters(budget.epsilon)
+    plan = Plan.draw(read_schema(schema), marginals=counts, **terms)
     return save_plan(plan, target, "plan draw", _notes(plan, counts))
 
 
@@ -278,18 +262,3 @@ def _notes(plan: Plan, counts: Counts | None) -> Sequence[str]:
             "options, then sketch, release, merge, and give the sum to --marginals here.",
         ]
     return notes
-
-
-def narrowed(path: Path, ranges: Path | None) -> Schema:
-    """Read a schema, and narrow its ranges by a release of them."""
-    schema = read_schema(path)
-    if ranges is None:
-        return schema
-
-    release = read_release(ranges)
-    if release.plan.schema != schema:
-        raise PlanError(
-            f"{ranges} holds ranges of a different schema than {path}: give the schema that was "
-            "used for hushtable plan ranges"
-        )
-    return release.ranges()

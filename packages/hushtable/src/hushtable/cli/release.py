@@ -51,15 +51,12 @@ from hushtable.errors import HushTableError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import ReleaseTerms
-from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS
 from hushtable.progress import bar_of, watched
-
-_PlanFile = Annotated[Path, option("FILE", "Plan of hushtable plan draw.")]
 
 
 def sketch(
     data: Data,
-    plan: _PlanFile,
+    plan: Annotated[Path, option("FILE", "Plan of hushtable plan draw.")],
     output: Output,
     person: Person = None,
     rows_per_person: options.MostRows = None,
@@ -103,25 +100,6 @@ def sketch(
     return CommandResult(facts, blocks())
 
 
-_Sketch = Annotated[Path, argument("SKETCH", "Sketch made by hushtable sketch.")]
-
-
-def _known(name: str) -> str:
-    if name not in MECHANISMS:
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(MECHANISMS)}.")
-    return name
-
-
-_After = Annotated[
-    list[Path] | None,
-    option(
-        "FILE",
-        "Earlier release about the same rows; counts towards E. May be repeated; with --periods, "
-        "give it with the first period.",
-    ),
-]
-
-
 @dataclass(frozen=True)
 class NoiseTerms:
     """The terms of a release; without epsilon, those of periods that have begun."""
@@ -135,14 +113,6 @@ class NoiseTerms:
         ),
     ] = None
     delta: options.Delta = 1e-6
-    mechanism: Annotated[
-        str,
-        option(
-            f"<{'|'.join(MECHANISMS)}>",
-            "Noise. " + "; ".join(f"{one.name}: {one.words}" for one in MECHANISMS.values()) + ".",
-            callback=_known,
-        ),
-    ] = DEFAULT
     adjacency: options.AdjacencyOption = "add-remove"
     rows_per_person: Annotated[
         int | None,
@@ -153,27 +123,12 @@ class NoiseTerms:
             min=1,
         ),
     ] = None
-    share: Annotated[
-        float | None,
-        option(
-            "S",
-            "Share of the budget to use; by default .1 for marginals, .05 for ranges, .3 for "
-            "relations, and the whole rest for tables.",
-        ),
-    ] = None
 
     def of_release(self, counted: Sketch) -> ReleaseTerms | None:
         """Return the terms of a release of counts; None without epsilon."""
         if self.epsilon is not None:
             most = self.rows_per_person or counted.rows_per_person or 1
-            return ReleaseTerms(
-                self.epsilon,
-                self.delta,
-                self.adjacency,
-                most,
-                self.share,
-                mechanism=self.mechanism,
-            )
+            return ReleaseTerms(self.epsilon, self.delta, self.adjacency, most)
         if (self.rows_per_person, self.delta, self.adjacency) != (None, 1e-6, "add-remove"):
             raise UsageError("--rows-per-person, --delta and --adjacency need --epsilon: give it")
         return None
@@ -203,9 +158,16 @@ class InPeriods:
 
 
 def release(
-    sketch: _Sketch,
+    sketch: Annotated[Path, argument("SKETCH", "Sketch made by hushtable sketch.")],
     output: options.Output,
-    after: _After = None,
+    after: Annotated[
+        list[Path] | None,
+        option(
+            "FILE",
+            "Earlier release about the same rows; counts towards E. May be repeated; with "
+            "--periods, give it with the first period.",
+        ),
+    ] = None,
     *,
     terms: NoiseTerms,
     among: InPeriods,
@@ -224,12 +186,18 @@ def release(
     given = terms.of_release(counted)
     earlier = [read_release(path) for path in after or []]
     if among.periods is not None:
-        if terms.share is not None or terms.mechanism != DEFAULT:
-            raise UsageError("--share and --mechanism cannot be combined with --periods")
         return _release_period(sketch, counted, given, among, earlier, target)
-    checked = _checked(given, counted.plan, among)
+    if counted.plan.horizon is not None:
+        raise PrivacyError(
+            f"the plan is for {counted.plan.horizon.periods} periods at one budget: name the file "
+            "that holds the periods of this site (--periods site.periods.hush)"
+        )
+    if among.period is not None or among.start is not None:
+        raise UsageError("--period and --start need --periods: give it, too")
+    if given is None:
+        raise UsageError("the release needs a budget: give --epsilon")
     with bar_of("Adding noise", len(counted.counts), "cells") as advance:
-        noised = counted.release(checked, after=earlier, progress=advance)
+        noised = counted.release(given, after=earlier, progress=advance)
     target.save(noised)
 
     def blocks() -> Iterator[Block]:
@@ -241,19 +209,6 @@ def release(
     return CommandResult(
         {"command": "release", "release": str(output)} | _facts(noised, counted), blocks()
     )
-
-
-def _checked(terms: ReleaseTerms | None, plan: Plan, among: InPeriods) -> ReleaseTerms:
-    if plan.horizon is not None:
-        raise PrivacyError(
-            f"the plan is for {plan.horizon.periods} periods at one budget: name the file that "
-            "holds the periods of this site (--periods site.periods.hush)"
-        )
-    if among.period is not None or among.start is not None:
-        raise UsageError("--period and --start need --periods: give it, too")
-    if terms is None:
-        raise UsageError("the release needs a budget: give --epsilon")
-    return terms
 
 
 def _release_period(
@@ -373,14 +328,6 @@ def _added(paths: list[Path]) -> tuple[Counts, list[Facts], list[list[str]]]:
 
 
 def _add(total: Counts, first: Path, other: Counts, path: Path) -> Counts:
-    if isinstance(total, Increment) or isinstance(other, Increment):
-        _check_period(total, first, other, path)
-    elif total.kind != other.kind:
-        raw, released = (first, path) if total.ledger is None else (path, first)
-        raise PrivacyError(
-            f"{raw} is a raw sketch, but {released} is a release: their sum would be neither exact "
-            f"nor private; release the sketch first (hushtable release {raw} --epsilon 1 -o FILE)"
-        )
     try:
         added: Counts = total + other
         return added
@@ -391,23 +338,10 @@ def _add(total: Counts, first: Path, other: Counts, path: Path) -> Counts:
             f"{other.plan.difference(total.plan)}; {again} the rows again under one plan"
         ) from None
     except PrivacyError as error:
-        raise PrivacyError(f"{path} and the files before it: {error}") from None
-
-
-def _check_period(total: Counts, first: Path, other: Counts, path: Path) -> None:
-    if total.kind != other.kind:
-        raise PrivacyError(
-            f"{first} is {total.noun}, but {path} is {other.noun}: decode the increments of all "
-            "periods first (hushtable decode), or release the sketch in its period"
-        )
-    assert isinstance(total, Increment)
-    assert isinstance(other, Increment)
-    if total.period != other.period:
-        raise PrivacyError(
-            f"{first} belongs to period {total.period}, but {path} belongs to period "
-            f"{other.period}: increments of different periods cannot be added; give the increments "
-            "of all periods to hushtable decode"
-        )
+        way = ""
+        if Increment.kind in (total.kind, other.kind):
+            way = " (hushtable decode adds up the increments of all periods)"
+        raise PrivacyError(f"{path} and the files before it: {error}{way}") from None
 
 
 def _part_size(counts: Counts) -> dict[str, int]:
@@ -426,41 +360,33 @@ def _part_table(inputs: list[Facts], total: Counts) -> tuple[list[str], list[lis
     lines = [(shown(part[kind]), part) for part in inputs] + [("sum", _part_facts("sum", total))]
     if total.ledger is None:
         return [kind, "rows"], [[name, f"{part['rows']:,}"] for name, part in lines]
-    mixed = isinstance(total, Increment)
-    size = "period" if mixed else "rows, estimated"
-    return [kind, size, "epsilon, total", "noise per cell"], [
-        [
-            name,
-            f"{part['period' if mixed else 'rows']:,}",
-            f"{rounded_up(part['epsilon']):g}",
-            f"{part['noise_sd']:,.1f}",
-        ]
-        for name, part in lines
-    ]
-
-
-_Increments = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="INCREMENT",
-        help=(
-            "Increments of all periods so far: of one site, of all sites, or from hushtable merge."
-        ),
-    ),
-]
-_Window = Annotated[
-    int | None, option("N", "Sum only the last N periods; this costs no further budget.", min=1)
-]
-_Period = Annotated[
-    int | None, option("N", "Decode as of this period: leave out later ones.", min=1)
-]
+    amount = "period" if isinstance(total, Increment) else "rows"
+    headers = [kind, "period" if amount == "period" else "rows, estimated"]
+    rows = []
+    for name, part in lines:
+        epsilon, noise = f"{rounded_up(part['epsilon']):g}", f"{part['noise_sd']:,.1f}"
+        rows.append([name, f"{part[amount]:,}", epsilon, noise])
+    return [*headers, "epsilon, total", "noise per cell"], rows
 
 
 def decode(
-    increments: _Increments,
+    increments: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="INCREMENT",
+            help=(
+                "Increments of all periods so far: of one site, of all sites, or from hushtable "
+                "merge."
+            ),
+        ),
+    ],
     output: Output,
-    window: _Window = None,
-    period: _Period = None,
+    window: Annotated[
+        int | None, option("N", "Sum only the last N periods; this costs no further budget.", min=1)
+    ] = None,
+    period: Annotated[
+        int | None, option("N", "Decode as of this period: leave out later ones.", min=1)
+    ] = None,
 ) -> CommandResult:
     """Decode the increments of all periods so far into one model.
 

@@ -39,21 +39,6 @@ from hushtable.report.content import (
 from hushtable.report.page import check_extra, html
 from hushtable.scores.scorer import Ranks
 
-_Model = Annotated[
-    Path, argument("MODEL", "Model of hushtable fit, sketch, release, or the result of a round.")
-]
-_Page = Annotated[Path, option("FILE", "Page to write: .html.", "--output", "-o")]
-_Data = Annotated[
-    str | None, argument("[DATA]", "Rows to score: a file, a folder, or a glob pattern in quotes.")
-]
-_Parts = Annotated[
-    str | None,
-    option(
-        "FILES",
-        "Files from the sites that MODEL is the sum of: file, folder, or pattern in quotes.",
-    ),
-]
-
 
 @dataclass(frozen=True)
 class Shown:
@@ -80,10 +65,22 @@ class Shown:
 
 
 def report(
-    model: _Model,
-    output: _Page,
-    data: _Data = None,
-    parts: _Parts = None,
+    model: Annotated[
+        Path,
+        argument("MODEL", "Model of hushtable fit, sketch, release, or the result of a round."),
+    ],
+    output: Annotated[Path, option("FILE", "Page to write: .html.", "--output", "-o")],
+    data: Annotated[
+        str | None,
+        argument("[DATA]", "Rows to score: a file, a folder, or a glob pattern in quotes."),
+    ] = None,
+    parts: Annotated[
+        str | None,
+        option(
+            "FILES",
+            "Files from the sites that MODEL is the sum of: file, folder, or pattern in quotes.",
+        ),
+    ] = None,
     reads: ModelReads = READS,
     *,
     shown: Shown,
@@ -200,7 +197,6 @@ def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
 
 
 def _parts(pattern: str, others: list[Path]) -> list[Path]:
-    """Return the files that a path, folder or pattern names, without those that are not parts."""
     folder = Path(pattern)
     chosen = (
         sorted(folder.glob("*.hush"))

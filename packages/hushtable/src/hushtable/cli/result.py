@@ -11,7 +11,6 @@ import json
 import os
 import sys
 import textwrap
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,7 +201,6 @@ class OutputFolder:
         self.path = path
         _check_name(path)
         self._files = 0
-        self._lock = threading.Lock()
         if path.exists() and not path.is_dir():
             raise FileError(f"cannot write to {path}: it is a file: name a folder")
         _check_folder(path if path.exists() else path.parent, f"cannot write to {path}")
@@ -222,9 +220,8 @@ class OutputFolder:
                 f"cannot write {path}: {explain(error)}; {self} (the same command continues from "
                 "there)"
             ) from error
-        with self._lock:
-            self._files += 1
-            written[:] = [str(self)]
+        self._files += path.exists()  # nothing is written of a file without rows
+        written[:] = [str(self)]
 
     def __str__(self) -> str:
         return f"{count(self._files, 'file')} in {self.path}"
@@ -290,21 +287,21 @@ def tally(schema: Schema, counts: Any) -> dict[str, dict[str, int]]:
 
 def tally_blocks(schema: Schema, counts: Any, n_rows: int) -> Iterator[Block]:
     """Report for each feature how many values were missing, or outside the plan."""
-    lines = [(n, odd["missing"], odd["outside"]) for n, odd in tally(schema, counts).items()]
+    lines = tally(schema, counts)
     if not lines:
         yield "No values are missing or outside the plan.\n"
         return
     yield ""
-    rows = [(name, f"{missing:,}", f"{outside:,}") for name, missing, outside in lines]
+    rows = [(name, f"{odd['missing']:,}", f"{odd['outside']:,}") for name, odd in lines.items()]
     yield TextTable(["feature", "missing", "outside"], rows)
     yield ""
-    if any(outside for _, _, outside in lines):
+    if any(odd["outside"] for odd in lines.values()):
         yield "Outside means: numbers beyond the range, or categories that are not listed.\n"
-    empty = [name for name, missing, _ in lines if missing == n_rows]
+    empty = [name for name, odd in lines.items() if odd["missing"] == n_rows]
     if empty:
         yield f"No row has a value in {listed(empty)}: does the file have the columns of the"
         yield "plan?\n"
-    doubtful = [name for name, _, outside in lines if 2 * outside > n_rows]
+    doubtful = [name for name, odd in lines.items() if 2 * odd["outside"] > n_rows]
     if doubtful:
         yield f"Most rows lie outside in {listed(doubtful)}: do the data have another unit"
         yield "than the plan, or other names for the categories?\n"

@@ -135,11 +135,6 @@ def _shown_next(review: Review) -> Finding | None:
     return row
 
 
-_Output = Annotated[
-    Path | None, option("FILE", "Write the model with the verdicts at the end.", "--output", "-o")
-]
-
-
 @dataclass(frozen=True)
 class Session:
     """Who reviews how many rows, and where the answers go."""
@@ -161,7 +156,10 @@ class Session:
 def review(
     data: Data,
     model: ModelFile,
-    output: _Output = None,
+    output: Annotated[
+        Path | None,
+        option("FILE", "Write the model with the verdicts at the end.", "--output", "-o"),
+    ] = None,
     reads: ModelReads = READS,
     *,
     session: Session,
@@ -186,7 +184,10 @@ def review(
     ruled = [] if scorer.rules is None else scorer.rules.columns
     read = list(dict.fromkeys([*kept, *ruled]))
     reader = reads.open_as(data, scorer.plan.schema, reading, read)
-    asked = VerdictLog(path, scorer.plan.first_pass().plan_id, session.who or _account())
+    who = session.who or ""
+    with contextlib.suppress(KeyError, OSError, ImportError):  # for an account without a name
+        who = who or getpass.getuser()
+    asked = VerdictLog(path, scorer.plan.first_pass().plan_id, who)
     with asked.held():
         written.append(str(path))
         with watched(reader) as watch:
@@ -223,13 +224,6 @@ def _log_of(data: str, log: Path | None) -> Path:
     if several and log.resolve().parent in {path.resolve().parent for path in paths(data)}:
         raise UsageError(f"{log} would lie among the rows: give --log in another folder")
     return log
-
-
-def _account() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):  # for an account without a name
-        return ""
 
 
 def _blocks(facts: Facts, path: Path, target: Target | None) -> Iterator[Block]:

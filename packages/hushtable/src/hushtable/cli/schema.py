@@ -26,7 +26,6 @@ from hushtable.cli.options import (
     Reads,
     argument,
     coverage_blocks,
-    flag,
     note_doubts,
     option,
     understanding_facts,
@@ -78,8 +77,6 @@ _HEAD = """\
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of the draft; ``proposals`` are the JSON facts about each proposal."""
-
     name: str
     kind: str
     note: str = ""
@@ -88,16 +85,11 @@ class _Column:
     left_out: str = ""
 
 
-_Output = Annotated[
-    Path | None, option("FILE", "Schema file to write; default: print it.", "--output", "-o")
-]
-_Force = Annotated[bool, flag("--force", "Replace an existing file.")]
-
-
 def draft(
     data: Data,
-    output: _Output = None,
-    force: _Force = False,
+    output: Annotated[
+        Path | None, option("FILE", "Schema file to write; default: print it.", "--output", "-o")
+    ] = None,
     reads: Reads = READS,
 ) -> CommandResult:
     """Draft a schema from the names and types of the columns.
@@ -112,10 +104,9 @@ def draft(
     Example:
       hushtable plan draft patients.csv -o schema.toml
     """
-    if output is not None and output.exists() and not force:
+    if output is not None and output.exists():
         raise FileError(
-            f"{output} exists, and someone may have filled it in: name another file, or replace "
-            "it with --force"
+            f"{output} exists, and someone may have filled it in: name another file, or remove it"
         )
     target = None if output is None else Target(output, [data])
     reader = reads.open(data)
@@ -159,7 +150,13 @@ def _drafted(
         return (), [_Column(column.name, column.kind) for column in features], text
     columns, *_ = understood(reader, None, -1)
     note_doubts(columns)
-    drafts = [_column(column) for column in columns]
+    drafts = []
+    for column in columns:
+        # The draft goes to every site, so the reason contains no number of values or rows.
+        left_out = _LEFT_OUT.get(column.kind, "")
+        if column.kind == "category" and names_identifier(column.name):
+            left_out = "its name suggests an identifier"
+        drafts.append(replace(_proposed_column(column), left_out=left_out))
     return columns, drafts, "\n".join([_HEAD, *map(_table, drafts)])
 
 
@@ -186,14 +183,6 @@ def _written_blocks(
 def _public(feature: Feature, source: str) -> str:
     lines = [f"{entry} = {_quoted(value)}" for entry, value in feature.to_dict().items()]
     return "\n".join([*_comment(source), "[[feature]]", *lines]) + "\n"
-
-
-def _column(column: ColumnUnderstanding) -> _Column:
-    # The draft goes to every site, so the reason contains no number of values or rows.
-    left_out = _LEFT_OUT.get(column.kind, "")
-    if column.kind == "category" and names_identifier(column.name):
-        left_out = "its name suggests an identifier"
-    return replace(_proposed_column(column), left_out=left_out)
 
 
 _LEFT_OUT = {
@@ -283,13 +272,10 @@ def read_schema(path: Path) -> Schema:
         raise PlanError(message if str(path) in message else f"{path}: {message}") from None
 
 
-_Schema = Annotated[
-    Path, argument("SCHEMA_OR_PLAN", "Schema in TOML, or a .hush file with a plan in it.")
-]
-
-
 def check(
-    schema: _Schema,
+    schema: Annotated[
+        Path, argument("SCHEMA_OR_PLAN", "Schema in TOML, or a .hush file with a plan in it.")
+    ],
     data: Data,
     reads: Reads = READS,
 ) -> CommandResult:
@@ -305,18 +291,18 @@ def check(
     wanted, reading = _schema(schema)
     raw = reads.open(data).repeatable()
     columns, *_ = understood(raw, None, -1)
-    note_doubts([one for one in columns if one.name in wanted.names])
+    note_doubts([column for column in columns if column.name in wanted.names])
     reader = under(raw, wanted, reading)
     with watched(reader) as watch:
         checks = check_rows(wanted, watch.reader, n_jobs=-1)
     keys = ("missing", "below", "above", "unseen", "used", "finding")
     features = [
         {
-            "name": one.feature.name,
-            "kind": one.feature.kind,
-            **{k: getattr(one, k) for k in keys},
+            "name": feature.feature.name,
+            "kind": feature.feature.kind,
+            **{k: getattr(feature, k) for k in keys},
         }
-        for one in checks
+        for feature in checks
     ]
     facts = {
         "command": "plan check",
@@ -427,7 +413,7 @@ class KnownColumn:
 def known_columns() -> tuple[KnownColumn, ...]:
     """Return all well-known columns, in the order of the file."""
     return tuple(
-        KnownColumn(**entry | {"ranges": [Range(**one) for one in entry.get("ranges", ())]})
+        KnownColumn(**entry | {"ranges": [Range(**limits) for limits in entry.get("ranges", ())]})
         for entry in _content()["column"]
     )
 
@@ -446,9 +432,9 @@ def known_column(name: str) -> KnownColumn | None:
             if column is None:
                 continue
             if unit:
-                ranges = [one for one in column.ranges if unit in _spellings().get(one.unit, ())]
+                ranges = [each for each in column.ranges if unit in _spellings().get(each.unit, ())]
             else:
-                ranges = [one for one in column.ranges if not one.only_if_named]
+                ranges = [each for each in column.ranges if not each.only_if_named]
             # Codes and texts have no unit: a name with further words means something else.
             if ranges or not unit:
                 return replace(column, ranges=ranges)

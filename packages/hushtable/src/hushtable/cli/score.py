@@ -1,13 +1,12 @@
 """``hushtable score``: score each row with a model."""
 
 import hashlib
-import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -38,261 +37,189 @@ from hushtable.cli.result import (
 )
 from hushtable.cli.tables import (
     SCORES,
+    SHOWN,
     check_names,
     check_top,
     endings,
     lowest_blocks,
     top_blocks,
     top_facts,
-    write_scores,
+    write_tables,
     write_top,
 )
 from hushtable.counts.base import Counts
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.options import RowOptions, notes
-from hushtable.data.readers import Reader, one_after_other, paths
+from hushtable.data.readers import Reader, no_rows, paths
 from hushtable.data.texts.reading import Reading
 from hushtable.describe.plan import signed_by
 from hushtable.detectors.load import OpenedModel, open_model, opened
-from hushtable.errors import DataError, UsageError
+from hushtable.errors import UsageError
 from hushtable.files import command_of
 from hushtable.language import ENGLISH, speaking
 from hushtable.progress import watched
 from hushtable.report.lists import LISTS
-from hushtable.scores.finding import Scored
-from hushtable.scores.outliers import Outliers, Search
+from hushtable.scores.outliers import Outliers, Scored, Search
 from hushtable.scores.scorer import Ranks, Scorer
 
-T = TypeVar("T")
-#: Metadata key of a Parquet file of scores that states its rows and its model.
+#: Metadata key of a Parquet file of scores: a digest of its rows, model and options.
 STAMP = b"hushtable.scores"
 
 
-@dataclass(frozen=True)
-class ScoreFile:
-    """A file of rows, the file for its scores, and the digest of the model."""
-
-    source: Path
-    target: Path
-    model: str
-
-    def stamp(self) -> dict[str, object]:
-        """Return the note that the target contains, as JSON: which model scored which rows."""
-        status = self.source.stat()
-        return {"model": self.model, "bytes": status.st_size, "changed_ns": status.st_mtime_ns}
-
-    def is_done(self) -> bool:
-        """Return whether the target holds the scores of these rows, unchanged, by this model.
-
-        It is made again if the rows' file has changed since. Raises `UsageError` if it holds
-        anything else, which would be lost.
-        """
-        if not self.target.exists():
-            return False
-        from pyarrow import parquet  # not needed for the first call
-
-        stamp = None
-        try:
-            metadata = parquet.read_schema(self.target).metadata or {}
-            stamp = json.loads(metadata.get(STAMP, b"null"))
-        except (ValueError, RecursionError, pa.ArrowNotImplementedError):
-            pass  # it is not Parquet, or not ours
-        except OSError as error:
-            if error.errno is not None:  # Arrow's error for a damaged file has none
-                raise
-        if not isinstance(stamp, dict) or not isinstance(stamp.get("model"), str):
-            raise UsageError(
-                f"{self.target} is not a file of scores that hushtable wrote: give another "
-                "folder, or remove it"
-            )
-        if stamp["model"] != self.model:
-            raise UsageError(
-                f"{self.target} holds scores by another model or threshold, or other columns: "
-                "give another folder, or remove it"
-            )
-        return stamp == self.stamp()
-
-
-def score_files_of(
-    model: Counts,
-    data: str,
-    folder: str | os.PathLike[str],
-    offset: float | None = None,
-    details: str = "",
-) -> list[ScoreFile]:
+def score_files_of(data: str, folder: Path) -> list[tuple[Path, Path]]:
     """Pair every file of rows with its file of scores.
 
     ``data`` is a file, a folder of files, or a glob pattern. The scores go into ``folder``, in the
-    same subfolders as the rows; ``rows.parquet`` becomes ``rows.scores.parquet``. ``offset`` is the
-    threshold, if outliers are to be marked; ``details`` names the other columns to write: files
-    without them are made again. Raises `UsageError` if two files would have the same name, or if
-    the folder is one from which rows are read.
+    same subfolders as the rows; ``rows.parquet`` becomes ``rows.scores.parquet``. Raises
+    `UsageError` if two files would have the same name, or if the folder is one from which rows are
+    read.
     """
     sources = paths(data)
     within = Path(data).is_dir()
     top = Path(data) if within else Path(os.path.commonpath([s.parent for s in sources]))
-    if within and Path(folder).resolve().is_relative_to(top.resolve()):
+    if within and folder.resolve().is_relative_to(top.resolve()):
         raise UsageError(f"{folder} is inside {data}, from which rows are read: give another")
-    about = f"{model.plan.plan_id} {model.noise_sd} {offset} {details}".rstrip()
-    digest = hashlib.sha256(about.encode())
-    digest.update(model.counts.tobytes())
     pairs = []
     for source in sources:
-        target = Path(folder) / source.parent.relative_to(top)
-        target /= f"{source.name.split('.')[0]}.scores.parquet"
-        pairs.append(ScoreFile(source, target, digest.hexdigest()))
-    if len({pair.target for pair in pairs}) < len(pairs):
+        name = f"{source.name.split('.')[0]}.scores.parquet"
+        pairs.append((source, folder / source.parent.relative_to(top) / name))
+    if len({target for _, target in pairs}) < len(pairs):
         raise UsageError(
             f"{data}: several files have the same name apart from the ending: score them separately"
         )
     return pairs
 
 
-#: Rows that are printed with the scores of all rows.
-SHOWN = 5
-#: Columns of --explain.
+def stamp_in(scores: Path) -> bytes | None:
+    """Return the stamp of a file of scores; None if there is no such file.
+
+    Raises `UsageError` if the file is another one, which would be lost.
+    """
+    if not scores.exists():
+        return None
+    from pyarrow import parquet  # not needed for the first call
+
+    stamp = None
+    try:
+        stamp = (parquet.read_schema(scores).metadata or {}).get(STAMP)
+    except (ValueError, pa.ArrowNotImplementedError):  # it is not Parquet
+        pass
+    except OSError as error:
+        if error.errno is not None:  # Arrow's error for a damaged file has none
+            raise
+    if stamp is None:
+        raise UsageError(
+            f"{scores} is not a file of scores that hushtable wrote: give another folder, or "
+            "remove it"
+        )
+    return bytes(stamp)
+
+
+#: Columns of --ranks and --explain.
+_RANKS = ("rank", "rank_low", "rank_high")
 _REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))
 
 
 class ScoreTable:
-    """The table of the scores of all rows, and totals of the rows that were scored.
+    """Tables of the scores of all rows, and totals of the rows that were scored.
 
-    Columns to ``keep`` come first. ``ranks`` are merged counts; ``n_reasons`` is the number of
-    reasons of each row. ``fields`` are the names and types of the columns behind row, score and
-    outlier; ``stamp`` identifies them and their inputs. Scores and ranks of rows that are not
-    judged are empty.
+    Columns to ``keep`` follow row, score, outlier and outside; ``n_reasons`` is the number of
+    reasons of each row. Scores and ranks of rows that are not judged are empty.
     """
 
     def __init__(
-        self, scorer: Scorer, keep: Sequence[str], ranks: Counts | None, n_reasons: int
+        self, scorer: Scorer, keep: Sequence[str], *, ranked: bool, n_reasons: int
     ) -> None:
-        # Kept columns have the type that they have in the rows.
-        self.fields: list[tuple[str, pa.DataType | None]] = [("outside", pa.string())]
-        self.fields += [(name, None) for name in keep]
-        self.stamp = "".join(["outside", *map(repr, keep), "explained" if n_reasons else ""])
-        if scorer.rules is not None:
-            self.fields.append(("rule", pa.string()))
-            self.stamp += "ruled"
-        if ranks is not None:
-            self.fields += [(name, pa.float64()) for name in ("rank", "rank_low", "rank_high")]
-            self.stamp += hashlib.sha256(ranks.counts.tobytes()).hexdigest()
-        for k in range(1, n_reasons + 1):
-            self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
-        self._names = texts_column(scorer.plan.schema.names)
+        self.names = ["row", "score", "outlier", "outside", *keep]
+        self.names += [] if scorer.rules is None else ["rule"]
+        self.names += _RANKS if ranked else ()
+        self.names += _REASONS[: 2 * n_reasons]
+        self._features = texts_column(scorer.plan.schema.names)
         #: Number of outliers, and of the missing and outside values of each feature (d, 2).
         self.n_outliers = 0
-        self.tally = np.zeros((len(self._names), 2), np.int64)
+        self.tally = np.zeros((len(self._features), 2), np.int64)
 
-    def rows(self, batches: Iterable[Scored], offset: float) -> Iterator[tuple[Any, ...]]:
-        """Yield (number of the first row, scores, outliers, more columns) of each batch.
+    def batches(self, scored: Iterable[Scored], offset: float) -> Iterator[pa.Table]:
+        """Yield a table of each batch.
 
         Scores below ``offset`` are outliers; NaN if there is no threshold.
         """
         start = 0
-        for batch in batches:
-            outliers = None if math.isnan(offset) else batch.scores < offset
-            if outliers is not None and batch.ruled is not None:
-                outliers = batch.ruled.flagged(outliers)
-            self.n_outliers += 0 if outliers is None else int(outliers.sum())
+        for batch in scored:
+            n_rows = len(batch.scores)
+            outliers = pa.nulls(n_rows, pa.bool_())
+            if not math.isnan(offset):
+                below = batch.scores < offset
+                flagged = below if batch.ruled is None else batch.ruled.flagged(below)
+                self.n_outliers += int(flagged.sum())
+                outliers = as_column(flagged)
             self.tally += batch.tally
-            yield start, batch.scores, outliers, *self._columns(batch)
-            start += len(batch.scores)
-
-    def _columns(self, batch: Scored) -> list[pa.Array]:
-        columns: list[pa.Array] = [batch.outside, *batch.kept]
-        if batch.ruled is not None:
-            columns.append(batch.ruled.column(self._names.to_pylist()))
-        if batch.ranks is not None:
-            columns += [as_column(ranks) for ranks in batch.ranks.T]
-        for best, share in batch.top:
-            # Null where no feature lowers the score.
-            falls = share > 0.0
-            columns += [self._names.take(as_column(best, falls)), as_column(share, falls)]
-        return columns
+            columns = [as_column(np.arange(start, start + n_rows)), as_column(batch.scores)]
+            columns += [outliers, batch.outside, *batch.kept]
+            if batch.ruled is not None:
+                columns.append(batch.ruled.column(self._features.to_pylist()))
+            if batch.ranks is not None:
+                columns += [as_column(ranks) for ranks in batch.ranks.T]
+            for best, share in batch.top:
+                falls = share > 0.0  # null where no feature lowers the score
+                columns += [self._features.take(as_column(best, falls)), as_column(share, falls)]
+            yield pa.table(columns, self.names)
+            start += n_rows
 
 
 def score_files(
-    model: Counts, search: Search, table: ScoreTable, offset: float, rows: Rows,
-    folder: OutputFolder,
+    search: Search, table: ScoreTable, offset: float, rows: Rows, folder: OutputFolder,
+    counts: Sequence[Counts],
 ) -> int:  # fmt: skip
-    """Score every file that has no scores yet; return how many files had some.
+    """Score every file whose scores are not in the folder; return how many files had theirs.
 
-    An interrupted call leaves only complete files, and the next call continues with the others.
+    Scores of other rows, by other ``counts`` or with other options are replaced. An interrupted
+    call leaves only complete files, and the next call continues with the others.
     """
-    pairs = score_files_of(model, rows.data, folder.path, offset, table.stamp)
-    waiting = [pair for pair in pairs if not pair.is_done()]
-    if not waiting:
-        return len(pairs)
+    plan, n_kept = counts[0].plan, 0
+    digest = hashlib.sha256(repr((plan.plan_id, offset, table.names)).encode())
+    for summed in counts:
+        digest.update(repr(summed.noise_sd).encode() + summed.counts.tobytes())
     folder.remove_leftovers()
-    # All are opened before the first is scored: a file with other columns is found at once.
-    readers = [
-        replace(rows, data=str(pair.source)).open(model.plan.schema, search.columns)
-        for pair in waiting
-    ]
-    with watched(one_after_other(readers, rows.data)) as watch:
-        for pair, part in zip(waiting, watch.reader.parts, strict=True):
-            scored = table.rows(search.batches(part, str(pair.source), n_jobs=-1), offset)
-            with folder.writing(pair.target):
-                stamp = {STAMP: json.dumps(pair.stamp()).encode()}
-                write_scores(pair.target, scored, stamp, table.fields)
-    return len(pairs) - len(waiting)
-
-
-_Model = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "Model of hushtable fit, or a (merged) sketch or release; default: a model that is fitted "
-        "to the same rows, and not kept.",
-    ),
-]
-_Output = Annotated[
-    Path,
-    option(
-        "FILE|FOLDER",
-        f"Scores to write: a file that ends in {endings(SCORES)} (with --top in {endings(LISTS)}); "
-        "or a folder, for one .parquet file per file of rows. A file that is there already is not "
-        "scored again.",
-        "--output",
-        "-o",
-    ),
-]
-_Contamination = Annotated[
-    float | None,
-    option(
-        "SHARE|N",
-        "Flag this share of the rows (with --ranks: of all sites' rows), or the N rows with the "
-        "lowest scores.",
-    ),
-]
-_Threshold = Annotated[float | None, option("SCORE", "Flag the rows that score lower than this.")]
-_Ranks = Annotated[
-    Path | None,
-    option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
-]
+    for source, target in score_files_of(rows.data, folder.path):
+        status, stamp = source.stat(), digest.copy()
+        stamp.update(repr((status.st_size, status.st_mtime_ns)).encode())
+        if stamp_in(target) == stamp.hexdigest().encode():
+            n_kept += 1
+            continue
+        reader = replace(rows, data=str(source)).open(plan.schema, search.columns)
+        with watched(reader) as watch, folder.writing(target):
+            scored = search.batches(watch.reader, str(source), n_jobs=-1)
+            noted = {STAMP: stamp.hexdigest().encode()}
+            write_tables(target, table.batches(scored, offset), noted)
+    return n_kept
 
 
 @dataclass(frozen=True)
 class Threshold:
     """Which rows are flagged; without an option, those below the model's threshold."""
 
-    contamination: _Contamination = None
-    threshold: _Threshold = None
-    ranks: _Ranks = None
+    contamination: Annotated[
+        float | None,
+        option(
+            "SHARE|N",
+            "Flag this share of the rows (with --ranks: of all sites' rows), or the N rows with "
+            "the lowest scores.",
+        ),
+    ] = None
+    ranks: Annotated[
+        Path | None,
+        option(
+            "FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
-        if self.contamination is not None and self.threshold is not None:
-            raise UsageError("--contamination and --threshold exclude each other")
         flagged = self.contamination
         if flagged is None or flagged % 1.0 == 0.0 < flagged:  # a number of rows
             return
         if not 0.0 < flagged <= 0.5:
             raise UsageError(f"--contamination {flagged}: needs a share above 0, at most 0.5")
-
-    @property
-    def drawn(self) -> bool:
-        """Whether an option sets the threshold."""
-        return self.contamination is not None or self.threshold is not None
 
     @property
     def reads_all_rows(self) -> bool:
@@ -301,8 +228,6 @@ class Threshold:
 
     def offset(self, of_model: float, ranks: Ranks | None) -> float:
         """Return the score below which a row is an outlier, where that needs no rows."""
-        if self.threshold is not None:
-            return self.threshold
         if self.contamination is not None and ranks is not None:
             return ranks.threshold(self.contamination)
         return of_model
@@ -311,7 +236,7 @@ class Threshold:
         """Return the score below which a row is an outlier; holds 8 bytes a row."""
         scores = scorer.score(reader, n_jobs=-1)
         if not len(scores):
-            raise DataError(f"{reader.source} has no rows: there is nothing to score")
+            raise no_rows(reader)
         flagged = self.contamination or 0.0
         if flagged < 1.0:
             return float(np.percentile(scores, 100.0 * flagged))
@@ -327,9 +252,14 @@ class Threshold:
 class Listed:
     """Reasons, and the list of the lowest rows."""
 
-    explain: Annotated[bool, flag("--explain", "Add the features that lower each row's score.")] = (
-        False
-    )
+    explain: Annotated[
+        bool,
+        flag(
+            "--explain",
+            "Add the features that lower each row's score. Reasons of a list also consider what a "
+            "usual value would change, so their features may be others.",
+        ),
+    ] = False
     top: Annotated[
         int | None,
         option(
@@ -344,8 +274,25 @@ class Listed:
 
 def score(
     data: Data,
-    output: _Output,
-    model: _Model = None,
+    output: Annotated[
+        Path,
+        option(
+            "FILE|FOLDER",
+            f"Scores to write: a file that ends in {endings(SCORES)} (with --top in "
+            f"{endings(LISTS)}); or a folder, for one .parquet file per file of rows. Scores that "
+            "are there already are kept.",
+            "--output",
+            "-o",
+        ),
+    ],
+    model: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "Model of hushtable fit, or a (merged) sketch or release; default: a model that is "
+            "fitted to the same rows, and not kept.",
+        ),
+    ] = None,
     reads: Reads = READS,
     *,
     listed: Listed,
@@ -375,7 +322,7 @@ def score(
     elif (score_kind := command_of(model, "score")) is not None:
         made: CommandResult = score_kind(
             model, Rows(data, reads, Reading()), kept, top, output,
-            line.drawn or line.ranks or explain,
+            line.contamination or line.ranks or explain,
         )  # fmt: skip
         return made
     target = _target(output, [data, model, line.ranks], line, top, kept)
@@ -402,10 +349,12 @@ def score(
             "--explain needs tables that separate the features, such as those of HushTable and "
             "LSHiTables: leave it out"
         )
-    table = ScoreTable(scorer, kept, ranked, search.reasons.n_top if search.reasons else 0)
+    n_reasons = search.reasons.n_top if search.reasons else 0
+    table = ScoreTable(scorer, kept, ranked=ranks is not None, n_reasons=n_reasons)
     if isinstance(target, OutputFolder):
         offset = line.offset(offset, ranks)
-        facts["files_kept"] = score_files(scorer.sketch, search, table, offset, rows, target)
+        counts = [scorer.sketch, *([] if ranked is None else [ranked])]
+        facts["files_kept"] = score_files(search, table, offset, rows, target, counts)
     else:
         reader = rows.open(scorer.plan.schema, search.columns)
         if line.reads_all_rows:
@@ -415,8 +364,9 @@ def score(
                 offset = line.offset_of_rows(scorer, watch.reader)
             else:
                 offset = line.offset(offset, ranks)
-            scored = table.rows(search.batches(watch.reader, n_jobs=-1), offset)
-            write_scores(target.path, _some(scored, reader.source), more=table.fields)
+            scored = search.batches(watch.reader, n_jobs=-1)
+            if not write_tables(target.path, table.batches(scored, offset)):
+                raise no_rows(reader)
     listing = search.found() if search.n_rows else None
     facts = _facts(scorer, table, listing, offset, output) | facts
     return CommandResult(facts, _blocks(scorer, table, listing, facts, target))
@@ -473,19 +423,16 @@ def _target(
     kept: list[str],
 ) -> Target | OutputFolder:
     if top is not None:
-        if line.drawn:
-            raise UsageError(
-                "--top lists rows without a threshold: leave --contamination and --threshold out"
-            )
+        if line.contamination is not None:
+            raise UsageError("--top lists rows without a threshold: leave --contamination out")
         check_top(output, kept)
         return Target(output, inputs)
-    check_names(kept, ("row", "score", "outlier", "rank", "rank_low", "rank_high", *_REASONS))
+    check_names(kept, ("row", "score", "outlier", *_RANKS, *_REASONS))
     if not _is_folder(output):
         return Target(output, inputs)
     if line.reads_all_rows:
         raise UsageError(
-            "--contamination needs all scores before the first is written: give one file as -o, or "
-            "--threshold"
+            "--contamination needs all scores before the first is written: give one file as -o"
         )
     return OutputFolder(output)
 
@@ -526,8 +473,7 @@ def _blocks(
         yield from lowest_blocks(listing)
         yield ""
         yield Paragraph([_outlier_words(facts, scorer.plan.score.unit)])
-    names = [name for name, _ in table.fields]
-    yield f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *names])}."
+    yield f"\nWrote {target}: {', '.join(table.names)}."
     if scorer.sketch.may_leave:
         yield Paragraph([standing(scorer.sketch, "The model")])
     if scorer.sketch.ledger is not None:
@@ -559,13 +505,3 @@ def _is_folder(output: Path) -> bool:
         f"-o {output}: the name must end in {endings(SCORES)}, or be that of a folder, without a "
         f"dot (--top writes {endings(LISTS)})"
     )
-
-
-def _some(rows: Iterator[T], source: str) -> Iterator[T]:
-    """Pass rows on; raise `DataError` if there are none, before an empty file is written."""
-    none = True
-    for row in rows:
-        none = False
-        yield row
-    if none:
-        raise DataError(f"{source} has no rows: there is nothing to score")

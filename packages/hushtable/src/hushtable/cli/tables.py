@@ -5,15 +5,13 @@ In files that a spreadsheet program may open, no text becomes a formula.
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
 
-import numpy as np
 import pyarrow as pa
 
 from hushtable.cli.result import Block, Paragraph, Target, TextTable
-from hushtable.data.columns import as_column
 from hushtable.data.spreadsheets import harmless_schema, harmless_table
 from hushtable.errors import UsageError
 from hushtable.files import replacing
@@ -22,23 +20,10 @@ from hushtable.report.lists import LISTS, cut_words
 from hushtable.scores.finding import as_text
 from hushtable.scores.outliers import LISTED, Outliers, known_words, rounded_down
 
-
-def _parquet(file: BinaryIO, schema: pa.Schema) -> Any:
-    from pyarrow import parquet  # which most commands do without
-
-    return parquet.ParquetWriter(file, schema)
-
-
-def _csv(file: BinaryIO, schema: pa.Schema) -> Any:
-    from pyarrow import csv
-
-    return csv.CSVWriter(file, schema)
-
-
-#: Writers of the scores of all rows, by the ending of their file.
-SCORES: dict[str, Callable[[BinaryIO, pa.Schema], Any]] = {".parquet": _parquet, ".csv": _csv}
+#: Endings of files for the scores of all rows.
+SCORES = (".parquet", ".csv")
 #: Number of rows to print; the file has all.
-_SHOWN = 5
+SHOWN = 5
 
 
 def endings(writers: Iterable[str]) -> str:
@@ -70,16 +55,16 @@ def check_names(keep: list[str], taken: tuple[str, ...]) -> None:
             )
 
 
-def write_top(target: Target, found: Outliers, model: Path | None, source: str, unit: str) -> None:
+def write_top(target: Target, listed: Outliers, model: Path | None, source: str, unit: str) -> None:
     """Write the rows in the format that the file's name ends in; without a model, they have one."""
     name = _("of these rows") if model is None else model.name
     with target.writing(), replacing(target.path, private=True) as file:
-        LISTS[target.path.suffix](file, found, name, source, unit)
+        LISTS[target.path.suffix](file, listed, name, source, unit)
 
 
-def top_facts(found: Outliers, output: Path) -> dict[str, object]:
+def top_facts(listed: Outliers, output: Path) -> dict[str, object]:
     """Return what was written for machines."""
-    rows = found.table().to_pylist()
+    rows = listed.table().to_pylist()
     for row in rows:
         for name, value in row.items():
             if value != value:
@@ -89,36 +74,36 @@ def top_facts(found: Outliers, output: Path) -> dict[str, object]:
     return {
         "command": "score",
         "scores": str(output),
-        "rows": found.n_rows,
-        **({"known": found.n_known} if found.n_known else {}),
-        **({"lone": [one.words for one in found.lone]} if found.lone else {}),
-        "severity_among": found.among,
+        "rows": listed.n_rows,
+        **({"known": listed.n_known} if listed.n_known else {}),
+        **({"lone": [number.words for number in listed.lone]} if listed.lone else {}),
+        "severity_among": listed.among,
         "top": rows,
     }
 
 
-def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterator[Block]:
+def top_blocks(listed: Outliers, target: Target, *, words: bool = True) -> Iterator[Block]:
     """Describe the first rows, and the contents of the file; ``words`` as for `lowest_blocks`."""
-    yield from lowest_blocks(found, words=words)
-    if target.path.suffix == ".xlsx" and (cut := cut_words(found.table())):
+    yield from lowest_blocks(listed, words=words)
+    if target.path.suffix == ".xlsx" and (cut := cut_words(listed.table())):
         yield cut
     yield (
         f"Wrote {target}. It describes rows and contains their values: keep it where the rows are."
     )
 
 
-def lowest_blocks(found: Outliers, *, words: bool = True) -> Iterator[Block]:
+def lowest_blocks(listed: Outliers, *, words: bool = True) -> Iterator[Block]:
     """Describe the first of the lowest rows.
 
     ``words`` states whether to give reasons: those of a list in another language are in the file.
     """
-    rows = found.rows[:_SHOWN]
-    if found.n_known:
-        yield Paragraph([known_words(found.n_known)])
-    if found.lone:
-        yield Paragraph(one.words for one in found.lone)
-    yield f"The {len(found.rows):,} most unusual of {found.n_rows:,} rows:\n"
-    headers, left = ["rank", *found.keep, "row", "severity", "score"], 1 + len(found.keep)
+    rows = listed.rows[:SHOWN]
+    if listed.n_known:
+        yield Paragraph([known_words(listed.n_known)])
+    if listed.lone:
+        yield Paragraph(one.words for one in listed.lone)
+    yield f"The {len(listed.rows):,} most unusual of {listed.n_rows:,} rows:\n"
+    headers, left = ["rank", *listed.keep, "row", "severity", "score"], 1 + len(listed.keep)
     several = bool(rows[0].file)
     headers[left:left] = ["file"] if several else []
     lines = []
@@ -130,22 +115,22 @@ def lowest_blocks(found: Outliers, *, words: bool = True) -> Iterator[Block]:
             [f"{k + 1}", *kept, *place, rounded_down(row.severity), f"{row.score:.4f}{error}"]
         )
     yield TextTable(headers, lines, left=left + several)
-    if found.explained and words:
+    if listed.explained and words:
         yield "\nWhy:\n"
         yield Paragraph(f"{k + 1}. {row.words}." for k, row in enumerate(rows))
-    if found.incidents and words:
+    if listed.incidents and words:
         yield "\nAlike:\n"
-        some = []
-        for one in found.incidents[:3]:
-            n, first = len(one.rows), ", ".join(f"{k + 1}" for k in one.rows[:_SHOWN])
-            more = f" and {n - _SHOWN} more" if n > _SHOWN else ""
-            some.append(f"{one.words}: {n} rows, rank {first}{more}.")
-        yield Paragraph(some)
-    if len(found.rows) > len(rows):
-        yield f"\n... and {len(found.rows) - len(rows):,} more in the file."
+        groups = []
+        for one in listed.incidents[:3]:
+            n, first = len(one.rows), ", ".join(f"{k + 1}" for k in one.rows[:SHOWN])
+            more = f" and {n - SHOWN} more" if n > SHOWN else ""
+            groups.append(f"{one.words}: {n} rows, rank {first}{more}.")
+        yield Paragraph(groups)
+    if len(listed.rows) > len(rows):
+        yield f"\n... and {len(listed.rows) - len(rows):,} more in the file."
     yield ""
-    severity = f"Severity: 100 times one minus the share of rows as rare, among {found.among}."
-    if any(row.far for row in found.rows):
+    severity = f"Severity: 100 times one minus the share of rows as rare, among {listed.among}."
+    if any(row.far for row in listed.rows):
         severity += " Rows with a value far outside all others come first."
     yield Paragraph([severity])
 
@@ -164,53 +149,34 @@ _ZEROS = re.compile(r"(?: 00:00:00)?(?:\.0+)?(Z?)$")
 _GROUP_ROWS = 1 << 18
 
 
-def write_scores(
-    path: Path,
-    rows: Iterable[tuple[Any, ...]],
-    metadata: dict[bytes, bytes] | None = None,
-    more: Sequence[tuple[str, object]] = (),
-) -> None:
-    """Write scores as `ScoreTable.rows` yields them, in the format that the path ends in.
+def write_tables(
+    path: Path, tables: Iterable[pa.Table], metadata: Mapping[bytes, bytes] | None = None
+) -> bool:
+    """Write tables of the same columns in the format that the path ends in, atomically.
 
-    The path holds all of them, or what it held before. ``metadata`` is for Parquet; ``more`` are
-    the names and types of the columns behind row, score and outlier.
+    Return whether there were any; without one, nothing is written. ``metadata`` is for Parquet.
     """
-    rows = iter(rows)
-    begin = list(itertools.islice(rows, 1))
-    rows = itertools.chain(begin, rows)
-    # A kept column has the type that it has in the first batch.
-    found = [column.type for batch in begin for column in batch[3:]] or [pa.string()] * len(more)
-    kept = [(name, kind or found[k]) for k, (name, kind) in enumerate(more)]
-    fields = [("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_()), *kept]
-    schema = pa.schema(fields, metadata)
-    as_csv = path.suffix == ".csv"
-    written = harmless_schema(schema) if as_csv else schema
-    with replacing(path, private=True) as file, SCORES[path.suffix](file, written) as writer:
-        for table in _grouped(rows, schema):
+    tables = iter(tables)
+    first = next(tables, None)
+    if first is None:
+        return False
+    as_csv, schema = path.suffix == ".csv", first.schema.with_metadata(metadata)
+    schema = harmless_schema(schema) if as_csv else schema
+    # Each takes a while to import.
+    kind = import_module("pyarrow.csv" if as_csv else "pyarrow.parquet")
+    begin = kind.CSVWriter if as_csv else kind.ParquetWriter
+    with replacing(path, private=True) as file, begin(file, schema) as writer:
+        for table in _grouped(itertools.chain([first], tables)):
             writer.write_table(harmless_table(table) if as_csv else table)
+    return True
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table of rows, in the format that the path ends in; atomically."""
-    table = harmless_table(table) if path.suffix == ".csv" else table
-    with replacing(path, private=True) as file, SCORES[path.suffix](file, table.schema) as writer:
-        writer.write_table(table)
-
-
-def _grouped(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.Table]:
-    batches, waiting = [], 0
-    for start, scores, outliers, *more in rows:
-        n_rows = len(scores)
-        arrays = [
-            as_column(np.arange(start, start + n_rows)),
-            as_column(scores),
-            pa.nulls(n_rows, pa.bool_()) if outliers is None else as_column(outliers),
-            *more,
-        ]
-        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
-        waiting += n_rows
-        if waiting >= _GROUP_ROWS:
-            yield pa.Table.from_batches(batches).combine_chunks()
-            batches, waiting = [], 0
-    if batches:
-        yield pa.Table.from_batches(batches).combine_chunks()
+def _grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(map(len, waiting)) >= _GROUP_ROWS:
+            yield pa.concat_tables(waiting).combine_chunks()
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting).combine_chunks()

@@ -1,11 +1,12 @@
 """``hushtable watch``: score the rows that are new, and report whether they are unusual.
 
-The state of a watch is a SQLite file, held by one process at a time, so that a run is noted as a
-whole or not at all, whatever ends it. It holds names, sizes, times and digests of files, and
-digests of ids, but no values of rows. Under a model of readings of entities, it also holds their
-history: names of entities, and sums over their readings.
+The state of a watch is one file of JSON, which one process at a time holds and replaces at its end,
+so that a run is noted as a whole or not at all, whatever ends it. It holds names, sizes, times and
+digests of files, and digests of ids, but no values of rows. Under a model of readings of entities,
+it also holds their history: names of entities, and sums over their readings.
 """
 
+import base64
 import contextlib
 import glob
 import hashlib
@@ -13,19 +14,19 @@ import itertools
 import json
 import math
 import os
-import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 
+from hushtable.arguments import JsonObject
 from hushtable.cli.drift import ABOVE, drift_facts
 from hushtable.cli.errors import REFUSED, written
 from hushtable.cli.options import (
@@ -56,18 +57,10 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Batch, Reader, paths, taken
 from hushtable.detectors.load import open_model
 from hushtable.errors import DataError, FileError, HushTableError, UsageError, explain
-from hushtable.files import write_bytes
+from hushtable.files import locked, write_bytes
 from hushtable.progress import watched
 from hushtable.scores.outliers import Search
 from hushtable.streams import Drift, drift_words, measured, of_all_rows, why_no_drift
-
-_TABLES = (
-    "create table place (watched text, runs integer, bytes integer)",
-    "create table files (name text primary key, size integer, changed integer, digest blob)",
-    "create table ids (digest blob primary key) without rowid",
-    "create table history (readings blob)",
-)
-_VERSION = 2
 
 
 class WatchPlace:
@@ -82,59 +75,60 @@ class WatchPlace:
     """
 
     def __init__(self, folder: Path, watched: str) -> None:
-        self.folder, self._watched = folder, watched
+        self.folder, self.run = folder, 1
         self.log, self._path = folder / "watch.jsonl", folder / "watch.db"
-        self.run = 1
-        #: Length of the log that completed runs wrote; None until it is known.
-        self._bytes: int | None = None
+        #: Length of the log that completed runs wrote.
+        self._bytes = 0
+        self._state: JsonObject = {
+            "watched": watched, "runs": 0, "bytes": 0, "files": {}, "ids": [], "history": "",
+        }  # fmt: skip
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """Keep other processes out; keep the notes of the body only if it succeeds."""
-        with _said(self.folder):
-            # Only its owner may read it.
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-            self._db = sqlite3.connect(self._path, isolation_level=None, timeout=0.0)
-        with contextlib.closing(self._db):
-            self._do("begin immediate")
-            self._make()
-            self._do("commit")
-            self._do("begin immediate")
+        with locked(self._path):
+            self._begin()
             try:
-                ((watched, runs, length),) = self._do("select watched, runs, bytes from place")
-                if watched != self._watched:
-                    raise UsageError(
-                        f"{self.folder} is already used to watch {watched}: give a different folder"
-                    )
-                self.run, self._bytes = runs + 1, length
-                self._cut()  # left behind by a killed run
                 yield
-                self._do("commit")
+                write_bytes(self._path, json.dumps(self._state).encode())
             except BaseException:
                 self._cut()
                 raise
 
-    def _make(self) -> None:
-        """Make the tables on their own, or the log of a killed first run would be kept."""
-        ((version,),) = self._do("pragma user_version")
-        if version == 0:
-            for statement in _TABLES:
-                self._do(statement)
-            self._do(f"pragma user_version = {_VERSION}")
-            # If someone removed the state, the numbers of runs, and so of lists, continue.
-            runs = self.log.read_bytes().count(b"\n") if self.log.exists() else 0
-            self._do("insert into place values (?, ?, ?)", [self._watched, runs, self._size()])
-        elif version != _VERSION:
-            raise FileError(
-                f"{self._path} was written by a different version of hushtable: use that version, "
-                "or remove the file to score everything again"
+    def _begin(self) -> None:
+        if self._path.exists():
+            self._read()
+        else:  # if someone removed the state, the numbers of runs, and so of lists, continue
+            lines = self.log.read_bytes().count(b"\n") if self.log.exists() else 0
+            self._state |= {"runs": lines, "bytes": self._size()}
+            write_bytes(self._path, json.dumps(self._state).encode())
+        self.run, self._bytes = self._state["runs"] + 1, self._state["bytes"]
+        self._cut()  # left behind by a killed run
+
+    def _read(self) -> None:
+        kinds = {name: type(value) for name, value in self._state.items()}
+        wrong = FileError(
+            f"{self._path} is not the state of a watch by this version, or is damaged: remove it "
+            "to score everything again"
+        )
+        try:
+            state = json.loads(self._path.read_bytes())
+        except ValueError:
+            raise wrong from None
+        if not isinstance(state, dict) or kinds != {k: type(value) for k, value in state.items()}:
+            raise wrong
+        if state["watched"] != self._state["watched"]:
+            raise UsageError(
+                f"{self.folder} is already used to watch {state['watched']}: give a different "
+                "folder"
             )
+        self._state = state
 
     def _size(self) -> int:
         return self.log.stat().st_size if self.log.exists() else 0
 
     def _cut(self) -> None:
-        if self._bytes is not None and self._size() > self._bytes:
+        if self._size() > self._bytes:
             os.truncate(self.log, self._bytes)
 
     def note_run(self, line: str) -> None:
@@ -143,81 +137,45 @@ class WatchPlace:
             file.write(f"{line}\n".encode())
             file.flush()
             os.fsync(file.fileno())
-        self._do("update place set runs = ?, bytes = ?", [self.run, self._size()])
+        self._state |= {"runs": self.run, "bytes": self._size()}
 
     # --- files ------------------------------------------------------------------------------
 
     def is_done(self, name: str, status: os.stat_result) -> bool:
         """Whether a file is done, and has not been touched since."""
-        known = self._do("select size, changed from files where name = ?", [name])
-        return known == [(status.st_size, status.st_mtime_ns)]
+        known: list[object] = self._state["files"].get(name, [])
+        return known[:2] == [status.st_size, status.st_mtime_ns]
 
-    def twin(self, digest: bytes) -> str | None:
+    def twin(self, digest: str) -> str | None:
         """Return the name of a file that is done and holds the same bytes."""
-        names = self._do("select name from files where digest = ? order by name", [digest])
-        return names[0][0] if names else None
+        names = (name for name, known in self._state["files"].items() if known[2] == digest)
+        return min(names, default=None)
 
     def note_file(self, new: "NewFile") -> None:
         """Note that a file is done."""
-        name, status = os.path.abspath(new.path), new.seen
-        values = [name, status.st_size, status.st_mtime_ns, new.digest]
-        self._do("insert or replace into files values (?, ?, ?, ?)", values)
+        known = [new.seen.st_size, new.seen.st_mtime_ns, new.digest]
+        self._state["files"][os.path.abspath(new.path)] = known
 
     # --- rows of a query --------------------------------------------------------------------
 
-    def ids(self) -> set[bytes]:
+    def ids(self) -> set[str]:
         """Return the digests of the ids that the last run saw."""
-        return {digest for (digest,) in self._do("select digest from ids")}
+        return set(self._state["ids"])
 
-    def note_ids(self, digests: Iterable[bytes]) -> None:
+    def note_ids(self, digests: Iterable[str]) -> None:
         """Keep these digests in place of the last run's."""
-        self._do("delete from ids")
-        with _said(self.folder):
-            self._db.executemany("insert into ids values (?)", ([digest] for digest in digests))
+        self._state["ids"] = sorted(digests)
 
     # --- earlier readings of entities ---------------------------------------------------------
 
     def history(self) -> bytes | None:
         """Return the history that the last run left."""
-        kept = self._do("select readings from history")
-        return kept[0][0] if kept else None
+        kept: str = self._state["history"]
+        return base64.b64decode(kept) if kept else None
 
     def note_history(self, readings: bytes) -> None:
         """Keep this history in place of the last run's."""
-        self._do("delete from history")
-        self._do("insert into history values (?)", [readings])
-
-    def _do(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        with _said(self.folder):
-            return self._db.execute(statement, values).fetchall()
-
-
-@contextlib.contextmanager
-def _said(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if kind == sqlite3.SQLITE_BUSY:
-            raise FileError(
-                f"{folder}: another hushtable watch is running there: wait until it has ended"
-            ) from None
-        if kind in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY,
-                    sqlite3.SQLITE_CANTOPEN):  # fmt: skip
-            raise FileError(
-                f"{folder / 'watch.db'} is not writable: free some space, or use a folder that is "
-                "not read-only"
-            ) from None
-        raise FileError(
-            f"{folder / 'watch.db'} is not the state of a watch, or is damaged: remove it to score "
-            "everything again"
-        ) from None
-
-
-def digest_of(path: Path) -> bytes:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
+        self._state["history"] = base64.b64encode(readings).decode()
 
 
 @dataclass
@@ -226,7 +184,7 @@ class NewFile:
 
     path: Path
     seen: os.stat_result
-    digest: bytes = b""
+    digest: str = ""
 
     def changed(self) -> bool:
         """Whether someone has written to it since it was seen."""
@@ -247,11 +205,6 @@ class Files:
     left: list[tuple[str, str]] = field(default_factory=list)
     same: list[tuple[str, str]] = field(default_factory=list)
 
-    @property
-    def name(self) -> str:
-        """The source, independent of the folder in which a command is called."""
-        return os.path.abspath(self.source)
-
     def check(self, folder: Path) -> None:
         """Refuse sources that cannot be watched, and an output folder among the sources."""
         if self.source == "-" or "://" in self.source:
@@ -270,7 +223,6 @@ class Files:
             raise UsageError(f"-o {folder} is where rows are read from: give a different folder")
 
     def _paths(self) -> list[Path]:
-        """Return all files; a folder or a pattern may name none yet."""
         try:
             return paths(self.source)
         except DataError:
@@ -294,7 +246,8 @@ class Files:
     def is_same(self, new: NewFile, place: WatchPlace) -> bool:
         """Return whether a file holds the same bytes as a scored file; note it if so."""
         try:
-            new.digest = digest_of(new.path)
+            with new.path.open("rb") as file:
+                new.digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise DataError(f"cannot read {new.path}: {explain(error)}") from None
         twin = place.twin(new.digest)
@@ -309,10 +262,10 @@ class Files:
 class NewRows:
     """Rows of a query with ids that the last run did not see."""
 
-    def __init__(self, reader: Reader, id_: str, known: set[bytes]) -> None:
+    def __init__(self, reader: Reader, id_: str, known: set[str]) -> None:
         self._source, self._id, self._known = reader, id_, known
         #: Digests of all ids that the query returns.
-        self.ids: set[bytes] = set()
+        self.ids: set[str] = set()
 
     @property
     def reader(self) -> Reader:
@@ -332,7 +285,7 @@ class NewRows:
                     f"{self._source.source}: a row has no {self._id!r}: --id identifies rows; "
                     "exclude rows without it in the query"
                 )
-            marks = [hashlib.sha256(name.encode()).digest()[:16] for name in names]
+            marks = [hashlib.sha256(name.encode()).hexdigest()[:32] for name in names]
             self.ids.update(marks)
             new = np.flatnonzero([mark not in self._known for mark in marks])
             if len(new):
@@ -341,16 +294,9 @@ class NewRows:
 
 @dataclass(frozen=True)
 class Alarm:
-    """When rows are outliers, when these are too many, and how many rows are listed."""
+    """When outliers are too many, and how many rows are listed."""
 
     top: Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)] = 20
-    threshold: Annotated[
-        float | None,
-        option(
-            "SCORE",
-            "Rows that score lower are outliers, instead of those below the model's threshold.",
-        ),
-    ] = None
     fail_above: Annotated[
         str | None,
         option(
@@ -382,14 +328,14 @@ class NewPart:
     """Rows of one file, or of all files: how many there are, and a summary of them."""
 
     rows: int = 0
-    outliers: int | None = 0
+    outliers: int = 0
     drift: Drift | None = None
 
-    def facts(self) -> Facts:
-        """Return it for machines."""
-        share = None if self.outliers is None or not self.rows else self.outliers / self.rows
-        counts = {"rows": self.rows, "outliers": self.outliers, "share": share}
-        return counts | drift_facts(self.drift)
+    def facts(self, flagged: bool) -> Facts:
+        """Return it for machines; ``flagged`` is whether the model has a threshold."""
+        share = self.outliers / self.rows if flagged and self.rows else None
+        counts = {"rows": self.rows, "outliers": self.outliers if flagged else None}
+        return counts | {"share": share} | drift_facts(self.drift)
 
 
 @dataclass
@@ -414,22 +360,17 @@ class WatchRun:
 
     def __post_init__(self) -> None:
         self.scorer, self._offset, self._reading, usual = open_model(self.model, self.id_)
-        if self.alarm.threshold is not None:
-            self._offset = self.alarm.threshold
         self.search = Search(self.scorer, self.alarm.top, keep=self.keep, usual=usual)
         self.no_drift = why_no_drift(self.scorer.sketch)
         self._before = of_all_rows(self.scorer.sketch)
         self._counted = Sketch.zero(self._before.plan)
         #: History of the readings of earlier runs and files; None without an entity.
         self._history: History | None = None
-
-    def check(self) -> None:
-        """Refuse limits that can never be exceeded."""
-        share, drift = self.alarm.limits
-        if share is not None and math.isnan(self._offset):
+        share, drift = self.alarm.limits  # those that can never be exceeded are refused
+        if share is not None and not self.flagged:
             raise UsageError(
                 "--fail-above SHARE: the model has no threshold below which rows are outliers: "
-                "give --threshold"
+                "give --fail-above drift"
             )
         if drift and self.no_drift:
             raise UsageError(
@@ -438,8 +379,9 @@ class WatchRun:
             )
 
     @property
-    def _none(self) -> int | None:
-        return None if math.isnan(self._offset) else 0
+    def flagged(self) -> bool:
+        """Whether the model has a threshold below which rows are outliers."""
+        return not math.isnan(self._offset)
 
     def open(self, data: str) -> Reader:
         """Open rows as the model's rows were opened."""
@@ -462,7 +404,6 @@ class WatchRun:
             place.note_ids(new.ids)
 
     def _begun(self, place: WatchPlace) -> History | None:
-        """Return the history that the last run left, or a new one; None without an entity."""
         used = self._reading.updated(self.reads.reading)
         values = values_behind(self.scorer.plan.schema.names)
         if not used.entity or not values:
@@ -500,13 +441,12 @@ class WatchRun:
 
     def add(self, reader: Reader, name: str, changed: Callable[[], bool] = lambda: False) -> bool:
         """Score and count all rows of a reader; none if it fails or has changed in the meantime."""
-        search, part = copy(self.search), NewPart(outliers=self._none)
+        search, part = copy(self.search), NewPart()
         plan, counted = self._before.plan, None
         with watched(reader) as watch:
             for batch in search.batches(watch.reader, name, n_jobs=-1):
                 part.rows += len(batch.scores)
-                if part.outliers is not None:
-                    part.outliers += int((batch.scores < self._offset).sum())
+                part.outliers += int((batch.scores < self._offset).sum())
             if not self.no_drift:
                 counted = count_here(plan, watch.reader, n_jobs=-1, allow_empty=True)
                 part.drift = measured(self._before, counted)
@@ -523,9 +463,7 @@ class WatchRun:
     @cached_property
     def total(self) -> NewPart:
         """Return the summary of all rows."""
-        outliers = self._none
-        if outliers is not None:
-            outliers = sum(part.outliers or 0 for part in self.parts.values())
+        outliers = sum(part.outliers for part in self.parts.values())
         drift = None if self.no_drift else measured(self._before, self._counted)
         return NewPart(self.search.n_rows, outliers, drift)
 
@@ -533,7 +471,7 @@ class WatchRun:
 def run_facts(run: WatchRun, number: int, source: Files | Reader, top: str) -> Facts:
     """Return the findings of a run, for the log and for machines."""
     total, above = run.total, []
-    facts, (share, drift) = total.facts(), run.alarm.limits
+    facts, (share, drift) = total.facts(run.flagged), run.alarm.limits
     same, left = (source.same, source.left) if isinstance(source, Files) else ([], [])
     if share is not None and (facts["share"] or 0.0) > share:
         above.append("share")
@@ -546,7 +484,7 @@ def run_facts(run: WatchRun, number: int, source: Files | Reader, top: str) -> F
         "model": str(run.model),
         "plan_id": run.scorer.plan.plan_id,
         **facts,
-        "files": [{"file": name, **part.facts()} for name, part in run.parts.items()],
+        "files": [{"file": name} | part.facts(run.flagged) for name, part in run.parts.items()],
         "same": [{"file": a, "as": b} for a, b in same],
         "left": [{"file": a, "why": b} for a, b in left],
         "failed": [{"file": a, "error": b} for a, b in run.failed],
@@ -566,31 +504,26 @@ def file_lines(facts: Facts) -> list[str]:
     return [shown(line) for line in lines]
 
 
-_Data = Annotated[
-    str,
-    argument("DATA", "Folder, or glob pattern in quotes, of files; or the URL of a database."),
-]
-_Output = Annotated[
-    Path,
-    option("FOLDER", "Folder for the summaries, and for the state of the watch.", "--output", "-o"),
-]
-
-
-_Settle = Annotated[
-    float,
-    option(
-        "SECONDS",
-        "Leave files that were written to less than this long ago for the next call.",
-        min=0.0,
-    ),
-]
-
-
 def watch(
-    data: _Data,
+    data: Annotated[
+        str,
+        argument("DATA", "Folder, or glob pattern in quotes, of files; or the URL of a database."),
+    ],
     model: ModelFile,
-    output: _Output = Path("watched"),
-    settle: _Settle = 5.0,
+    output: Annotated[
+        Path,
+        option(
+            "FOLDER", "Folder for the summaries, and for the state of the watch.", "--output", "-o"
+        ),
+    ] = Path("watched"),
+    settle: Annotated[
+        float,
+        option(
+            "SECONDS",
+            "Leave files that were written to less than this long ago for the next call.",
+            min=0.0,
+        ),
+    ] = 5.0,
     reads: ModelReads = READS,
     *,
     columns: KeptColumns,
@@ -611,10 +544,11 @@ def watch(
     check_top(output / "top.csv", kept)
     folder = OutputFolder(output)
     run = WatchRun(model, reads, id_, kept, alarm)
-    run.check()
     source = _source(run, data, settle, output)
     folder.path.mkdir(exist_ok=True)
-    place = WatchPlace(folder.path, source.name if isinstance(source, Files) else source.source)
+    # The name of files does not depend on the folder in which the command is called.
+    name = os.path.abspath(source.source) if isinstance(source, Files) else source.source
+    place = WatchPlace(folder.path, name)
     with _whole() as made, place.running():
         run.score(source, place)
         facts = run_facts(run, place.run, source, f"top-{place.run:06}.csv")

@@ -4,9 +4,9 @@ import math
 
 from hushtable.blocks import Block, LabelledValues, TextTable
 from hushtable.counts.base import Counts
-from hushtable.describe.plan import n_tables
+from hushtable.describe.plan import apart_words, n_periods, n_tables
 from hushtable.language import N_, _, ngettext, numeral, numerals, percents
-from hushtable.privacy.accounting import Horizon, rounded_up
+from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import suspicion
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.mechanisms import Cost, Sensitivity
@@ -47,15 +47,11 @@ def describe_ledger(ledger: Ledger) -> list[str]:
                 "total: the guarantee is the cap that was fixed in advance."
             )
         )
-    if horizon is not None and horizon.periods > 1:
-        lines.append(
-            _(
-                "This file holds %(what)s; those of the other periods cost nothing more.",
-                what=in_file(ledger),
-            )
-        )
-    elif horizon is not None:
-        lines.append(_("This file holds %(what)s.", what=in_file(ledger)))
+    if horizon is not None:
+        words = N_("This file holds %(what)s.")
+        if horizon.periods > 1:
+            words = N_("This file holds %(what)s; those of the other periods cost nothing more.")
+        lines.append(_(words, what=in_file(ledger)))
     if len(ledger.shares) > 1:
         lines.append(_several_sites(ledger))
     return lines
@@ -149,12 +145,8 @@ def _records(unit: Sensitivity) -> str:
         "all records of one person (%(each)s in a period, in up to %(most)s periods%(apart)s)",
         each=each,
         most=horizon.participations,
-        apart=_apart(horizon),
+        apart=apart_words(horizon),
     )
-
-
-def _apart(horizon: Horizon) -> str:
-    return _(", %(n)s or more apart", n=horizon.apart) if horizon.apart > 1 else ""
 
 
 def in_file(ledger: Ledger) -> str:
@@ -205,10 +197,9 @@ def _pooled(ledger: Ledger, merged: int) -> str:
 def ledger_lines(ledger: Ledger, noise_sd: float) -> dict[str, str]:
     """Return the totals of a ledger."""
     sensitivity, horizon = ledger.sensitivity, ledger.sensitivity.horizon
-    in_a_period = "" if horizon is None else horizon_words(horizon)
-    periods = {} if horizon is None else {_("Holds"): in_file(ledger)}
-    noise = {"sd": numerals(f"{noise_sd:,.4g}")}
-    mixed = horizon is not None and ledger.window is None
+    periods = {}
+    if horizon is not None:
+        periods = {_("Holds"): in_file(ledger), _("Periods"): n_periods(horizon)}
     tables = n_tables(sensitivity.tables)
     if horizon is not None and horizon.periods > 1:
         tables += _(" of all %(periods)s periods", periods=horizon.periods)
@@ -217,14 +208,13 @@ def ledger_lines(ledger: Ledger, noise_sd: float) -> dict[str, str]:
         _("Mechanism"): _(
             "%(name)s, one scale for all cells of all tables", name=str(ledger.mechanism)
         ),
-        _("Noise per cell"): _("%(sd)s counts as mixed (standard deviation)", **noise)
-        if mixed
-        else _("%(sd)s counts (standard deviation)", **noise),
+        _("Noise per cell"): _(
+            "%(sd)s counts (standard deviation)", sd=numerals(f"{noise_sd:,.4g}")
+        ),
         _("Neighbours"): _(
-            "%(adjacency)s, at most %(n)s per person%(periods)s",
+            "%(adjacency)s, at most %(n)s per person",
             adjacency=sensitivity.adjacency,
             n=numeral(sensitivity.rows_per_person),
-            periods=in_a_period,
         ),
         _("Sensitivity"): _(
             "L1 %(l1)s, L2 %(l2)s, over %(tables)s",
@@ -239,20 +229,6 @@ def ledger_lines(ledger: Ledger, noise_sd: float) -> dict[str, str]:
             delta=numerals(f"{rounded_up(ledger.delta):g}"),
         ),
     }
-
-
-def horizon_words(horizon: Horizon) -> str:
-    """Describe in how many periods a person may have rows, if there are several periods."""
-    if horizon.participations == 1:
-        if horizon.periods == 1:
-            return ""
-        return _(" in one of %(periods)s periods", periods=horizon.periods)
-    return _(
-        " in each of %(n)s of %(periods)s periods%(apart)s",
-        n=horizon.participations,
-        periods=horizon.periods,
-        apart=_apart(horizon),
-    )
 
 
 def ledger_rows(ledger: Ledger) -> list[list[str]]:
@@ -273,8 +249,6 @@ def ledger_rows(ledger: Ledger) -> list[list[str]]:
         ]
         cost = ledger.cost_of(share)
         what = _("these tables (%(library)s)", library=share.library)
-        if ledger.period is not None:
-            what = _("these tables, all periods (%(library)s)", library=share.library)
         rows.append([share.release[:12], what, numerals(f"{share.scale:g}"), _rho(cost)])
     return rows
 

@@ -123,9 +123,13 @@ def n_periods(horizon: Horizon) -> str:
     many = ngettext("%(n)s period at one total", "%(n)s periods at one total", horizon.periods)
     if horizon.participations == 1:
         return many
-    apart = _(", %(n)s or more apart", n=horizon.apart) if horizon.apart > 1 else ""
     each = _(", each person in at most %(n)s of them", n=horizon.participations)
-    return f"{many}{each}{apart}"
+    return f"{many}{each}{apart_words(horizon)}"
+
+
+def apart_words(horizon: Horizon) -> str:
+    """Return how far apart the periods of a person are; empty if they may follow each other."""
+    return _(", %(n)s or more apart", n=horizon.apart) if horizon.apart > 1 else ""
 
 
 def n_tables(n: int) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,6 @@ from hushtable.describe.plan import (
 from hushtable.errors import RoundError, UsageError
 from hushtable.language import N_, _, numeral, numerals
 from hushtable.plans.draws import Purpose
-from hushtable.plans.plan import Plan
 from hushtable.plots import binned
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.ledger import Ledger
@@ -39,10 +37,6 @@ from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import and_words
 from hushtable.scores.usual import Usual
 from hushtable.streams import Drift, drift, of_all_rows, why_no_drift
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
 
 # --- rows: their scores, the lowest of them with reasons, and how far they drifted ---------------
 
@@ -161,8 +155,8 @@ def _drift(
         return None, str(error)
 
 
-def scores_section(scores: Scores, noisy: bool) -> Section:
-    """Return the section on the scores; ``noisy`` is whether the model's counts have noise."""
+def scores_section(scores: Scores) -> Section:
+    """Return the section on the scores."""
     if scores.n_outliers is None:
         threshold = _(
             "The noise in the counts is too large to derive a threshold from them, so the report "
@@ -178,12 +172,12 @@ def scores_section(scores: Scores, noisy: bool) -> Section:
         Figures([_distribution(scores)]),
         LabelledValues(_totals(scores)),
         *_lowest_blocks(scores),
-        *([] if scores.drift is None else _drift_blocks(scores.drift, noisy)),
+        *([] if scores.drift is None else _drift_blocks(scores.drift)),
     ]
     return Section("scores", _("Scores"), blocks, _("for the analyst"))
 
 
-def _distribution(scores: Scores) -> tuple["Markup", str]:
+def _distribution(scores: Scores) -> tuple[str, str]:
     from hushtable.charts.values import ValueChart  # with Jinja's library for markup
 
     bins = min(max(10, round(scores.n_rows**0.5)), _MOST_BARS)
@@ -239,17 +233,7 @@ def _lowest_blocks(scores: Scores) -> Iterator[PageBlock]:
     yield LabelledValues({_(name): notes[name] for name in named if name in notes})
 
 
-def _drift_blocks(drift: Drift, noisy: bool) -> Iterator[PageBlock]:
-    if noisy:
-        chance = _(
-            "If nothing has changed, it is close to 0, and chance and noise exceed the level in "
-            "parentheses in at most one of twenty cases."
-        )
-    else:
-        chance = _(
-            "If nothing has changed, it is close to 0, and chance exceeds the level in parentheses "
-            "in at most one of twenty cases."
-        )
+def _drift_blocks(drift: Drift) -> Iterator[PageBlock]:
     yield Heading(_("Drift"))
     yield Paragraph(
         [
@@ -257,7 +241,11 @@ def _drift_blocks(drift: Drift, noisy: bool) -> Iterator[PageBlock]:
                 "Drift is the distance between the distributions of these rows and of the counted "
                 "rows: 0 means the same distribution, 1 means no cell in common."
             ),
-            chance,
+            _(
+                "If nothing has changed, it is close to 0, and chance, with the noise of the "
+                "counts if they have any, exceeds the level in parentheses in at most one of "
+                "twenty cases."
+            ),
             _("For the rows that the model counted itself, it is below 0."),
         ]
     )
@@ -362,7 +350,6 @@ def features_section(counts: Counts, scores: Scores | None, shown: bool) -> Sect
 
 
 def _distances(shares: Mapping[str, float], names: Sequence[str]) -> list[str]:
-    """Return a distance of each column as text; empty where it is not known."""
     distances = [shares.get(name, math.nan) for name in names]
     return ["" if math.isnan(x) else numerals(f"{x:z.4f}") for x in distances]
 
@@ -407,32 +394,23 @@ def _histogram_blocks(counts: Counts, shown: bool) -> Iterator[PageBlock]:
 
 def _histogram(
     feature: Feature, cells: NDArray[np.int64], missing: int, shown: bool
-) -> tuple["Markup", str]:
+) -> tuple[str, str]:
     from hushtable.charts.values import SharesChart, ValueChart  # with Jinja's library for markup
 
-    numeric, most, where = feature.kind == "numeric", int(cells.argmax()), ""
-    # The last category is all others.
-    categories = [*feature.categories, _("(others)")]
-    if shown and numeric:
-        edges = np.linspace(feature.low, feature.high, len(cells) + 1)
-        low, high = (numerals(f"{x:.4g}") for x in edges[most : most + 2])
-        where = _("from %(low)s to %(high)s", low=low, high=high)
-    elif shown:
-        where = categories[most]
+    numeric = feature.kind == "numeric"
     unit = f", {feature.unit}" if numeric and feature.unit else ""
     words = _(
-        "%(name)s, %(range)s: the largest of %(cells)s counts is %(n)s%(where)s; missing "
-        "%(missing)s.",
+        "%(name)s, %(range)s: the largest of %(cells)s counts is %(n)s; missing %(missing)s.",
         name=f"{feature.name}{unit}",
         range=values(feature, shown),
         cells=len(cells),
-        n=numeral(cells[most]),
-        where=where and f" ({where})",
+        n=numeral(cells.max()),
         missing=numeral(missing),
     )
     if shown and not numeric:
         positive = np.maximum(cells, 0)
         shares = positive / max(1, positive.sum())
+        categories = [*feature.categories, _("(others)")]
         return SharesChart(categories, shares.tolist(), None, words).svg, words
     ends = ("", "")
     if shown:
@@ -492,11 +470,6 @@ class Subject:
     counts: Counts
     size: str = ""  # of the file, for people; empty if there is none
 
-    @property
-    def plan(self) -> Plan:
-        """The plan that was counted under."""
-        return self.counts.plan
-
 
 @dataclass(frozen=True)
 class Report:
@@ -522,13 +495,17 @@ def gather(
     NaN if its noise leaves none, None if it does not score. ``values`` also shows ranges and
     categories that were read off rows; the page always shows public ones.
     """
-    counts, of_rows = model.counts, values_of_rows(model.plan.schema)
+    counts, of_rows = model.counts, values_of_rows(model.counts.plan.schema)
     shown = values or not of_rows
     reasons = _reasons_to_stay(model, scores, sites, of_rows if shown else "")
-    left_out = _no_values(scores, of_rows, shown) + _left_out(model, threshold, scores, sites)
+    shows = bool(of_rows and shown) or (scores is not None and bool(scores.shows))
+    words = _("Values of rows.")
+    if shows:
+        words = _("Values of rows, except those that the top of this page names.")
+    left_out = [words, *_left_out(model, threshold, scores, sites, shown)]
     sections = [features_section(counts, scores, shown)]
     if scores is not None:
-        sections.insert(0, scores_section(scores, noisy=bool(counts.noise_sd)))
+        sections.insert(0, scores_section(scores))
     if counts.ledger is not None:
         blocks = _privacy_blocks(counts, counts.ledger)
         sections.append(Section("privacy", _("Privacy"), [*blocks], _("for the privacy officer")))
@@ -564,7 +541,7 @@ def _glance(model: Subject, scores: Scores | None, sites: Sites | None) -> dict[
     ledger = model.counts.ledger
     label = _("rows counted") if ledger is None else _("rows counted, estimated")
     # A second pass leaves out rows that lie apart: the first counted all.
-    glance = {label: numeral(model.plan.first_rows or model.counts.n_rows)}
+    glance = {label: numeral(model.counts.plan.first_rows or model.counts.n_rows)}
     if scores is not None:
         glance[_("rows scored")] = numeral(scores.n_rows)
         if scores.n_outliers is not None:
@@ -610,16 +587,9 @@ def _privacy_blocks(counts: Counts, ledger: Ledger) -> Iterator[PageBlock]:
         "sd": numerals(f"{counts.noise_sd:,.4g}"),
         "share": numerals(f"{100.0 * standing_out:.1f}"),
     }
-    if ledger.window is not None:
-        first = _(
-            "The %(n)s counts decoded from the released files are from %(least)s to %(most)s.",
-            **values,
-        )
-    else:
-        first = _("The %(n)s released counts are from %(least)s to %(most)s.", **values)
     yield Paragraph(
         [
-            first,
+            _("The %(n)s counts are from %(least)s to %(most)s.", **values),
             _(
                 "The standard deviation of the noise is %(sd)s: %(share)s%% of the counts are "
                 "above twice as much. If all cells were empty, 2.3%% would be.",
@@ -640,7 +610,13 @@ def _left(counts: Counts, ledger: Ledger) -> list[str]:
             **numbers,
         )
     unmasked = sum(ledger.pool_of(share) is None for share in ledger.shares)
-    left = _left_masked(ledger, cells, unmasked) if ledger.pools else []
+    left = []
+    if ledger.pools:
+        words = N_(
+            "From each of %(k)s sites: %(cells)s, with a part of the noise, under masks that "
+            "cancel only in the sum of their round."
+        )
+        left.append(_(words, k=len(ledger.shares) - unmasked, cells=cells))
     if len(ledger.shares) == 1 and unmasked:
         left.append(_("From the site: %(cells)s, each with its own noise.", cells=cells))
     elif unmasked:
@@ -656,27 +632,6 @@ def _left(counts: Counts, ledger: Ledger) -> list[str]:
     return left
 
 
-def _left_masked(ledger: Ledger, cells: str, unmasked: int) -> list[str]:
-    """Say what sites sent under masks; ``unmasked`` sites sent counts with the whole noise."""
-    k, rounds = len(ledger.shares) - unmasked, len(ledger.pools)
-    if rounds == 1 and not unmasked:
-        text = N_(
-            "From each of %(k)s sites: %(cells)s, with a part of the noise, under masks that "
-            "cancel only in the sum of all."
-        )
-    elif rounds == 1:
-        text = N_(
-            "From each of %(k)s sites of a masked round: %(cells)s, with a part of the noise, "
-            "under masks that cancel only in the sum of the round."
-        )
-    else:
-        text = N_(
-            "From each of %(k)s sites of the masked rounds: %(cells)s, with a part of the noise, "
-            "under masks that cancel only in the sum of their round."
-        )
-    return [_(text, k=k, cells=cells)]
-
-
 # --- what must stay, and what is not there --------------------------------------------------------
 
 
@@ -685,19 +640,26 @@ def _reasons_to_stay(
 ) -> list[str]:
     reasons = [_("It shows values of rows: %(what)s.", what=of_rows)] if of_rows else []
     if scores is not None:
-        n = numeral(scores.n_rows)
         exact = _(
             "It contains exact totals of %(n)s rows: of scores, of missing values, and of values "
             "outside the plan.",
-            n=n,
+            n=numeral(scores.n_rows),
         )
         if model.counts.ledger is not None:
-            exact = _(
-                "It contains exact totals of %(n)s rows: of scores, of missing values, and of "
-                "values outside the plan. The privacy of the release does not cover them.",
-                n=n,
+            exact += " " + _("The privacy of the release does not cover them.")
+        reasons.append(exact)
+    if scores is not None and scores.lowest is not None:
+        listed = _("It lists single rows by number, with their scores.")
+        if scores.lowest.explained:
+            listed = _(
+                "It lists single rows by number, with their scores and the features that lower "
+                "them."
             )
-        reasons += [exact, *_rows_to_stay(scores)]
+        reasons.append(listed)
+        if shows := scores.shows:
+            reasons.append(_("It shows values of these rows: %(names)s.", names=and_words(shows)))
+        if scores.values:
+            reasons.append(_("It shows how the values of single columns are distributed."))
     if not model.counts.may_leave:
         reasons.append(
             _("It is based on exact counts: %(name)s must not leave either.", name=model.name)
@@ -711,49 +673,19 @@ def _reasons_to_stay(
     return reasons
 
 
-def _rows_to_stay(scores: Scores) -> Iterator[str]:
-    if scores.lowest is None:
-        return
-    if scores.lowest.explained:
-        yield _("It lists single rows by number, with their scores and the features that lower "
-                "them.")  # fmt: skip
-    else:
-        yield _("It lists single rows by number, with their scores.")
-    if shows := scores.shows:
-        yield _("It shows values of these rows: %(names)s.", names=and_words(shows))
-    if scores.values:
-        yield _("It shows how the values of single columns are distributed.")
-
-
-def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
-    lowest = None if scores is None else scores.lowest
-    shows = [_("the categories and ranges of the model's features")] if of_rows and shown else []
-    if scores is not None and scores.shows:
-        shows.append(
-            _("the following values of the listed rows: %(names)s", names=and_words(scores.shows))
-        )
-    words = [_("Values of rows.")]
-    if shows:
-        named = (
-            shows[0] if len(shows) == 1 else _("(a) %(a)s and (b) %(b)s", a=shows[0], b=shows[1])
-        )
-        words = [_("All values of rows except %(shown)s.", shown=named)]
-    if lowest is None:
-        words.append(_("Numbers of rows."))
+def _left_out(
+    model: Subject, threshold: float | None, scores: Scores | None, sites: Sites | None, shown: bool
+) -> list[str]:
+    left_out = []
+    if scores is None or scores.lowest is None:
+        left_out.append(_("Numbers of rows."))
     if not shown:
-        words.append(
+        left_out.append(
             _(
                 "Ranges and categories: they were read off rows and are values of rows (--values "
                 "shows them)."
             )
         )
-    return words
-
-
-def _left_out(
-    model: Subject, threshold: float | None, scores: Scores | None, sites: Sites | None
-) -> list[str]:
-    left_out = []
     if scores is None:
         why = _("no rows were given (hushtable report MODEL DATA)")
         if threshold is None:
@@ -763,7 +695,21 @@ def _left_out(
             )
         left_out.append(_("Scores, outliers and drift: %(why)s.", why=why))
     else:
-        left_out += _left_out_of_scores(scores)
+        if scores.drift is None:
+            left_out.append(_("Drift: %(why)s.", why=_(scores.no_drift)))
+        elif not scores.drift.features:
+            left_out.append(
+                _("Drift by feature: the tables of this plan do not separate the features.")
+            )
+        if scores.lowest is None:
+            left_out.append(_("Single rows: none were requested (--rows)."))
+        elif not scores.lowest.explained:
+            left_out.append(
+                _(
+                    "Reasons for the lowest scores: the detector gives none; HushTable and "
+                    "LSHiTables do."
+                )
+            )
     if model.counts.ledger is None:
         left_out.append(
             _(
@@ -774,16 +720,3 @@ def _left_out(
     if sites is None:
         left_out.append(_("Sites: no parts were given (--parts)."))
     return left_out
-
-
-def _left_out_of_scores(scores: Scores) -> Iterator[str]:
-    if scores.drift is None:
-        yield _("Drift: %(why)s.", why=_(scores.no_drift))
-    elif not scores.drift.features:
-        yield _("Drift by feature: the tables of this plan do not separate the features.")
-    if scores.lowest is None:
-        yield _("Single rows: none were requested (--rows).")
-    elif not scores.lowest.explained:
-        yield _(
-            "Reasons for the lowest scores: the detector gives none; HushTable and LSHiTables do."
-        )

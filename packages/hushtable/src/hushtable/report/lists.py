@@ -32,7 +32,7 @@ def _write_sheet(file: BinaryIO, outliers: Outliers, model: str, *_about: str) -
     with xlsxwriter.Workbook(file, settings) as book:
         book.set_properties({"comments": _("Describes rows: keep it where they are.")})
         sheet = book.add_worksheet(_("Outliers"))
-        looks, cut = _Looks(book), cut_words(table)
+        looks, cut = _looks(book), cut_words(table)
         for j, name in enumerate(table.column_names):
             values = [name, *_typed(outliers, table, name)]
             for i, value in enumerate(values):
@@ -68,21 +68,18 @@ def cut_words(table: pa.Table) -> str:
     )
 
 
-class _Looks(dict[str, Any]):
-    """Formats of cells, by the name of the column or of the kind of value."""
-
-    def __init__(self, book: Any) -> None:
-        top = {"valign": "top"}
-        super().__init__(
-            head=book.add_format(top | {"bold": True, "bottom": 1}),
-            words=book.add_format(top | {"text_wrap": True}),
-            date=book.add_format(top | {"num_format": "yyyy-mm-dd"}),
-            datetime=book.add_format(top | {"num_format": "yyyy-mm-dd hh:mm:ss"}),
-            time=book.add_format(top | {"num_format": "[hh]:mm:ss"}),
-            plain=book.add_format(top),
-        )
-        for name, form in _FORMATS.items():
-            self[name] = book.add_format(top | {"num_format": form})
+def _looks(book: Any) -> dict[str, Any]:
+    top: dict[str, Any] = {"valign": "top"}
+    forms: dict[str, dict[str, Any]] = {
+        "head": {"bold": True, "bottom": 1},
+        "words": {"text_wrap": True},
+        "date": {"num_format": "yyyy-mm-dd"},
+        "datetime": {"num_format": "yyyy-mm-dd hh:mm:ss"},
+        "time": {"num_format": "[hh]:mm:ss"},
+        "plain": {},
+        **{name: {"num_format": form} for name, form in _FORMATS.items()},
+    }
+    return {name: book.add_format(top | form) for name, form in forms.items()}
 
 
 def _typed(outliers: Outliers, table: pa.Table, name: str) -> list[Any]:
@@ -96,7 +93,7 @@ def _typed(outliers: Outliers, table: pa.Table, name: str) -> list[Any]:
     return [values[k] if k < len(values) else None for values in each]
 
 
-def _write(sheet: Any, i: int, j: int, value: Any, looks: _Looks, name: str) -> None:
+def _write(sheet: Any, i: int, j: int, value: Any, looks: dict[str, Any], name: str) -> None:
     """Write a value by its own type: a text is never taken for a formula, a link or a number."""
     look = looks.get(name, looks["plain"])
     if value is None or value != value:

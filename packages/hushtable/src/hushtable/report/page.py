@@ -28,8 +28,6 @@ from hushtable.scores.outliers import Outliers, rounded_down
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from hushtable.charts.reasons import Pictures
 
 
@@ -38,7 +36,7 @@ class Figures:
     """Pictures side by side, each with its caption."""
 
     kind: ClassVar = "figures"
-    figures: Sequence[tuple["Markup", str]]
+    figures: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -225,7 +223,7 @@ def _cards(block: RowList) -> list[dict[str, Any]]:
     from hushtable.charts.reasons import Pictures  # with Jinja's library for markup
 
     outliers, draw = block.outliers, Pictures(block.outliers.features, block.outliers.usual)
-    incidents = {k: one for one in outliers.incidents for k in one.rows}
+    incidents = {k: group for group in outliers.incidents for k in group.rows}
     several = any(row.file for row in outliers.rows)
     cards = []
     for k, row in enumerate(outliers.rows):
@@ -257,7 +255,6 @@ def _cards(block: RowList) -> list[dict[str, Any]]:
 
 
 def _below(outliers: Outliers, k: int, values: bool) -> str:
-    """Return what else is known of a row, in sentences; without ``values``, none of its values."""
     row = outliers.rows[k]
     words = [outliers.repair(row), row.likeness]
     if row.outside:

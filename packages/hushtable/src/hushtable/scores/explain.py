@@ -327,19 +327,13 @@ class Repairs:
         for k, columns in enumerate(choices):
             for j in [*columns, *(self._derived[j] for j in columns if j in self._derived)]:
                 repaired[j::d, k] = usual[j]
-        outside = _left_outside(codes.outside, i, choices)
+        outside, here = NOTHING_OUTSIDE, codes.outside.rows == i
+        if here.any():
+            features, beyond = codes.outside.features[here], codes.outside.beyond[here]
+            kept = [~np.isin(features, columns) for columns in choices]
+            outside = Outside(
+                np.repeat(np.arange(n), [int(left.sum()) for left in kept]),
+                np.concatenate([features[left] for left in kept]),
+                np.concatenate([beyond[left] for left in kept]),
+            )
         return self._scorer.scoring(Codes(repaired, codes.tally, outside))
-
-
-def _left_outside(outside: Outside, i: int, choices: list[list[int]]) -> Outside:
-    here = outside.rows == i
-    if not here.any():
-        return NOTHING_OUTSIDE
-    features, beyond = outside.features[here], outside.beyond[here]
-    kept = [~np.isin(features, columns) for columns in choices]
-    rows = np.concatenate([np.full(int(rows_kept.sum()), k) for k, rows_kept in enumerate(kept)])
-    return Outside(
-        rows.astype(np.int64),
-        np.concatenate([features[rows_kept] for rows_kept in kept]),
-        np.concatenate([beyond[rows_kept] for rows_kept in kept]),
-    )

@@ -1,25 +1,17 @@
-"""Findings: the facts about an unusual row, read off batches of scored rows."""
+"""Findings: the facts about an unusual row."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, texts_column
-from hushtable.data.encoding import Codes
-from hushtable.data.passes import Numbered
-from hushtable.data.readers import Batch, joined, taken
-from hushtable.data.schema import DATE
-from hushtable.errors import DataTypeError
+from hushtable.data.readers import Batch, joined
 from hushtable.language import _, numerals
-from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
-from hushtable.scores.rules import Rules
-from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.scores.typical import ValuePhrase, cell, describe_cell
+from hushtable.scores.reasons import Reason, Reasons, RowReasons
+from hushtable.scores.scorer import Scorer
+from hushtable.scores.typical import ValuePhrase
 from hushtable.scores.usual import FARTHEST, Usual
 
 Floats = NDArray[np.float64]
@@ -154,203 +146,6 @@ def as_text(value: pa.Array) -> str:
     return "" if text is None else str(text)
 
 
-#: The year 9999 in milliseconds since 1970: calendars end there.
-_LAST_DATE = 253402300799999.0
-
-
-@dataclass(frozen=True)
-class Scored:
-    """A batch of n scored rows, with what `finding` needs of the lowest.
-
-    ``tally`` (d, 2) has the numbers of missing and of outside values of each feature. ``keys`` (n,)
-    order the list: they are the ``scores`` (n,), NaN for rows that are not judged, but far below
-    all others if a value is far outside everything. ``lowest`` are the numbers in the batch of the
-    rows with the lowest keys, lowest first.
-    """
-
-    scores: Floats
-    tally: NDArray[np.int64]
-    keys: Floats
-    lowest: NDArray[np.int64]
-    #: (n, 3): the rank of each row, and the interval that contains it.
-    ranks: Floats | None
-    #: As returned by `Reasons.top`; empty if reasons of all rows were not requested.
-    top: Top
-    #: (n,): names of the columns with outside values, joined by commas; null if there are none.
-    outside: pa.Array
-    #: The columns to keep, of all rows.
-    kept: list[pa.Array]
-    #: What the owner's rules state about the rows.
-    ruled: "Ruled | None"
-    details: "RowDetails"
-    rows: Batch
-    far: Floats
-    #: Of the lowest rows, in their order: codes, shares (k, d), features, and columns to keep.
-    codes: Codes
-    shares: Floats | None
-    features: "Batch | None"
-    kept_values: "Batch | None"
-
-    def finding(self, k: int, row: int, file: str = "") -> Finding:
-        """Return what is known of the k-th of the lowest rows, without reasons.
-
-        ``row`` is its number in the ``file``.
-        """
-        details, i = self.details, int(self.lowest[k])
-        scorer, names = details.scorer, details.scorer.plan.schema.names
-        at, score = np.array([k]), self.scores[[i]]
-        codes, kept = self.codes.take(at), {}
-        if isinstance(self.kept_values, pa.RecordBatch):
-            one = self.kept_values.slice(k, 1)
-            kept = dict(zip(details.keep, one.columns, strict=True))
-        evidence = None
-        if self.features is not None and self.shares is not None:
-            evidence = taken(self.features, at), self.shares[k]
-        contexts, rule = details.contexts, ""
-        if scorer.rules is not None and self.ruled is not None and self.ruled.impossible[i] >= 0:
-            j = int(self.ruled.impossible[i])
-            phrase = describe_cell(scorer.plan.schema.features[j], cell(self.rows, j, i), None)
-            rule = scorer.rules.words(j, phrase.text)
-        return Finding(
-            row,
-            float(score[0]),
-            file,
-            error=float(scorer.errors(codes, score)[0]) if details.errors else None,
-            ranks=details.ranked(codes, score)[0].tolist() if details.ranks else None,
-            far=float(self.far[i]),
-            rule=rule,
-            outside=outside_words(codes, 0, names),
-            context="" if contexts is None else contexts.words(self.rows, i, codes),
-            moved=float(scorer.moved(codes, score)[0]),
-            kept_values=kept,
-            evidence=evidence,
-        )
-
-
-@dataclass(frozen=True)
-class Ruled:
-    """Rows that are impossible or known by their owner's rules."""
-
-    #: (n,): number of the first feature with an impossible value, or -1.
-    impossible: NDArray[np.int64]
-    #: (n,): whether a row is known, so that it is not listed.
-    known: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, rules: Rules, rows: Batch) -> "Ruled":
-        """Apply the rules to rows as they were read."""
-        return cls(rules.impossible(rows), rules.known(rows))
-
-    def keys(self, keys: Floats) -> Floats:
-        """Return the keys that order the list: impossible rows first, known rows never.
-
-        ``keys`` are the keys without the rules.
-        """
-        found = keys - IMPOSSIBLE_FIRST * (self.impossible >= 0)
-        return np.where(self.known, np.inf, found)
-
-    def flagged(self, outliers: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which rows are outliers: impossible ones always are, known ones never."""
-        return (outliers | (self.impossible >= 0)) & ~self.known
-
-    def column(self, names: Sequence[str]) -> pa.Array:
-        """Return words about each row, given the columns' names; null if there are none."""
-        words = texts_column([*(f"{name} is impossible" for name in names), "known"])
-        index = np.where(self.known, len(names), self.impossible)
-        return words.take(as_column(index, index >= 0))
-
-
-@dataclass(frozen=True)
-class RowDetails:
-    """Scores rows, and finds the other results that are requested."""
-
-    scorer: Scorer
-    #: Number of lowest rows in each batch whose details may be requested.
-    most: int = 0
-    #: Whether ranks, and features with the largest shares, are requested for all rows.
-    every: bool = False
-    #: Whether to find standard errors.
-    errors: bool = False
-    ranks: Ranks | None = None
-    reasons: Reasons | None = None
-    #: What is usual among the counted rows: rows with a value far outside it come first.
-    usual: Usual | None = None
-    #: Columns whose values are kept with the scores: features, or others that the rows have.
-    keep: Sequence[str] = ()
-
-    @cached_property
-    def contexts(self) -> ContextRows | None:
-        """Reports how many rows of a context were counted; None if the model does not know."""
-        compared = self.scorer.plan.context and not self.scorer.row_noise
-        return ContextRows(self.scorer) if compared else None
-
-    @cached_property
-    def _dates(self) -> set[str]:
-        return {f.name for f in self.scorer.plan.schema.features if f.unit == DATE}
-
-    @property
-    def columns(self) -> list[str]:
-        """Columns that are read after the features: those to keep, and those of rules."""
-        rules = [] if self.scorer.rules is None else self.scorer.rules.columns
-        return list(dict.fromkeys([*self.keep, *rules]))
-
-    def batches(self, X: object, *, n_jobs: int | None = None) -> Iterator[Scored]:
-        """Yield the scored batches, in order."""
-
-        def scored(item: Numbered) -> Scored:
-            if self.reasons is None:
-                return self._scored(item[1], *self.scorer.scored(item))
-            one = self.reasons.explainer.explained(item)
-            return self._scored(one.rows, one.codes, one.scores, one.shares)
-
-        return self.scorer.mapped(X, scored, n_jobs, self.columns)
-
-    def ranked(self, codes: Codes, scores: Floats) -> Floats:
-        """Return the ranks (n, 3) of scores (n,): the rank, and the interval that contains it."""
-        assert self.ranks is not None
-        ends = self.ranks.between(scores, self.scorer.errors(codes, scores))
-        return np.column_stack([self.ranks.of(scores), ends])
-
-    def _scored(
-        self, rows: Batch, codes: Codes, scores: Floats, shares: Floats | None = None
-    ) -> Scored:
-        far, rules = far_outside(self.scorer, self.usual, rows), self.scorer.rules
-        ruled = None if rules is None else Ruled.of(rules, rows)
-        keys = scores - FAR_FIRST * far if ruled is None else ruled.keys(scores - FAR_FIRST * far)
-        # Only the codes of the lowest rows are kept while other batches are scored.
-        lowest, names = lowest_rows(keys, self.most), self.scorer.plan.schema.names
-        kept, kept_values = [], None
-        if self.keep:
-            assert isinstance(rows, pa.RecordBatch)  # it has names
-            kept = [_plain(rows.column(name), name, name in self._dates) for name in self.keep]
-            kept_values = taken(pa.RecordBatch.from_arrays(kept, list(self.keep)), lowest)
-        top: Top = []
-        if self.every and self.reasons is not None and shares is not None:
-            top = self.reasons.top(shares)
-        features = None
-        if shares is not None:
-            own = rows if isinstance(rows, np.ndarray) else rows.select(range(len(names)))
-            features = taken(own, lowest)
-        return Scored(
-            scores=scores,
-            tally=codes.tally,
-            keys=keys,
-            lowest=lowest,
-            ranks=self.ranked(codes, scores) if self.every and self.ranks else None,
-            top=top,
-            outside=outside_column(codes, names),
-            kept=kept,
-            ruled=ruled,
-            details=self,
-            rows=rows,
-            far=far,
-            codes=codes.take(lowest),
-            shares=None if shares is None else shares[lowest],
-            features=features,
-            kept_values=kept_values,
-        )
-
-
 def far_outside(scorer: Scorer, usual: Usual | None, rows: Batch) -> Floats:
     """Return how far outside everything a number of each row (n,) is: see `Usual.far`."""
     if usual is None:
@@ -365,54 +160,14 @@ def explained(findings: Sequence[Finding], reasons: Reasons, bar: float | None) 
         return list(findings)
     shares = np.stack([share for _row, share in evidence])
     numeric = {feature.name for feature in reasons.features if feature.kind == "numeric"}
-    found = reasons.of(joined([row for row, _share in evidence], numeric), shares, bar)
-    return [replace(finding, why=why) for finding, why in zip(findings, found, strict=True)]
+    every = reasons.of(joined([row for row, _share in evidence], numeric), shares, bar)
+    return [replace(finding, why=why) for finding, why in zip(findings, every, strict=True)]
 
 
 def with_severities(findings: Sequence[Finding], shares: Floats) -> list[Finding]:
     """Return findings (n,) with their severities, given the shares of rows as rare (n,)."""
     severities = np.round(100.0 * (1.0 - shares), 10).tolist()
-    return [replace(one, severity=x) for one, x in zip(findings, severities, strict=True)]
-
-
-def _plain(column: pa.Array, name: str, dates: bool) -> pa.Array:
-    """Return a column without views or a dictionary, which differs from batch to batch.
-
-    ``dates`` means that it is a feature of points in time, which count as seconds since 1970.
-    """
-    if pa.types.is_nested(column.type):
-        raise DataTypeError(
-            f"column {name!r} has type {column.type}: needs single values to list with scores: "
-            "leave it out of those to keep"
-        )
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if dates and pa.types.is_floating(column.type):
-        milliseconds = pc.round(pc.multiply(column, 1000.0))
-        in_calendar = pc.less_equal(pc.abs(milliseconds), _LAST_DATE)
-        dated = pc.if_else(in_calendar, milliseconds, None)
-        return dated.cast(pa.int64()).cast(pa.timestamp("ms"))
-    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
-
-
-def outside_words(codes: Codes, row: int, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the columns in which a row's value is outside, in the plan's order."""
-    outside = codes.outside
-    return tuple(names[j] for j in outside.features[outside.rows == row].tolist())
-
-
-def outside_column(codes: Codes, names: Sequence[str]) -> pa.Array:
-    """Return, for each row, `outside_words` joined by commas; null for rows without any."""
-    outside = codes.outside
-    if not len(outside):
-        return pa.nulls(len(codes), pa.string())
-    order = np.argsort(outside.rows, kind="stable")
-    rows, first = np.unique(outside.rows[order], return_index=True)
-    found = [[names[j] for j in f.tolist()] for f in np.split(outside.features[order], first[1:])]
-    index = np.full(len(codes), -1)
-    index[rows] = np.arange(len(rows))
-    texts = texts_column([", ".join(some) for some in found])
-    return texts.take(as_column(index, index >= 0))
+    return [replace(finding, severity=x) for finding, x in zip(findings, severities, strict=True)]
 
 
 def lowest_rows(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:

@@ -10,24 +10,172 @@ from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, texts_column
-from hushtable.data.readers import Batch, Reader, no_rows
+from hushtable.data.encoding import Codes
+from hushtable.data.passes import Numbered
+from hushtable.data.readers import Batch, Reader, no_rows, taken
 from hushtable.data.schema import DATE, SINCE, Feature
 from hushtable.data.table_scan import LoneNumber, LoneNumbers
-from hushtable.errors import UsageError
+from hushtable.errors import DataTypeError, UsageError
 from hushtable.language import N_, _, ngettext, numeral, numerals
-from hushtable.scores.finding import Finding, RowDetails, Scored, explained, with_severities
-from hushtable.scores.reasons import TOP, Reason, Reasons
+from hushtable.scores.finding import (
+    FAR_FIRST,
+    IMPOSSIBLE_FIRST,
+    Finding,
+    explained,
+    far_outside,
+    lowest_rows,
+    with_severities,
+)
+from hushtable.scores.reasons import TOP, ContextRows, Reason, Reasons, Top
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import (
     DIRECTION_MEANS,
     MEANT,
     USUAL_MEANS,
     and_words,
+    cell,
+    describe_cell,
     numbers_of,
 )
 from hushtable.scores.usual import COUNTED, SCORED, PassingSample, Usual
+
+Floats = NDArray[np.float64]
+
+#: The year 9999 in milliseconds since 1970: calendars end there.
+_LAST_DATE = 253402300799999.0
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """Rows that are impossible or known by their owner's rules."""
+
+    #: (n,): number of the first feature with an impossible value, or -1.
+    impossible: NDArray[np.int64]
+    #: (n,): whether a row is known, so that it is not listed.
+    known: NDArray[np.bool_]
+
+    def flagged(self, outliers: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which rows are outliers: impossible ones always are, known ones never."""
+        return (outliers | (self.impossible >= 0)) & ~self.known
+
+    def column(self, names: Sequence[str]) -> pa.Array:
+        """Return words about each row, given the columns' names; null if there are none."""
+        words = texts_column([*(f"{name} is impossible" for name in names), "known"])
+        index = np.where(self.known, len(names), self.impossible)
+        return words.take(as_column(index, index >= 0))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A batch of n scored rows, with what `finding` needs of the lowest.
+
+    ``tally`` (d, 2) has the numbers of missing and of outside values of each feature. ``keys`` (n,)
+    order the list: they are the ``scores`` (n,), NaN for rows that are not judged, but far below
+    all others if a value is far outside everything. ``lowest`` are the numbers in the batch of the
+    rows with the lowest keys, lowest first.
+    """
+
+    scores: Floats
+    tally: NDArray[np.int64]
+    keys: Floats
+    lowest: NDArray[np.int64]
+    #: (n, 3): the rank of each row, and the interval that contains it.
+    ranks: Floats | None
+    #: As returned by `Reasons.top`; empty if reasons of all rows were not requested.
+    top: Top
+    #: (n,): names of the columns with outside values, joined by commas; null if there are none.
+    outside: pa.Array
+    #: The columns to keep, of all rows.
+    kept: list[pa.Array]
+    #: What the owner's rules state about the rows.
+    ruled: "Ruled | None"
+    search: "Search"
+    rows: Batch
+    far: Floats
+    #: Of the lowest rows, in their order: codes, shares (k, d), features, and columns to keep.
+    codes: Codes
+    shares: Floats | None
+    features: "Batch | None"
+    kept_values: "Batch | None"
+
+    def finding(self, k: int, row: int, file: str = "") -> Finding:
+        """Return what is known of the k-th of the lowest rows, without reasons.
+
+        ``row`` is its number in the ``file``.
+        """
+        search, i = self.search, int(self.lowest[k])
+        scorer, names = search.scorer, search.scorer.plan.schema.names
+        at, score = np.array([k]), self.scores[[i]]
+        codes, kept = self.codes.take(at), {}
+        if isinstance(self.kept_values, pa.RecordBatch):
+            values = self.kept_values.slice(k, 1)
+            kept = dict(zip(search.keep, values.columns, strict=True))
+        evidence = None
+        if self.features is not None and self.shares is not None:
+            evidence = taken(self.features, at), self.shares[k]
+        contexts, rule = search.contexts, ""
+        if scorer.rules is not None and self.ruled is not None and self.ruled.impossible[i] >= 0:
+            j = int(self.ruled.impossible[i])
+            phrase = describe_cell(scorer.plan.schema.features[j], cell(self.rows, j, i), None)
+            rule = scorer.rules.words(j, phrase.text)
+        return Finding(
+            row,
+            float(score[0]),
+            file,
+            error=float(scorer.errors(codes, score)[0]) if search.has_errors else None,
+            ranks=search.ranked(codes, score)[0].tolist() if search.ranks else None,
+            far=float(self.far[i]),
+            rule=rule,
+            outside=outside_words(codes, 0, names),
+            context="" if contexts is None else contexts.words(self.rows, i, codes),
+            moved=float(scorer.moved(codes, score)[0]),
+            kept_values=kept,
+            evidence=evidence,
+        )
+
+
+def _plain(column: pa.Array, name: str, dates: bool) -> pa.Array:
+    """Return a column without views or a dictionary, which differs from batch to batch.
+
+    ``dates`` means that it is a feature of points in time, which count as seconds since 1970.
+    """
+    if pa.types.is_nested(column.type):
+        raise DataTypeError(
+            f"column {name!r} has type {column.type}: needs single values to list with scores: "
+            "leave it out of those to keep"
+        )
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if dates and pa.types.is_floating(column.type):
+        milliseconds = pc.round(pc.multiply(column, 1000.0))
+        in_calendar = pc.less_equal(pc.abs(milliseconds), _LAST_DATE)
+        dated = pc.if_else(in_calendar, milliseconds, None)
+        return dated.cast(pa.int64()).cast(pa.timestamp("ms"))
+    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
+
+
+def outside_words(codes: Codes, row: int, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the columns in which a row's value is outside, in the plan's order."""
+    outside = codes.outside
+    return tuple(names[j] for j in outside.features[outside.rows == row].tolist())
+
+
+def outside_column(codes: Codes, names: Sequence[str]) -> pa.Array:
+    """Return, for each row, `outside_words` joined by commas; null for rows without any."""
+    outside = codes.outside
+    if not len(outside):
+        return pa.nulls(len(codes), pa.string())
+    order = np.argsort(outside.rows, kind="stable")
+    rows, first = np.unique(outside.rows[order], return_index=True)
+    listed = [[names[j] for j in f.tolist()] for f in np.split(outside.features[order], first[1:])]
+    index = np.full(len(codes), -1)
+    index[rows] = np.arange(len(rows))
+    texts = texts_column([", ".join(named) for named in listed])
+    return texts.take(as_column(index, index >= 0))
 
 
 class Lowest:
@@ -36,8 +184,8 @@ class Lowest:
     Rows with a value far outside everything come before all others: see `Finding.key`.
     """
 
-    def __init__(self, most: int, file: str = "") -> None:
-        self.most, self.file = most, file
+    def __init__(self, most: int) -> None:
+        self.most, self.file = most, ""
         #: Rows given to `add`, and how many of them have the highest score of ``rows``.
         self.n_rows = self._ties = 0
         #: Of these, rows that are known by the owner's rules.
@@ -49,13 +197,13 @@ class Lowest:
         """Add the next batch; ``start`` is the number of its first row."""
         # Of equal scores, the one that was added first is the earlier.
         before, bar = self.rows, self._bar
-        found = [
+        below = [
             batch.finding(k, start + i, self.file)
             for k, i in enumerate(batch.lowest.tolist())
             if batch.keys[i] < bar
         ]
         self.rows = heapq.nsmallest(
-            self.most, [*before, *found], key=lambda one: (one.key, one.file, one.row)
+            self.most, [*before, *below], key=lambda row: (row.key, row.file, row.row)
         )
         self.n_rows += len(batch.scores)
         self.n_known += 0 if batch.ruled is None else int(batch.ruled.known.sum())
@@ -174,7 +322,9 @@ class Outliers:
             n=n,
         )
         rows += f" {known_words(self.n_known)}" if self.n_known else ""
-        rows += " " + " ".join([*(one.words for one in self.lone), _("Rows are numbered from 0.")])
+        rows += " " + " ".join(
+            [*(lone.words for lone in self.lone), _("Rows are numbered from 0.")]
+        )
         when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
         notes = {
             _("Made"): _(
@@ -218,8 +368,8 @@ class Outliers:
         columns["row"] = _numbers([row.row for row in self.rows], np.int64)
         for name in self.keep:
             values = [row.kept_values[name] for row in self.rows]
-            if len({one.type for one in values}) > 1:  # files have them in several types
-                values = [one.cast(pa.string()) for one in values]
+            if len({value.type for value in values}) > 1:  # files have them in several types
+                values = [value.cast(pa.string()) for value in values]
             columns[name] = pa.concat_arrays(values)
         columns["severity"] = _numbers([row.severity for row in self.rows], np.float64)
         columns["score"] = _numbers([row.score for row in self.rows], np.float64)
@@ -230,25 +380,28 @@ class Outliers:
         return pa.table(columns).replace_schema_metadata({AMONG: self.among.encode()})
 
     def _reason_columns(self) -> dict[str, pa.Array]:
-        columns = {}
+        columns: dict[str, pa.Array] = {}
         for k in range(TOP):
-            found = [reason_facts(row.reasons, k) for row in self.rows]
-            names = (f"reason_{k + 1}", f"value_{k + 1}", f"usual_{k + 1}", f"direction_{k + 1}")
-            for name, values in zip(names, zip(*found, strict=True), strict=True):
-                columns[name] = texts_column(values)
+            reasons = [row.reasons[k] if k < len(row.reasons) else None for row in self.rows]
+            texts = {
+                "reason": [reason.feature if reason else None for reason in reasons],
+                "value": [reason.phrase.text if reason else None for reason in reasons],
+                "usual": [reason.phrase.usual if reason else None for reason in reasons],
+                "direction": [reason.phrase.direction if reason else None for reason in reasons],
+            }
+            columns |= {f"{name}_{k + 1}": texts_column(each) for name, each in texts.items()}
         columns["words"] = texts_column([row.words for row in self.rows])
         columns["repair"] = texts_column([self.repair(row) or None for row in self.rows])
-        number = {k: n for n, one in enumerate(self.incidents, 1) for k in one.rows}
+        number = {k: n for n, group in enumerate(self.incidents, 1) for k in group.rows}
         numbers = [number.get(k) for k in range(len(self.rows))]
         columns["incident"] = _numbers(numbers, np.int64)
         return columns
 
 
 def _numbers(values: Iterable[float | None], kind: type) -> pa.Array:
-    """Return numbers of a kind as a column, with null for None."""
-    found = list(values)
-    there = np.array([one is not None for one in found], np.bool_)
-    return as_column(np.array([one or 0 for one in found], kind), there)
+    numbers = list(values)
+    known = np.array([number is not None for number in numbers], np.bool_)
+    return as_column(np.array([number or 0 for number in numbers], kind), known)
 
 
 def rounded_down(severity: float) -> str:
@@ -275,16 +428,16 @@ class Incident:
 def find_incidents(reasons: Sequence[Sequence[Reason]]) -> list[Incident]:
     """Return the groups of rows, given their reasons, that have the same strongest one."""
     groups: dict[str, list[int]] = {}
-    for k, own in enumerate(reasons):
-        if own and own[0].kind:
-            groups.setdefault(own[0].kind, []).append(k)
-    found = []
+    for k, listed in enumerate(reasons):
+        if listed and listed[0].kind:
+            groups.setdefault(listed[0].kind, []).append(k)
+    incidents = []
     for rows in groups.values():
         kinds = [[reason.kind for reason in reasons[k]] for k in rows]
-        shared = [kind for kind in kinds[0] if all(kind in own for own in kinds)]
+        shared = [kind for kind in kinds[0] if all(kind in listed for listed in kinds)]
         if len(rows) > 1:
-            found.append(Incident(rows, ", ".join(shared)))
-    return found
+            incidents.append(Incident(rows, ", ".join(shared)))
+    return incidents
 
 
 def known_words(n_rows: int) -> str:
@@ -294,14 +447,6 @@ def known_words(n_rows: int) -> str:
         "%(n)s rows are known by your rules and not listed.",
         n_rows,
     )
-
-
-def reason_facts(reasons: Sequence[Reason], k: int) -> tuple[str | None, ...]:
-    """Return column, value, usual values and direction of the k-th reason, or None for each."""
-    if k >= len(reasons):
-        return (None,) * 4
-    phrase = reasons[k].phrase
-    return reasons[k].feature, phrase.text, phrase.usual, phrase.direction
 
 
 class Search:
@@ -331,18 +476,11 @@ class Search:
         if explain:
             with contextlib.suppress(UsageError):
                 self.reasons = Reasons(scorer, usual=usual)
-        self._details = RowDetails(
-            scorer,
-            n + 1,  # the first row after the list shows when a listed row would leave it
-            every=every,
-            errors=scorer.plan.family.n_tables > 1,
-            ranks=ranks,
-            reasons=self.reasons,
-            # Lists of detectors without reasons are ordered by their papers' scores alone.
-            usual=None if self.reasons is None else usual,
-            keep=keep,
-        )
-        self._usual, self._ranks, self._keep, self._n = usual, ranks, tuple(keep), n
+        self.scorer, self.keep, self.ranks = scorer, tuple(keep), ranks
+        self._usual, self._every, self._n = usual, every, n
+        self.has_errors = scorer.plan.family.n_tables > 1
+        self._dates = {f.name for f in scorer.plan.schema.features if f.unit == DATE}
+        # The first row after the list shows when a listed row would leave it.
         self._lowest = Lowest(n + 1)
         # Points in time and times since have no sign of their own.
         self._signs = {
@@ -367,7 +505,8 @@ class Search:
             reader = reader.in_sequence().watched(partial(self._note_signs, file))
         if self._sample is not None:
             reader = self._sample.of(reader)
-        for batch in self._details.batches(reader, n_jobs=n_jobs):
+        scored = partial(self._scored, most=self._n + 1)
+        for batch in self.scorer.mapped(reader, scored, n_jobs, self.columns):
             lowest.add(batch, start)
             yield batch
             start += len(batch.scores)
@@ -394,8 +533,7 @@ class Search:
         return self.found()
 
     def _note_signs(self, file: str, _part: Reader, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """Look for the only negative number, and the only zero, of each column."""
-        start, features = 0, self._details.scorer.plan.schema.features
+        start, features = 0, self.scorer.plan.schema.features
         for batch in batches:
             for j, signs in self._signs.items():
                 signs.add(numbers_of(features[j], batch, j), start, file)
@@ -405,17 +543,18 @@ class Search:
     def found(self) -> Outliers:
         """Return the lowest of the rows; there must have been some rows."""
         lowest = self._lowest
-        scorer, rows, usual = self._details.scorer, lowest.rows[: self._n], None
+        scorer, rows, usual = self.scorer, lowest.rows[: self._n], None
         if self.reasons is not None:
             usual = self._usual
             if self._sample is not None:
                 usual = self._sample.usual(scorer.plan.schema, scorer.plan.context)
             # The row after the list shows when a listed row would leave it.
             bar = lowest.rows[self._n].key if len(lowest.rows) > self._n else None
-            rows = explained(rows, self.reasons.beside(usual), bar)
+            self.reasons.usual = usual
+            rows = explained(rows, self.reasons, bar)
         scores = np.array([row.score for row in rows])
-        if self._ranks is not None:
-            among, shares = _ALL_SITES, self._ranks.of(scores)
+        if self.ranks is not None:
+            among, shares = _ALL_SITES, self.ranks.of(scores)
         elif self._usual is not None and self._usual.scores is not None:
             among, shares = COUNTED, self._usual.as_rare(scores)
         else:
@@ -433,7 +572,7 @@ class Search:
         return Outliers(
             rows=rows,
             among=among,
-            keep=self._keep,
+            keep=self.keep,
             explained=self.reasons is not None,
             n_rows=lowest.n_rows,
             meaning=scorer.plan.score_words(scorer.sketch.noise_sd),
@@ -443,10 +582,76 @@ class Search:
             lone=lone,
         )
 
+    def findings(self, rows: Batch) -> list[Finding]:
+        """Return what is known of some rows, without reasons yet; they are numbered from 0."""
+        batch = self._scored((0, rows, None), len(rows))
+        in_order = np.argsort(batch.lowest).tolist()
+        return [batch.finding(k, row) for row, k in enumerate(in_order)]
+
+    def _scored(self, item: Numbered, most: int) -> Scored:
+        rows, shares = item[1], None
+        if self.reasons is None:
+            codes, scores = self.scorer.scored(item)
+        else:
+            parts = self.reasons.explainer.explained(item)
+            codes, scores, shares = parts.codes, parts.scores, parts.shares
+        # Lists of detectors without reasons are ordered by their papers' scores alone.
+        far = far_outside(self.scorer, None if self.reasons is None else self._usual, rows)
+        keys, ruled, rules = scores - FAR_FIRST * far, None, self.scorer.rules
+        if rules is not None:
+            ruled = Ruled(rules.impossible(rows), rules.known(rows))
+            keys -= IMPOSSIBLE_FIRST * (ruled.impossible >= 0)
+            keys[ruled.known] = np.inf  # never listed
+        # Only the codes of the lowest rows are kept while other batches are scored.
+        lowest, names = lowest_rows(keys, most), self.scorer.plan.schema.names
+        kept, kept_values = [], None
+        if self.keep:
+            assert isinstance(rows, pa.RecordBatch)  # it has names
+            kept = [_plain(rows.column(name), name, name in self._dates) for name in self.keep]
+            kept_values = taken(pa.RecordBatch.from_arrays(kept, list(self.keep)), lowest)
+        top: Top = []
+        if self._every and self.reasons is not None and shares is not None:
+            top = self.reasons.top(shares)
+        features = None
+        if shares is not None:
+            columns = rows if isinstance(rows, np.ndarray) else rows.select(range(len(names)))
+            features = taken(columns, lowest)
+        return Scored(
+            scores=scores,
+            tally=codes.tally,
+            keys=keys,
+            lowest=lowest,
+            ranks=self.ranked(codes, scores) if self._every and self.ranks else None,
+            top=top,
+            outside=outside_column(codes, names),
+            kept=kept,
+            ruled=ruled,
+            search=self,
+            rows=rows,
+            far=far,
+            codes=codes.take(lowest),
+            shares=None if shares is None else shares[lowest],
+            features=features,
+            kept_values=kept_values,
+        )
+
+    def ranked(self, codes: Codes, scores: Floats) -> Floats:
+        """Return the ranks (n, 3) of scores (n,): the rank, and the interval that contains it."""
+        assert self.ranks is not None
+        ends = self.ranks.between(scores, self.scorer.errors(codes, scores))
+        return np.column_stack([self.ranks.of(scores), ends])
+
+    @cached_property
+    def contexts(self) -> ContextRows | None:
+        """Reports how many rows of a context were counted; None if the model does not know."""
+        compared = self.scorer.plan.context and not self.scorer.row_noise
+        return ContextRows(self.scorer) if compared else None
+
     @property
     def columns(self) -> list[str]:
-        """Columns that the rows need after the features."""
-        return self._details.columns
+        """Columns that are read after the features: those to keep, and those of rules."""
+        rules = [] if self.scorer.rules is None else self.scorer.rules.columns
+        return list(dict.fromkeys([*self.keep, *rules]))
 
     @property
     def n_rows(self) -> int:

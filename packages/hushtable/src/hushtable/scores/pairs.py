@@ -100,7 +100,7 @@ class Cells:
         name = value if isinstance(value, str) else repr(float(value) + 0.0)
         return self.names.index(name) if name in self.names else len(self.names)
 
-    def words(self, rows: Floats, feature: Feature, kind: pa.DataType, own: Any) -> str:
+    def words(self, rows: Floats, feature: Feature, kind: pa.DataType, value: Any) -> str:
         """Return what some rows usually have instead of a row's own value, in words.
 
         The most frequent values; of many numbers, an edge below which, or from which on, 90% of
@@ -110,7 +110,7 @@ class Cells:
         ``own`` is the value that is compared with them.
         """
         if self.edges:
-            place = self.of_value(own)
+            place = self.of_value(value)
             below, least = np.cumsum(rows[: self.size]), _MOST * float(rows.sum())
             # The cells up to k are below the edge k + 1.
             lower = np.flatnonzero(below[:place] >= least)
@@ -122,7 +122,7 @@ class Cells:
                 edge = self.edges[higher[-1] + 1]
                 return _("at least %(end)s", end=number_text(edge, feature, kind))
             return ""
-        place = self.of_value(own)
+        place = self.of_value(value)
         most = np.argsort(-rows[: len(self.names)], kind="stable").tolist()
         names = [self.names[k] for k in most if rows[k] and k != place][:_NAMED]
         if feature.kind == "numeric":
@@ -213,13 +213,13 @@ class PairCounts:
         1 if too few rows are expected for an answer, or if a value is missing.
         """
         a, b = _pairs(len(self.cells))
-        p, found = np.arange(len(a)), np.ones((len(places), len(places)))
+        p, rarity = np.arange(len(a)), np.ones((len(places), len(places)))
         x, y = places[a], places[b]
         both = self._expected[p, x, y]
         times = (both + 0.5) / (self.counts[p, x, y] + 0.5)
         known = (x >= 0) & (y >= 0) & (both >= _LEAST_EXPECTED)
-        found[a, b] = found[b, a] = np.where(known, times, 1.0)
-        return found
+        rarity[a, b] = rarity[b, a] = np.where(known, times, 1.0)
+        return rarity
 
     def given(self, column: int, partner: int, cell: int) -> Floats:
         """Return the sampled rows in each cell of a column, among those in a partner's cell."""

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -271,7 +270,6 @@ class RowPhrases:
         return Reason(name, share, phrase, partner, value, beside, self.context, self.within)
 
     def _beside_usual(self, j: int) -> ValuePhrase:
-        """Return the value of column j, and what is usual in the row's context or in all rows."""
         feature, value, usual = (
             self._schema.features[j],
             cell(self._rows, j, self.i),
@@ -312,12 +310,12 @@ class RowPhrases:
 
     def _beside(self, j: int, by: str, predicted: float, far: float) -> ValuePhrase:
         """Return the value of column j and another, ``far`` standard deviations away."""
-        feature, one = self._schema.features[j], cell(self._rows, j, self.i)
-        phrase, value = describe_cell(feature, one, self._usual_of(j)), self._read(j, predicted)
+        feature, written = self._schema.features[j], cell(self._rows, j, self.i)
+        phrase, value = describe_cell(feature, written, self._usual_of(j)), self._read(j, predicted)
         expected = (
             value
             if isinstance(value, str)
-            else number_text(value, feature, plain_type(one), digits=3)
+            else number_text(value, feature, plain_type(written), digits=3)
         )
         words = _(
             "%(what)s, where by %(columns)s it would be %(expected)s",
@@ -341,7 +339,6 @@ class RowPhrases:
         )
 
     def _read(self, j: int, predicted: float) -> float | str:
-        """Return a prediction of column j: a number, or the category at that place."""
         feature = self._schema.features[j]
         return predicted if feature.kind == "numeric" else feature.categories[round(predicted)]
 
@@ -373,8 +370,8 @@ class RowPairs:
         mine, other = (self._features[j] for j in (pair.column, pair.partner))
         rows = self._pairs.given(pair.column, pair.partner, int(self._places[i, pair.partner]))
         kind = plain_type(cell(self._rows, pair.column, i))
-        own = read_value(mine, cell(self._rows, pair.column, i))
-        usual = self._pairs.cells[pair.column].words(rows, mine, kind, own)
+        number = read_value(mine, cell(self._rows, pair.column, i))
+        usual = self._pairs.cells[pair.column].words(rows, mine, kind, number)
         numeric = other.kind == "numeric"
         such = _("that %(name)s", name=other.name) if numeric else partner.named(other)
         what = _("%(name)s with %(partner)s", name=value.named(mine), partner=partner.named(other))
@@ -392,8 +389,8 @@ class RowPairs:
 class Reasons:
     """Finds the features that lower the scores of rows, and describes them in words.
 
-    ``usual`` is what the rows' values are compared with. Raises `UsageError` if the model's tables
-    do not separate features.
+    ``usual`` is what the rows' values are compared with; it may be set later. Raises `UsageError`
+    if the model's tables do not separate features.
     """
 
     def __init__(self, scorer: Scorer, *, usual: Usual | None = None) -> None:
@@ -415,12 +412,6 @@ class Reasons:
             top.append((best, left[every, best]))
             left[every, best] = -np.inf
         return top
-
-    def beside(self, usual: Usual | None) -> "Reasons":
-        """Return the same reasons with values compared with what is usual among other rows."""
-        other = copy(self)
-        other.usual = usual
-        return other
 
     def of(
         self, rows: Batch, shares: NDArray[np.float64], bar: float | None = None
@@ -487,7 +478,6 @@ class Reasons:
         return RowReasons(reasons, repaired, repair.score, repair.enough)
 
     def _together(self, row: RowPhrases, gains: dict[int, float]) -> list[Reason]:
-        """Return the rarest pair of the features with the largest gains if no value stands out."""
         most = [j for j in sorted(gains, key=lambda j: -gains[j])[: self.n_top] if gains[j] > 0.0]
         pairs = [(pair, gains[j]) for j in most if (pair := row.pair(j, TWICE)) is not None]
         if not pairs:

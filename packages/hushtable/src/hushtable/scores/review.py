@@ -17,7 +17,7 @@ from hushtable.counts.verdicts import FINE, OUTLIER, LearnedModel, Verdicts, che
 from hushtable.data.encoding import Codes
 from hushtable.data.labels import fold, fold_texts
 from hushtable.data.passes import Numbered
-from hushtable.data.readers import Batch, Reader, Source, joined, no_rows, taken
+from hushtable.data.readers import Batch, Reader, joined, no_rows, taken
 from hushtable.data.schema import Feature
 from hushtable.errors import DataError, UsageError
 from hushtable.scores.explain import Explainer
@@ -25,14 +25,13 @@ from hushtable.scores.finding import (
     FAR_FIRST,
     IMPOSSIBLE_FIRST,
     Finding,
-    RowDetails,
     as_text,
     explained,
     far_outside,
     lowest_rows,
     with_severities,
 )
-from hushtable.scores.outliers import Outliers
+from hushtable.scores.outliers import Outliers, Search
 from hushtable.scores.reasons import Reasons, RowPhrases
 from hushtable.scores.rules import write_rule
 from hushtable.scores.scorer import Scorer
@@ -68,10 +67,6 @@ class Candidates:
     def of(cls, scorer: Scorer, numbers: Ints, rows: Batch, n_rows: int) -> "Candidates":
         """Encode some of the rows that were read."""
         return cls(numbers, rows, scorer.encode((0, rows, None)), n_rows)
-
-    def row(self, k: int) -> Batch:
-        """Return the k-th row as a batch of its own."""
-        return self.rows[k : k + 1] if isinstance(self.rows, np.ndarray) else self.rows.slice(k, 1)
 
     def check(self, k: int) -> str:
         """Return a check value of the k-th row under the plan, which differs for other rows."""
@@ -134,7 +129,6 @@ def _first(scorer: Scorer, usual: Usual | None, rows: Batch) -> Floats:
 def _lowest(
     parts: list[tuple[Ints, Floats, Batch]], most: int, scorer: Scorer
 ) -> tuple[Ints, Floats, Batch]:
-    """Return the lowest of rows that arrived in order; of equal scores, the earlier ones."""
     numbers, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     order = np.lexsort((numbers, scores))[:most]
     rows = joined([part[2] for part in parts], _numeric(scorer))
@@ -145,12 +139,10 @@ def _numeric(scorer: Scorer) -> set[str]:
     return {feature.name for feature in scorer.plan.schema.features if feature.kind == "numeric"}
 
 
-def named_candidates(
-    scorer: Scorer, reader: Reader, numbers: Iterable[int], keep: Sequence[str] = ()
-) -> Candidates:
+def named_candidates(scorer: Scorer, reader: Reader, numbers: Iterable[int]) -> Candidates:
     """Pick rows by their numbers in one pass; numbers without a row are left out."""
     wanted = np.unique(np.fromiter(numbers, np.int64))
-    opened = scorer.open(reader, keep)
+    opened = scorer.open(reader)
     batches, at, start = list[Batch](), list[Ints](), 0
     for batch in opened.read():
         here = wanted[slice(*np.searchsorted(wanted, [start, start + len(batch)]))]
@@ -163,6 +155,30 @@ def named_candidates(
     )
     picked = np.concatenate(at) if at else wanted[:0]
     return Candidates.of(scorer, picked, rows, start)
+
+
+def judged_candidates(
+    scorer: Scorer, reader: Reader, checks: Mapping[int, str], source: object
+) -> Candidates:
+    """Pick the rows of earlier answers by their numbers, given their check values.
+
+    Raises `DataError`, which names the ``source`` of the answers, if a row is not there or is
+    another one; an empty check value is that of any row.
+    """
+    candidates = named_candidates(scorer, reader, checks)
+    numbers = candidates.numbers.tolist()
+    if lacking := sorted(checks.keys() - {*numbers}):
+        raise DataError(
+            f"{source} names row {lacking[0]}, but {reader.source} has {candidates.n_rows:,} rows, "
+            "numbered from 0: give the rows that were reviewed"
+        )
+    for k, number in enumerate(numbers):
+        if checks[number] not in ("", candidates.check(k)):
+            raise DataError(
+                f"{source}: row {number} of {reader.source} is not the row that was reviewed: "
+                "give the rows and the model of that review, or another log"
+            )
+    return candidates
 
 
 #: Number of lowest rows that a verdict scores again; the others wait for `Review.rescan`.
@@ -258,7 +274,7 @@ class Review:
         self.n_known = 0
         self._codes: dict[int, Codes] = {}
         if log is not None and log.answers:
-            self._recall(log.answers)
+            self._recall(log)
         self.rescan()
 
     @property
@@ -298,7 +314,7 @@ class Review:
 
     def _score(self) -> None:
         self.scores = self.scorer.scoring(self._found.codes)
-        self._made: RowDetails | None = None
+        self._made: Search | None = None
 
     def next(self) -> Finding | None:
         """Return the unanswered row with the lowest score; None if none is left."""
@@ -307,15 +323,9 @@ class Review:
 
     def next_number(self) -> int | None:
         """Return the number of the row that `next` returns; None if none is left."""
-        waiting = self._waiting()
-        if not np.isfinite(waiting).any():
-            return None
-        return int(self._found.numbers[waiting.argmin()])
-
-    def _waiting(self) -> Floats:
-        """Return the candidates' scores (n,); infinite if there is an answer."""
-        answered = list(self.last())
-        return np.where(np.isin(self._found.numbers, answered), np.inf, self.keys)
+        numbers = self._found.numbers
+        waiting = np.where(np.isin(numbers, list(self.last())), np.inf, self.keys)
+        return int(numbers[waiting.argmin()]) if np.isfinite(waiting).any() else None
 
     @property
     def keys(self) -> Floats:
@@ -337,7 +347,7 @@ class Review:
         place = self._found.place(number)
         if place is None or not self._keep:
             return {}
-        row = self._found.row(place)
+        row = taken(self._found.rows, np.array([place]))
         assert isinstance(row, pa.RecordBatch)  # it has names
         return {name: as_text(row.column(name)) for name in self._keep}
 
@@ -394,8 +404,9 @@ class Review:
         return spans
 
     def _at(self, k: int) -> Finding:
-        rows, number, score = self._found.row(k), int(self._found.numbers[k]), self.scores[k]
-        [finding] = explained(self._findings(rows), self._reasons, None)
+        rows = taken(self._found.rows, np.array([k]))
+        number, score = int(self._found.numbers[k]), self.scores[k]
+        [finding] = explained(self._search.findings(rows), self._reasons, None)
         phrases = RowPhrases(self.scorer.plan, self._usual, rows, 0)
         values = {feature.name: phrases.phrase(j) for j, feature in enumerate(self.features)}
         first = [name for reason in finding.reasons for name in reason.columns]
@@ -414,37 +425,15 @@ class Review:
         return self.scorer.plan.schema.of_rows.features
 
     @property
-    def _details(self) -> RowDetails:
+    def _search(self) -> Search:
         if self._made is None:
-            self._made = RowDetails(
-                self.scorer,
-                errors=self.scorer.plan.family.n_tables > 1,
-                reasons=Reasons(self.scorer, usual=self._usual),
-                usual=self._usual,
-                keep=self._keep,
-            )
+            self._made = Search(self.scorer, self._most, keep=self._keep, usual=self._usual)
         return self._made
 
     @property
     def _reasons(self) -> Reasons:
-        assert self._details.reasons is not None
-        return self._details.reasons
-
-    def _findings(self, rows: Batch) -> list[Finding]:
-        """Return what is known of some rows, without reasons yet; they are numbered from 0."""
-        findings = []
-        for batch in replace(self._details, most=len(rows)).batches(self._reader_of(rows)):
-            in_order = np.argsort(batch.lowest).tolist()
-            findings += [batch.finding(k, row) for row, k in enumerate(in_order)]
-        return findings
-
-    def _reader_of(self, rows: Batch) -> Reader:
-        schema = self.scorer.plan.schema
-        names = None if isinstance(rows, np.ndarray) else tuple(rows.schema.names)
-        behind = tuple(name for name in self._columns if name not in schema.names)
-        source = Source(lambda: iter((rows,)), len(rows))
-        reader = Reader.of(names, len(schema) + len(behind), source)
-        return replace(reader, numeric=names is None, keep=behind, opened=schema)
+        assert self._search.reasons is not None
+        return self._search.reasons
 
     def lowest(self, n: int) -> Outliers:
         """Return the first n of the kept rows as a list, and all rows with an answer.
@@ -455,7 +444,7 @@ class Review:
         answered = np.isin(self._found.numbers[order[n:]], list(self.last()))
         chosen = np.concatenate([order[:n], order[n:][answered]])
         bar = self.keys[order[n]] if len(order) > n else None
-        findings = self._findings(taken(self._found.rows, chosen))
+        findings = self._search.findings(taken(self._found.rows, chosen))
         rows = [
             replace(finding, row=int(self._found.numbers[k]), score=float(self.scores[k]))
             for k, finding in zip(
@@ -552,23 +541,13 @@ class Review:
         if hasattr(self, "_found"):
             self._score()
 
-    def _recall(self, answers: Sequence[Answer]) -> None:
-        """Load the answers of an earlier review, which may refer to rows that now score higher."""
-        self.answers = list(answers)
+    def _recall(self, log: VerdictLog) -> None:
+        self.answers = list(log.answers)
         last = self.last()
-        candidates = named_candidates(self.scorer, self._reader, last, self._keep)
+        checks = {number: answer.check for number, answer in last.items()}
+        candidates = judged_candidates(self.scorer, self._reader, checks, log.path)
         for k, number in enumerate(candidates.numbers.tolist()):
-            if last[number].check not in ("", candidates.check(k)):
-                raise DataError(
-                    f"row {number} of {self._reader.source} is not the row that was answered: give "
-                    "the rows and the model of that review, or start another log"
-                )
             self._codes[number] = candidates.codes.take(np.array([k]))
-        if lacking := [number for number in last if number not in self._codes]:
-            raise DataError(
-                f"{self._reader.source} has {candidates.n_rows:,} rows, but there is an answer to "
-                f"row {lacking[0]}: give the rows of that review, or start another log"
-            )
         for answer in last.values():
             if answer.verdict != SKIP:
                 counted = self._counted(answer)
@@ -586,8 +565,8 @@ class Review:
         ``by_score_alone`` is the number of confirmed outliers among as many rows, taken by their
         scores without verdicts.
         """
-        found, alone = self.curve()
-        looked, outliers = len(found) - 1, int(found[-1])
+        counts, alone = self.curve()
+        looked, outliers = len(counts) - 1, int(counts[-1])
         return {
             "looked_at": looked, "outliers": outliers, "fine": looked - outliers,
             "skipped": len(self.last()) - looked, "by_score_alone": int(alone[-1]),
@@ -619,7 +598,7 @@ class Review:
             return []
         few = taken(self._found.rows, np.arange(min(_MOVED, len(self._found.rows))))
         scorers = self.scorer, self.scorer.with_counts(self._model)
-        now, before = (Explainer(scorer).explain(self._reader_of(few)) for scorer in scorers)
+        now, before = (Explainer(scorer).explained((0, few, None)).shares for scorer in scorers)
         bits = np.abs(now - before).mean(axis=0)
         names = self.scorer.plan.schema.of_rows.names
         return [(names[j], float(bits[j])) for j in np.argsort(-bits, kind="stable").tolist()]

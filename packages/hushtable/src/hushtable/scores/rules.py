@@ -157,13 +157,20 @@ class Rules:
             where = f"{source}: [[known]] {i}"
             if not block:
                 raise UsageError(f"{where}: needs at least one column, such as order = 17")
-            named = {found_name(name, features): value for name, value in block.items()}
-            rows.append(
-                frozenset(
-                    _known_value(name, features.get(name), value, where)
-                    for name, value in named.items()
-                )
-            )
+            known = set()
+            for written, value in block.items():
+                if isinstance(value, dict):
+                    raise UsageError(
+                        f'{where}: {written}: write a name with dots in quotes: "{written}...." = 1'
+                    )
+                name = found_name(written, features)
+                feature, entry = features.get(name), f"{where}: {name} ="
+                if feature is not None and feature.kind == "numeric":
+                    known.add(KnownValue(name, True, _number(feature, value, entry)))
+                else:
+                    number = type(value) in (int, float)
+                    known.add(KnownValue(name, number, _text(value, entry)))
+            rows.append(frozenset(known))
         return cls(features, impossible, rows)
 
     @property
@@ -213,7 +220,6 @@ class Rules:
     def _compared(
         self, batch: Batch, name: str, number: bool, needed: Sequence[float | str]
     ) -> tuple[pa.Array, pa.Array]:
-        """Return the values (n,) of a column, and those that known rows need, of the same type."""
         feature = self._features.get(name)
         if feature is None:
             patterns = _SPELLED_NUMBERS if number else ()
@@ -284,7 +290,7 @@ def write_rule(
     """
     target = Path(os.path.realpath(path))  # a link stays a link
     before = (target.read_bytes() if target.exists() else b"") or HEADER.encode()
-    content = _parsed(before, str(path))
+    content = parsed_rules(path, before)
     rules = list(content.get(kind, ()))
     lines = "".join(f"{in_toml(key)} = {in_toml(value)}\n" for key, value in (rule or {}).items())
     try:
@@ -301,7 +307,7 @@ def write_rule(
     now = Rules.from_dict(wanted, schema, usual, str(path))
     if number is None and Rules.from_dict(content, schema, usual)._known == now._known != set():
         return now
-    if _parsed(after, str(path)) != wanted:
+    if parsed_rules(path, after) != wanted:
         raise UsageError(f"{path}: the rule cannot be found in its lines: change the file itself")
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
     with replacing(target) as file:
@@ -323,26 +329,24 @@ def _replaced(content: bytes, kind: str, number: int, text: bytes) -> bytes:
     return b"".join(parts)
 
 
-def parsed_rules(path: str | os.PathLike[str]) -> JsonObject:
-    """Return the content of a file of rules; raise `UsageError` if it is not TOML."""
-    return _parsed(Path(path).read_bytes(), str(path))
+def parsed_rules(path: str | os.PathLike[str], text: bytes | None = None) -> JsonObject:
+    """Return the content of a file of rules, or of its ``text`` if that is already read.
 
-
-def _parsed(text: bytes, source: str) -> JsonObject:
+    Raises `UsageError` if it is not TOML.
+    """
     import tomllib
 
+    text = Path(path).read_bytes() if text is None else text
     try:
         return tomllib.loads(text.decode("utf-8-sig"))  # an editor's byte order mark is not text
     except RecursionError:
-        raise UsageError(f"{source}: nested too deeply: needs [[column]] and [[known]]") from None
+        raise UsageError(f"{path}: nested too deeply: needs [[column]] and [[known]]") from None
     except ValueError as error:  # for another encoding, and a number that is too long, too
-        raise UsageError(f"{source}: not TOML in UTF-8: {error}: correct it there") from None
+        raise UsageError(f"{path}: not TOML in UTF-8: {error}: correct it there") from None
 
 
 @dataclass(frozen=True)
 class _Impossible:
-    """Values of a feature that are impossible."""
-
     feature: Feature
     values: list[float | str]
     below: float
@@ -356,7 +360,6 @@ class _Impossible:
         usual: UsualValues | None,
         where: str,
     ) -> "_Impossible":
-        """Return what a [[column]] states; ``usual`` is what is usual for the feature."""
         for key in block.keys() - {"name", *_SETTINGS}:
             if key in ("only", "ignore_within"):
                 raise UsageError(f"{where}: {_way_without(key, block[key], feature, usual)}")
@@ -413,7 +416,6 @@ class _Impossible:
 
 
 def _way_without(key: str, value: object, feature: Feature, usual: UsualValues | None) -> str:
-    """Return what to do instead of a setting of 1.0.0rc1, for values that do not matter."""
     low, median, high = "its lower", "its median", "upper end"
     if usual is not None and usual.middle is not None:
         low, median, high = (value_words(feature, x) for x in usual.middle)
@@ -429,15 +431,6 @@ def _way_without(key: str, value: object, feature: Feature, usual: UsualValues |
 
 
 # --- values of rules ------------------------------------------------------------------------------
-
-
-def _known_value(name: str, feature: Feature | None, value: object, where: str) -> KnownValue:
-    if isinstance(value, dict):
-        raise UsageError(f'{where}: {name}: write a name with dots in quotes: "{name}...." = 1')
-    where = f"{where}: {name} ="
-    if feature is not None and feature.kind == "numeric":
-        return KnownValue(name, True, _number(feature, value, where))
-    return KnownValue(name, type(value) in (int, float), _text(value, where))
 
 
 def _near(name: str, names: Sequence[str]) -> str:
@@ -525,7 +518,6 @@ def _texts_of(values: Sequence[float | str]) -> pa.Array:
 
 
 def _spelled(column: pa.Array, patterns: Sequence[tuple[str, str]]) -> pa.Array:
-    """Return a column as texts, in which equal numbers or points in time are spelled alike."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp(column.type.unit))  # in UTC
     elif pa.types.is_decimal(column.type):

@@ -15,7 +15,7 @@ from hushtable.data.options import notes
 from hushtable.data.spreadsheets import harmless, original
 from hushtable.errors import DataError, FileError, explain
 from hushtable.files import lock_now
-from hushtable.lazy import exports, removed
+from hushtable.lazy import exports
 
 #: An answer that is not a verdict, and all answers.
 SKIP = "skip"
@@ -28,7 +28,6 @@ _HEAD = f"{','.join(COLUMNS)}\n"
 #: Length of a plan's id and of a check, in letters.
 _PLAN_ID, _CHECK = 64, 16
 
-removed({f"{__name__}.LoggedReview": "call Review(..., log=log) of hushtable.scores.review"})
 __getattr__, _ = exports(__name__, {})  # refuses what was removed
 
 
@@ -144,7 +143,7 @@ def plan_of_log(path: Path) -> str | None:
         lines = path.read_bytes().decode(errors="replace").split("\n")[1:-1]
     except FileNotFoundError:
         return None
-    return next((found[1] for line in lines if (found := _fields(line)) is not None), None)
+    return next((fields[1] for line in lines if (fields := _fields(line)) is not None), None)
 
 
 def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:

@@ -98,8 +98,8 @@ def with_buttons(error: HushTableError) -> tuple[str, tuple[Option, ...]]:
     sentence, _add, typed = str(error.args[0]).partition("\nAdd: ")
     options: dict[Option, None] = {}
     for name, value in added(typed):
-        for one in next(csv.reader([value])) if name in _LISTS else [value]:
-            options[name, one] = None
+        for item in next(csv.reader([value])) if name in _LISTS else [value]:
+            options[name, item] = None
 
     def button(match: re.Match[str]) -> str:
         name = match[1] or match[3] or match[5]
