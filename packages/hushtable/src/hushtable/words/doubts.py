@@ -139,7 +139,8 @@ def doubt_words(kind: str, facts: Facts) -> str:
         words = _(_SENTENCES[kind], **{name: _fact(name, facts[name]) for name in names})
     words += _loss(facts)
     if (total := facts.get("summing")) is not None:
-        words += "; " + _(_SENTENCES["total"], text=repr(total.text), where=total.place)
+        sentence = _SENTENCES["total"]
+        words += "; " + _(sentence, text=repr(total.text), where=total.place)
     if lines:
         words += _("; the rows from there on: %(lines)s", lines=", ".join(map(repr, lines)))
     return words
