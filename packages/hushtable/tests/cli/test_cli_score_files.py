@@ -93,18 +93,14 @@ def test_a_failure_keeps_whole_files_and_the_next_call_goes_on(score, lake, tmp_
     assert (facts["rows"], facts["files_kept"]) == (130, 1)
 
 
-def test_scores_of_another_model_or_with_other_options_are_replaced(score, tmp_path):
-    assert score().code == 0
-    for more in ({"model": "a.sketch.hush"}, {}):
-        before = changed(tmp_path / "scores")
-        assert json.loads(score("--json", **more).out)["files_kept"] == 0
-        assert all(before[name] < time for name, time in changed(tmp_path / "scores").items())
-    assert json.loads(score("--explain", "--json").out)["files_kept"] == 0
-    assert json.loads(score("--explain", "--json").out)["files_kept"] == 3
-
-
 def test_nothing_of_others_is_lost(score, lake, tmp_path):
     assert score().code == 0
+    before = contents(tmp_path / "scores")
+    for options, more in (((), {"model": "a.sketch.hush"}), (("--explain",), {})):
+        result = score(*options, **more)
+        assert result.code == 2
+        assert "scores by another model or threshold, or other columns" in result.err
+        assert contents(tmp_path / "scores") == before
     for content in (b"precious", (lake / "a.parquet").read_bytes()):
         (tmp_path / "scores" / "b.scores.parquet").write_bytes(content)
         result = score()

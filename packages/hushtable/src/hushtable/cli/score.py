@@ -62,7 +62,8 @@ from hushtable.report.lists import LISTS
 from hushtable.scores.outliers import Outliers, Scored, Search
 from hushtable.scores.scorer import Ranks, Scorer
 
-#: Metadata key of a Parquet file of scores: a digest of its rows, model and options.
+#: Metadata key of a Parquet file of scores: a digest of its model and options, and its rows' size
+#: and time.
 STAMP = b"hushtable.scores"
 
 
@@ -173,25 +174,31 @@ def score_files(
 ) -> int:  # fmt: skip
     """Score every file whose scores are not in the folder; return how many files had theirs.
 
-    Scores of other rows, by other ``counts`` or with other options are replaced. An interrupted
-    call leaves only complete files, and the next call continues with the others.
+    Scores of rows that have changed since are replaced; those by other ``counts`` or with other
+    options would be lost, so they are refused with `UsageError`. An interrupted call leaves only
+    complete files, and the next call continues with the others.
     """
     plan, n_kept = counts[0].plan, 0
     digest = hashlib.sha256(repr((plan.plan_id, offset, table.names)).encode())
     for summed in counts:
         digest.update(repr(summed.noise_sd).encode() + summed.counts.tobytes())
+    model = digest.hexdigest()
     folder.remove_leftovers()
     for source, target in score_files_of(rows.data, folder.path):
-        status, stamp = source.stat(), digest.copy()
-        stamp.update(repr((status.st_size, status.st_mtime_ns)).encode())
-        if stamp_in(target) == stamp.hexdigest().encode():
+        status, before = source.stat(), stamp_in(target)
+        stamp = f"{model} {status.st_size} {status.st_mtime_ns}".encode()
+        if before == stamp:
             n_kept += 1
             continue
+        if before is not None and not before.startswith(model.encode()):
+            raise UsageError(
+                f"{target} holds scores by another model or threshold, or other columns: give "
+                "another folder, or remove it"
+            )
         reader = replace(rows, data=str(source)).open(plan.schema, search.columns)
         with watched(reader) as watch, folder.writing(target):
             scored = search.batches(watch.reader, str(source), n_jobs=-1)
-            noted = {STAMP: stamp.hexdigest().encode()}
-            write_tables(target, table.batches(scored, offset), noted)
+            write_tables(target, table.batches(scored, offset), {STAMP: stamp})
     return n_kept
 
 
