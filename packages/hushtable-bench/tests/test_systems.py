@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import subprocess
 import sys
 
@@ -16,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import naive
 import places
+from bounds import run_checked
 from cli_helpers import do
 from estimator_checks import some_checks, standard_errors
 from hushtable import Feature, Plan, Schema, Sketch, files, load, plugins
@@ -101,35 +101,7 @@ def test_blocks_of_any_length(rng, name):
 
 @pytest.mark.slow
 def test_no_kernel_reads_or_writes_outside_its_arrays(tmp_path):
-    """Numba checks bounds only if asked when it compiles."""
-    script = """
-import numpy as np
-import pyarrow as pa
-from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.scores.scorer import Scorer
-schema = Schema((
-    Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "b", "c"]),
-    Feature.numeric("y", low=0, high=1),
-))
-rng = np.random.default_rng(0)
-n = 4500
-table = pa.table({
-    "x": np.where(rng.random(n) < .1, np.nan, rng.normal(size=n)),
-    "c": pa.array(rng.choice(np.array(["a", "b", "c", "z", None]), n)),
-    "y": rng.random(n),
-})
-for detector in ("ace", "rotated_rs_hash", "rs_hash"):
-    for m in (1, 3, 4, 9):
-        plan = Plan.draw(schema, detector=detector, n_tables=m, random_state=0)
-        Sketch.from_data(plan, table, max_samples=100)
-        sketch = Sketch.from_data(plan, table, sample_weight=rng.integers(0, 3, n))
-        Scorer(sketch + Sketch.from_data(plan, table)).score(table)
-"""
-    checked = {"HUSHTABLE_JIT": "1", "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    run = subprocess.run(
-        [sys.executable, "-c", script], env=os.environ | checked, capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stderr
+    run_checked(tmp_path, [{"detector": name} for name in ("ace", "rotated_rs_hash", "rs_hash")])
 
 
 # --- the algebra, other rounds, noise -----------------------------------------------------------

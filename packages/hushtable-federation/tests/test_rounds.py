@@ -416,6 +416,11 @@ def move_rows(entries, arrays):
     arrays["words"][:16] += np.uint64(1000)
 
 
+def changed(change):
+    """Return a case: the site's own submission, changed and signed again."""
+    return lambda those, good: repacked(good, those.sites["s00"].keys, change)
+
+
 FAULTS = {
     "empty": (lambda those, good: b"", "the file is empty"),
     "no file of ours": (lambda those, good: b"hello", "not a .hush file|truncated|damaged"),
@@ -447,53 +452,32 @@ FAULTS = {
         "answers round",
     ),
     "a site's clock is behind": (
-        lambda those, good: repacked(
-            good, those.sites["s00"].keys, lambda e, a: e.update(made="2027-01-01T00:00:00Z")
-        ),
+        changed(lambda e, a: e.update(made="2027-01-01T00:00:00Z")),
         "in the future of the site's clock .*: correct the clock",
     ),
     "a site's clock is ahead": (
-        lambda those, good: repacked(
-            good, those.sites["s00"].keys, lambda e, a: e.update(made="2027-03-05T00:00:00Z")
-        ),
+        changed(lambda e, a: e.update(made="2027-03-05T00:00:00Z")),
         "one of the two clocks is wrong",
     ),
     "too late": (
-        lambda those, good: repacked(
-            good, those.sites["s00"].keys, lambda e, a: e.update(made="2027-03-09T00:00:00Z")
-        ),
+        changed(lambda e, a: e.update(made="2027-03-09T00:00:00Z")),
         "ended on 2027-03-08 .*, and the site's clock shows 2027-03-09",
     ),
     "no time": (
-        lambda those, good: repacked(
-            good, those.sites["s00"].keys, lambda e, a: e.update(made="yesterday")
-        ),
+        changed(lambda e, a: e.update(made="yesterday")),
         "does not state when",
     ),
     "noise of other terms": (
-        lambda those, good: repacked(
-            good, those.sites["s00"].keys, lambda e, a: e["share"].update(scale=0.5)
-        ),
+        changed(lambda e, a: e["share"].update(scale=0.5)),
         "made for other terms",
     ),
     "counts of another shape": (
-        lambda those, good: repacked(
-            good, those.sites["s00"].keys, lambda e, a: a.update(words=a["words"][:-1])
-        ),
+        changed(lambda e, a: a.update(words=a["words"][:-1])),
         "as the plan needs",
     ),
-    "a negative count": (
-        lambda those, good: repacked(good, those.sites["s00"].keys, set_word(-(10**6))),
-        "impossible counts",
-    ),
-    "a huge count": (
-        lambda those, good: repacked(good, those.sites["s00"].keys, set_word(2**60)),
-        "exceeds 2\\^52",
-    ),
-    "totals that disagree": (
-        lambda those, good: repacked(good, those.sites["s00"].keys, move_rows),
-        "different numbers of rows",
-    ),
+    "a negative count": (changed(set_word(-(10**6))), "impossible counts"),
+    "a huge count": (changed(set_word(2**60)), "exceeds 2\\^52"),
+    "totals that disagree": (changed(move_rows), "different numbers of rows"),
 }
 
 

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from bounds import run_checked
+
 SCRIPT = """
 import sys
 from numba.core import event
@@ -92,44 +94,11 @@ def test_damaged_files_of_the_cache_are_compiled_again(package, tmp_path):
 
 @pytest.mark.slow
 def test_no_index_out_of_bounds(tmp_path):
-    """Numba checks every index when told to; a wrong one is silent otherwise."""
-    script = """
-import numpy as np
-from hushtable import Feature, HushTable, Plan, Schema, Sketch
-from hushtable.scores.explain import Explainer
-from hushtable.scores.scorer import Scorer
-schema = Schema((
-    Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "b", "c"]),
-    Feature.numeric("y", low=0, high=1),
-))
-import pyarrow as pa
-rng = np.random.default_rng(0)
-n = 4500
-table = pa.table({
-    "x": np.where(rng.random(n) < .1, np.nan, rng.normal(size=n)),
-    "c": pa.array(rng.choice(np.array(["a", "b", "c", "z", None]), n)),
-    "y": rng.random(n),
-})
-for kw in (dict(detector="lsh_itables"), dict(n_cells=2), dict(min_depth=30, max_depth=32)):
-    for m in (1, 3, 4, 9):
-        plan = Plan.draw(schema, n_tables=m, random_state=0, **kw)
-        Sketch.from_data(plan, table, max_samples=100)
-        sketch = Sketch.from_data(plan, table, sample_weight=rng.integers(0, 3, n))
-        scorer = Scorer(sketch + Sketch.from_data(plan, table))
-        scorer.score(table)
-        if plan.family.name == "RandomFeature":
-            Explainer(scorer).explain(table)
+    draws = [{"detector": "lsh_itables"}, {"n_cells": 2}, {"min_depth": 30, "max_depth": 32}]
+    more = """
 Scorer(Sketch.from_data(Plan.marginals(schema), table)).score(table)
 X = np.where(rng.random((n, 150)) < .1, np.nan, rng.normal(size=(n, 150)))
 for rows in (X, X.astype(np.float32), np.asfortranarray(X)):
     HushTable(random_state=0).fit(rows)
 """
-    checked = {"HUSHTABLE_JIT": "1", "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        env=os.environ | checked,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
+    run_checked(tmp_path, draws, more)

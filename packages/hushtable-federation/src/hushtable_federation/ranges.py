@@ -418,9 +418,7 @@ def _entries(record: dict[str, Any]) -> list[str]:
 
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
-        inner = ", ".join(
-            f"{key} = {_toml(item)}" for key, item in value.items() if item is not None
-        )
+        inner = ", ".join(f"{key} = {_toml(one)}" for key, one in value.items() if one is not None)
         return f"{{ {inner} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"

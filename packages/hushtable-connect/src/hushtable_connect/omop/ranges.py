@@ -116,16 +116,14 @@ class ThresholdFile:
     concepts: ConceptSet
     groups: Groups
 
-    def ranges(
-        self, findings: Sequence[Any], quantiles: Sequence[float]
-    ) -> list[tuple[Concept, Any]]:
+    def ranges(self, found: Sequence[Any], quantiles: Sequence[float]) -> list[tuple[Concept, Any]]:
         """Return the range of each concept that has histograms, for all its groups together.
 
         The histograms and ranges are those of `hushtable_federation.ranges`.
         Raises `UsageError` if a histogram belongs to no column of the set, or has another public
         range.
         """
-        given, ranges = {one.feature.name: one for one in findings}, []
+        given, ranges = {one.feature.name: one for one in found}, []
         for concept in self.concepts:
             features = self.groups.features(concept)
             parts = [given.pop(one.name) for one in features if one.name in given]
