@@ -393,6 +393,8 @@ class Schema:
 
     def read_as(self, columns: Mapping[str, Any]) -> "Schema":
         """Return the schema with how columns are read, by name, which writes their numbers."""
+        if not columns:
+            return self
         features = tuple(
             replace(feature, written=columns[feature.name].written)
             if feature.name in columns
