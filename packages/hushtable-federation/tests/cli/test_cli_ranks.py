@@ -77,7 +77,7 @@ def test_the_line_is_where_it_is_asked_for(score):
     assert sum(table["outlier"].to_pylist()) == 3
 
 
-def test_files_in_a_folder_get_ranks_and_reasons(run, ranked, tmp_path):
+def test_files_in_a_folder_get_ranks_and_reasons(run, ranked, tmp_path, refused):
     lake, out = tmp_path / "lake", tmp_path / "scores"
     lake.mkdir()
     for name in ("a", "b"):
@@ -93,7 +93,7 @@ def test_files_in_a_folder_get_ranks_and_reasons(run, ranked, tmp_path):
     assert names[4:8] == ["rank", "rank_low", "rank_high", "reason_1"]
     text = run("score", lake, *model, *ranks, "--explain", "--contamination", 0.1).out
     assert "Already scored" in text
-    assert run("score", lake, *model, *ranks, "--json").json["files_kept"] == 0
+    refused("score", lake, *model, *ranks, code=2, says="other columns")
 
 
 @pytest.mark.parametrize(
