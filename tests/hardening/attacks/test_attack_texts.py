@@ -163,7 +163,7 @@ def test_what_was_asked_for_is_shown_and_said(here, run, tmp_path):
         assert "17.03125 to 123456.789" in text
         for words in (text, said):
             assert "It shows values of rows: texts of name (48), diagnosis (3)" in words
-        assert "All values of rows except" in text
+        assert "Values of rows, except those that the top of this page names." in text
         assert "<li>Values of rows.</li>" not in text
 
 
