@@ -41,7 +41,7 @@ from hushtable.scores.scorer import Ranks
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageOptions:
     """Rows on the page, and its language."""
 
     rows: Annotated[
@@ -83,7 +83,7 @@ def report(
     ] = None,
     reads: ModelReads = READS,
     *,
-    shown: Shown,
+    chosen: PageOptions,
     columns: KeptColumns,
 ) -> CommandResult:
     """Write one HTML file for analyst, privacy officer and coordinator.
@@ -98,7 +98,7 @@ def report(
       hushtable report all.hush patients.csv --parts "sent/*.hush" -o report.html
     """
     check_page(output)
-    rows, ranks = shown.rows, shown.ranks
+    rows, ranks = chosen.rows, chosen.ranks
     if data is None and (rows or ranks is not None):
         raise UsageError("--rows and --ranks need rows: give DATA after MODEL")
     _id, names = columns.beside(reads if rows else READS)
@@ -111,7 +111,7 @@ def report(
     subject, opened = _open(model, data is not None)
     about: Facts = {"threshold": None if opened is None else opened.threshold, "sites": None}
     scores = None
-    with speaking(shown.language):
+    with speaking(chosen.language):
         if parts is not None:
             counts = subject.counts
             if not counts.adds and not counts.may_leave:
@@ -122,15 +122,15 @@ def report(
             about["sites"] = sites_of_parts(each, counts, subject.name)
         if data is not None and opened is not None:
             given = Rows(data, reads, opened.reading)
-            listed = RowsToShow(rows, shown.values, tuple(names))
+            listed = RowsToShow(rows, chosen.values, tuple(names))
             scores = about["scores"] = _scores(opened, given, listed, ranks)
-        made = gather(subject, values=shown.values, **about)
+        made = gather(subject, values=chosen.values, **about)
         target = Target(output)
         with target.writing():
             write_bytes(output, html(made.page).encode("utf-8"), private=True)
     printed = made
-    if shown.language != ENGLISH:
-        printed = gather(subject, values=shown.values, **about)
+    if chosen.language != ENGLISH:
+        printed = gather(subject, values=chosen.values, **about)
     facts = {"command": "report", "report": str(output), **_facts(printed, scores)}
     return CommandResult(facts, _blocks(printed, target, subject.name))
 

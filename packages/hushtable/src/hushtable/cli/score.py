@@ -59,7 +59,7 @@ from hushtable.files import command_of
 from hushtable.language import ENGLISH, speaking
 from hushtable.progress import watched
 from hushtable.report.lists import LISTS
-from hushtable.scores.outliers import Outliers, Scored, Search
+from hushtable.scores.outliers import Outliers, ScoredBatch, Search
 from hushtable.scores.scorer import Ranks, Scorer
 
 #: Metadata key of a Parquet file of scores: a digest of its model and options, and its rows' size
@@ -140,7 +140,7 @@ class ScoreTable:
         self.n_outliers = 0
         self.tally = np.zeros((len(self._features), 2), np.int64)
 
-    def batches(self, scored: Iterable[Scored], offset: float) -> Iterator[pa.Table]:
+    def batches(self, scored: Iterable[ScoredBatch], offset: float) -> Iterator[pa.Table]:
         """Yield a table of each batch.
 
         Scores below ``offset`` are outliers; NaN if there is no threshold.
@@ -256,7 +256,7 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListOptions:
     """Reasons, and the list of the lowest rows."""
 
     explain: Annotated[
@@ -286,8 +286,8 @@ def score(
         option(
             "FILE|FOLDER",
             f"Scores to write: a file that ends in {endings(SCORES)} (with --top in "
-            f"{endings(LISTS)}); or a folder, for one .parquet file per file of rows. Scores that "
-            "are there already are kept.",
+            f"{endings(LISTS)}); or a folder, for one .parquet file per file of rows, which keeps "
+            "scores of unchanged rows.",
             "--output",
             "-o",
         ),
@@ -302,7 +302,7 @@ def score(
     ] = None,
     reads: Reads = READS,
     *,
-    listed: Listed,
+    listed: ListOptions,
     columns: KeptColumns,
     line: Threshold,
 ) -> CommandResult:

@@ -190,12 +190,12 @@ def _with_names_below(
         return columns
     values = [j for j, column in enumerate(columns) if column.kind in ("number", "date")]
     odd = [scan.facts(j).others for j in values if scan.facts(j).n]
-    rows = {tuple(sorted(column.first.values())) for column in odd}
-    again = any(times > 1 for column in odd for times in column.rows.values())
+    rows = {tuple(sorted(others.first.values())) for others in odd}
+    again = any(times > 1 for others in odd for times in others.rows.values())
     if len(values) < 2 or len(odd) < len(values) or len(rows) != 1 or again:
         return columns
     [first] = rows
-    names = {max(column.first, key=column.first.__getitem__) for column in odd if column.first}
+    names = {max(others.first, key=others.first.__getitem__) for others in odd if others.first}
     whole = not any(facts.n_missing for facts in scan.columns.values())
     if not 0 < len(first) <= _MOST_NAMES or first != tuple(range(len(first))):
         return columns

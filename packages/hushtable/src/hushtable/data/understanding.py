@@ -58,7 +58,7 @@ class Inferred:
     n_bytes: int = 0
 
 
-class Understood(NamedTuple):
+class FirstLook(NamedTuple):
     """The columns of a table, how they are read, and the facts of the pass over its rows."""
 
     columns: tuple[ColumnUnderstanding, ...]
@@ -71,7 +71,7 @@ class Understood(NamedTuple):
 
 def understood(
     reader: Reader, weights: Weights | None = None, n_jobs: int | None = None, n_bytes: int = 0
-) -> Understood:
+) -> FirstLook:
     """Read all rows once, and decide on the kind of each column; keep at most ``n_bytes`` of them.
 
     Raises `DataError` on an infinity, a mixture of types, or if there are no rows, but not for a
@@ -125,7 +125,7 @@ def understood(
     if not all(column is not None and column.takes_plain_numbers for column in parsed):
         kept.clear()
     rows = kept.rows(reader, total.n_rows) or reader
-    return Understood(columns, reading, total, rows, kept.n_bytes)
+    return FirstLook(columns, reading, total, rows, kept.n_bytes)
 
 
 def _of_matrix(scan: TableScan) -> tuple[ColumnUnderstanding, ...]:

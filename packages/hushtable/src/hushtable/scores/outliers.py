@@ -50,7 +50,7 @@ _LAST_DATE = 253402300799999.0
 
 
 @dataclass(frozen=True)
-class Ruled:
+class RuledRows:
     """Rows that are impossible or known by their owner's rules."""
 
     #: (n,): number of the first feature with an impossible value, or -1.
@@ -70,7 +70,7 @@ class Ruled:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredBatch:
     """A batch of n scored rows, with what `finding` needs of the lowest.
 
     ``tally`` (d, 2) has the numbers of missing and of outside values of each feature. ``keys`` (n,)
@@ -92,7 +92,7 @@ class Scored:
     #: The columns to keep, of all rows.
     kept: list[pa.Array]
     #: What the owner's rules state about the rows.
-    ruled: "Ruled | None"
+    ruled: "RuledRows | None"
     search: "Search"
     rows: Batch
     far: Floats
@@ -193,7 +193,7 @@ class Lowest:
         #: The lowest first.
         self.rows: list[Finding] = []
 
-    def add(self, batch: Scored, start: int) -> None:
+    def add(self, batch: ScoredBatch, start: int) -> None:
         """Add the next batch; ``start`` is the number of its first row."""
         # Of equal scores, the one that was added first is the earlier.
         before, bar = self.rows, self._bar
@@ -494,7 +494,7 @@ class Search:
 
     def batches(
         self, reader: Reader, file: str = "", *, n_jobs: int | None = None
-    ) -> Iterator[Scored]:
+    ) -> Iterator[ScoredBatch]:
         """Yield the scored batches of a reader; all its rows are searched once it ends.
 
         Its columns are the plan's features, and those to keep.
@@ -512,7 +512,7 @@ class Search:
             start += len(batch.scores)
         self._lowest = lowest
 
-    def of_files(self, reader: Reader, *, n_jobs: int | None = None) -> Iterator[Scored]:
+    def of_files(self, reader: Reader, *, n_jobs: int | None = None) -> Iterator[ScoredBatch]:
         """Yield the scored batches of all files of a reader, each by its name if there are several.
 
         Raises `DataError` at the end if there are no rows.
@@ -588,7 +588,7 @@ class Search:
         in_order = np.argsort(batch.lowest).tolist()
         return [batch.finding(k, row) for row, k in enumerate(in_order)]
 
-    def _scored(self, item: Numbered, most: int) -> Scored:
+    def _scored(self, item: Numbered, most: int) -> ScoredBatch:
         rows, shares = item[1], None
         if self.reasons is None:
             codes, scores = self.scorer.scored(item)
@@ -599,7 +599,7 @@ class Search:
         far = far_outside(self.scorer, None if self.reasons is None else self._usual, rows)
         keys, ruled, rules = scores - FAR_FIRST * far, None, self.scorer.rules
         if rules is not None:
-            ruled = Ruled(rules.impossible(rows), rules.known(rows))
+            ruled = RuledRows(rules.impossible(rows), rules.known(rows))
             keys -= IMPOSSIBLE_FIRST * (ruled.impossible >= 0)
             keys[ruled.known] = np.inf  # never listed
         # Only the codes of the lowest rows are kept while other batches are scored.
@@ -616,7 +616,7 @@ class Search:
         if shares is not None:
             columns = rows if isinstance(rows, np.ndarray) else rows.select(range(len(names)))
             features = taken(columns, lowest)
-        return Scored(
+        return ScoredBatch(
             scores=scores,
             tally=codes.tally,
             keys=keys,

@@ -93,9 +93,8 @@ class _File:
     @cached_property
     def lines(self) -> _Survey:
         """The facts on all lines of the file, whose bytes are read once, but not parsed."""
-        shortest = len(
-            self.header.names
-        )  # any value makes a line longer than its delimiters and end
+        # Any value makes a line longer than its delimiters and end.
+        shortest = len(self.header.names)
         quoted, gaps, n, end = False, False, 0, -1
         encoding = self.encoding
         plain = encoding if "\n,".encode(encoding) != b"\n," else RAW  # not to decode twice
