@@ -374,10 +374,11 @@ class ColumnFacts:
             if plain.n == 0:
                 return None
             self._add_plain(plain, start)
-            far = np.isinf(plain.values) & ~np.isin(plain.values, self.absent)
-            if far.any():  # such as 1E400, which no float holds
-                row = int(far.argmax())
-                self._note_example(("infinity", str(texts[row])), str(texts[row]), start + row)
+            if np.isinf([plain.low, plain.high]).any():  # such as 1E400, which no float holds
+                far = np.isinf(plain.values) & ~np.isin(plain.values, self.absent)
+                for row in np.flatnonzero(far)[:1].tolist():
+                    text = str(texts[row])
+                    self._note_example(("infinity", text), text, start + row)
             if start == 0:
                 # The decimals that all have are those of a whole number, if there is one.
                 for i in (*range(len(few)), int((plain.values % 1.0 == 0.0).argmax())):
